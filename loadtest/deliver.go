@@ -86,38 +86,28 @@ func (f reportFlags) open(s cli.Streams) (*outputs, error) {
 	if f.JSON != "-" && f.HTML != "-" {
 		o.all = append(o.all, written{"for a person", s.Out, f.Compare.laidUnder(report.Document.Print)})
 	}
-	err := o.add("--json", f.JSON, s.Out, report.Document.WriteJSON) // of this run alone, so that it can be compared with
-	if err == nil {
-		err = o.add("--html", f.HTML, s.Out, f.Compare.laidUnder(report.Document.WriteHTML))
-	}
-	if err == nil {
-		err = o.add("--csv", f.CSV, s.Out, report.Document.WriteCSV)
-	}
-	if err == nil {
-		err = o.add("--hdr", f.HDR, s.Out, report.Document.WriteHDR)
-	}
-	if err != nil {
-		return nil, errors.Join(err, o.close())
+	for _, w := range []struct {
+		flag, name string
+		tell       teller
+	}{
+		{"--json", f.JSON, report.Document.WriteJSON}, // of this run alone, so that it can be compared with
+		{"--html", f.HTML, f.Compare.laidUnder(report.Document.WriteHTML)},
+		{"--csv", f.CSV, report.Document.WriteCSV},
+		{"--hdr", f.HDR, report.Document.WriteHDR},
+	} {
+		switch w.name {
+		case "":
+		case "-":
+			o.all = append(o.all, written{w.flag, s.Out, w.tell})
+		default:
+			file, err := os.Create(w.name) // what is in it afterwards is this run's
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", w.flag, err), o.close())
+			}
+			o.files, o.all = append(o.files, file), append(o.all, written{w.flag, file, w.tell})
+		}
 	}
 	return o, nil
-}
-
-// add opens a file that a flag names, and empties it: what is in it afterwards is this run's.
-func (o *outputs) add(flag, name string, standard io.Writer, tell teller) error {
-	switch name {
-	case "":
-		return nil
-	case "-":
-		o.all = append(o.all, written{flag, standard, tell})
-		return nil
-	}
-	file, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	o.files = append(o.files, file)
-	o.all = append(o.all, written{flag, file, tell})
-	return nil
 }
 
 // write tells all of them. One that cannot be written keeps nobody else from being told.

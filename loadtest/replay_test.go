@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/replay"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
@@ -140,17 +141,16 @@ func modelled(plan replay.Plan) map[string]totals {
 		out[s.Name] = totals{left: s.Stock}
 	}
 	for _, q := range plan.Requests {
-		fits := !slices.ContainsFunc(q.Items, func(i replay.Item) bool { return out[plan.SKUs[i.SKU].Name].left < i.Quantity })
-		for _, item := range q.Items {
-			name := plan.SKUs[item.SKU].Name
-			of := out[name]
+		fits := !slices.ContainsFunc(q.Lines, func(l history.Line) bool { return out[l.SKU].left < l.Quantity })
+		for _, line := range q.Lines {
+			of := out[line.SKU]
 			switch {
-			case q.IsReturn:
-				of.left, of.restocked = of.left+item.Quantity, of.restocked+item.Quantity
+			case q.Kind == history.Restock:
+				of.left, of.restocked = of.left+line.Quantity, of.restocked+line.Quantity
 			case fits:
-				of.left, of.sold = of.left-item.Quantity, of.sold+item.Quantity
+				of.left, of.sold = of.left-line.Quantity, of.sold+line.Quantity
 			}
-			out[name] = of
+			out[line.SKU] = of
 		}
 	}
 	return out

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
@@ -24,15 +23,14 @@ type Result struct {
 
 // Round is what came of a round.
 type Round struct {
-	Seed       uint64              `json:"seed"`
-	Operations int                 `json:"operations"`
-	Attempts   int                 `json:"attempts"`
-	Accepted   int64               `json:"accepted"`
-	Rate       []float64           `json:"accepted_per_second"` // in each tenth of a second since it began
-	Faults     []Happened          `json:"faults"`
-	Violations []history.Violation `json:"-"`
-	Broken     []string            `json:"violations"`
-	seen       *load.Result        // nil: nobody wants it
+	Seed       uint64       `json:"seed"`
+	Operations int          `json:"operations"`
+	Attempts   int          `json:"attempts"`
+	Accepted   int64        `json:"accepted"`
+	Rate       []float64    `json:"accepted_per_second"` // in each tenth of a second since it began
+	Faults     []Happened   `json:"faults"`
+	Broken     []string     `json:"violations"`
+	seen       *load.Result // nil: nobody wants it
 }
 
 // Happened is a fault that has happened, in seconds since the round began.
@@ -52,7 +50,7 @@ func (r Result) Began() bool { return !r.Started.IsZero() }
 func (r Result) Err() error {
 	var errs []error
 	for _, round := range r.Rounds {
-		if n := len(round.Violations); n > 0 {
+		if n := len(round.Broken); n > 0 {
 			errs = append(errs, fmt.Errorf("seed %d: %d promises broken", round.Seed, n))
 		}
 	}
@@ -69,7 +67,7 @@ func (r Result) Document() (report.Document, error) {
 		for _, broken := range round.Broken {
 			d.Wrong = append(d.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
 		}
-		if len(round.Violations) > 0 {
+		if len(round.Broken) > 0 {
 			d.Wrong = append(d.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s --redis %s",
 				round.Seed, r.Config.Length, r.Config.Lock, r.Config.Redis))
 		}
@@ -77,11 +75,7 @@ func (r Result) Document() (report.Document, error) {
 	if len(r.Rounds) > 0 {
 		d.Sections, d.Raw = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}, r.raw()
 	}
-	rounds := r.Rounds
-	if rounds == nil {
-		rounds = []Round{}
-	}
-	return d, d.SetOwn(map[string]any{"rounds": rounds})
+	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, r.Rounds...)})
 }
 
 // raw is all that callers saw in each round.
@@ -98,7 +92,7 @@ func (r Result) raw() report.Raw {
 func (r Result) summary() []string {
 	var operations, faults, broken int
 	for _, round := range r.Rounds {
-		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Violations)
+		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Broken)
 	}
 	verdict := "No promise was broken."
 	if broken > 0 {
@@ -117,9 +111,9 @@ func (r Result) roundsSection() report.Section {
 	for _, round := range r.Rounds {
 		table.Rows = append(table.Rows, []string{
 			fmt.Sprint(round.Seed), report.Number(float64(round.Operations)), report.Number(float64(round.Attempts)),
-			report.Number(float64(round.Accepted)), fmt.Sprint(len(round.Faults)), fmt.Sprint(len(round.Violations)),
+			report.Number(float64(round.Accepted)), fmt.Sprint(len(round.Faults)), fmt.Sprint(len(round.Broken)),
 		})
-		broken += len(round.Violations)
+		broken += len(round.Broken)
 	}
 	return report.Section{
 		Name: "rounds", Table: &table,
@@ -164,7 +158,7 @@ const mostPlots = 6
 // courseSection draws what was sold in time, and the faults.
 func (r Result) courseSection() report.Section {
 	drawn := slices.Clone(r.Rounds)
-	slices.SortStableFunc(drawn, func(a, b Round) int { return min(1, len(b.Violations)) - min(1, len(a.Violations)) })
+	slices.SortStableFunc(drawn, func(a, b Round) int { return min(1, len(b.Broken)) - min(1, len(a.Broken)) })
 	section := report.Section{Name: "course"}
 	for _, round := range drawn[:min(mostPlots, len(drawn))] {
 		line := report.Series{Name: "accepted"}

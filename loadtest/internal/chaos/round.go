@@ -189,12 +189,11 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
 	operations = append(operations, last.history...)
-	result.Violations = history.Check(operations, rows, promise).Violations
+	for _, v := range history.Check(operations, rows, promise).Violations {
+		result.Broken = append(result.Broken, v.String())
+	}
 	if r.stack.keep {
 		result.seen = load.Closed(r.began, operations)
-	}
-	for _, v := range result.Violations {
-		result.Broken = append(result.Broken, v.String())
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 // tell tells of a round while others go on.
 func (c Config) tell(r Round) error {
 	if _, err := fmt.Fprintf(c.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
-		r.Seed, r.Operations, r.Accepted, len(r.Faults), len(r.Violations)); err != nil {
+		r.Seed, r.Operations, r.Accepted, len(r.Faults), len(r.Broken)); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

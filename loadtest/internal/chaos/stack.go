@@ -1,6 +1,9 @@
+//go:build unix
+
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +21,7 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-const (
-	startWithin = 30 * time.Second
-)
+const startWithin = 30 * time.Second
 
 // stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach them, but for a group, over
 // wires of their own.
@@ -52,22 +53,25 @@ func openStack(ctx context.Context, c Config) (s *stack, err error) {
 		}
 	}()
 	if s.postgres, err = servertest.StartPostgres(ctx, servertest.Durable()); err != nil {
-		return nil, err
+		return s, err
 	}
 	s.OnClose(s.postgres.Stop)
 	if s.redis, err = openRedis(ctx, c.Redis); err != nil {
-		return nil, err
+		return s, err
 	}
 	s.OnClose(s.redis.stop)
 	if s.database, _, err = s.postgres.CreateDatabase(ctx, ""); err != nil {
-		return nil, err
+		return s, err
 	}
 	for i := range s.processes {
 		if s.processes[i], err = s.openProcess(ctx, i, c); err != nil {
-			return nil, err
+			return s, err
 		}
 	}
-	return s, s.watchFences(ctx)
+	if err := servers.Execute(ctx, s.database, fences); err != nil {
+		return s, fmt.Errorf("watch fences: %w", err)
+	}
+	return s, nil
 }
 
 // fences writes down each row of stock that was written under an older token than the one before.
@@ -79,13 +83,6 @@ BEGIN
 	RETURN NULL;
 END $$;
 CREATE TRIGGER chaos_fences AFTER UPDATE ON stock_segments FOR EACH ROW WHEN (NEW.fence < OLD.fence) EXECUTE FUNCTION chaos_note_fence()`
-
-func (s *stack) watchFences(ctx context.Context) error {
-	if err := servers.Execute(ctx, s.database, fences); err != nil {
-		return fmt.Errorf("watch fences: %w", err)
-	}
-	return nil
-}
 
 // readFences reads how often a row of each SKU was written under an older token.
 func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
@@ -178,23 +175,16 @@ func (s *stack) ready(ctx context.Context, services *load.Services) error {
 		return err
 	}
 	for i := range s.processes {
-		for err := errNotAsked; err != nil; err = isReady(services, i) {
+		for {
+			// To tell that a SKU is not there it needs the database.
+			a, err := services.Try(i, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, false)
+			if a.Answer.Status == http.StatusNotFound {
+				break
+			}
 			if !load.Sleep(ctx, 20*time.Millisecond) {
-				return fmt.Errorf("process %d is not ready: %w", i, err)
+				return fmt.Errorf("process %d is not ready: status %d: %w", i, a.Answer.Status, cmp.Or(err, ctx.Err()))
 			}
 		}
 	}
 	return nil
-}
-
-var errNotAsked = errors.New("it was not asked")
-
-// isReady asks for a SKU that is not there, which needs the database.
-func isReady(services *load.Services, process int) error {
-	return services.Send(process, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, func(status int, _ []byte) error {
-		if status != http.StatusNotFound {
-			return fmt.Errorf("status %d", status)
-		}
-		return nil
-	})
 }

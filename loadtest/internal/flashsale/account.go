@@ -8,19 +8,28 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// account is what came of a round: the answers beside the rows.
+// account is what came of a round: the answers beside the rows. Its exported fields are members of the report.
 type account struct {
-	counts   load.Counts
-	stock    history.SKU
-	units    int64         // sold, in the rows
-	rows     int           // orders in the rows
-	told     int           // orders that buyers were told of
-	soldOut  time.Duration // from the opening to the answer that sold the last unit; never: units were left
-	planned  time.Duration // from the opening until enough orders for all units were due; never: there were not
-	firstNo  time.Duration // from the start to the first refusal for want of stock; never: none
-	refusals history.Refusals
-	early    int64 // accepted before the sale opened, by the clock of this program
-	late     int64 // turned away as too early although sent after the sale opened, by the same clock
+	SKU      string           `json:"sku"`
+	Stream   string           `json:"stream_sha256"`
+	Requests map[string]int64 `json:"requests"` // by outcome
+	Codes    map[string]int64 `json:"codes"`    // of refusals and failures that are no outcome of their own
+	Units    int64            `json:"units_sold"`
+	Rows     int              `json:"orders_in_rows"`
+	Told     int              `json:"orders_told"`
+	NotHeard int              `json:"orders_not_heard"`          // in the rows, and no buyer got an answer
+	SoldOut  float64          `json:"sold_out_seconds,omitzero"` // after the opening; 0: units were left
+	Stranded int64            `json:"stranded"`
+	Falsely  history.Bounds   `json:"false_sold_outs"`
+	Merges   int64            `json:"merges"`
+
+	counts  load.Counts
+	stock   history.SKU
+	soldOut time.Duration // from the opening to the answer that sold the last unit; never: units were left
+	planned time.Duration // from the opening until enough orders for all units were due; never: there were not
+	firstNo time.Duration // from the start to the first refusal for want of stock; never: none
+	early   int64         // accepted before the sale opened, by the clock of this program
+	late    int64         // turned away as too early although sent after the sale opened, by the same clock
 }
 
 // never is later than everything.
@@ -29,9 +38,11 @@ const never = load.Forever
 // settle sums a round up.
 func (r *round) settle(rows history.Rows, found history.Findings) {
 	a := &r.account
-	a.counts, a.refusals = r.result.Counts(0, never), found.Refusals[r.sku]
+	a.counts, a.Codes = r.result.Counts(0, never), r.result.Codes()
+	a.Requests, a.Falsely, a.Stranded = a.counts.ByName(), found.Refusals[r.SKU].False, found.Refusals[r.SKU].Stranded
 	a.soldOut, a.planned, a.firstNo = never, never, never
-	a.stock, a.rows, a.units = rows.Of(r.sku)
+	a.stock, a.Rows, a.Units = rows.Of(r.SKU)
+	a.Merges = a.stock.Merges
 	told := make(map[int]bool) // by the request that asked first
 	var last time.Duration
 	var wanted int64
@@ -46,9 +57,10 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 		}
 		r.clocks(reply)
 	}
-	a.told = len(told)
-	if a.stock.Initial > 0 && a.stock.Available == 0 && a.told > 0 {
+	a.Told, a.NotHeard = len(told), max(0, a.Rows-len(told))
+	if a.stock.Initial > 0 && a.stock.Available == 0 && a.Told > 0 {
 		a.soldOut = last - r.opening
+		a.SoldOut = a.soldOut.Seconds()
 	}
 }
 
@@ -65,11 +77,8 @@ func (r *round) clocks(reply load.Reply) {
 	}
 }
 
-// notHeard are the orders in the rows that no buyer was told of.
-func (a account) notHeard() int { return max(0, a.rows-a.told) }
-
 // oversold are the units sold beyond the stock.
-func (a account) oversold() int64 { return max(0, a.units-a.stock.Initial) }
+func (a account) oversold() int64 { return max(0, a.Units-a.stock.Initial) }
 
 // behind is by how many milliseconds the last unit was sold after enough orders were due: when that was follows from the
 // flags alone. No number where units were left.

@@ -1,12 +1,9 @@
 package flashsale
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -16,33 +13,26 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Scenario is the name of the report.
-const Scenario = "flash-sale"
-
-// document is what was found.
-func (s *sale) document(ctx context.Context, interrupted bool) (report.Document, error) {
-	environment, unknown := s.to.Environment(ctx)
-	environment.Generator = fmt.Sprintf("this program, open loop, %d connections", s.Connections)
-	environment.Measurement = append(environment.Measurement,
-		"latency from the planned send", fmt.Sprintf("%s arrivals", s.Spacing), fmt.Sprintf("%d rounds", len(s.rounds)))
-	d := report.Document{
-		Scenario: Scenario, Started: s.started, Elapsed: time.Since(s.started).Seconds(), Interrupted: interrupted,
-		Seed: s.Seed, Environment: environment, AuditOK: len(s.wrong) == 0, Wrong: history.Tell(s.wrong),
+// tell tells what was found.
+func (s *sale) tell(d *report.Document) error {
+	for _, r := range s.rounds {
+		r.settle(s.drill.Rows, s.drill.Found)
 	}
+	d.Environment.Measurement = append(d.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
 	if len(s.rounds) == 0 {
 		d.Summary = []string{"Stopped before anything was sold."}
-		return d, errors.Join(unknown, d.SetOwn(s.own()))
+		return d.SetOwn(s.own())
 	}
-	accepted, r := load.CountAll(s.results())[load.Accepted], s.typical()
+	accepted, r := load.CountAll(s.drill.Results)[load.Accepted], s.typical()
 	d.Summary, d.Warnings, d.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
 	d.Sections = append([]report.Section{
-		load.OutcomeSection(s.results()), s.phases(),
+		load.OutcomeSection(s.drill.Results), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
-		s.stockSection(r), s.refusals(), load.GeneratorSection(s.results(), r.result, s.marks(r)), s.roundSection(),
+		s.stockSection(r), s.refusals(), load.GeneratorSection(s.drill.Results, r.result, s.marks(r)), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
 	d.Raw = s.raw()
-	return d, errors.Join(unknown, d.SetOwn(s.own()))
+	return d.SetOwn(s.own())
 }
 
 // raw is all that was asked in each round.
@@ -52,14 +42,6 @@ func (s *sale) raw() report.Raw {
 		parts = append(parts, load.Part{Name: fmt.Sprintf("round %d", r.number+1), Result: r.result})
 	}
 	return load.Raw(parts...)
-}
-
-// results are those of all rounds.
-func (s *sale) results() (all []*load.Result) {
-	for _, r := range s.rounds {
-		all = append(all, r.result)
-	}
-	return all
 }
 
 // typical is the round whose p99 of accepted orders is in the middle: the one that is drawn over time.
@@ -102,13 +84,13 @@ func measures() []measure {
 	replayed := latency(99, load.Replayed)
 	replayed.Figure = false
 	return []measure{
-		count("sold", "units", func(a account) int64 { return a.units }), soldOut(), behind(),
+		count("sold", "units", func(a account) int64 { return a.Units }), soldOut(), behind(),
 		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), replayed,
 		{Name: "all who were due p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
 		{Name: "lag p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
 		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
-		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
-		count("stranded", "units", func(a account) int64 { return a.refusals.Stranded }),
+		count("false sold-outs, at least", "", func(a account) int { return a.Falsely.Least }),
+		count("stranded", "units", func(a account) int64 { return a.Stranded }),
 	}
 }
 
@@ -150,7 +132,7 @@ func (s *sale) summary() []string {
 		lines = append(lines, "Of those who got something 99% were answered within "+latency(99, load.Accepted).Words(s.rounds)+
 			", counted from the moment their order was to be sent.")
 	}
-	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.to.Name))
+	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.drill.To.Name))
 }
 
 // warnings tell why figures may not be what they seem.
@@ -176,39 +158,16 @@ type own struct {
 	Oversold int64            `json:"oversold"`
 	Stranded int64            `json:"stranded"`
 	Falsely  history.Bounds   `json:"false_sold_outs"`
-	Rounds   []ownRound       `json:"rounds"`
-}
-
-// ownRound is a round.
-type ownRound struct {
-	SKU      string           `json:"sku"`
-	Stream   string           `json:"stream_sha256"`
-	Requests map[string]int64 `json:"requests"` // by outcome
-	Codes    map[string]int64 `json:"codes"`    // of refusals and failures that are no outcome of their own
-	Units    int64            `json:"units_sold"`
-	Rows     int              `json:"orders_in_rows"`
-	Told     int              `json:"orders_told"`
-	NotHeard int              `json:"orders_not_heard"`          // in the rows, and no buyer got an answer
-	SoldOut  float64          `json:"sold_out_seconds,omitzero"` // after the opening; 0: units were left
-	Stranded int64            `json:"stranded"`
-	Falsely  history.Bounds   `json:"false_sold_outs"`
-	Merges   int64            `json:"merges"`
+	Rounds   []account        `json:"rounds"`
 }
 
 func (s *sale) own() own {
-	o := own{Stock: s.Stock, Segments: s.Segments, Requests: load.CountAll(s.results()).ByName()}
+	o := own{Stock: s.Stock, Segments: s.Segments, Requests: load.CountAll(s.drill.Results).ByName()}
 	for _, r := range s.rounds {
 		a := r.account
-		o.Units, o.Oversold, o.Stranded = o.Units+a.units, o.Oversold+a.oversold(), o.Stranded+a.refusals.Stranded
-		o.Falsely = history.Bounds{Least: o.Falsely.Least + a.refusals.False.Least, Most: o.Falsely.Most + a.refusals.False.Most}
-		of := ownRound{
-			SKU: r.sku, Stream: r.sum, Requests: a.counts.ByName(), Codes: r.result.Codes(), Units: a.units, Rows: a.rows, Told: a.told,
-			NotHeard: a.notHeard(), Stranded: a.refusals.Stranded, Falsely: a.refusals.False, Merges: a.stock.Merges,
-		}
-		if a.soldOut != never {
-			of.SoldOut = a.soldOut.Seconds()
-		}
-		o.Rounds = append(o.Rounds, of)
+		o.Units, o.Oversold, o.Stranded = o.Units+a.Units, o.Oversold+a.oversold(), o.Stranded+a.Stranded
+		o.Falsely = history.Bounds{Least: o.Falsely.Least + a.Falsely.Least, Most: o.Falsely.Most + a.Falsely.Most}
+		o.Rounds = append(o.Rounds, a)
 	}
 	return o
 }

@@ -2,7 +2,6 @@ package flashsale
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -54,57 +53,45 @@ const (
 // sale is a run.
 type sale struct {
 	Config
-	to       *target.Target
+	drill    load.Drill
 	services *load.Services
 	live     *progress.Live
-	started  time.Time
 	begun    time.Time // of the first round
 	rounds   []*round
 	gauges   gauges.Readings
-	wrong    []history.Violation
 }
 
 // round sells one SKU.
 type round struct {
+	account
 	number  int // from 0
-	sku     string
 	load    load.Load
 	first   []int         // the request that asked first for the order of each
-	sum     string        // of the stream
 	opening time.Duration // when the sale opens, since the start
 	result  *load.Result
 	samples []load.Stock
-	account account
 }
 
 // Run plays the rounds against a target, audits, and reports. What ends it early, a ctx that is over among it, is an error
 // beside the report of what was measured until then; where there is nothing to report the document is the zero one.
 func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
-	s := &sale{Config: c, to: to, started: time.Now()}
-	stopped := s.play(ctx)
-	if ctx.Err() != nil {
-		stopped = fmt.Errorf("the sale was stopped: %w", context.Cause(ctx))
-	} else if stopped != nil && len(s.rounds) == 0 {
-		return report.Document{}, stopped
-	}
-	stocks := make(map[string]history.Stock)
-	for _, r := range s.rounds {
-		stocks[r.sku] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
-	}
-	if len(s.rounds) > 0 {
-		rows, found := history.Audit(ctx, to.DatabaseURL(), prefix(s.Seed), load.History(s.results()...), load.PromiseOf(to, stocks))
-		s.wrong = found.Violations
+	s := &sale{Config: c, drill: load.Drill{
+		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Spacing: c.Spacing, Connections: c.Connections, Prefix: prefix(c.Seed), To: to,
+	}}
+	play := func(ctx context.Context) (map[string]history.Stock, error) {
+		err := s.play(ctx)
+		stocks := make(map[string]history.Stock)
 		for _, r := range s.rounds {
-			r.settle(rows, found)
+			stocks[r.SKU] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
 		}
+		return stocks, err
 	}
-	d, err := s.document(context.WithoutCancel(ctx), stopped != nil)
-	return d, errors.Join(stopped, load.Wrong(s.wrong, s.results(), load.Refused, load.Failed, load.Unreached, load.Unknown), err)
+	return s.drill.Run(ctx, play, s.tell, load.Refused, load.Failed, load.Unreached, load.Unknown)
 }
 
 // play makes sure that nobody has bought with this seed, warms up and plays the rounds. It returns why it stopped early.
 func (s *sale) play(ctx context.Context) (err error) {
-	if s.services, err = load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
+	if s.services, err = load.Open(load.Config{URLs: s.drill.To.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
 		return err
 	}
 	defer s.services.Close()
@@ -120,7 +107,7 @@ func (s *sale) play(ctx context.Context) (err error) {
 	if err := s.warm(ctx); err != nil {
 		return err
 	}
-	sources := gauges.Of(s.to)
+	sources := gauges.Of(s.drill.To)
 	sources.Settle = gauges.PostgresSettles
 	watched := gauges.Start(ctx, sources, gaugeEvery)
 	defer func() { s.gauges = watched.Stop() }()
@@ -134,7 +121,7 @@ func (s *sale) play(ctx context.Context) (err error) {
 		if r.opening > 0 {
 			opens = r.load.Start.Add(r.opening).UTC().Truncate(time.Microsecond) // as the service keeps it
 		}
-		if err := s.create(ctx, r.sku, opens); err != nil {
+		if err := s.create(ctx, r.SKU, opens); err != nil {
 			return err
 		}
 		s.rounds = append(s.rounds, r)
@@ -180,11 +167,11 @@ func (s *sale) create(ctx context.Context, sku string, opens time.Time) error {
 // newRound plans a round: a pure function of the configuration and its number.
 func (s *sale) newRound(n int) *round {
 	seed := load.SeedOf(s.Seed, fmt.Sprintf("round %d", n+1))
-	r := &round{number: n, sku: skuOf(s.Seed, n), opening: opening(s.Phases)}
+	r := &round{account: account{SKU: skuOf(s.Seed, n)}, number: n, opening: opening(s.Phases)}
 	r.load.At = load.Times(seed, s.Spacing, s.Phases)
 	all := spans(s.Phases)
-	r.load.Operations, r.first = s.orders(seed, r.sku, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
-	r.sum = load.Sum(r.load.At, r.load.Operations)
+	r.load.Operations, r.first = s.orders(seed, r.SKU, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
+	r.Stream = load.Sum(r.load.At, r.load.Operations)
 	return r
 }
 
@@ -192,11 +179,12 @@ func (s *sale) newRound(n int) *round {
 func (s *sale) sell(ctx context.Context, r *round) {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
-	watcher.Go(func() { r.samples = s.services.WatchStock(watching, 0, r.sku, r.load.Start, look) })
+	watcher.Go(func() { r.samples = s.services.WatchStock(watching, 0, r.SKU, r.load.Start, look) })
 	all := spans(s.Phases)
 	r.result = s.services.Show(ctx, r.load, s.live, s.begun, func() string {
 		return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
 	})
+	s.drill.Results = append(s.drill.Results, r.result)
 	stop()
 	watcher.Wait()
 }

@@ -83,7 +83,7 @@ func (s *sale) refusals() report.Section {
 		a := r.account
 		table.Rows = append(table.Rows, []string{
 			fmt.Sprint(r.number + 1), humanize.Comma(a.counts.Of(load.SoldOut, load.InsufficientStock)),
-			fmt.Sprint(a.refusals.False.Least), fmt.Sprint(a.refusals.False.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.refusals.Stranded),
+			fmt.Sprint(a.Falsely.Least), fmt.Sprint(a.Falsely.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.Stranded),
 		})
 	}
 	return report.Section{Name: "False sold-outs and stranded units", Table: table, Notes: []string{
@@ -98,17 +98,12 @@ func (s *sale) stockSection(r *round) report.Section {
 	for _, sample := range r.samples {
 		left.X, left.Y = append(left.X, sample.At.Seconds()), append(left.Y, sample.Left)
 	}
-	over := func(name, title string, series ...report.Series) report.Plot {
-		return report.Plot{
-			Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: load.Seconds}, Y: report.Axis{Label: "units"},
-			Series: series, Marks: s.marks(r),
-		}
-	}
+	units, marks := report.Axis{Label: "units"}, s.marks(r)
 	return report.Section{
 		Name: "Stock",
 		Plots: []report.Plot{
-			over("stock-left", "Units left over time", left),
-			over("segments", "Units left in each segment", load.SegmentLines(r.samples)...),
+			load.Lines("stock-left", "Units left over time", units, marks, left),
+			load.Lines("segments", "Units left in each segment", units, marks, load.SegmentLines(r.samples)...),
 		},
 		Notes: []string{fmt.Sprintf("%d readings of the SKU, one every %v; %d deductions took from several segments", len(r.samples), look, r.account.stock.Merges)},
 	}

@@ -104,13 +104,7 @@ func (c *checker) ends(k key, row Deduction, all []Amendment) {
 
 // inTime: a row is written while an attempt may write.
 func (c *checker) inTime(o *Operation, created time.Time, what string) {
-	var last time.Time
-	for _, a := range o.Attempts {
-		if over := c.promise.over(a); over.After(last) {
-			last = over
-		}
-	}
-	if created.After(last) {
+	if last := latest(o.Attempts, c.promise.over); created.After(last) {
 		c.complain(o, "late", "the %s was written %s too late", what, created.Sub(last))
 	}
 }

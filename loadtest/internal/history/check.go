@@ -49,8 +49,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 		if o.Kind.Takes() {
 			c.accepted(o)
 			c.final(o)
-			c.late(o)
-			c.half(o)
+			c.written(o)
 		}
 		if o.Kind.Takes() || o.Kind.Moves() {
 			c.replays(o)
@@ -212,13 +211,28 @@ func (p Promise) over(a Attempt) time.Time {
 }
 
 // Over is when nothing is written any more for attempts whose outcome is not known.
-func (p Promise) Over(attempts []Attempt) (last time.Time) {
-	for _, a := range attempts {
-		if over := p.over(a); a.Unknown() && over.After(last) {
-			last = over
+func (p Promise) Over(attempts []Attempt) time.Time {
+	return latest(attempts, func(a Attempt) (over time.Time) {
+		if a.Unknown() {
+			over = p.over(a)
 		}
+		return over
+	})
+}
+
+// latest is the latest of some instants; zero: there is none.
+func latest(attempts []Attempt, of func(Attempt) time.Time) (at time.Time) {
+	for _, a := range attempts {
+		at = later(at, of(a))
 	}
-	return last
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // final: a refusal that was asked for when all attempts before were over stays one, unless somebody asks again.
@@ -253,21 +267,13 @@ func (c *checker) isFinal(o *Operation, refusal int) bool {
 	return true
 }
 
-// late: a row is written while an attempt may write.
-func (c *checker) late(o *Operation) {
-	for _, line := range o.Lines {
-		if row, there := c.rows[key{line.SKU, o.ID}]; there {
-			c.inTime(o, row.Created, "row")
-		}
-	}
-}
-
-// half: an order has all of its lines, or none.
-func (c *checker) half(o *Operation) {
+// written: an order has all of its lines, or none, and their rows are written while an attempt may write.
+func (c *checker) written(o *Operation) {
 	there := 0
 	for _, line := range o.Lines {
-		if _, is := c.rows[key{line.SKU, o.ID}]; is {
+		if row, is := c.rows[key{line.SKU, o.ID}]; is {
 			there++
+			c.inTime(o, row.Created, "row")
 		}
 	}
 	if there > 0 && there < len(o.Lines) {

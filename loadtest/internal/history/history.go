@@ -40,6 +40,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -171,13 +172,7 @@ func (o Operation) units() (units int64) {
 
 // first is when the first attempt was sent.
 func (o Operation) first() time.Time {
-	at := o.Attempts[0].Sent
-	for _, a := range o.Attempts {
-		if a.Sent.Before(at) {
-			at = a.Sent
-		}
-	}
-	return at
+	return slices.MinFunc(o.Attempts, func(a, b Attempt) int { return a.Sent.Compare(b.Sent) }).Sent
 }
 
 // heard is when the first answer came that it has happened.
@@ -192,12 +187,7 @@ func (o Operation) heard() (at time.Time, ok bool) {
 
 // may tells whether an attempt may have done what was asked.
 func (o Operation) may() bool {
-	for _, a := range o.Attempts {
-		if a.Answer.Accepted() || a.Unknown() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Attempts, func(a Attempt) bool { return a.Answer.Accepted() || a.Unknown() })
 }
 
 // Promise is what was promised to callers.

@@ -11,8 +11,8 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
-	"inventory/internal/app"
 	"inventory/internal/stock/sqlite"
+	"inventory/loadtest/internal/books"
 )
 
 // Rows are what the database holds in the end.
@@ -94,22 +94,12 @@ const (
 
 // ReadRows reads the rows of all SKUs whose names begin with a prefix, and what the service's own audit says of them.
 func ReadRows(ctx context.Context, databaseURL, prefix string) (rows Rows, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("read the rows: %w", err)
-		}
-	}()
 	if err := rows.read(ctx, databaseURL, prefix); err != nil {
-		return Rows{}, err
+		return Rows{}, fmt.Errorf("read the rows: %w", err)
 	}
-	store, err := app.OpenForReading(ctx, databaseURL)
+	audit, err := books.Audit(ctx, databaseURL)
 	if err != nil {
-		return Rows{}, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	audit, err := store.Audit(ctx, "")
-	if err != nil {
-		return Rows{}, fmt.Errorf("audit: %w", err)
+		return Rows{}, fmt.Errorf("audit the rows: %w", err)
 	}
 	found := make(map[string][]string)
 	for _, b := range audit.SKUs {

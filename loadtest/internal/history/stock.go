@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -60,44 +61,31 @@ func (c *checker) buyers(rows Rows) {
 	}
 }
 
-// steps are changes of units, each at an instant.
-type steps struct {
-	at    []time.Time
-	units []int64 // summed up to each instant, once sorted
+// step is a change of units at an instant.
+type step struct {
+	at    time.Time
+	units int64 // summed up to the instant, once sorted
 }
 
-func (s *steps) add(at time.Time, units int64) {
-	s.at, s.units = append(s.at, at), append(s.units, units)
-}
+type steps []step
+
+func (s *steps) add(at time.Time, units int64) { *s = append(*s, step{at, units}) }
 
 // sum sorts the steps and sums them up.
-func (s *steps) sum() {
-	order := make([]int, len(s.at))
-	for i := range order {
-		order[i] = i
+func (s steps) sum() {
+	slices.SortFunc(s, func(a, b step) int { return a.at.Compare(b.at) })
+	for i := 1; i < len(s); i++ {
+		s[i].units += s[i-1].units
 	}
-	slices.SortFunc(order, func(a, b int) int { return s.at[a].Compare(s.at[b]) })
-	var sorted steps
-	var sum int64
-	for _, i := range order {
-		sum += s.units[i]
-		sorted.add(s.at[i], sum)
-	}
-	*s = sorted
 }
 
 // by is what has happened by an instant, that instant included.
-func (s *steps) by(at time.Time) int64 {
-	n, _ := slices.BinarySearchFunc(s.at, at, func(step, at time.Time) int {
-		if step.After(at) {
-			return 1
-		}
-		return -1
-	})
+func (s steps) by(at time.Time) int64 {
+	n := sort.Search(len(s), func(i int) bool { return s[i].at.After(at) })
 	if n == 0 {
 		return 0
 	}
-	return s.units[n-1]
+	return s[n-1].units
 }
 
 // course is what is known of the units of a SKU over time. What was given back counts for nothing, so what the sums come to
@@ -139,7 +127,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 		}
 	}
 	for _, of := range all {
-		for _, s := range []*steps{&of.came, &of.mayHaveCome, &of.taken, &of.mayHaveTaken} {
+		for _, s := range []steps{of.came, of.mayHaveCome, of.taken, of.mayHaveTaken} {
 			s.sum()
 		}
 	}
@@ -147,24 +135,16 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 }
 
 // last is when an operation can last have been carried out.
-func (p Promise) last(o *Operation) (at time.Time) {
-	for _, a := range o.Attempts {
-		ended := a.Ended
+func (p Promise) last(o *Operation) time.Time {
+	return latest(o.Attempts, func(a Attempt) time.Time {
 		if a.Unknown() {
-			ended = p.over(a)
+			return p.over(a)
 		}
-		if ended.After(at) {
-			at = ended
-		}
-	}
-	return at
+		return a.Ended
+	})
 }
 
-func (of *course) gain(at time.Time) {
-	if at.After(of.lastGain) {
-		of.lastGain = at
-	}
-}
+func (of *course) gain(at time.Time) { of.lastGain = later(of.lastGain, at) }
 
 func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
 	if row.ID == "" {

@@ -11,6 +11,7 @@
 //     of a seed, and latency counts from then: a request that had to wait, for whatever reason, has waited.
 //
 // Either way the [Result] has each operation with its attempts ([Closed] makes that of a closed loop), and [Raw] writes them down.
+// A [Drill] is a run in an open loop from its first request to its report.
 //
 // # Connections
 //

@@ -101,6 +101,11 @@ func Percentiles(name string, waits *latency.Histogram) report.Series {
 // Seconds is the X axis of what is drawn over time.
 const Seconds = "seconds since the first request could come"
 
+// Lines is a plot of lines over time.
+func Lines(name, title string, y report.Axis, marks []report.Mark, lines ...report.Series) report.Plot {
+	return report.Plot{Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: Seconds}, Y: y, Marks: marks, Series: lines}
+}
+
 // OverTime draws what was offered and answered, and how long it took.
 func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 	width := Width(r.Elapsed)
@@ -108,11 +113,8 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 	rate := func(of func(Slot) int64) func(Slot) float64 {
 		return func(s Slot) float64 { return float64(of(s)) / width.Seconds() }
 	}
-	throughput := report.Plot{
-		Name: "throughput", Title: "Requests and answers over time", Kind: report.Lines,
-		X: report.Axis{Label: Seconds}, Y: report.Axis{Label: "requests a second"}, Marks: marks,
-		Series: []report.Series{overSlots("offered", width, slots, rate(func(s Slot) int64 { return s.Offered }))},
-	}
+	throughput := Lines("throughput", "Requests and answers over time", report.Axis{Label: "requests a second"}, marks,
+		overSlots("offered", width, slots, rate(func(s Slot) int64 { return s.Offered })))
 	for _, group := range [][]Outcome{
 		{Accepted},
 		{Replayed},
@@ -129,10 +131,9 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 			throughput.Series = append(throughput.Series, overSlots(group[0].Words(), width, slots, of))
 		}
 	}
-	return []report.Plot{throughput, {
-		Name: "latency-over-time", Title: "Latency over time, by the planned send", Kind: report.Lines,
-		X: report.Axis{Label: Seconds}, Y: report.Axis{Label: "ms", Log: true}, Marks: marks, Series: r.LatencyLines(width, ""),
-	}}
+	return []report.Plot{
+		throughput, Lines("latency-over-time", "Latency over time, by the planned send", report.Axis{Label: "ms", Log: true}, marks, r.LatencyLines(width, "")...),
+	}
 }
 
 // LatencyLines are the quantiles over time of all who were due.
@@ -168,11 +169,10 @@ func GeneratorSection(results []*Result, drawn *Result, marks []report.Mark) rep
 	}
 	width := Width(drawn.Elapsed)
 	sent := slices.DeleteFunc(drawn.Slots(width), func(s Slot) bool { return s.LagP99 == 0 })
-	return report.Section{Name: "Generator", Table: table, Plots: []report.Plot{{
-		Name: "lag", Title: "Lag of the generator over time", Kind: report.Lines,
-		X: report.Axis{Label: Seconds}, Y: report.Axis{Label: "ms", Log: true}, Marks: marks,
-		Series: []report.Series{overSlots("p99", width, sent, func(s Slot) float64 { return compare.Milliseconds(s.LagP99) })},
-	}}}
+	lag := overSlots("p99", width, sent, func(s Slot) float64 { return compare.Milliseconds(s.LagP99) })
+	return report.Section{Name: "Generator", Table: table, Plots: []report.Plot{
+		Lines("lag", "Lag of the generator over time", report.Axis{Label: "ms", Log: true}, marks, lag),
+	}}
 }
 
 // LagP99 is how late, in milliseconds, one of a hundred requests was sent: of all, and of those with a connection free in time.

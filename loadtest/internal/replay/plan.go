@@ -9,10 +9,12 @@ package replay
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/orderfile"
 )
 
@@ -39,19 +41,10 @@ type SKU struct {
 	Segments int
 }
 
-// Request is an order, or a return of one SKU.
+// Request is an order, or a return of one SKU, which restocks. SKUs have the names of the file.
 type Request struct {
-	IsReturn bool
-	OrderID  string
-	BuyerID  string // "": not known
-	Items    []Item // one, unless orders are sent whole
-	Lines    int    // how many the request stands for
-}
-
-// Item is what a request asks of one SKU.
-type Item struct {
-	SKU      int   // index in Plan.SKUs
-	Quantity int64 // the sum of the lines
+	history.Operation
+	Stands int // for so many lines of the file
 }
 
 // planner collects a plan line by line.
@@ -60,7 +53,6 @@ type planner struct {
 	whole    bool
 	skus     map[string]int // index by name
 	requests map[key]int    // index
-	items    map[key]int    // index in its request
 }
 
 // key is what makes lines one request: the service takes an order id once from a SKU. That of a whole order has no SKU.
@@ -69,7 +61,7 @@ type key struct{ orderID, sku string }
 // NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, all or nothing, or SKU
 // by SKU.
 func NewPlan(lines []orderfile.Line, factor float64, whole bool) (Plan, error) {
-	p := planner{whole: whole, skus: map[string]int{}, requests: map[key]int{}, items: map[key]int{}}
+	p := planner{whole: whole, skus: map[string]int{}, requests: map[key]int{}}
 	for _, l := range lines {
 		if err := p.add(l); err != nil {
 			return Plan{}, &orderfile.LineError{Line: l.Number, Err: err}
@@ -91,53 +83,57 @@ func (p *planner) add(l orderfile.Line) error {
 		p.plan.LeftOut++
 		return nil
 	}
-	request, item := p.request(l)
-	item.Quantity += quantity
-	request.Lines++
+	request := p.request(l)
+	request.Stands++
+	at := slices.IndexFunc(request.Lines, func(of history.Line) bool { return of.SKU == l.SKU })
+	if at < 0 {
+		at = len(request.Lines)
+		request.Lines = append(request.Lines, history.Line{SKU: l.SKU})
+	}
+	if at > 0 {
+		request.Kind = history.Order
+	}
+	sum, sku := &request.Lines[at].Quantity, p.sku(l.SKU)
+	*sum += quantity
 	switch {
-	case item.Quantity > stock.MaxQuantity:
+	case *sum > stock.MaxQuantity:
 		return fmt.Errorf("order %q asks for more than %d units of %s", l.OrderID, stock.MaxQuantity, l.SKU)
-	case len(request.Items) > stock.MaxLines:
+	case len(request.Lines) > stock.MaxLines:
 		return fmt.Errorf("order %q has more than %d SKUs", l.OrderID, stock.MaxLines)
-	case request.IsReturn && len(refOf(l.OrderID, l.SKU)) > maxRefBytes:
+	case l.IsReturn() && len(request.ID) > maxRefBytes:
 		return fmt.Errorf("order_id %q of a return is too long for a ref of %d bytes with %s", l.OrderID, maxRefBytes, l.SKU)
-	case !request.IsReturn:
-		p.plan.SKUs[item.SKU].Demand += quantity
+	case !l.IsReturn():
+		sku.Demand += quantity
 	}
 	return nil
 }
 
-// request finds or begins the request that a line belongs to, and its item. Its place is that of its first line.
-func (p *planner) request(l orderfile.Line) (*Request, *Item) {
-	k := key{l.OrderID, l.SKU}
-	if p.whole && !l.IsReturn() {
+// request finds or begins the request that a line belongs to. Its place is that of its first line.
+func (p *planner) request(l orderfile.Line) *Request {
+	k, o := key{l.OrderID, l.SKU}, history.Operation{Kind: history.Deduct, ID: l.OrderID, Buyer: l.BuyerID}
+	switch {
+	case l.IsReturn():
+		o.Kind, o.ID = history.Restock, refOf(l.OrderID, l.SKU)
+	case p.whole:
 		k.sku = ""
 	}
 	at, known := p.requests[k]
 	if !known {
 		at = len(p.plan.Requests)
 		p.requests[k] = at
-		p.plan.Requests = append(p.plan.Requests, Request{IsReturn: l.IsReturn(), OrderID: l.OrderID, BuyerID: l.BuyerID})
+		p.plan.Requests = append(p.plan.Requests, Request{Operation: o})
 	}
-	request := &p.plan.Requests[at]
-	i := key{l.OrderID, l.SKU}
-	of, known := p.items[i]
-	if !known {
-		of = len(request.Items)
-		p.items[i] = of
-		request.Items = append(request.Items, Item{SKU: p.sku(l.SKU)})
-	}
-	return request, &request.Items[of]
+	return &p.plan.Requests[at]
 }
 
-func (p *planner) sku(name string) int {
+func (p *planner) sku(name string) *SKU {
 	at, known := p.skus[name]
 	if !known {
 		at = len(p.plan.SKUs)
 		p.skus[name] = at
 		p.plan.SKUs = append(p.plan.SKUs, SKU{Name: name})
 	}
-	return at
+	return &p.plan.SKUs[at]
 }
 
 // refOf makes a return's ref, which names the order and the SKU because one return may name several.

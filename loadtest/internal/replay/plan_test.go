@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/orderfile"
 )
 
@@ -62,19 +63,21 @@ func TestPlanGroupsLines(t *testing.T) {
 			{"10002", 0, 1, 1}, // came back although nobody had ordered it
 		},
 		Requests: []Request{
-			{false, "1", "b1", []Item{{0, 9}}, 3},
-			{false, "1", "b1", []Item{{1, 4}}, 1},
-			{false, "2", "b2", []Item{{0, 6}}, 1},
-			{false, "3", "b3", []Item{{0, 7}}, 1},
-			{true, "C4", "bC4", []Item{{0, 5}}, 2},
-			{true, "C4", "bC4", []Item{{2, 1}}, 1},
+			{history.Operation{ID: "1", Buyer: "b1", Lines: []history.Line{{SKU: "10001a", Quantity: 9}}}, 3},
+			{history.Operation{ID: "1", Buyer: "b1", Lines: []history.Line{{SKU: "10001A", Quantity: 4}}}, 1},
+			{history.Operation{ID: "2", Buyer: "b2", Lines: []history.Line{{SKU: "10001a", Quantity: 6}}}, 1},
+			{history.Operation{ID: "3", Buyer: "b3", Lines: []history.Line{{SKU: "10001a", Quantity: 7}}}, 1},
+			{history.Operation{Kind: history.Restock, ID: "C4/10001a", Buyer: "bC4", Lines: []history.Line{{SKU: "10001a", Quantity: 5}}}, 2},
+			{history.Operation{Kind: history.Restock, ID: "C4/10002", Buyer: "bC4", Lines: []history.Line{{SKU: "10002", Quantity: 1}}}, 1},
 		},
 	}
 	if !reflect.DeepEqual(plan, want) {
 		t.Errorf("got  %+v\nwant %+v", plan, want)
 	}
 	whole, err := NewPlan(lines, 0.8, true)
-	want.Requests = append([]Request{{false, "1", "b1", []Item{{0, 9}, {1, 4}}, 4}}, want.Requests[2:]...)
+	want.Requests = append([]Request{{history.Operation{
+		Kind: history.Order, ID: "1", Buyer: "b1", Lines: []history.Line{{SKU: "10001a", Quantity: 9}, {SKU: "10001A", Quantity: 4}},
+	}, 4}}, want.Requests[2:]...)
 	if err != nil || !reflect.DeepEqual(whole, want) {
 		t.Errorf("whole orders: %v\ngot  %+v\nwant %+v", err, whole, want)
 	}
@@ -155,13 +158,13 @@ func TestPlanCountsEveryLineOnce(t *testing.T) {
 		sum, demand := plan.LeftOut, int64(0)
 		seen := map[key]bool{}
 		for _, q := range plan.Requests {
-			sum += q.Lines
-			for _, item := range q.Items {
-				if !q.IsReturn {
-					demand += item.Quantity
+			sum += q.Stands
+			for _, line := range q.Lines {
+				if q.Kind.Takes() {
+					demand += line.Quantity
 				}
-				k := key{q.OrderID, plan.SKUs[item.SKU].Name}
-				if seen[k] || item.Quantity < 1 {
+				k := key{q.ID, line.SKU}
+				if seen[k] || line.Quantity < 1 {
 					t.Fatalf("%+v comes twice or asks for nothing", q)
 				}
 				seen[k] = true

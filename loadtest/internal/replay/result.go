@@ -83,21 +83,20 @@ func NewResult(plan Plan, prefix string, answers Answers, rows history.Rows, wro
 
 func (r *Result) count(q Request, became outcome, i int) {
 	k := &r.kinds[became]
-	k.requests, k.lines = k.requests+1, k.lines+q.Lines
+	k.requests, k.lines = k.requests+1, k.lines+q.Stands
 	if became != unanswered && len(r.answers.Operations[i].Attempts) > 0 {
 		k.waits.Record(r.answers.Latency(i))
 	}
-	for _, item := range q.Items {
-		name := r.plan.SKUs[item.SKU].Name
-		of := r.totals[name]
+	for _, line := range q.Lines {
+		of := r.totals[line.SKU]
 		switch became {
 		case accepted:
-			of.Sold += item.Quantity
-			r.UnitsSold += item.Quantity
+			of.Sold += line.Quantity
+			r.UnitsSold += line.Quantity
 		case restocked:
-			of.Restocked += item.Quantity
+			of.Restocked += line.Quantity
 		}
-		r.totals[name] = of
+		r.totals[line.SKU] = of
 	}
 }
 

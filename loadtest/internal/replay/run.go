@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,21 +91,15 @@ func Run(ctx context.Context, plan Plan, services *load.Services, settings Setti
 	return r.Answers, err
 }
 
-// operations are the requests as they are asked for.
+// operations are the requests, of this run's SKUs.
 func (p Plan) operations(prefix string) []history.Operation {
 	all := make([]history.Operation, len(p.Requests))
 	for i, q := range p.Requests {
-		o := history.Operation{Kind: history.Deduct, ID: q.OrderID, Buyer: q.BuyerID}
-		for _, item := range q.Items {
-			o.Lines = append(o.Lines, history.Line{SKU: prefix + p.SKUs[item.SKU].Name, Quantity: item.Quantity})
+		all[i] = q.Operation
+		all[i].Lines = slices.Clone(q.Lines)
+		for n := range q.Lines {
+			all[i].Lines[n].SKU = prefix + q.Lines[n].SKU
 		}
-		switch {
-		case q.IsReturn:
-			o.Kind, o.ID = history.Restock, refOf(q.OrderID, p.SKUs[q.Items[0].SKU].Name)
-		case len(q.Items) > 1:
-			o.Kind = history.Order
-		}
-		all[i] = o
 	}
 	return all
 }
@@ -146,17 +141,17 @@ func ended(ctx context.Context, err error) error {
 func (r *run) send(ctx context.Context) error {
 	answers := progress.New(r.Progress, "requests answered", len(r.plan.Requests))
 	defer answers.Finish()
-	latest := make([]chan struct{}, len(r.plan.SKUs)) // closed when the SKU's latest request is answered
+	latest := make(map[string]chan struct{}) // closed when the SKU's latest request is answered
 	senders, sending := errgroup.WithContext(ctx)
 	senders.SetLimit(r.Concurrency)
-	for i, q := range r.plan.Requests {
+	for i, o := range r.operations {
 		if sending.Err() != nil {
 			break
 		}
 		answered := make(chan struct{})
-		before := make([]chan struct{}, len(q.Items))
-		for n, item := range q.Items {
-			before[n], latest[item.SKU] = latest[item.SKU], answered
+		before := make([]chan struct{}, len(o.Lines))
+		for n, line := range o.Lines {
+			before[n], latest[line.SKU] = latest[line.SKU], answered
 		}
 		senders.Go(func() error {
 			defer close(answered)

@@ -153,12 +153,8 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 		}
 		orders := map[string][]string{}
 		for _, q := range plan.Requests {
-			name := plan.SKUs[q.Items[0].SKU].Name
-			id := q.OrderID
-			if q.IsReturn {
-				id = refOf(id, name)
-			}
-			orders[prefix+name] = append(orders[prefix+name], id)
+			sku := prefix + q.Lines[0].SKU
+			orders[sku] = append(orders[sku], q.ID)
 		}
 		for sku, want := range orders {
 			if got := s.orders[sku]; strings.Join(got, " ") != strings.Join(want, " ") {

@@ -65,7 +65,7 @@ func (s *soak) course(all [quarters]quarter) Course {
 // acceptedIn counts the orders that were accepted, of the requests that were due in a time.
 func (s *soak) acceptedIn(from, to time.Duration) (n int64) {
 	for i, reply := range s.result.Replies {
-		if at := s.plan.At[i]; at >= from && at < to && reply.Outcome == load.Accepted && s.plan.items[i].kind.operation().Takes() {
+		if at := s.plan.At[i]; at >= from && at < to && reply.Outcome == load.Accepted && s.plan.operations[i].Kind.Takes() {
 			n++
 		}
 	}

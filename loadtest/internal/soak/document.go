@@ -1,8 +1,6 @@
 package soak
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -12,36 +10,25 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
-// Scenario is the name of the report.
-const Scenario = "soak"
-
-// document is what was found.
-func (s *soak) document(ctx context.Context, interrupted bool) (report.Document, error) {
-	environment, unknown := s.to.Environment(ctx)
-	environment.Generator = fmt.Sprintf("this program, open loop, %d connections", s.Connections)
-	environment.Measurement = append(environment.Measurement, "latency from the planned send", fmt.Sprintf("%s arrivals", s.Spacing))
-	d := report.Document{
-		Scenario: Scenario, Started: s.started, Elapsed: time.Since(s.started).Seconds(), Interrupted: interrupted,
-		Seed: s.Seed, Environment: environment, AuditOK: len(s.wrong) == 0, Wrong: history.Tell(s.wrong),
-	}
+// tell tells what was found.
+func (s *soak) tell(d *report.Document) error {
 	if s.result == nil {
 		d.Summary = []string{"Stopped before anything was sent."}
-		return d, unknown
+		return nil
 	}
 	all := s.quarters()
 	verdict := Judge(s.course(all))
 	d.Warnings, d.Summary = s.result.Warnings(""), s.summary(verdict)
 	d.Figures = append(s.figures(), verdict.Figures...)
 	d.Figures = append(d.Figures, s.readings.Figures(s.accepted())...)
-	generator := load.GeneratorSection(results(s.result), s.result, nil)
+	generator := load.GeneratorSection(s.drill.Results, s.result, nil)
 	d.Sections = append([]report.Section{s.kindSection(), s.courseSection(all, verdict), generator}, s.readings.Sections(s.accepted())...)
 	d.Raw = load.Raw(load.Part{Name: "soak", Result: s.result})
-	return d, errors.Join(unknown, d.SetOwn(s.own()))
+	return d.SetOwn(s.own())
 }
 
 // perOrder is by how many bytes tables and indexes grew for each accepted order; no number where that is not known.
@@ -61,10 +48,10 @@ func (s *soak) summary(v Verdict) []string {
 		lines = append(lines, fmt.Sprintf("Tables grew by %s bytes for each accepted order, indexes by %s.",
 			report.Number(max(tables, 0)), report.Number(max(indexes, 0))))
 	}
-	if len(s.wrong) == 0 {
-		lines = append(lines, fmt.Sprintf("All %s deductions in the rows are as it was answered, and every unit adds up.", humanize.Comma(int64(len(s.rows.Deductions)))))
+	if len(s.drill.Found.Violations) == 0 {
+		lines = append(lines, fmt.Sprintf("All %s deductions in the rows are as it was answered, and every unit adds up.", humanize.Comma(int64(len(s.drill.Rows.Deductions)))))
 	}
-	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.to.Name))
+	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.drill.To.Name))
 }
 
 // figures are the few numbers that tell two runs apart, beside those of the verdict and of the machine.
@@ -98,7 +85,7 @@ func (s *soak) tallies() (all [kinds]tally) {
 		all[k].waits = latency.New()
 	}
 	for i, reply := range s.result.Replies {
-		t := &all[s.plan.items[i].kind]
+		t := &all[s.plan.kinds[i]]
 		t.counts[reply.Outcome]++
 		if reply.Outcome != load.NotSent {
 			t.waits.Record(s.result.Latency(i))
@@ -122,7 +109,7 @@ func (s *soak) kindSection() report.Section {
 		table.Rows = append(table.Rows, append(row, load.Cells(t.waits)...))
 	}
 	return report.Section{
-		Name: "What was asked for, and what came of it", Table: table, Notes: append(load.CodeNotes(results(s.result)),
+		Name: "What was asked for, and what came of it", Table: table, Notes: append(load.CodeNotes(s.drill.Results),
 			"what follows on an order that got nothing, as a commit does, is refused as unknown_deduction"),
 	}
 }
@@ -137,7 +124,7 @@ type own struct {
 }
 
 func (s *soak) own() own {
-	o := own{Stream: s.sum, Accepted: s.accepted(), Rows: len(s.rows.Deductions), Requests: map[string]map[string]int64{}, Codes: s.result.Codes()}
+	o := own{Stream: s.sum, Accepted: s.accepted(), Rows: len(s.drill.Rows.Deductions), Requests: map[string]map[string]int64{}, Codes: s.result.Codes()}
 	for k, t := range s.tallies() {
 		o.Requests[kind(k).String()] = t.counts.ByName()
 	}

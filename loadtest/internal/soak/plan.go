@@ -2,8 +2,11 @@ package soak
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"time"
 
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 )
 
@@ -51,6 +54,15 @@ func (k kind) String() string {
 	}[k]
 }
 
+// operation is the kind as the service has it.
+func (k kind) operation() history.Kind {
+	return [...]history.Kind{
+		deduct: history.Deduct, reserve: history.Deduct, retry: history.Deduct, order: history.Order, commit: history.Commit,
+		cancel: history.Cancel, giveBack: history.Cancel, restock: history.Restock, adjust: history.Adjust, resegment: history.Resegment,
+		readSKU: history.Look, readOrder: history.Read,
+	}[k]
+}
+
 // shares are how often a request is drawn to be of a kind, of a thousand; commits and cancels follow on reservations.
 // Restocks put in what the others take in the mean.
 func shares() [kinds]int {
@@ -79,26 +91,25 @@ const (
 	remembered = 1024
 )
 
-// item is a request, kept small.
-type item struct {
-	kind    kind
-	brief   bool   // a reservation that expires
-	units   int16  // or the segments of a resegment
-	sku     uint32 // the first of an order's
-	concern uint32 // the request that asked first for what this one is about; its own number if that is this one
-}
+// How long reservations last.
+const (
+	holds   = 10 * time.Minute // one that is to be committed or cancelled
+	expires = time.Second      // one that is not
+)
 
 // Plan is what is sent, and when.
 type Plan struct {
 	Work
-	At    []time.Duration
-	items []item
+	At         []time.Duration
+	operations []history.Operation
+	kinds      []kind // of each
 }
 
 // follower is a request that is due because of an earlier one.
 type follower struct {
-	at time.Duration
-	item
+	at   time.Duration
+	kind kind
+	history.Operation
 }
 
 // planner draws a plan.
@@ -107,7 +118,7 @@ type planner struct {
 	random    *rand.Rand
 	skus      *rand.Zipf
 	followers []follower // in the order of their times
-	known     []uint32   // deductions
+	known     []int      // deductions, by their numbers
 }
 
 // NewPlan draws the requests. It is a pure function of its argument.
@@ -117,44 +128,53 @@ func NewPlan(w Work) *Plan {
 		Plan: &Plan{Work: w, At: load.Times(w.Seed, w.Spacing, w.phases())}, random: random,
 		skus: rand.NewZipf(random, popularity, 1, uint64(w.SKUs-1)),
 	}
-	p.items = make([]item, 0, len(p.At))
+	p.operations = make([]history.Operation, 0, len(p.At))
 	for i, at := range p.At {
-		p.items = append(p.items, p.next(uint32(i), at))
+		k, o := p.next(i, at)
+		p.kinds, p.operations = append(p.kinds, k), append(p.operations, o)
 	}
 	return p.Plan
 }
 
 // next is what is due, or else something new.
-func (p *planner) next(i uint32, at time.Duration) item {
+func (p *planner) next(i int, at time.Duration) (kind, history.Operation) {
 	if len(p.followers) > 0 && p.followers[0].at <= at {
-		due := p.followers[0].item
+		due := p.followers[0]
 		p.followers = p.followers[1:]
-		return due
+		return due.kind, due.Operation
 	}
-	x := item{kind: p.kind(), sku: uint32(p.skus.Uint64()), concern: i}
-	switch x.kind {
+	k, sku := p.kind(), int(p.skus.Uint64())
+	// An id has a source of its own, as the other lines of an order have.
+	o := history.Operation{Kind: k.operation(), ID: load.NewID(rand.New(rand.NewPCG(p.Seed, uint64(i)))), Lines: []history.Line{{SKU: p.SKU(sku)}}}
+	if o.Kind.Takes() {
+		o.Buyer = "buyer-" + strconv.Itoa(i%buyers)
+	}
+	units := &o.Lines[0].Quantity
+	switch k {
 	case deduct:
-		x.units = p.upTo(mostUnits)
+		*units = p.upTo(mostUnits)
 		p.remember(i)
 	case reserve:
-		x.units = p.upTo(mostUnits)
-		x.brief = p.follow(x, at)
+		*units = p.upTo(mostUnits)
+		o.ReserveFor = p.follow(o, at)
+	case order:
+		o.Lines = p.lines(uint64(i), o.Lines[0].SKU)
 	case giveBack, retry, readOrder:
-		return p.about(x, at)
+		return p.about(k, o, at)
 	case restock:
-		x.units = p.upTo(mostRestock)
+		*units = p.upTo(mostRestock)
 	case adjust:
-		x.units = p.upTo(mostAdjust)
+		*units = p.upTo(mostAdjust)
 		if p.random.IntN(2) == 0 {
-			x.units = -x.units
+			*units = -*units
 		}
 	case resegment:
-		x.units = p.upTo(mostSegments)
+		*units = p.upTo(mostSegments)
 	}
-	return x
+	return k, o
 }
 
-func (p *planner) upTo(most int) int16 { return int16(1 + p.random.IntN(most)) }
+func (p *planner) upTo(most int) int64 { return int64(1 + p.random.IntN(most)) }
 
 func (p *planner) kind() kind {
 	all := shares()
@@ -172,23 +192,22 @@ func (p *planner) kind() kind {
 	return deduct
 }
 
-// follow decides what becomes of a reservation: it is committed, cancelled, or left to expire.
-func (p *planner) follow(x item, at time.Duration) (expires bool) {
-	next := x
+// follow decides what becomes of a reservation, and so how long it lasts: it is committed, cancelled, or left to expire.
+func (p *planner) follow(o history.Operation, at time.Duration) time.Duration {
+	next := commit
 	switch drawn := p.random.IntN(10); {
-	case drawn < 6:
-		next.kind = commit
-	case drawn < 8:
-		next.kind = cancel
-	default:
-		return true
+	case drawn >= 8:
+		return expires
+	case drawn >= 6:
+		next = cancel
 	}
-	p.followers = append(p.followers, follower{at + after, next})
-	return false
+	o.Kind, o.Buyer = next.operation(), ""
+	p.followers = append(p.followers, follower{at + after, next, o})
+	return holds
 }
 
 // remember keeps a deduction for later; it forgets another where there are enough.
-func (p *planner) remember(i uint32) {
+func (p *planner) remember(i int) {
 	if len(p.known) < remembered {
 		p.known = append(p.known, i)
 		return
@@ -198,18 +217,43 @@ func (p *planner) remember(i uint32) {
 
 // about makes a request be about a deduction of before, or, where there is none yet, about a SKU. What is given back is not
 // asked for again.
-func (p *planner) about(x item, at time.Duration) item {
+func (p *planner) about(k kind, o history.Operation, at time.Duration) (kind, history.Operation) {
+	look := history.Operation{Kind: history.Look, ID: o.ID, Lines: o.Lines}
 	if len(p.known) == 0 {
-		return item{kind: readSKU, sku: x.sku, concern: x.concern}
+		return readSKU, look
 	}
 	n := p.random.IntN(len(p.known))
 	of := p.known[n]
 	if p.At[of]+settled > at {
-		return item{kind: readSKU, sku: x.sku, concern: x.concern}
+		return readSKU, look
 	}
-	if x.kind == giveBack {
+	if k == giveBack {
 		p.known[n] = p.known[len(p.known)-1]
 		p.known = p.known[:len(p.known)-1]
 	}
-	return item{kind: x.kind, sku: p.items[of].sku, units: p.items[of].units, concern: of}
+	o = p.operations[of]
+	if k != retry {
+		o.Kind, o.Buyer = k.operation(), ""
+	}
+	return k, o
 }
+
+// lines are those of an order: its own SKU and some others, whoever wants those, each once.
+func (p *planner) lines(i uint64, sku string) []history.Line {
+	random := rand.New(rand.NewPCG(p.Seed+1, i))
+	units := func() int64 { return 1 + random.Int64N(mostLineUnits) }
+	all := []history.Line{{SKU: sku, Quantity: units()}}
+	for range 1 + random.IntN(mostLines-1) {
+		other := p.SKU(random.IntN(p.SKUs))
+		if !slices.ContainsFunc(all, func(l history.Line) bool { return l.SKU == other }) {
+			all = append(all, history.Line{SKU: other, Quantity: units()})
+		}
+	}
+	return all
+}
+
+// prefix begins the names of SKUs, which the seed is in: a database is soaked with a seed once.
+func (w Work) prefix() string { return "soak-" + strconv.FormatUint(w.Seed, 36) + "-" }
+
+// SKU is the name of a SKU.
+func (w Work) SKU(n int) string { return w.prefix() + strconv.Itoa(n) }

@@ -18,7 +18,7 @@ func TestASeedRepeatsTheStream(t *testing.T) {
 	t.Parallel()
 	sum := func(seed uint64) string {
 		p := NewPlan(someWork(seed))
-		return load.Sum(p.At, p.operations())
+		return load.Sum(p.At, p.operations)
 	}
 	if first, again, other := sum(5), sum(5), sum(6); first != again || first == other {
 		t.Errorf("seeds 5, 5, 6: %s, %s, %s", first, again, other)
@@ -29,40 +29,45 @@ func TestASeedRepeatsTheStream(t *testing.T) {
 func TestEveryKindOfWorkIsPlanned(t *testing.T) {
 	t.Parallel()
 	p := NewPlan(someWork(7))
-	counts, ended := [kinds]int{}, map[uint32]kind{}
+	counts, ended, asked := [kinds]int{}, map[int]kind{}, map[string]int{}
 	brief := 0
-	for i, x := range p.items {
-		counts[x.kind]++
-		first := p.items[x.concern]
-		switch x.kind {
+	for i, x := range p.operations {
+		k := p.kinds[i]
+		counts[k]++
+		of, again := asked[x.ID]
+		if !again {
+			of, asked[x.ID] = i, i
+		}
+		first := p.operations[of]
+		switch k {
 		case commit, cancel, giveBack:
-			if was, twice := ended[x.concern]; twice {
-				t.Errorf("request %d is a %v of one that had a %v before", i, x.kind, was)
+			if was, twice := ended[of]; twice {
+				t.Errorf("request %d is a %v of one that had a %v before", i, k, was)
 			}
-			ended[x.concern] = x.kind
+			ended[of] = k
 			wants, least := reserve, after
-			if x.kind == giveBack {
+			if k == giveBack {
 				wants, least = deduct, settled
 			}
-			if first.kind != wants || first.brief || first.sku != x.sku || p.At[i]-p.At[x.concern] < least {
-				t.Errorf("request %d, %+v, is about %+v of %v before", i, x, first, p.At[i]-p.At[x.concern])
+			if p.kinds[of] != wants || first.ReserveFor == expires || first.Lines[0].SKU != x.Lines[0].SKU || p.At[i]-p.At[of] < least {
+				t.Errorf("request %d, %+v, is about %+v of %v before", i, x, first, p.At[i]-p.At[of])
 			}
 		case retry, readOrder:
-			if first.kind != deduct || first.sku != x.sku || first.units != x.units {
+			if p.kinds[of] != deduct || first.Lines[0] != x.Lines[0] {
 				t.Errorf("request %d, %+v, is about %+v", i, x, first)
 			}
 		default:
-			if x.concern != uint32(i) {
+			if again {
 				t.Errorf("request %d, %+v, is about another", i, x)
 			}
 		}
-		if x.brief {
+		if x.ReserveFor == expires {
 			brief++
 		}
 	}
 	for k, n := range counts {
-		if share := shares()[k] * len(p.items) / 1000; n == 0 || share > 100 && (n < share*3/5 || n > share*5/4) {
-			t.Errorf("%d requests of %d are of the kind %v", n, len(p.items), kind(k))
+		if share := shares()[k] * len(p.operations) / 1000; n == 0 || share > 100 && (n < share*3/5 || n > share*5/4) {
+			t.Errorf("%d requests of %d are of the kind %v", n, len(p.operations), kind(k))
 		}
 	}
 	if left := counts[reserve] - counts[commit] - counts[cancel]; brief == 0 || left < brief {
@@ -77,16 +82,14 @@ func TestAsMuchIsPutInAsIsTaken(t *testing.T) {
 	w.Length = 10 * time.Minute
 	p := NewPlan(w)
 	var taken, given float64
-	for i, x := range p.items {
-		switch x.kind {
-		case deduct, commit:
-			taken += float64(x.units)
-		case order:
-			for _, l := range p.lines(uint32(i)) {
+	for i, x := range p.operations {
+		switch p.kinds[i] {
+		case deduct, commit, order:
+			for _, l := range x.Lines {
 				taken += float64(l.Quantity)
 			}
 		case giveBack, restock:
-			given += float64(x.units)
+			given += float64(x.Lines[0].Quantity)
 		}
 	}
 	if ratio := given / taken; ratio < 0.9 || ratio > 1.15 {
@@ -99,13 +102,12 @@ func TestLinesOfAnOrderAreOfDifferentSKUs(t *testing.T) {
 	t.Parallel()
 	p := NewPlan(someWork(9))
 	several := 0
-	for i, x := range p.items {
-		o := p.operation(i)
+	for i, o := range p.operations {
 		r := load.NewRequest(&o, nil)
 		if !strings.HasPrefix(r.Path, "/v1/") || r.Body != nil && !json.Valid(r.Body) {
 			t.Fatalf("request %d: %s %s", i, r.Path, r.Body)
 		}
-		if x.kind != order {
+		if p.kinds[i] != order {
 			continue
 		}
 		var body client.NewOrder

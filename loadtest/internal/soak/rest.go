@@ -25,7 +25,7 @@ func (s *soak) rest(ctx context.Context) (before, after float64) {
 	before = counts[0] // all connections are there by then
 	ctx, cancel := context.WithTimeout(ctx, restWithin)
 	defer cancel()
-	sources := gauges.Sources{ServiceMetricsURLs: gauges.Of(s.to).ServiceMetricsURLs}
+	sources := gauges.Sources{ServiceMetricsURLs: gauges.Of(s.drill.To).ServiceMetricsURLs}
 	for {
 		if _, counts := gauges.Start(ctx, sources, restWithin).Stop().Goroutines(); len(counts) > 0 {
 			after = counts[len(counts)-1]

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -40,89 +39,70 @@ const (
 // soak is a run.
 type soak struct {
 	Config
-	to       *target.Target
+	drill    load.Drill
 	plan     *Plan
 	load     load.Load
-	sum      string // of the stream
-	started  time.Time
+	sum      string       // of the stream
 	result   *load.Result // nil: nothing was sent
 	readings gauges.Readings
 	before   float64 // goroutines of the service before the first request; 0: not known, as the next
 	atRest   float64 // and when all has been done
-	rows     history.Rows
-	wrong    []history.Violation
 }
 
 // Run does the work at a target, audits, and reports. What ends it early, a ctx that is over among it, is an error beside the
 // report of what was measured until then; where there is nothing to report the document is the zero one.
 func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
-	s := &soak{Config: c, to: to, started: time.Now(), plan: NewPlan(c.Work)}
-	s.load = load.Load{At: s.plan.At, Operations: s.plan.operations()}
+	s := &soak{Config: c, plan: NewPlan(c.Work), drill: load.Drill{
+		Scenario: "soak", Name: "soak", Seed: c.Seed, Spacing: c.Spacing, Connections: c.Connections, Prefix: c.prefix(), To: to,
+	}}
+	s.load = load.Load{At: s.plan.At, Operations: s.plan.operations}
 	s.sum = load.Sum(s.load.At, s.load.Operations)
-	stopped := s.soak(ctx)
-	if ctx.Err() != nil {
-		stopped = fmt.Errorf("the soak was stopped: %w", context.Cause(ctx))
-	} else if stopped != nil {
-		return report.Document{}, stopped
-	}
-	if s.result != nil {
-		var found history.Findings
-		s.rows, found = history.Audit(ctx, to.DatabaseURL(), s.prefix(), s.load.Operations, load.PromiseOf(to, s.stocks()))
-		s.wrong = found.Violations
-	}
-	d, err := s.document(context.WithoutCancel(ctx), stopped != nil)
-	return d, errors.Join(stopped, load.Wrong(s.wrong, results(s.result), load.Failed, load.Unreached, load.Unknown), err)
-}
-
-func results(r *load.Result) []*load.Result {
-	if r == nil {
-		return nil
-	}
-	return []*load.Result{r}
+	return s.drill.Run(ctx, s.soak, s.tell, load.Failed, load.Unreached, load.Unknown)
 }
 
 // stocks are what the SKUs were put up for sale with.
 func (s *soak) stocks() map[string]history.Stock {
 	all := make(map[string]history.Stock)
 	for n := range s.SKUs {
-		all[s.SKU(uint32(n))] = history.Stock{Units: s.Stock}
+		all[s.SKU(n)] = history.Stock{Units: s.Stock}
 	}
 	return all
 }
 
 // soak puts the SKUs up for sale and sends the requests.
-func (s *soak) soak(ctx context.Context) error {
-	services, err := load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections})
+func (s *soak) soak(ctx context.Context) (map[string]history.Stock, error) {
+	services, err := load.Open(load.Config{URLs: s.drill.To.URLs, Key: s.Key, Connections: s.Connections})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer services.Close()
 	switch there, err := services.Exists(ctx, s.SKU(0)); {
 	case err != nil:
-		return err
+		return nil, err
 	case there:
-		return fmt.Errorf("this database was soaked with seed %d before: SKU %s is there; choose another --seed", s.Seed, s.SKU(0))
+		return nil, fmt.Errorf("this database was soaked with seed %d before: SKU %s is there; choose another --seed", s.Seed, s.SKU(0))
 	}
+	stocks := s.stocks()
 	creating, create := errgroup.WithContext(ctx)
 	creating.SetLimit(creators)
-	for sku, stock := range s.stocks() {
+	for sku, stock := range stocks {
 		creating.Go(func() error {
 			return services.Create(create, sku, client.NewSKU{Stock: stock.Units, Segments: &s.Segments})
 		})
 	}
 	if err := creating.Wait(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := services.Warm("/v1/skus/" + s.SKU(0)); err != nil {
-		return err
+		return nil, err
 	}
 	s.send(ctx, services)
-	return ctx.Err()
+	return stocks, ctx.Err()
 }
 
 // send sends the requests, and watches the machine and what is heard meanwhile.
 func (s *soak) send(ctx context.Context, services *load.Services) {
-	sources := gauges.Of(s.to)
+	sources := gauges.Of(s.drill.To)
 	if s.Length >= waitsFor {
 		sources.Settle = gauges.PostgresSettles
 	}
@@ -131,7 +111,7 @@ func (s *soak) send(ctx context.Context, services *load.Services) {
 	defer live.Finish()
 	s.load.Start = time.Now()
 	s.result = services.Show(ctx, s.load, live, s.load.Start, func() string { return "" })
-	s.readings = sampler.Stop()
+	s.drill.Results, s.readings = []*load.Result{s.result}, sampler.Stop()
 	if ctx.Err() == nil {
 		s.before, s.atRest = s.rest(ctx)
 	}

@@ -72,7 +72,8 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 	for _, p := range all { // each by itself: one that dies leaves what it told until then
 		samplers = append(samplers, gauges.Start(ctx, gauges.Sources{ServiceMetricsURLs: []string{p.AdminURL + "/metrics"}}, gauge))
 	}
-	half := newMark(s.Stock / part / 2)
+	var sold atomic.Int64
+	half, halfSold := s.Stock/part/2, make(chan struct{})
 	selling, over := context.WithCancel(ctx)
 	defer over()
 	var beside errgroup.Group
@@ -82,11 +83,15 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 		from = (victim.number + 1) % sellers
 	}
 	beside.Go(func() error { c.levels = services.WatchStock(selling, from, sku, l.Start, glance); return nil })
-	beside.Go(func() error { return s.atHalf(selling, c, half.reached, victim, l.Start) })
+	beside.Go(func() error { return s.atHalf(selling, c, halfSold, victim, l.Start) })
 	l.Again = func(o *history.Operation) load.Persistence { return all.others(victim, o.Attempts[0].Process) }
 	l.Heard = func(i int, r load.Reply) {
-		if r.Outcome == load.Accepted {
-			half.add(l.Operations[i].Lines[0].Quantity)
+		if r.Outcome != load.Accepted {
+			return
+		}
+		units := l.Operations[i].Lines[0].Quantity
+		if now := sold.Add(units); now >= half && now-units < half {
+			close(halfSold)
 		}
 	}
 	c.result = services.Show(ctx, l, s.live, s.begun, func() string { return sku + ": " })
@@ -127,22 +132,4 @@ func (s *stand) atHalf(ctx context.Context, c *course, half <-chan struct{}, vic
 	}
 	c.strike = &strike
 	return err
-}
-
-// mark tells when a number of units is reached.
-type mark struct {
-	left    atomic.Int64
-	reached chan struct{}
-}
-
-func newMark(units int64) *mark {
-	m := &mark{reached: make(chan struct{})}
-	m.left.Store(units)
-	return m
-}
-
-func (m *mark) add(units int64) {
-	if left := m.left.Add(-units); left <= 0 && left+units > 0 {
-		close(m.reached)
-	}
 }

@@ -96,11 +96,7 @@ func (r Result) Document() (report.Document, error) {
 		d.Figures = r.figures()
 		d.Sections, d.Raw = []report.Section{r.tails(), r.kills(), r.occupancy()}, r.raw()
 	}
-	rounds := r.Rounds
-	if rounds == nil {
-		rounds = []Round{}
-	}
-	return d, d.SetOwn(map[string]any{"rounds": rounds})
+	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, r.Rounds...)})
 }
 
 // raw is all that was asked in each round.

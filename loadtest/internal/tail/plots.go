@@ -18,10 +18,8 @@ const slot = 100 * time.Millisecond
 
 // first is the first round of a kind, whose course plots show; nil: there is none.
 func (r Result) first(killed bool) *Round {
-	for i := range r.Rounds {
-		if r.Rounds[i].Killed == killed {
-			return &r.Rounds[i]
-		}
+	if all := r.of(killed); len(all) > 0 {
+		return &all[0]
 	}
 	return nil
 }
@@ -46,11 +44,10 @@ func (r Result) marks() (all []report.Mark) {
 
 // courses are latencies, sales and waits over time, of the first round of each kind.
 func (r Result) courses() []report.Plot {
-	x := report.Axis{Label: load.Seconds}
-	waits := report.Plot{Name: "tail-latency", Title: "Latency over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true}, Marks: r.marks()}
-	sales := report.Plot{Name: "tail-sales", Title: "Units sold over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "units/s"}, Marks: r.marks()}
-	locks := report.Plot{Name: "tail-lock-wait", Title: "Waiting for locks over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms waited per s, all workers"}, Marks: r.marks()}
-	merges := report.Plot{Name: "tail-merges", Title: "Merges over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "merges/s"}, Marks: r.marks()}
+	waits := load.Lines("tail-latency", "Latency over time", report.Axis{Label: "ms", Log: true}, r.marks())
+	sales := load.Lines("tail-sales", "Units sold over time", report.Axis{Label: "units/s"}, r.marks())
+	locks := load.Lines("tail-lock-wait", "Waiting for locks over time", report.Axis{Label: "ms waited per s, all workers"}, r.marks())
+	merges := load.Lines("tail-merges", "Merges over time", report.Axis{Label: "merges/s"}, r.marks())
 	for _, killed := range []bool{false, true} {
 		round := r.first(killed)
 		if round == nil {
@@ -108,8 +105,9 @@ func (c *course) rate(of func(gauges.Readings) (seconds, values []float64), time
 
 // occupancy is what segments held, over time.
 func (r Result) occupancy() report.Section {
-	s := report.Section{Name: "What the segments held"}
 	table := &report.Table{Columns: []string{"when the first buyer came, units", "in all", "fullest", "emptiest"}}
+	s := report.Section{Name: "What the segments held", Table: table}
+	marks := map[bool][]report.Mark{true: r.marks()}
 	for _, killed := range []bool{false, true} {
 		round := r.first(killed)
 		if round == nil {
@@ -119,20 +117,8 @@ func (r Result) occupancy() report.Section {
 		table.Rows = append(table.Rows, []string{
 			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(floats.Sum(all)), report.Number(slices.Max(all)), report.Number(slices.Min(all)),
 		})
-		s.Plots = append(s.Plots, round.course.segments(killed, r.marks()))
+		s.Plots = append(s.Plots, load.Lines("tail-segments-"+kind(killed), "Units in segments over time, "+titles(killed), report.Axis{Label: "units"},
+			marks[killed], load.SegmentLines(round.course.levels)...))
 	}
-	s.Table = table
 	return s
-}
-
-// segments draws what each of them held.
-func (c *course) segments(killed bool, marks []report.Mark) report.Plot {
-	p := report.Plot{
-		Name: "tail-segments-" + kind(killed), Title: "Units in segments over time, " + titles(killed), Kind: report.Lines,
-		X: report.Axis{Label: load.Seconds}, Y: report.Axis{Label: "units"}, Series: load.SegmentLines(c.levels),
-	}
-	if killed {
-		p.Marks = marks
-	}
-	return p
 }
