@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // As in selectByIDs, each ref is looked up by itself.
@@ -41,9 +42,7 @@ func queueAmendments(trip *pgx.Batch, settlement stock.Settlement) map[string]st
 	there := make(map[string]stock.Amendment)
 	trip.Queue(selectAmendments, settlement.SKU, ids, refs).Query(func(rows pgx.Rows) error {
 		var a stock.Amendment
-		var micros int64
-		_, err := pgx.ForEachRow(rows, []any{&a.OrderID, &a.Ref, &a.Returned, &micros}, func() error {
-			a.Extended = time.Duration(micros) * time.Microsecond
+		_, err := pgx.ForEachRow(rows, []any{&a.OrderID, &a.Ref, &a.Returned, (*tables.Micros)(&a.Extended)}, func() error {
 			there[a.OrderID] = a
 			return nil
 		})

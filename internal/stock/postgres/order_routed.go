@@ -71,7 +71,7 @@ func (s *Store) orderRouted(ctx context.Context, deadline time.Time, orders []st
 
 // orderGroup writes orders, all of them or none.
 func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []stock.Placement) (at []*time.Time, err error) {
-	err = s.inTx(ctx, deadline, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, deadline, func(tx transaction) error {
 		at, err = s.takeOrders(ctx, tx, orders)
 		if Answered(err) {
 			return errors.Join(errApart, err)
@@ -85,7 +85,7 @@ func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []sto
 }
 
 // takeOrders keeps the order of locking: the rows of the orders, then the segments, then the deductions.
-func (s *Store) takeOrders(ctx context.Context, tx pgx.Tx, orders []stock.Placement) ([]*time.Time, error) {
+func (s *Store) takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) ([]*time.Time, error) {
 	o, rows := columnsOf(orders), rowsOf(orders)
 	lines := arraysOf(o.lines)
 	var now time.Time
@@ -96,7 +96,7 @@ func (s *Store) takeOrders(ctx context.Context, tx pgx.Tx, orders []stock.Placem
 	take.Queue(takeRouted, rows.skus, rows.segments, rows.layouts, rows.tokens, rows.owners, rows.units, rows.reserved).
 		Exec(takesAll(len(rows.skus)))
 	s.queueInstant(take, time.Time{}, &now)
-	if err := tx.SendBatch(ctx, take).Close(); err != nil {
+	if err := tx.send(ctx, take); err != nil {
 		return nil, err
 	}
 	at := make([]*time.Time, len(orders))

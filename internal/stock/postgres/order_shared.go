@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 //go:embed order_shared.sql
@@ -90,7 +91,7 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 	var taken []int64
 	var instants []time.Time
 	sent := time.Now()
-	if err := s.pool.QueryRow(ctx, orderSharedSQL, s.orderArguments(deadline, orders)...).Scan(&taken, &instants); err != nil {
+	if _, err := tables.One(ctx, s.pool, []any{&taken, &instants}, orderSharedSQL, s.orderArguments(deadline, orders)...); err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
 	at := make([]*time.Time, len(orders))

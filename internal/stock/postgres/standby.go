@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Standby reads what a standby of the database has. It may be behind the primary.
@@ -41,7 +42,7 @@ var ErrBehind = errors.New("the standby does not follow its primary")
 // Check returns nil if the standby answers and follows its primary.
 func (s *Standby) Check(ctx context.Context) error {
 	var behind bool
-	if err := s.store.pool.QueryRow(ctx, isBehind, farBehind.Microseconds()).Scan(&behind); err != nil {
+	if _, err := tables.One(ctx, s.store.pool, []any{&behind}, isBehind, farBehind.Microseconds()); err != nil {
 		return fmt.Errorf("reach the standby: %w", err)
 	}
 	if behind {

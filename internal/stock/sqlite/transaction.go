@@ -11,6 +11,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
@@ -113,22 +114,15 @@ func (t *transaction) ExecContext(ctx context.Context, text string, args ...any)
 	return t.Tx.ExecContext(ctx, text, args...)
 }
 
-// QueryContext implements [querier].
-func (t *transaction) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+// Each implements [tables.Querier].
+func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, text string, args ...any) error {
 	ctx = t.context(ctx)
 	if s := t.statement(ctx, text); s != nil {
-		return s.QueryContext(ctx, args...)
+		rows, err := s.QueryContext(ctx, args...)
+		return each(rows, err, read)
 	}
-	return t.Tx.QueryContext(ctx, text, args...)
-}
-
-// QueryRowContext implements [sql.Tx].
-func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
-	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.QueryRowContext(ctx, args...)
-	}
-	return t.Tx.QueryRowContext(ctx, text, args...)
+	rows, err := t.Tx.QueryContext(ctx, text, args...)
+	return each(rows, err, read)
 }
 
 // begin starts a transaction.
