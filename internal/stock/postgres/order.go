@@ -29,6 +29,8 @@ FROM placed, unnest($5::text[], $6::integer[]) AS line (sku_id, quantity)`
 // There its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it
 // needs, and reads the instant of the decision. Then each line is a batch or a merge, all within the one transaction: all
 // of them succeed, or none is written.
+//
+// At the coordinator of a cluster it is a transaction over nodes, and reads nothing of an order that is there already.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
 		return lines, created, translate(err)
@@ -44,6 +46,9 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 				return err
 			}
 		}
+		if !created && s.pool.dialect.routes() { // its lines are in other shards than the order, whose reader asks these
+			return nil
+		}
 		if !created {
 			there, err := tables.OrderWithLines(ctx, tx, placement.Order.OrderID)
 			if err == nil {
@@ -51,21 +56,17 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 			}
 			return err
 		}
-		lines, err = s.placeLines(ctx, tx, placement)
+		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
+			return s.deduct(ctx, tx, line)
+		}, func(line stock.Merge) (stock.MergeResult, error) {
+			return s.merge(ctx, tx, line)
+		})
 		return err
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	return lines, created, nil
-}
-
-func (s *Store) placeLines(ctx context.Context, tx transaction, placement stock.Placement) ([]stock.Deduction, error) {
-	return placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
-		return s.deduct(ctx, tx, line)
-	}, func(line stock.Merge) (stock.MergeResult, error) {
-		return s.merge(ctx, tx, line)
-	})
 }
 
 // insertOrder inserts the order, unless it is there already, locks what it needs, and sets the instant of its decision.

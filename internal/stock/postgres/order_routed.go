@@ -86,7 +86,8 @@ func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []sto
 
 // takeOrders keeps the order of locking: the rows of the orders, then the segments, then the deductions.
 func (s *Store) takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) ([]*time.Time, error) {
-	o, rows := columnsOf(orders), rowsOf(orders)
+	o := columnsOf(orders)
+	rows, _ := rowsOf(orders)
 	lines := arraysOf(o.lines)
 	var now time.Time
 	take := &pgx.Batch{}
@@ -161,7 +162,8 @@ type wantedRows struct {
 	reserved []int64
 }
 
-func rowsOf(orders []stock.Placement) (w wantedRows) {
+// rowsOf returns the rows that the lines of orders want, and the number of each line's row, from 1.
+func rowsOf(orders []stock.Placement) (w wantedRows, from []int64) {
 	numbers := make(map[segmentOf]int)
 	for _, p := range orders {
 		for i, line := range p.Lines {
@@ -171,11 +173,12 @@ func rowsOf(orders []stock.Placement) (w wantedRows) {
 				number = w.add(row.sku, line)
 				numbers[row], w.reserved = number, append(w.reserved, 0)
 			}
+			from = append(from, int64(number))
 			w.units[number-1] += units
 			if p.Order.ReserveFor > 0 {
 				w.reserved[number-1] += units
 			}
 		}
 	}
-	return w
+	return w, from
 }

@@ -28,7 +28,7 @@ func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpoo
 	}}, configure...)...)
 }
 
-// OpenCoordinator returns a store on a coordinator of Citus. It takes orders of several SKUs, which span nodes: see [Store.Place].
+// OpenCoordinator returns a store on a coordinator of Citus. It takes orders of several SKUs, which span nodes: see [Store.Order].
 //
 // Citus plans no statement without the values of its parameters. Sessions on other nodes get only what a transaction sets.
 func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
@@ -110,25 +110,6 @@ func changeRouted(ctx context.Context, tx transaction, statements string) error 
 
 // A row that is found by its place is of the same shard, which Citus cannot know.
 var routedExpire = strings.NewReplacer("WHERE d.ctid =", "WHERE d.sku_id = $1 AND d.ctid =", "WHERE n.ctid =", "WHERE n.sku_id = $1 AND n.ctid =")
-
-// Place takes all lines of a new order, or nothing, by a transaction over nodes. It reports false if an order of that id was
-// there already.
-func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
-		return lines, created, translate(err)
-	}
-	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
-		if created, err = s.insertOrder(ctx, tx, &placement); err != nil || !created {
-			return err
-		}
-		lines, err = s.placeLines(ctx, tx, placement)
-		return err
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	return lines, created, nil
-}
 
 //go:embed placed.sql
 var placedSQL string
