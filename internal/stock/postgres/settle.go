@@ -98,12 +98,9 @@ type settling struct {
 }
 
 func settlingOf(settlement stock.Settlement) *settling {
-	w := &settling{Settlement: settlement, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
-	for _, request := range settlement.Requests {
-		w.ids = append(w.ids, request.OrderID)
-	}
-	slices.Sort(w.ids)
-	return w
+	ids := settlement.OrderIDs()
+	slices.Sort(ids)
+	return &settling{Settlement: settlement, ids: ids, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
 }
 
 // settle settles in a transaction, in three round trips, the first of which is left out if there is nothing to find. The second
@@ -239,23 +236,19 @@ func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string
 
 // queueSettlement writes what was planned.
 func queueSettlement(write *pgx.Batch, sku string, plan stock.SettlementPlan) {
-	var ids, statuses []string
-	var quantities, asked []int32
-	var kept parts
-	var split []string
-	for _, d := range plan.Changed {
-		ids, statuses = append(ids, d.OrderID), append(statuses, string(d.Status))
-		quantities, asked = append(quantities, int32(d.Quantity)), append(asked, int32(d.Order.Quantity)) //nolint:gosec // at most stock.MaxQuantity
+	if changed := plan.Changed; len(changed) > 0 {
+		write.Queue(updateDeductions, sku,
+			stock.Column(changed, func(d stock.Deduction) string { return d.OrderID }),
+			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
+			stock.Column(changed, func(d stock.Deduction) int32 { return int32(d.Quantity) }),       //nolint:gosec // at most stock.MaxQuantity
+			stock.Column(changed, func(d stock.Deduction) int32 { return int32(d.Order.Quantity) })) //nolint:gosec // as above
 	}
-	for _, d := range plan.Split {
-		split = append(split, d.OrderID)
-		kept.add(d.OrderID, d.Parts)
-	}
-	if len(ids) > 0 {
-		write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
-	}
-	if len(split) > 0 {
-		write.Queue(deleteParts, sku, split)
+	if len(plan.Split) > 0 {
+		var kept parts
+		for _, d := range plan.Split {
+			kept.add(d.OrderID, d.Parts)
+		}
+		write.Queue(deleteParts, sku, stock.Column(plan.Split, func(d stock.Deduction) string { return d.OrderID }))
 		kept.queue(write, sku)
 	}
 	if plan.Units() > 0 {

@@ -47,11 +47,8 @@ func (s *Store) expire(
 	if err != nil || len(expired) == 0 {
 		return 0, nil, err
 	}
-	ids := make(list, len(expired))
-	for i, d := range expired {
-		ids[i] = d.OrderID
-	}
-	if _, err := tx.ExecContext(ctx, endExpired, sku, ids); err != nil {
+	ids := stock.Column(expired, func(d stock.Deduction) string { return d.OrderID })
+	if _, err := tx.ExecContext(ctx, endExpired, sku, list(ids)); err != nil {
 		return 0, nil, err
 	}
 	returns := stock.PlanExpiry(expired, segments)

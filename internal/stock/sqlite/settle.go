@@ -64,11 +64,7 @@ ORDER BY d.order_id, p.segment`
 
 // readRequested reads the deductions that a settlement is about, with their parts.
 func readRequested(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
-	ids := make(list, len(settlement.Requests))
-	for i, request := range settlement.Requests {
-		ids[i] = request.OrderID
-	}
-	found, err := tables.WithParts(ctx, tx, selectWithParts, settlement.SKU, ids)
+	found, err := tables.WithParts(ctx, tx, selectWithParts, settlement.SKU, list(settlement.OrderIDs()))
 	by := make(map[string]stock.Deduction, len(found))
 	for _, d := range found {
 		by[d.OrderID] = d
