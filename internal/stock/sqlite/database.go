@@ -73,8 +73,7 @@ func (d *database) Each(ctx context.Context, read func(tables.Row) error, text s
 	if err != nil {
 		return err
 	}
-	rows, err := s.QueryContext(ctx, args...)
-	return each(rows, err, read)
+	return each(ctx, s, read, args)
 }
 
 // Close closes the statements and the connections.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -10,8 +11,9 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// each reads the rows of a query.
-func each(rows *sql.Rows, err error, read func(tables.Row) error) error {
+// each reads the rows of a query of a prepared statement.
+func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []any) error {
+	rows, err := s.QueryContext(ctx, args...)
 	if err != nil {
 		return err
 	}

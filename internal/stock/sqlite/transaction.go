@@ -90,39 +90,38 @@ func (t *transaction) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// statement returns nil where a statement cannot be prepared: to run it as it is will say why.
-func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
-	if s := t.prepared[text]; s != nil {
-		return s
+// statement finds a statement, or prepares it for this transaction.
+func (t *transaction) statement(ctx context.Context, text string) (s *sql.Stmt, err error) {
+	if s = t.prepared[text]; s != nil {
+		return s, nil
 	}
-	var s *sql.Stmt
 	if known := t.db.known(text); known != nil {
 		s = t.StmtContext(ctx, known)
-	} else if own, err := t.PrepareContext(ctx, text); err == nil {
-		s = own
+	} else if s, err = t.PrepareContext(ctx, text); err != nil {
+		return nil, err
 	}
 	t.prepared[text] = s
-	return s
+	return s, nil
 }
 
 // ExecContext implements [sql.Tx].
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.ExecContext(ctx, args...)
+	s, err := t.statement(ctx, text)
+	if err != nil {
+		return nil, err
 	}
-	return t.Tx.ExecContext(ctx, text, args...)
+	return s.ExecContext(ctx, args...)
 }
 
 // Each implements [tables.Querier].
 func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, text string, args ...any) error {
 	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		rows, err := s.QueryContext(ctx, args...)
-		return each(rows, err, read)
+	s, err := t.statement(ctx, text)
+	if err != nil {
+		return err
 	}
-	rows, err := t.Tx.QueryContext(ctx, text, args...)
-	return each(rows, err, read)
+	return each(ctx, s, read, args)
 }
 
 // begin starts a transaction.
