@@ -61,10 +61,14 @@ func (s *Service) enterMany(ctx context.Context, caller string, orders int) (lea
 	ctx, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx))
 	defer cancel()
 	leave, err = s.many.Enter(ctx, caller, orders)
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
 		return nil, s.overloaded
+	case err != nil:
+		return nil, stock.Unavailable(err, "wait for a turn")
+	default:
+		return leave, nil
 	}
-	return leave, s.noTurn(err, "wait for a turn")
 }
 
 // firstOfEach tells for each order where the same one is for the first time.

@@ -62,18 +62,13 @@ func (p placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(
 		size = p.medium
 	}
 	leave, err = size.Enter(ctx, order.Caller, lines)
-	return leave, p.service.noTurn(err, "wait to place the order")
-}
-
-// noTurn is the error of a caller who got no turn.
-func (s *Service) noTurn(err error, waiting string) error {
 	switch {
 	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate):
-		return s.overloaded
+		return nil, p.service.overloaded
 	case err != nil:
-		return stock.Unavailable(err, waiting)
+		return nil, stock.Unavailable(err, "wait to place the order")
 	default:
-		return nil
+		return leave, nil
 	}
 }
 

@@ -21,23 +21,6 @@ func shuttingDown() error {
 	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 }
 
-// serve returns the seller or settler of a SKU, and starts one where there is none.
-func serve[T any](s *Service, serving map[string]*T, sku string, make func() (made *T, run func())) (*T, error) {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if s.workers.stopped {
-		return nil, shuttingDown()
-	}
-	known := serving[sku]
-	if known == nil {
-		var run func()
-		known, run = make()
-		serving[sku] = known
-		s.workers.running.Go(run)
-	}
-	return known, nil
-}
-
 // retire takes a seller or settler out of the service unless a request has come in. Afterwards push refuses.
 func retire[T any](s *Service, serving map[string]T, sku string, q *queue) bool {
 	s.workers.Lock()

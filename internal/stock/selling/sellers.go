@@ -8,10 +8,18 @@ func (s *Service) seller(sku string) (*seller, error) {
 	if known != nil && !stopped {
 		return known, nil
 	}
-	return serve(s, s.workers.sellers, sku, func() (*seller, func()) {
-		made := newSeller(s, sku)
-		return made, made.newWorker().run
-	})
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
+		return nil, shuttingDown()
+	}
+	if known := s.workers.sellers[sku]; known != nil {
+		return known, nil
+	}
+	known = newSeller(s, sku)
+	s.workers.sellers[sku] = known
+	s.workers.running.Go(known.newWorker().run)
+	return known, nil
 }
 
 // startExtra starts an extra worker, but not once the service stops: the order that asks for it may have been answered

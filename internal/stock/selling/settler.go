@@ -148,8 +148,16 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 
 // settler returns the settler of a SKU, and starts one where there is none.
 func (s *Service) settler(sku string) (*settler, error) {
-	return serve(s, s.workers.settlers, sku, func() (*settler, func()) {
-		made := &settler{service: s, sku: sku, queue: newQueue()}
-		return made, made.run
-	})
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
+		return nil, shuttingDown()
+	}
+	known := s.workers.settlers[sku]
+	if known == nil {
+		known = &settler{service: s, sku: sku, queue: newQueue()}
+		s.workers.settlers[sku] = known
+		s.workers.running.Go(known.run)
+	}
+	return known, nil
 }
