@@ -101,14 +101,6 @@ func (m Merge) check(segments []Segment) error {
 	return nil
 }
 
-// Earlier returns the earlier of two instants; the zero time is none.
-func Earlier(a, b time.Time) time.Time {
-	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
-		return b
-	}
-	return a
-}
-
 // PlanMerge fills orders from the segments, and leaves the rest so that the next buyers need no merge.
 //
 // An order is filled from the segments that hold the most, so that it gets as few parts as possible. If after
@@ -118,14 +110,9 @@ func Earlier(a, b time.Time) time.Time {
 //
 // Refused orders do not count for that: an order beyond all stock would collapse the segments of a whole sale.
 func PlanMerge(segments []int64, demand Demand, outcomes []Outcome) MergePlan {
-	left := make([]int64, len(segments))
-	var total int64
-	for i, available := range segments {
-		left[i] = available
-		total += available
-	}
+	left := slices.Clone(segments)
 	plan := MergePlan{Segments: left, Reserved: make([]int64, len(segments)), Parts: make(map[int][]Part)}
-	plan.Admitted = demand.Admit(total, outcomes)
+	plan.Admitted = demand.Admit(Sum(segments), outcomes)
 	var largest int64
 	for _, i := range plan.Admitted {
 		parts := takeFromFullest(left, demand.Orders[i].Quantity)

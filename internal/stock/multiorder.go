@@ -75,11 +75,7 @@ func (o MultiOrder) Of(line Line) Order {
 
 // SKUs are those of the lines, in their order.
 func (o MultiOrder) SKUs() []string {
-	skus := make([]string, len(o.Lines))
-	for i, line := range o.Lines {
-		skus[i] = line.SKU
-	}
-	return skus
+	return Column(o.Lines, func(l Line) string { return l.SKU })
 }
 
 // Sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.

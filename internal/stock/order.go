@@ -100,13 +100,18 @@ func EachText(write func(n int, column string) string) string {
 // CheckBuyerID tells whether a text can be a buyer's id, as [Order] has it.
 func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }
 
+// Column returns something of each row.
+func Column[R, C any](rows []R, of func(R) C) []C {
+	column := make([]C, len(rows))
+	for i, row := range rows {
+		column[i] = of(row)
+	}
+	return column
+}
+
 // Pick returns the orders at some indexes.
 func Pick(orders []Order, indexes []int) []Order {
-	picked := make([]Order, len(indexes))
-	for n, i := range indexes {
-		picked[n] = orders[i]
-	}
-	return picked
+	return Column(indexes, func(i int) Order { return orders[i] })
 }
 
 // BuyersOf returns the buyers of orders, ascending, each once.

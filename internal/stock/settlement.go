@@ -38,6 +38,11 @@ type Settled struct {
 	Err       error
 }
 
+// OrderIDs are those of the requests, in their order.
+func (s Settlement) OrderIDs() []string {
+	return Column(s.Requests, func(r SettleRequest) string { return r.OrderID })
+}
+
 // SettlementPlan says how a settlement is carried out. Stores do so under the locks of the rows.
 type SettlementPlan struct {
 	Results []Settled

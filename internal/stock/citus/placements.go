@@ -1,6 +1,7 @@
 package citus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,16 +41,7 @@ type placements struct {
 
 // of returns the shard of a SKU or an order id.
 func (p *placements) of(key string) *shard {
-	i, found := slices.BinarySearchFunc(p.shards, hash(key), func(s *shard, h int32) int {
-		switch {
-		case s.low < h:
-			return -1
-		case s.low > h:
-			return 1
-		default:
-			return 0
-		}
-	})
+	i, found := slices.BinarySearchFunc(p.shards, hash(key), func(s *shard, h int32) int { return cmp.Compare(s.low, h) })
 	if !found {
 		i--
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // As in selectByIDs, each ref is looked up by itself.
@@ -41,9 +42,7 @@ func queueAmendments(trip *pgx.Batch, settlement stock.Settlement) map[string]st
 	there := make(map[string]stock.Amendment)
 	trip.Queue(selectAmendments, settlement.SKU, ids, refs).Query(func(rows pgx.Rows) error {
 		var a stock.Amendment
-		var micros int64
-		_, err := pgx.ForEachRow(rows, []any{&a.OrderID, &a.Ref, &a.Returned, &micros}, func() error {
-			a.Extended = time.Duration(micros) * time.Microsecond
+		_, err := pgx.ForEachRow(rows, []any{&a.OrderID, &a.Ref, &a.Returned, (*tables.Micros)(&a.Extended)}, func() error {
 			there[a.OrderID] = a
 			return nil
 		})
@@ -54,29 +53,20 @@ func queueAmendments(trip *pgx.Batch, settlement stock.Settlement) map[string]st
 
 // queueAmended writes what was planned of amendments.
 func queueAmended(write *pgx.Batch, sku string, plan stock.SettlementPlan, at time.Time) {
-	if len(plan.Amended) > 0 {
-		var ids []string
-		var quantities, asked, committed []int32
-		var ends instants
-		var reserves []int64
-		for _, d := range plan.Amended {
-			ids, ends = append(ids, d.OrderID), append(ends, instantOrNull(d.ExpiresAt))
-			quantities = append(quantities, int32(d.Quantity)) //nolint:gosec // at most stock.MaxQuantity
-			asked = append(asked, int32(d.Order.Quantity))     //nolint:gosec // as above
-			committed = append(committed, int32(d.Committed))  //nolint:gosec // as above
-			reserves = append(reserves, d.ReserveFor.Microseconds())
-		}
-		write.Queue(updateAmended, sku, ids, quantities, asked, committed, ends.orNull(), reserves)
+	if amended := plan.Amended; len(amended) > 0 {
+		write.Queue(updateAmended, sku,
+			stock.Column(amended, func(d stock.Deduction) string { return d.OrderID }),
+			stock.Column(amended, func(d stock.Deduction) int64 { return d.Quantity }),
+			stock.Column(amended, func(d stock.Deduction) int64 { return d.Order.Quantity }),
+			stock.Column(amended, func(d stock.Deduction) int64 { return d.Committed }),
+			stock.Column(amended, func(d stock.Deduction) *time.Time { return instant(d.ExpiresAt) }),
+			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }))
 	}
-	if len(plan.Amendments) > 0 {
-		var ids, refs []string
-		var returned []int32
-		var extended []int64
-		for _, a := range plan.Amendments {
-			ids, refs = append(ids, a.OrderID), append(refs, a.Ref)
-			returned = append(returned, int32(a.Returned)) //nolint:gosec // at most stock.MaxQuantity
-			extended = append(extended, a.Extended.Microseconds())
-		}
-		write.Queue(insertAmendments, sku, ids, refs, returned, extended, at)
+	if made := plan.Amendments; len(made) > 0 {
+		write.Queue(insertAmendments, sku,
+			stock.Column(made, func(a stock.Amendment) string { return a.OrderID }),
+			stock.Column(made, func(a stock.Amendment) string { return a.Ref }),
+			stock.Column(made, func(a stock.Amendment) int64 { return a.Returned }),
+			stock.Column(made, func(a stock.Amendment) int64 { return a.Extended.Microseconds() }), at)
 	}
 }

@@ -15,10 +15,10 @@ const archiveSKU = `UPDATE skus SET archived_at = coalesce($2::timestamptz, cloc
 
 // Archive implements [stock.Store]. Other processes are told, so that they forget that the SKU has sold out.
 func (s *Store) Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		lock := &pgx.Batch{}
 		all := queueLockAll(lock, sku)
-		if err := tx.SendBatch(ctx, lock).Close(); err != nil {
+		if err := tx.send(ctx, lock); err != nil {
 			return err
 		}
 		if len(*all) == 0 {
@@ -31,7 +31,7 @@ func (s *Store) Archive(ctx context.Context, sku string, at time.Time) (archived
 		write.Queue(archiveSegments, sku, stock.ArchivedLayout)
 		write.Queue(archiveSKU, sku, instant(at))
 		write.Queue(notify, sku)
-		return tx.SendBatch(ctx, write).Close()
+		return tx.send(ctx, write)
 	})
 	return archived && err == nil, err
 }

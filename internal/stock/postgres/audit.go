@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 //go:embed audit.sql
@@ -14,20 +15,16 @@ var auditSQL string
 
 // Audit implements [stock.Store].
 func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
-	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: beginSnapshot}, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, auditSQL, sku)
-		if err != nil {
-			return err
-		}
-		var line stock.AuditLine
-		_, err = pgx.ForEachRow(rows, line.Columns(), func() error {
+	err = s.pool.snapshot(ctx, pgx.TxOptions{BeginQuery: beginSnapshot}, func(tx transaction) error {
+		return tx.Each(ctx, func(row tables.Row) error {
+			var line stock.AuditLine
+			err := row.Scan(line.Columns()...)
 			audit.Add(line)
-			return nil
-		})
-		if err == nil && sku != "" && len(audit.SKUs) == 0 {
-			err = stock.UnknownSKU(sku)
-		}
-		return err
+			return err
+		}, auditSQL, sku)
 	})
+	if err == nil && sku != "" && len(audit.SKUs) == 0 {
+		err = stock.UnknownSKU(sku)
+	}
 	return audit, err
 }

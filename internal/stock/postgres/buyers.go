@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // As in selectByIDs, each buyer is looked up by itself.
@@ -43,28 +44,8 @@ WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.bu
 
 // BuyerUnits implements [stock.Store].
 func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
-	rows, err := s.pool.Query(ctx, selectUnitsOfBuyer, buyerID, skus)
-	if err != nil {
-		return nil, err
-	}
 	held := make(map[string]int64)
-	return held, collectUnits(rows, held)
-}
-
-// collectUnits reads rows of a name and its units.
-func collectUnits(rows pgx.Rows, into map[string]int64) error {
-	var name string
-	var units int64
-	_, err := pgx.ForEachRow(rows, []any{&name, &units}, func() error {
-		into[name] = units
-		return nil
-	})
-	return err
-}
-
-// queueBuyerUnits reads how many units are counted for each buyer.
-func queueBuyerUnits(read *pgx.Batch, sku string, buyers []string, into map[string]int64) {
-	read.Queue(selectBuyerUnits, sku, buyers).Query(func(rows pgx.Rows) error { return collectUnits(rows, into) })
+	return held, s.pool.Each(ctx, tables.Into(held), selectUnitsOfBuyer, buyerID, skus)
 }
 
 // queueCount adds orders to the counts of their buyers. If it cannot do so for all of them, it is a race.

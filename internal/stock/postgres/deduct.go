@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Deduct implements [stock.Store].
@@ -26,7 +27,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 	if err != nil || done {
 		return result, err
 	}
-	err = s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
 		result, err = s.deduct(ctx, tx, batch)
 		return err
 	})
@@ -38,7 +39,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected: errRaced, and the transaction begins
 // again.
-func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch) (result stock.BatchResult, err error) {
+func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch) (result stock.BatchResult, err error) {
 	read := &pgx.Batch{}
 	rows := queueLockSome(read, batch.SKU, batch.Segment)
 	facts := queueFacts(read, batch.SKU, batch.Limit, batch.Orders)
@@ -46,13 +47,13 @@ func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch) (resul
 		read.Queue(hasExpired, batch.SKU, instant(batch.At)).QueryRow(func(row pgx.Row) error { return row.Scan(&facts.HasExpired) })
 	}
 	s.queueInstant(read, batch.At, &facts.At)
-	if err := tx.SendBatch(ctx, read).Close(); err != nil {
+	if err := tx.send(ctx, read); err != nil {
 		return result, err
 	}
 	var row stock.Segment
 	if len(*rows) > 0 {
 		row = (*rows)[0]
-	} else if err := skuExists(ctx, tx, batch.SKU); err != nil {
+	} else if err := tables.SKUExists(ctx, tx, batch.SKU); err != nil {
 		return result, err
 	}
 	plan, err := stock.PlanBatch(batch, row, *facts)
@@ -71,16 +72,16 @@ func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch) (resul
 	var taken changes
 	taken.add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
 	taken.queue(write, batch.SKU)
-	return plan.BatchResult, tx.SendBatch(ctx, write).Close()
+	return plan.BatchResult, tx.send(ctx, write)
 }
 
 // queueFacts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's
 // units is followed by one that finds the order.
 func queueFacts(read *pgx.Batch, sku string, limit int64, orders []stock.Order) *stock.Facts {
-	facts := &stock.Facts{BuyerUnits: make(map[string]int64)}
+	facts := &stock.Facts{BuyerUnits: make(map[string]int64), Known: make(map[string]stock.Deduction)}
 	if limit > 0 {
-		queueBuyerUnits(read, sku, stock.BuyersOf(orders), facts.BuyerUnits)
+		read.Queue(selectBuyerUnits, sku, stock.BuyersOf(orders)).Query(each(tables.Into(facts.BuyerUnits)))
 	}
-	facts.Known = queueKnown(read, sku, stock.IDsOf(orders))
+	read.Queue(selectByIDs, sku, stock.IDsOf(orders)).Query(each(tables.DeductionsByID(facts.Known)))
 	return facts
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 var (
@@ -87,7 +88,7 @@ func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*s
 func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
 	pool, sent := parts[0].store.pool, time.Now()
 	if !pool.dialect.locks() {
-		return parts[0].scan(pool.QueryRow(ctx, sql, parts[0].args...), sent)
+		return pool.Each(ctx, func(row tables.Row) error { return parts[0].scan(row, sent) }, sql, parts[0].args...)
 	}
 	var trip trip
 	for _, p := range parts {
@@ -97,7 +98,7 @@ func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
 }
 
 // scan reads the row of a part, of a statement that was sent at an instant.
-func (p *sharedPart) scan(row pgx.Row, sent time.Time) error {
+func (p *sharedPart) scan(row tables.Row, sent time.Time) error {
 	r := &p.row
 	columns := []any{&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units}
 	if p.limited {

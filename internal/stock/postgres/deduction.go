@@ -9,56 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
-
-// querier is a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// readAll reads all rows of a query.
-func readAll[T any](ctx context.Context, q querier, row pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, row)
-}
-
-// deductionRow is where the deductionColumns are scanned.
-type deductionRow struct {
-	deduction stock.Deduction
-	createdAt time.Time
-	expiresAt *time.Time
-	reserveUS *int64 // nil: from createdAt to expiresAt
-}
-
-var deductionColumns = `
-d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-d.reserve_micros, coalesce(d.committed, 0)` +
-	stock.EachText(func(_ int, column string) string { return ", coalesce(d." + column + ", '')" })
-
-func (r *deductionRow) columns() []any {
-	d := &r.deduction
-	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt, &r.reserveUS, &d.Committed}
-	for _, text := range stock.KeptTexts() {
-		columns = append(columns, text.Of(&d.Order))
-	}
-	return columns
-}
-
-// read returns what was scanned last.
-func (r *deductionRow) read() stock.Deduction {
-	d := r.deduction
-	if r.expiresAt != nil {
-		d.ExpiresAt, d.ReserveFor = r.expiresAt.UTC(), r.expiresAt.Sub(r.createdAt)
-	}
-	if r.reserveUS != nil {
-		d.ReserveFor = time.Duration(*r.reserveUS) * time.Microsecond
-	}
-	return d
-}
 
 // insert is the one list of the columns of a new deduction. The statements around it provide what it inserts: o is the
 // order id, q the quantity, r for how many microseconds it is reserved, s the segment (null if several gave), and at the
@@ -157,7 +109,7 @@ func (a arrays) queue(write *pgx.Batch, statement, sku string, at time.Time) *pg
 // Each order id is looked up by itself, in the index. For a list of them the planner may read all orders of the SKU: it has
 // no statistics of a SKU that has just begun to sell.
 var selectByIDs = `
-SELECT` + deductionColumns + `
+SELECT` + tables.DeductionColumns + `
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
 
@@ -166,75 +118,17 @@ func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return selectDeductions(ctx, s.pool, sku, orderIDs)
 }
 
-func selectDeductions(ctx context.Context, q querier, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
-	rows, err := q.Query(ctx, selectByIDs, sku, orderIDs)
-	if err != nil {
-		return nil, err
-	}
+func selectDeductions(ctx context.Context, q tables.Querier, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
 	found := make(map[string]stock.Deduction)
-	return found, collectByID(rows, found)
+	return found, q.Each(ctx, tables.DeductionsByID(found), selectByIDs, sku, orderIDs)
 }
-
-// readDeductions reads deductions in the order of a query.
-func readDeductions(ctx context.Context, q querier, query string, args ...any) (found []stock.Deduction, err error) {
-	rows, err := q.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	err = collect(rows, func(d stock.Deduction) { found = append(found, d) })
-	return found, err
-}
-
-// queueKnown reads the deductions that order ids have.
-func queueKnown(read *pgx.Batch, sku string, orderIDs []string) map[string]stock.Deduction {
-	known := make(map[string]stock.Deduction)
-	read.Queue(selectByIDs, sku, orderIDs).Query(func(rows pgx.Rows) error { return collectByID(rows, known) })
-	return known
-}
-
-// collect reads rows of deductionColumns.
-func collect(rows pgx.Rows, found func(stock.Deduction)) error {
-	var r deductionRow
-	_, err := pgx.ForEachRow(rows, r.columns(), func() error {
-		found(r.read())
-		return nil
-	})
-	return err
-}
-
-func collectByID(rows pgx.Rows, found map[string]stock.Deduction) error {
-	return collect(rows, func(d stock.Deduction) { found[d.OrderID] = d })
-}
-
-var selectDeduction = `
-SELECT` + deductionColumns + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity)
-FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
-WHERE d.sku_id = $1 AND d.order_id = $2
-ORDER BY p.segment`
 
 // Deduction implements [stock.Store].
 func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
-	rows, err := s.pool.Query(ctx, selectDeduction, sku, orderID)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	var r deductionRow
-	var given []stock.Part
-	var part stock.Part
-	_, err = pgx.ForEachRow(rows, append(r.columns(), &part.Segment, &part.Quantity), func() error {
-		given = append(given, part)
-		return nil
-	})
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	if len(given) == 0 {
-		if err := skuExists(ctx, s.pool, sku); err != nil {
-			return stock.Deduction{}, err
-		}
-		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
-	}
-	d := r.read()
-	d.Parts = given
-	return d, nil
+	return tables.OneDeduction(ctx, s.pool, sku, orderID)
+}
+
+// DeductionPage implements [stock.Store].
+func (s *Store) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
+	return tables.Page(ctx, s.pool, query)
 }

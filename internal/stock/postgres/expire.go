@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 //go:embed expire.sql
@@ -35,7 +36,7 @@ LIMIT $2`
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
 		var due bool // asked without locks: another process may have given the units back already
-		if err := s.pool.QueryRow(ctx, hasExpired, sku, instant(at)).Scan(&due); err != nil || !due {
+		if _, err := tables.One(ctx, s.pool, []any{&due}, hasExpired, sku, instant(at)); err != nil || !due {
 			return reservations, err
 		}
 		n, err := s.expireSome(ctx, sku, at)
@@ -47,11 +48,11 @@ func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservati
 }
 
 func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		trip := &pgx.Batch{}
 		queueLockAll(trip, sku)
 		back := queueExpire(trip, sku, at)
-		if err := tx.SendBatch(ctx, trip).Close(); err != nil || back.reservations == 0 {
+		if err := tx.send(ctx, trip); err != nil || back.reservations == 0 {
 			return err
 		}
 		reservations = back.reservations
@@ -86,5 +87,5 @@ func queueExpire(trip *pgx.Batch, sku string, at time.Time) *returned {
 
 // Expired implements [stock.Store].
 func (s *Store) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
-	return readAll(ctx, s.pool, pgx.RowTo[string], selectExpired, instant(at), limit)
+	return tables.All(ctx, s.pool, tables.Value[string], selectExpired, instant(at), limit)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Statements are those whose plans are kept, by name.
@@ -14,11 +15,11 @@ func Statements() map[string]string {
 		"deduct.sql, new": deductNewSQL, "deduct_limited.sql, new": deductLimitedNewSQL, "deduct_shared.sql, new": deductSharedNewSQL,
 		"deduct_shared_limited.sql": deductSharedLimitedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
-		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction, "archiveSegments": archiveSegments, "archiveSKU": archiveSKU, "selectProfile": selectProfile, "updateProfile": updateProfile, "selectScanEnd": selectScanEnd, "selectPage": selectPage,
+		"selectByIDs": selectByIDs, "selectDeduction": tables.SelectDeduction, "archiveSegments": archiveSegments, "archiveSKU": archiveSKU, "selectProfile": tables.SelectProfile, "updateProfile": updateProfile, "selectScanEnd": tables.SelectScanEnd, "selectPage": tables.SelectPage,
 		"hasExpired": hasExpired, "selectUnitsOfBuyer": selectUnitsOfBuyer, "selectExpired": selectExpired, "selectUntil": selectUntil,
 		"insertMerged": insertMerged, "insertParts": insertParts,
-		"insertMovement": insertMovement, "selectMovement": selectMovement, "selectMovements": selectMovements,
-		"insertOrder": insertOrder, "selectOrder": selectOrder, "selectLines": selectLines,
+		"insertMovement": insertMovement, "selectMovement": tables.SelectMovement, "selectMovements": tables.SelectMovements,
+		"insertOrder": insertOrder, "selectOrder": tables.SelectOrder, "selectLines": tables.SelectLines,
 		"layOut": layOut, "deleteBeyond": deleteBeyond, "setLayout": setLayout,
 		"lockLayout": lockLayout, "lockSegments": lockSegments, "changeSegments": changeSegments,
 		"lockSome": lockSome, "countSegments": countSegments, "selectWhole": selectWhole, "lockWhole": lockWhole,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 var (
@@ -84,7 +85,7 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, look
 		sql = newSQL
 	}
 	sent := time.Now()
-	err = s.pool.QueryRow(ctx, sql, append(args, c.texts...)...).Scan(columns...)
+	_, err = tables.One(ctx, s.pool, columns, sql, append(args, c.texts...)...)
 	if w.at != nil && batch.At.IsZero() {
 		s.clock.note(sent, *w.at)
 	}

@@ -156,6 +156,7 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	var timely []*sharedWrite[W, A]
 	var writes []W
 	var deadline time.Time
+	var ends []time.Time // of the callers' contexts
 	for _, w := range taken {
 		if !w.hasTime() {
 			w.answer <- sharedAnswer[A]{}
@@ -163,11 +164,13 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 		}
 		timely, writes = append(timely, w), append(writes, w.write)
 		deadline = stock.Earlier(deadline, w.deadline)
+		until, _ := w.ctx.Deadline()
+		ends = append(ends, until)
 	}
 	if len(timely) == 0 {
 		return
 	}
-	ctx, cancel := whileAnyWaits(timely)
+	ctx, cancel := stock.WhileAny(ends...)
 	defer cancel()
 	answers, err := g.carry(ctx, deadline, writes)
 	if nothingWritten(err) {
@@ -180,21 +183,6 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 			w.answer <- sharedAnswer[A]{answer: answers[i]}
 		}
 	}
-}
-
-// whileAnyWaits returns the context of a shared write. It lasts as long as that of any of its callers.
-func whileAnyWaits[W, A any](writes []*sharedWrite[W, A]) (context.Context, context.CancelFunc) {
-	var latest time.Time
-	for _, w := range writes {
-		until, has := w.ctx.Deadline()
-		if !has {
-			return context.WithCancel(context.Background())
-		}
-		if until.After(latest) {
-			latest = until
-		}
-	}
-	return context.WithDeadline(context.Background(), latest)
 }
 
 // nothingWritten tells whether a shared write was undone because of one of its writes: a constraint fired, its deadline had

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"inventory/internal/stock"
 )
 
@@ -69,7 +67,7 @@ func lookTogether(ctx context.Context, asked []sharedLook) (map[string]stock.Vie
 	views := make(map[string]stock.View, len(asked))
 	var trip trip
 	for store, some := range skus {
-		trip.queue(store.pool.dialect, selectViews, some).Query(func(rows pgx.Rows) error { return readViews(rows, views) })
+		trip.queue(store.pool.dialect, selectViews, some).Query(each(readViews(views)))
 	}
 	return views, trip.send(ctx, first.pool)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 const insertParts = `
@@ -22,7 +23,7 @@ SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserv
 // Merge implements [stock.Store].
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
 	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
-		err = s.inTx(ctx, merge.Deadline, func(tx pgx.Tx) error {
+		err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
 			result, err = s.merge(ctx, tx, merge)
 			return err
 		})
@@ -35,18 +36,17 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult
 // While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
 // begin by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
-func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge) (stock.MergeResult, error) {
+func (s *Store) merge(ctx context.Context, tx transaction, merge stock.Merge) (stock.MergeResult, error) {
 	read := &pgx.Batch{}
 	segments := queueLockAll(read, merge.SKU)
 	back := queueExpire(read, merge.SKU, merge.At)
 	facts := queueFacts(read, merge.SKU, merge.Limit, merge.Orders)
-	var until *time.Time
-	read.Queue(selectUntil, merge.SKU).QueryRow(func(row pgx.Row) error { return row.Scan(&until) })
+	read.Queue(selectUntil, merge.SKU).QueryRow(func(row pgx.Row) error { return row.Scan((*tables.Time)(&facts.NextExpiry)) })
 	s.queueInstant(read, merge.At, &facts.At)
-	if err := tx.SendBatch(ctx, read).Close(); err != nil {
+	if err := tx.send(ctx, read); err != nil {
 		return stock.MergeResult{}, err
 	}
-	facts.Expired, facts.NextExpiry = back.reservations, timeOf(until)
+	facts.Expired = back.reservations
 	plan, result, err := merge.Plan(*segments, stock.LevelsOf(*segments, back.bySegment()), *facts)
 	if err != nil {
 		return result, err
@@ -69,7 +69,7 @@ func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge) (stock.
 	if write.Len() == 0 {
 		return result, nil
 	}
-	return result, tx.SendBatch(ctx, write).Close()
+	return result, tx.send(ctx, write)
 }
 
 func holdAny(segments []int64) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // The rows of all segments are locked, so the movements of a SKU come one after another. Each is later than the last.
@@ -17,15 +18,6 @@ SELECT $1, $2, $3, $4, nullif($5::integer, 0), nullif($6, '{}'), $7,
        greatest(coalesce($8::timestamptz, clock_timestamp()), (SELECT max(created_at) + interval '1 microsecond' FROM movements WHERE sku_id = $1))
 WHERE EXISTS (SELECT FROM skus WHERE sku_id = $1)
 ON CONFLICT (sku_id, ref) DO NOTHING`
-
-const movementColumns = `sku_id, ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}'), reason, created_at`
-
-const selectMovement = `SELECT ` + movementColumns + ` FROM movements WHERE sku_id = $1 AND ref = $2`
-
-const selectMovements = `
-SELECT ` + movementColumns + `
-FROM movements WHERE sku_id = $1 AND (created_at, ref) > ($2, $3)
-ORDER BY created_at, ref LIMIT $4`
 
 // Rows that stay keep their fences. See [stock.MovementPlan].
 const layOut = `
@@ -43,7 +35,7 @@ const setLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
 // layout, every row gets the new one. So a transaction that has waited for a row finds out, even if its snapshot does not
 // show the new rows.
 func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		trip, back := &pgx.Batch{}, &returned{}
 		all := queueLockAll(trip, m.SKU)
 		if m.NeedsExpired() {
@@ -53,7 +45,7 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 		if err != nil {
 			return err
 		}
-		if err := tx.SendBatch(ctx, trip).Close(); err != nil {
+		if err := tx.send(ctx, trip); err != nil {
 			return err
 		}
 		write := &pgx.Batch{}
@@ -69,13 +61,13 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 			if err != nil {
 				return err
 			}
-		} else if err := sameMovement(ctx, tx, m); err != nil {
+		} else if err := tables.SameMovement(ctx, tx, m); err != nil {
 			return err
 		}
 		if back.reservations > 0 || (created && m.Quantity > 0) {
 			write.Queue(notify, m.SKU) // it goes out with the commit
 		}
-		return tx.SendBatch(ctx, write).Close()
+		return tx.send(ctx, write)
 	})
 	return created && err == nil, err
 }
@@ -106,33 +98,7 @@ func queueMovement(trip *pgx.Batch, m stock.Movement) (rows *int64, err error) {
 	return rows, err
 }
 
-func sameMovement(ctx context.Context, tx pgx.Tx, m stock.Movement) error {
-	rows, err := tx.Query(ctx, selectMovement, m.SKU, m.Ref)
-	if err != nil {
-		return err
-	}
-	there, err := pgx.CollectExactlyOneRow(rows, readMovement)
-	if err != nil {
-		return err
-	}
-	return m.CheckReplay(there)
-}
-
 // Movements implements [stock.Store].
 func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	movements, err := readAll(ctx, s.pool, readMovement, selectMovements, sku, after.At, after.Ref, limit)
-	if err == nil && len(movements) == 0 {
-		err = skuExists(ctx, s.pool, sku)
-	}
-	return movements, err
-}
-
-func readMovement(row pgx.CollectableRow) (m stock.Movement, err error) {
-	var terms []byte
-	err = row.Scan(&m.SKU, &m.Ref, &m.Kind, &m.Quantity, &m.Segments, &terms, &m.Reason, &m.At)
-	if err == nil {
-		err = json.Unmarshal(terms, &m.Terms)
-	}
-	m.At = m.At.UTC()
-	return m, err
+	return tables.Movements(ctx, s.pool, sku, after.At, after.Ref, limit)
 }

@@ -2,12 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // It is one statement. So it waits for a copy of the order that is under way, and then writes nothing.
@@ -21,13 +21,6 @@ INSERT INTO order_lines (order_id, sku_id, quantity)
 SELECT placed.order_id, line.sku_id, line.quantity
 FROM placed, unnest($5::text[], $6::integer[]) AS line (sku_id, quantity)`
 
-const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
-
-var selectLines = `
-SELECT` + deductionColumns + `
-FROM order_lines l JOIN deductions d USING (sku_id, order_id)
-WHERE l.order_id = $1 ORDER BY l.sku_id`
-
 // Order implements [stock.Store].
 //
 // Where each line has a segment, one statement is tried first, which takes orders that wait at the same time together. It only
@@ -36,6 +29,8 @@ WHERE l.order_id = $1 ORDER BY l.sku_id`
 // There its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it
 // needs, and reads the instant of the decision. Then each line is a batch or a merge, all within the one transaction: all
 // of them succeed, or none is written.
+//
+// At the coordinator of a cluster it is a transaction over nodes, and reads nothing of an order that is there already.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
 		return lines, created, translate(err)
@@ -45,23 +40,27 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 
 // orderAlone places an order by a transaction of its own.
 func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		if !placement.KnownOnly {
 			if created, err = s.insertOrder(ctx, tx, &placement); err != nil {
 				return err
 			}
 		}
+		if !created && s.pool.dialect.routes() { // its lines are in other shards than the order, whose reader asks these
+			return nil
+		}
 		if !created {
-			there, err := readOrder(ctx, tx, placement.Order.OrderID)
-			if err == nil && there != nil {
-				there.Lines, err = readDeductions(ctx, tx, selectLines, placement.Order.OrderID)
-			}
+			there, err := tables.OrderWithLines(ctx, tx, placement.Order.OrderID)
 			if err == nil {
 				lines, err = placement.Replay(there)
 			}
 			return err
 		}
-		lines, err = s.placeLines(ctx, tx, placement)
+		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
+			return s.deduct(ctx, tx, line)
+		}, func(line stock.Merge) (stock.MergeResult, error) {
+			return s.merge(ctx, tx, line)
+		})
 		return err
 	})
 	if err != nil {
@@ -70,16 +69,8 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 	return lines, created, nil
 }
 
-func (s *Store) placeLines(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]stock.Deduction, error) {
-	return placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
-		return s.deduct(ctx, tx, line)
-	}, func(line stock.Merge) (stock.MergeResult, error) {
-		return s.merge(ctx, tx, line)
-	})
-}
-
 // insertOrder inserts the order, unless it is there already, locks what it needs, and sets the instant of its decision.
-func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Placement) (created bool, err error) {
+func (s *Store) insertOrder(ctx context.Context, tx transaction, placement *stock.Placement) (created bool, err error) {
 	order := placement.Order
 	skus, quantities := make([]string, len(order.Lines)), make([]int32, len(order.Lines))
 	for i, line := range order.Lines {
@@ -102,20 +93,5 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 		}
 	}
 	s.queueInstant(trip, placement.At, &placement.At)
-	return rows > 0, tx.SendBatch(ctx, trip).Close()
-}
-
-// readOrder reads an order that is there already, without its lines, nil where there is none.
-func readOrder(ctx context.Context, q querier, orderID string) (*stock.PlacedOrder, error) {
-	var order stock.PlacedOrder
-	var micros int64
-	err := q.QueryRow(ctx, selectOrder, orderID).Scan(&order.BuyerID, &micros, &order.Pruned)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	order.ReserveFor = time.Duration(micros) * time.Microsecond
-	return &order, nil
+	return rows > 0, tx.send(ctx, trip)
 }

@@ -71,7 +71,7 @@ func (s *Store) orderRouted(ctx context.Context, deadline time.Time, orders []st
 
 // orderGroup writes orders, all of them or none.
 func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []stock.Placement) (at []*time.Time, err error) {
-	err = s.inTx(ctx, deadline, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, deadline, func(tx transaction) error {
 		at, err = s.takeOrders(ctx, tx, orders)
 		if Answered(err) {
 			return errors.Join(errApart, err)
@@ -85,8 +85,9 @@ func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []sto
 }
 
 // takeOrders keeps the order of locking: the rows of the orders, then the segments, then the deductions.
-func (s *Store) takeOrders(ctx context.Context, tx pgx.Tx, orders []stock.Placement) ([]*time.Time, error) {
-	o, rows := columnsOf(orders), rowsOf(orders)
+func (s *Store) takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) ([]*time.Time, error) {
+	o := columnsOf(orders)
+	rows, _ := rowsOf(orders)
 	lines := arraysOf(o.lines)
 	var now time.Time
 	take := &pgx.Batch{}
@@ -96,7 +97,7 @@ func (s *Store) takeOrders(ctx context.Context, tx pgx.Tx, orders []stock.Placem
 	take.Queue(takeRouted, rows.skus, rows.segments, rows.layouts, rows.tokens, rows.owners, rows.units, rows.reserved).
 		Exec(takesAll(len(rows.skus)))
 	s.queueInstant(take, time.Time{}, &now)
-	if err := tx.SendBatch(ctx, take).Close(); err != nil {
+	if err := tx.send(ctx, take); err != nil {
 		return nil, err
 	}
 	at := make([]*time.Time, len(orders))
@@ -161,7 +162,8 @@ type wantedRows struct {
 	reserved []int64
 }
 
-func rowsOf(orders []stock.Placement) (w wantedRows) {
+// rowsOf returns the rows that the lines of orders want, and the number of each line's row, from 1.
+func rowsOf(orders []stock.Placement) (w wantedRows, from []int64) {
 	numbers := make(map[segmentOf]int)
 	for _, p := range orders {
 		for i, line := range p.Lines {
@@ -171,11 +173,12 @@ func rowsOf(orders []stock.Placement) (w wantedRows) {
 				number = w.add(row.sku, line)
 				numbers[row], w.reserved = number, append(w.reserved, 0)
 			}
+			from = append(from, int64(number))
 			w.units[number-1] += units
 			if p.Order.ReserveFor > 0 {
 				w.reserved[number-1] += units
 			}
 		}
 	}
-	return w
+	return w, from
 }

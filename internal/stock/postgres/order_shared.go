@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 //go:embed order_shared.sql
@@ -90,7 +91,7 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 	var taken []int64
 	var instants []time.Time
 	sent := time.Now()
-	if err := s.pool.QueryRow(ctx, orderSharedSQL, s.orderArguments(deadline, orders)...).Scan(&taken, &instants); err != nil {
+	if _, err := tables.One(ctx, s.pool, []any{&taken, &instants}, orderSharedSQL, s.orderArguments(deadline, orders)...); err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
 	at := make([]*time.Time, len(orders))
@@ -105,26 +106,16 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 
 // orderArguments returns the arguments of the statement.
 func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []any {
-	var rows rowArrays
-	numbers := make(map[segmentOf]int)
-	var of, from []int64
+	rows, from := rowsOf(orders)
+	var of []int64
 	var quantities []int32
 	firsts := make([]stock.Order, len(orders)) // lines, each for its order
 	given, reserves, lines := make(instants, len(orders)), make([]int64, len(orders)), make([]int64, len(orders))
 	for n, o := range orders {
 		firsts[n], reserves[n], lines[n] = o.Order.Of(o.Order.Lines[0]), o.Order.ReserveFor.Microseconds(), int64(len(o.Lines))
 		given.set(n, o.At)
-		for i, line := range o.Lines {
-			row := rowOf(o, i)
-			number, there := numbers[row]
-			if !there {
-				number = rows.add(row.sku, line)
-				numbers[row] = number
-			}
-			quantity := o.Order.Lines[i].Quantity
-			rows.units[number-1] += quantity
-			of, from = append(of, int64(n+1)), append(from, int64(number))
-			quantities = append(quantities, int32(quantity)) //nolint:gosec // at most stock.MaxQuantity
+		for _, line := range o.Order.Lines {
+			of, quantities = append(of, int64(n+1)), append(quantities, int32(line.Quantity)) //nolint:gosec // at most stock.MaxQuantity
 		}
 	}
 	kept := arraysOf(firsts)

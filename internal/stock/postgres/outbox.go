@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 var (
@@ -54,7 +54,7 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = longestPause
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := o.store.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+		err := o.store.inTx(ctx, time.Time{}, func(tx transaction) error {
 			if err := o.isThere(ctx, tx); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 	return outboxError("change", err)
 }
 
-func (o *Outbox) isThere(ctx context.Context, tx pgx.Tx) error {
+func (o *Outbox) isThere(ctx context.Context, tx transaction) error {
 	_, err := tx.Exec(ctx, `SELECT FROM outbox LIMIT 0`)
 	return err
 }
@@ -86,18 +86,13 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 	if err != nil {
 		return nil, err
 	}
-	rows, err := o.store.pool.Query(ctx, outboxReadSQL, at.xid, at.position, limit)
-	if err != nil {
-		return nil, outboxError("read", err)
-	}
-	changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c stock.Change, err error) {
+	changes, err := tables.All(ctx, o.store.pool, func(row tables.Row) (c stock.Change, err error) {
 		var at cursor
-		var when time.Time
-		err = row.Scan(&at.xid, &at.position, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, &when)
-		c.Cursor, c.Version, c.At = at.String(), at.position, when.UTC()
+		err = row.Scan(&at.xid, &at.position, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At))
+		c.Cursor, c.Version = at.String(), at.position
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		return c, err
-	})
+	}, outboxReadSQL, at.xid, at.position, limit)
 	return changes, outboxError("read", err)
 }
 

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 //go:embed prune.sql
@@ -35,20 +34,21 @@ SELECT id FROM (SELECT $1 AS sku) AS line, unnest($2::text[]) AS asked (id) WHER
 
 // Ended returns those of the order ids whose deduction of a SKU may go.
 func (s *Store) Ended(ctx context.Context, sku string, orderIDs []string, before time.Time) ([]string, error) {
-	return readAll(ctx, s.pool, pgx.RowTo[string], selectEnded, sku, orderIDs, before)
+	return tables.All(ctx, s.pool, tables.Value[string], selectEnded, sku, orderIDs, before)
 }
 
 // Prune implements [stock.Store]. It waits for no row. What it decides by is read once the rows are locked.
 func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		var free bool
-		if err := tx.QueryRow(ctx, lockToPrune, p.SKU, pruneLock).Scan(&free); err != nil {
+		if _, err := tables.One(ctx, tx, []any{&free}, lockToPrune, p.SKU, pruneLock); err != nil {
 			return err
 		}
 		if pruned = (stock.Pruned{Busy: !free}); !free {
 			return nil
 		}
-		return tx.QueryRow(ctx, pruneSQL, p.SKU, p.OrderIDs, p.Before, p.DryRun).Scan(&pruned.Deductions, &pruned.Units)
+		_, err := tables.One(ctx, tx, []any{&pruned.Deductions, &pruned.Units}, pruneSQL, p.SKU, p.OrderIDs, p.Before, p.DryRun)
+		return err
 	})
 	return pruned, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // A standby, or a server that has been told not to write.
@@ -13,7 +14,7 @@ const isReadOnly = `SELECT pg_is_in_recovery() OR current_setting('transaction_r
 // Ready implements [stock.Store].
 func (s *Store) Ready(ctx context.Context) error {
 	var readOnly bool
-	if err := s.pool.QueryRow(ctx, isReadOnly).Scan(&readOnly); err != nil {
+	if _, err := tables.One(ctx, s.pool, []any{&readOnly}, isReadOnly); err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	if readOnly {

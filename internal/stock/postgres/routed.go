@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // noJIT forbids to compile plans. Tables of Citus have no index for some look-ups, and a sequential scan that is forbidden
@@ -28,7 +28,7 @@ func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpoo
 	}}, configure...)...)
 }
 
-// OpenCoordinator returns a store on a coordinator of Citus. It takes orders of several SKUs, which span nodes: see [Store.Place].
+// OpenCoordinator returns a store on a coordinator of Citus. It takes orders of several SKUs, which span nodes: see [Store.Order].
 //
 // Citus plans no statement without the values of its parameters. Sessions on other nodes get only what a transaction sets.
 func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
@@ -99,7 +99,7 @@ ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, m
 const allowTriggers = `SET LOCAL citus.enable_unsafe_triggers = on; SET LOCAL citus.multi_shard_modify_mode = 'sequential'`
 
 // changeRouted runs the statements of a file one by one: Citus repeats a message on the nodes, with all that is in it.
-func changeRouted(ctx context.Context, tx pgx.Tx, statements string) error {
+func changeRouted(ctx context.Context, tx transaction, statements string) error {
 	for statement := range strings.SplitSeq(allowTriggers+";\n\n"+statements, ";\n\n") {
 		if _, err := tx.Exec(ctx, patientMark+statement); err != nil {
 			return err
@@ -110,25 +110,6 @@ func changeRouted(ctx context.Context, tx pgx.Tx, statements string) error {
 
 // A row that is found by its place is of the same shard, which Citus cannot know.
 var routedExpire = strings.NewReplacer("WHERE d.ctid =", "WHERE d.sku_id = $1 AND d.ctid =", "WHERE n.ctid =", "WHERE n.sku_id = $1 AND n.ctid =")
-
-// Place takes all lines of a new order, or nothing, by a transaction over nodes. It reports false if an order of that id was
-// there already.
-func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
-		return lines, created, translate(err)
-	}
-	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
-		if created, err = s.insertOrder(ctx, tx, &placement); err != nil || !created {
-			return err
-		}
-		lines, err = s.placeLines(ctx, tx, placement)
-		return err
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	return lines, created, nil
-}
 
 //go:embed placed.sql
 var placedSQL string
@@ -143,35 +124,27 @@ type Placed struct {
 
 // Placements reads where the shards are, by their lowest hash. Every node knows.
 func (s *Store) Placements(ctx context.Context) ([]Placed, error) {
-	rows, err := s.pool.Query(ctx, placedSQL)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Placed, err error) {
-		var tables []string
+	return tables.All(ctx, s.pool, func(row tables.Row) (p Placed, err error) {
+		var names []string
 		var ids []int64
-		err = row.Scan(&p.ID, &p.Low, &p.Host, &p.Port, &tables, &ids)
-		p.Tables = make(map[string]string, len(tables))
-		for i, table := range tables {
-			p.Tables[table] = fmt.Sprintf("%s_%d", table, ids[i])
+		err = row.Scan(&p.ID, &p.Low, &p.Host, &p.Port, &names, &ids)
+		p.Tables = make(map[string]string, len(names))
+		for i, name := range names {
+			p.Tables[name] = fmt.Sprintf("%s_%d", name, ids[i])
 		}
 		return p, err
-	})
+	}, placedSQL)
 }
 
 const selectLineSKUs = `SELECT sku_id FROM order_lines WHERE order_id = $1 ORDER BY sku_id`
 
 // PlacedOrder reads an order and the SKUs of its lines, from the shard of its id. Nil: there is none.
 func (s *Store) PlacedOrder(ctx context.Context, orderID string) (order *stock.PlacedOrder, skus []string, err error) {
-	order, err = readOrder(ctx, s.pool, orderID)
+	order, err = tables.Order(ctx, s.pool, orderID)
 	if order == nil || err != nil {
 		return nil, nil, err
 	}
-	rows, err := s.pool.Query(ctx, selectLineSKUs, orderID)
-	if err != nil {
-		return nil, nil, err
-	}
-	skus, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	skus, err = tables.All(ctx, s.pool, tables.Value[string], selectLineSKUs, orderID)
 	return order, skus, err
 }
 
@@ -179,16 +152,8 @@ const selectSKUsOfOrders = `SELECT order_id, array_agg(sku_id) FROM order_lines 
 
 // SKUsOfOrders reads the SKUs of the lines that orders have in a shard.
 func (s *Store) SKUsOfOrders(ctx context.Context, orderIDs []string) (map[string][]string, error) {
-	rows, err := s.pool.Query(ctx, selectSKUsOfOrders, orderIDs)
-	if err != nil {
-		return nil, err
-	}
-	skus, id, some := make(map[string][]string), "", []string(nil)
-	_, err = pgx.ForEachRow(rows, []any{&id, &some}, func() error {
-		skus[id] = some
-		return nil
-	})
-	return skus, err
+	skus := make(map[string][]string)
+	return skus, s.pool.Each(ctx, tables.Into(skus), selectSKUsOfOrders, orderIDs)
 }
 
 const unlist = `
@@ -199,7 +164,7 @@ UPDATE orders SET pruned = true WHERE order_id IN (SELECT order_id FROM unlisted
 
 // Unlist removes the lines of a SKU from orders in a shard, and marks the orders as pruned.
 func (s *Store) Unlist(ctx context.Context, sku string, orderIDs []string) error {
-	return s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+	return s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		_, err := tx.Exec(ctx, unlist, sku, orderIDs)
 		return err
 	})
@@ -212,22 +177,17 @@ const selectOrderLines = `SELECT order_id, sku_id FROM order_lines WHERE $1 = ''
 
 // OrderLines reads the lines of the orders of a shard, those of one SKU if it is not "".
 func (s *Store) OrderLines(ctx context.Context, sku string) ([]OrderLine, error) {
-	rows, err := s.pool.Query(ctx, selectOrderLines, sku)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[OrderLine])
+	return tables.All(ctx, s.pool, func(row tables.Row) (line OrderLine, err error) {
+		err = row.Scan(&line.OrderID, &line.SKU)
+		return line, err
+	}, selectOrderLines, sku)
 }
 
 const selectPrepared = `SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'citus%'`
 
 // Prepared reads the names of transactions over nodes that are between their two phases here.
 func (s *Store) Prepared(ctx context.Context) ([]string, error) {
-	rows, err := s.pool.Query(ctx, selectPrepared)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return tables.All(ctx, s.pool, tables.Value[string], selectPrepared)
 }
 
 const selectNodes = `SELECT groupid, nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY groupid`
@@ -240,15 +200,11 @@ type Node struct {
 
 // Nodes reads which servers there are.
 func (s *Store) Nodes(ctx context.Context) ([]Node, error) {
-	rows, err := s.pool.Query(ctx, selectNodes)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (n Node, err error) {
+	return tables.All(ctx, s.pool, func(row tables.Row) (n Node, err error) {
 		var host string
 		var port int
 		err = row.Scan(&n.Group, &host, &port)
 		n.Address = net.JoinHostPort(host, strconv.Itoa(port))
 		return n, err
-	})
+	}, selectNodes)
 }

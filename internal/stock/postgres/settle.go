@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 const countSegments = `
@@ -16,13 +17,13 @@ SELECT count(*), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segment
 
 // As in selectByIDs, each order id is looked up by itself.
 var selectWhole = `
-SELECT` + deductionColumns + `, d.segment
+SELECT` + tables.DeductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
 
 // The ids are ascending, so the locks are taken in ascending order.
 var lockWhole = `
-SELECT` + deductionColumns + `, d.segment
+SELECT` + tables.DeductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d`
 
@@ -64,14 +65,14 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 // settleAlone settles in a transaction of its own.
 func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
 	one := settlingOf(settlement)
-	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, settlement.Deadline, func(tx transaction) error {
 		err := s.settle(ctx, tx, &pgx.Batch{}, &pgx.Batch{}, one)
 		one.look = true
 		switch {
 		case err != nil:
 			return err
 		case len(one.there) == 0:
-			return skuExists(ctx, tx, settlement.SKU)
+			return tables.SKUExists(ctx, tx, settlement.SKU)
 		case one.results == nil:
 			return errRaced
 		default:
@@ -97,17 +98,14 @@ type settling struct {
 }
 
 func settlingOf(settlement stock.Settlement) *settling {
-	w := &settling{Settlement: settlement, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
-	for _, request := range settlement.Requests {
-		w.ids = append(w.ids, request.OrderID)
-	}
-	slices.Sort(w.ids)
-	return w
+	ids := settlement.OrderIDs()
+	slices.Sort(ids)
+	return &settling{Settlement: settlement, ids: ids, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
 }
 
 // settle settles in a transaction, in three round trips, the first of which is left out if there is nothing to find. The second
 // one locks. Both may begin with other statements.
-func (s *Store) settle(ctx context.Context, tx pgx.Tx, find, lock *pgx.Batch, all ...*settling) error {
+func (s *Store) settle(ctx context.Context, tx transaction, find, lock *pgx.Batch, all ...*settling) error {
 	for _, w := range all {
 		if w.ground = (ground{count: 1}); w.look {
 			w.queue(find, func() { w.ground.queueFind(find, w.Settlement, w.ids) })
@@ -125,7 +123,7 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, find, lock *pgx.Batch, al
 	}
 	write, now := &pgx.Batch{}, time.Time{}
 	s.queueInstant(lock, time.Time{}, &now)
-	if err := tx.SendBatch(ctx, lock).Close(); err != nil {
+	if err := tx.send(ctx, lock); err != nil {
 		return err
 	}
 	for _, w := range all {
@@ -155,11 +153,11 @@ func (w *settling) queue(trip *pgx.Batch, some func()) {
 }
 
 // sendAny sends what is queued, if anything.
-func sendAny(ctx context.Context, tx pgx.Tx, trip *pgx.Batch) error {
+func sendAny(ctx context.Context, tx transaction, trip *pgx.Batch) error {
 	if trip.Len() == 0 {
 		return nil
 	}
-	return tx.SendBatch(ctx, trip).Close()
+	return tx.send(ctx, trip)
 }
 
 // ground is what a settlement has to lock besides its deductions.
@@ -212,10 +210,10 @@ func (g *ground) covers(back stock.Returns) bool {
 func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string]stock.Deduction {
 	there := make(map[string]stock.Deduction, len(ids))
 	trip.Queue(statement, sku, ids).Query(func(rows pgx.Rows) error {
-		var r deductionRow
+		var r tables.Deduction
 		var segment *int
-		_, err := pgx.ForEachRow(rows, append(r.columns(), &segment), func() error {
-			d := r.read()
+		_, err := pgx.ForEachRow(rows, append(r.Columns(), &segment), func() error {
+			d := r.Read()
 			if d.Merged = segment == nil; !d.Merged {
 				d.Parts = []stock.Part{{Segment: *segment, Quantity: d.Quantity}}
 			}
@@ -224,39 +222,33 @@ func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string
 		})
 		return err
 	})
-	trip.Queue(selectParts, sku, ids).Query(func(rows pgx.Rows) error {
+	trip.Queue(selectParts, sku, ids).Query(each(func(row tables.Row) error {
 		var id string
 		var part stock.Part
-		_, err := pgx.ForEachRow(rows, []any{&id, &part.Segment, &part.Quantity}, func() error {
-			d := there[id]
-			d.Parts = append(d.Parts, part)
-			there[id] = d
-			return nil
-		})
+		err := row.Scan(&id, &part.Segment, &part.Quantity)
+		d := there[id]
+		d.Parts = append(d.Parts, part)
+		there[id] = d
 		return err
-	})
+	}))
 	return there
 }
 
 // queueSettlement writes what was planned.
 func queueSettlement(write *pgx.Batch, sku string, plan stock.SettlementPlan) {
-	var ids, statuses []string
-	var quantities, asked []int32
-	var kept parts
-	var split []string
-	for _, d := range plan.Changed {
-		ids, statuses = append(ids, d.OrderID), append(statuses, string(d.Status))
-		quantities, asked = append(quantities, int32(d.Quantity)), append(asked, int32(d.Order.Quantity)) //nolint:gosec // at most stock.MaxQuantity
+	if changed := plan.Changed; len(changed) > 0 {
+		write.Queue(updateDeductions, sku,
+			stock.Column(changed, func(d stock.Deduction) string { return d.OrderID }),
+			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
+			stock.Column(changed, func(d stock.Deduction) int32 { return int32(d.Quantity) }),       //nolint:gosec // at most stock.MaxQuantity
+			stock.Column(changed, func(d stock.Deduction) int32 { return int32(d.Order.Quantity) })) //nolint:gosec // as above
 	}
-	for _, d := range plan.Split {
-		split = append(split, d.OrderID)
-		kept.add(d.OrderID, d.Parts)
-	}
-	if len(ids) > 0 {
-		write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
-	}
-	if len(split) > 0 {
-		write.Queue(deleteParts, sku, split)
+	if len(plan.Split) > 0 {
+		var kept parts
+		for _, d := range plan.Split {
+			kept.add(d.OrderID, d.Parts)
+		}
+		write.Queue(deleteParts, sku, stock.Column(plan.Split, func(d stock.Deduction) string { return d.OrderID }))
 		kept.queue(write, sku)
 	}
 	if plan.Units() > 0 {

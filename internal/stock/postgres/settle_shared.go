@@ -43,7 +43,7 @@ func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*set
 	lock := &pgx.Batch{}
 	lock.Queue(limitWaits, sharedWait)
 	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		return s.once(ctx, conn, deadline, func(tx pgx.Tx) error { return s.settle(ctx, tx, &find.Batch, lock, inOrder...) })
+		return s.once(ctx, conn, deadline, func(tx transaction) error { return s.settle(ctx, tx, &find.Batch, lock, inOrder...) })
 	})
 	results := make([][]stock.Settled, len(all))
 	for i, w := range all {

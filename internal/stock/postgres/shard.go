@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock/tables"
 )
 
 // What our function at Citus' nodes raises, before anything is written.
@@ -133,133 +134,63 @@ type database struct {
 	dialect *dialect
 }
 
-// Query queries behind the lock of the shard.
-func (d database) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+// Each implements [tables.Querier], behind the lock of the shard. Only after the last row it is certain that a write stands.
+func (d database) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
 	if !d.dialect.locks() {
-		return d.Pool.Query(ctx, d.dialect.of(sql), args...)
+		rows, err := d.Query(ctx, d.dialect.of(sql), args...)
+		if err != nil {
+			return err
+		}
+		return each(read)(rows)
 	}
 	trip := &pgx.Batch{}
 	trip.Queue(d.dialect.shardLock)
-	trip.Queue(d.dialect.of(sql), args...)
-	results := d.Pool.SendBatch(ctx, trip)
-	if _, err := results.Exec(); err != nil {
-		return nil, errors.Join(err, ignore(results.Close()))
-	}
-	rows, err := results.Query()
-	if err != nil {
-		return nil, errors.Join(err, ignore(results.Close()))
-	}
-	return &lockedRows{Rows: rows, results: results}, nil
+	trip.Queue(d.dialect.of(sql), args...).Query(each(read))
+	return d.SendBatch(ctx, trip).Close()
 }
 
-// ignore is for the repetition of an error that is told already.
-func ignore(error) error { return nil }
-
-// QueryRow is Query for one row.
-func (d database) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if !d.dialect.locks() {
-		return d.Pool.QueryRow(ctx, d.dialect.of(sql), args...)
-	}
-	rows, err := d.Query(ctx, sql, args...)
-	return lockedRow{rows, err}
-}
-
-// BeginTx begins a transaction behind the lock of the shard.
-func (d database) BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error) {
-	tx, err := d.Pool.BeginTx(ctx, d.dialect.options(o))
-	return d.dialect.tx(tx), err
-}
-
-// lockedRows are the rows behind the lock of the shard.
-type lockedRows struct {
-	pgx.Rows
-	results pgx.BatchResults
-	err     error
-}
-
-// Close ends the round trip. Only then does the write stand: an error of its end is one of the rows.
-func (r *lockedRows) Close() {
-	r.Rows.Close()
-	if r.results != nil {
-		r.err = r.results.Close()
-		r.results = nil
-	}
-}
-
-// Next closes the rows after the last one, as those of a pool do.
-func (r *lockedRows) Next() bool {
-	more := r.Rows.Next()
-	if !more {
-		r.Close()
-	}
-	return more
-}
-
-// Err is the first error.
-func (r *lockedRows) Err() error {
-	if err := r.Rows.Err(); err != nil {
-		return err
-	}
-	return r.err
-}
-
-// lockedRow is the first of the rows.
-type lockedRow struct {
-	rows pgx.Rows
-	err  error
-}
-
-// Scan reads the row and closes the rows.
-func (r lockedRow) Scan(into ...any) error {
-	if r.err != nil {
-		return r.err
-	}
-	defer r.rows.Close()
-	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
+// each reads the rows of a query.
+func each(read func(tables.Row) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		defer rows.Close()
+		for rows.Next() {
+			if err := read(rows); err != nil {
+				return err
+			}
 		}
-		return pgx.ErrNoRows
+		return rows.Err()
 	}
-	if err := r.rows.Scan(into...); err != nil {
-		return err
-	}
-	r.rows.Close()
-	return r.rows.Err()
 }
 
-// tx is a transaction in the dialect.
-func (d *dialect) tx(tx pgx.Tx) pgx.Tx {
-	if d == nil || tx == nil {
-		return tx
-	}
-	return dialectTx{tx, d}
+// snapshot runs reads in a transaction behind the lock of the shard.
+func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
+	return pgx.BeginTxFunc(ctx, d.Pool, d.dialect.options(o), func(tx pgx.Tx) error { return work(transaction{tx, d.dialect}) })
 }
 
-type dialectTx struct {
-	pgx.Tx
+// transaction is one whose statements are in a dialect.
+type transaction struct {
+	tx      pgx.Tx
 	dialect *dialect
 }
 
-// Exec implements [pgx.Tx].
-func (t dialectTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	return t.Tx.Exec(ctx, t.dialect.of(sql), args...)
+// Exec carries a statement out.
+func (t transaction) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return t.tx.Exec(ctx, t.dialect.of(sql), args...)
 }
 
-// Query implements [pgx.Tx].
-func (t dialectTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return t.Tx.Query(ctx, t.dialect.of(sql), args...)
+// Each implements [tables.Querier].
+func (t transaction) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
+	rows, err := t.tx.Query(ctx, t.dialect.of(sql), args...)
+	if err != nil {
+		return err
+	}
+	return each(read)(rows)
 }
 
-// QueryRow implements [pgx.Tx].
-func (t dialectTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return t.Tx.QueryRow(ctx, t.dialect.of(sql), args...)
-}
-
-// SendBatch implements [pgx.Tx].
-func (t dialectTx) SendBatch(ctx context.Context, trip *pgx.Batch) pgx.BatchResults {
+// send sends statements in one message.
+func (t transaction) send(ctx context.Context, trip *pgx.Batch) error {
 	for _, q := range trip.QueuedQueries {
 		q.SQL = t.dialect.of(q.SQL)
 	}
-	return t.Tx.SendBatch(ctx, trip)
+	return t.tx.SendBatch(ctx, trip).Close()
 }

@@ -2,12 +2,12 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // One row, null for a SKU that does not exist. What is archived is not sold out: $2 is the layout of its rows.
@@ -27,34 +27,31 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 		return readSoldOut(ctx, s.pool, sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
+	err = s.pool.snapshot(ctx, snapshot, func(tx transaction) error {
 		var err error
 		if found, err = readSoldOut(ctx, tx, sku); err != nil || !found.SoldOut {
 			return err
 		}
-		rows, err := tx.Query(ctx, selectAccepted, sku, limit)
-		if err != nil {
-			return err
-		}
 		var id pgtype.DriverBytes // the connection's own buffer: no copy of each id
-		_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
+		column := []any{&id}
+		return tx.Each(ctx, func(row tables.Row) error {
+			err := row.Scan(column...)
 			accepted(id)
-			return nil
-		})
-		return err
+			return err
+		}, selectAccepted, sku, limit)
 	})
 	return found, err
 }
 
-func readSoldOut(ctx context.Context, q querier, sku string) (found stock.SoldOutState, err error) {
-	var until *time.Time
+func readSoldOut(ctx context.Context, q tables.Querier, sku string) (found stock.SoldOutState, err error) {
 	var soldOut *bool
-	if err := q.QueryRow(ctx, selectSoldOut, sku, stock.ArchivedLayout).Scan(&found.Versions, &soldOut, &until); err != nil {
+	columns := []any{&found.Versions, &soldOut, (*tables.Time)(&found.NextExpiry)}
+	if _, err := tables.One(ctx, q, columns, selectSoldOut, sku, stock.ArchivedLayout); err != nil {
 		return stock.SoldOutState{}, err
 	}
 	if found.Versions == nil {
 		return stock.SoldOutState{}, stock.UnknownSKU(sku)
 	}
-	found.SoldOut, found.NextExpiry = *soldOut, timeOf(until)
+	found.SoldOut = *soldOut
 	return found, nil
 }

@@ -9,10 +9,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Standby reads what a standby of the database has. It may be behind the primary.
-type Standby struct{ store *Store }
+type Standby struct {
+	lists
+	store *Store
+}
+
+// lists are what may be read of what is a little behind.
+type lists interface {
+	Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error)
+	Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error)
+	DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error)
+	Close() error // closes the pool
+}
 
 // OpenStandby reads from the server at a postgres:// URL. The server need not be there yet. Each of configure may change
 // what the pool is made of.
@@ -21,7 +33,7 @@ func OpenStandby(ctx context.Context, databaseURL string, configure ...func(*pgx
 	if err != nil {
 		return nil, err
 	}
-	return &Standby{store}, nil
+	return &Standby{store, store}, nil
 }
 
 // farBehind is how old what a standby shows may be while it still catches up.
@@ -41,7 +53,7 @@ var ErrBehind = errors.New("the standby does not follow its primary")
 // Check returns nil if the standby answers and follows its primary.
 func (s *Standby) Check(ctx context.Context) error {
 	var behind bool
-	if err := s.store.pool.QueryRow(ctx, isBehind, farBehind.Microseconds()).Scan(&behind); err != nil {
+	if _, err := tables.One(ctx, s.store.pool, []any{&behind}, isBehind, farBehind.Microseconds()); err != nil {
 		return fmt.Errorf("reach the standby: %w", err)
 	}
 	if behind {
@@ -49,21 +61,3 @@ func (s *Standby) Check(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Summaries is [stock.Store]'s.
-func (s *Standby) Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
-	return s.store.Summaries(ctx, after, limit)
-}
-
-// Movements is [stock.Store]'s.
-func (s *Standby) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	return s.store.Movements(ctx, sku, after, limit)
-}
-
-// DeductionPage is [stock.Store]'s.
-func (s *Standby) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
-	return s.store.DeductionPage(ctx, query)
-}
-
-// Close closes the pool.
-func (s *Standby) Close() error { return s.store.Close() }

@@ -6,9 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
-
-const selectProfile = `SELECT k.name, ` + termsColumns + ` FROM skus k WHERE k.sku_id = $1`
 
 const updateProfile = `
 UPDATE skus SET name = $2, sale_starts_at = $3, sale_ends_at = $4, per_buyer_limit = nullif($5::bigint, 0),
@@ -26,14 +25,8 @@ const dropCounts = `DELETE FROM buyers WHERE sku_id = $1`
 
 // changeTerms changes what a SKU is called and its terms. While the rows of all segments are locked, nobody takes units of the
 // SKU or gives any back, so what buyers hold stands still.
-func changeTerms(ctx context.Context, tx pgx.Tx, write *pgx.Batch, m stock.Movement) error {
-	var there stock.Profile
-	terms := termsRow{terms: &there.Terms}
-	if err := tx.QueryRow(ctx, selectProfile, m.SKU).Scan(append([]any{&there.Name}, terms.columns()...)...); err != nil {
-		return err
-	}
-	terms.read()
-	now, counts, err := m.Terms.On(there)
+func changeTerms(ctx context.Context, tx transaction, write *pgx.Batch, m stock.Movement) error {
+	now, counts, err := tables.Reterm(ctx, tx, m)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ var errRaced = errors.New("another transaction was faster")
 
 // inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. The commit must
 // happen before the deadline, or the context's if that is earlier or the deadline is zero; else it is [stock.ErrLate].
-func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) error) error {
+func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transaction) error) error {
 	until, _ := ctx.Deadline()
 	deadline = stock.Earlier(deadline, until)
 	for {
@@ -30,12 +30,12 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) 
 }
 
 // once runs work in one transaction. If that is still open afterwards, the pool closes its connection.
-func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(pgx.Tx) error) error {
+func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(transaction) error) error {
 	tx, err := conn.BeginTx(ctx, s.pool.dialect.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
 	if err != nil {
 		return err
 	}
-	err = work(s.pool.dialect.tx(tx))
+	err = work(transaction{tx, s.pool.dialect})
 	if err == nil && deadline.IsZero() {
 		return tx.Commit(ctx)
 	}

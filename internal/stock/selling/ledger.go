@@ -65,7 +65,7 @@ func (s *Service) whileNobodySells(ctx context.Context, sku string, do func() er
 	}
 	parts := make([]part, len(view.Segments))
 	for segment := range parts {
-		parts[segment] = part{sku: sku, segment: segment}
+		parts[segment] = part{sku, segment}
 	}
 	hold := s.lockParts(ctx, parts)
 	if hold == nil {

@@ -74,11 +74,7 @@ func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold,
 		ctx = w.lock.hold.Context() // the owner of our own segment: its part is a re-entry
 	}
 	segments := w.stocked()
-	parts := make([]part, len(segments))
-	for i, segment := range segments {
-		parts[i] = part{sku: w.sku, segment: segment}
-	}
-	hold := w.service.lockParts(ctx, parts)
+	hold := w.service.lockParts(ctx, stock.Column(segments, func(segment int) part { return part{w.sku, segment} }))
 	if hold == nil {
 		return holds, false, func() {}
 	}

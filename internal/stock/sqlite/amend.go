@@ -2,11 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 const selectAmendment = `
@@ -29,16 +28,14 @@ func readAmendments(ctx context.Context, tx *transaction, settlement stock.Settl
 			continue
 		}
 		a := stock.Amendment{OrderID: request.OrderID, Ref: request.Ref}
-		var micros int64
-		err := tx.QueryRowContext(ctx, selectAmendment, settlement.SKU, a.OrderID, a.Ref).Scan(&a.Returned, &micros)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
+		columns := []any{&a.Returned, (*tables.Micros)(&a.Extended)}
+		found, err := tables.One(ctx, tx, columns, selectAmendment, settlement.SKU, a.OrderID, a.Ref)
 		if err != nil {
 			return nil, err
 		}
-		a.Extended = time.Duration(micros) * time.Microsecond
-		there[a.OrderID] = a
+		if found {
+			there[a.OrderID] = a
+		}
 	}
 	return there, nil
 }

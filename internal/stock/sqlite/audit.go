@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 //go:embed audit.sql
@@ -20,9 +20,9 @@ func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err e
 	if sku == "" {
 		last = aboveSKUs
 	}
-	err = s.each(ctx, func(rows *sql.Rows) error {
+	err = s.reader.Each(ctx, func(row tables.Row) error {
 		var line stock.AuditLine
-		err := rows.Scan(line.Columns()...)
+		err := row.Scan(line.Columns()...)
 		audit.Add(line)
 		return err
 	}, auditSQL, first, last)

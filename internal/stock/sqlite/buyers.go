@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // $2 is a JSON array of buyer ids.
@@ -14,18 +14,7 @@ SELECT buyer_id, units FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT val
 // readUnits returns what each of some buyers holds; one who never bought is missing.
 func (s *Store) readUnits(ctx context.Context, tx *transaction, sku string, buyers []string) (map[string]int64, error) {
 	units := make(map[string]int64)
-	return units, eachRow(ctx, tx, collectUnits(units), selectUnits, sku, list(buyers))
-}
-
-// collectUnits reads rows of a name and its units.
-func collectUnits(into map[string]int64) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		var name string
-		var units int64
-		err := rows.Scan(&name, &units)
-		into[name] = units
-		return err
-	}
+	return units, tx.Each(ctx, tables.Into(units), selectUnits, sku, list(buyers))
 }
 
 // $2 is a JSON array of SKUs.
@@ -35,7 +24,7 @@ SELECT sku_id, units FROM buyers WHERE buyer_id = $1 AND sku_id IN (SELECT value
 // BuyerUnits implements [stock.Store].
 func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
 	held := make(map[string]int64)
-	return held, s.each(ctx, collectUnits(held), selectHeld, buyerID, list(skus))
+	return held, s.reader.Each(ctx, tables.Into(held), selectHeld, buyerID, list(skus))
 }
 
 const addUnits = `

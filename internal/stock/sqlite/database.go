@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"inventory/internal/stock/tables"
 )
 
 // A database prepares each statement once, since to prepare one takes as long as ten inserts. The texts of statements are
@@ -65,13 +67,13 @@ func (d *database) wanted() (texts []string) {
 	return texts
 }
 
-// QueryContext implements [querier].
-func (d *database) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+// Each implements [tables.Querier].
+func (d *database) Each(ctx context.Context, read func(tables.Row) error, text string, args ...any) error {
 	s, err := d.statement(ctx, text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.QueryContext(ctx, args...)
+	return each(ctx, s, read, args)
 }
 
 // Close closes the statements and the connections.

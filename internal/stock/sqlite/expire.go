@@ -2,10 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"strings"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Expire implements [stock.Store].
@@ -42,15 +43,12 @@ UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id IN (SELE
 func (s *Store) expire(
 	ctx context.Context, tx *transaction, sku string, at time.Time, segments int,
 ) (reservations int, back map[int]int64, err error) {
-	expired, err := readParts(ctx, tx, selectExpired, sku, micros(at), stock.ExpireLimit)
+	expired, err := tables.WithParts(ctx, tx, selectExpired, sku, micros(at), stock.ExpireLimit)
 	if err != nil || len(expired) == 0 {
 		return 0, nil, err
 	}
-	ids := make(list, len(expired))
-	for i, d := range expired {
-		ids[i] = d.OrderID
-	}
-	if _, err := tx.ExecContext(ctx, endExpired, sku, ids); err != nil {
+	ids := stock.Column(expired, func(d stock.Deduction) string { return d.OrderID })
+	if _, err := tx.ExecContext(ctx, endExpired, sku, list(ids)); err != nil {
 		return 0, nil, err
 	}
 	returns := stock.PlanExpiry(expired, segments)
@@ -59,7 +57,7 @@ func (s *Store) expire(
 
 // In the order of the index: by order id alone, SQLite would go through all deductions of the SKU.
 var selectExpired = `
-SELECT ` + deductionColumns("l") + `, coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity), l.segment IS NULL
+SELECT` + strings.ReplaceAll(tables.PartColumns, "d.", "l.") + `
 FROM (
     SELECT * FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2
     ORDER BY expires_at, order_id LIMIT $3
@@ -71,17 +69,16 @@ SELECT EXISTS (SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved
 
 // hasExpired tells whether there are any.
 func hasExpired(ctx context.Context, tx *transaction, sku string, at time.Time) (has bool, err error) {
-	err = tx.QueryRowContext(ctx, existsExpired, sku, micros(at)).Scan(&has)
+	_, err = tables.One(ctx, tx, []any{&has}, existsExpired, sku, micros(at))
 	return has, err
 }
 
 const selectNextExpiry = `SELECT min(expires_at) FROM deductions WHERE sku_id = $1 AND status = 'reserved'`
 
 // nextExpiry is the earliest expiry of the reservations that are not settled, the zero time where there are none.
-func nextExpiry(ctx context.Context, tx *transaction, sku string) (time.Time, error) {
-	var next sql.NullInt64
-	err := tx.QueryRowContext(ctx, selectNextExpiry, sku).Scan(&next)
-	return timeOrZero(next), err
+func nextExpiry(ctx context.Context, tx *transaction, sku string) (next time.Time, err error) {
+	_, err = tables.One(ctx, tx, []any{(*tables.Time)(&next)}, selectNextExpiry, sku)
+	return next, err
 }
 
 // The reservations are in an index by SKU. This goes from SKU to SKU in it, and looks at one reservation of each, the first
@@ -99,12 +96,6 @@ WHERE EXISTS (
 LIMIT $2`
 
 // Expired implements [stock.Store].
-func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
-		var sku string
-		err := rows.Scan(&sku)
-		skus = append(skus, sku)
-		return err
-	}, selectWithExpired, micros(now(at)), limit)
-	return skus, err
+func (s *Store) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
+	return tables.All(ctx, s.reader, tables.Value[string], selectWithExpired, micros(now(at)), limit)
 }

@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Its time is above that of the SKU's last, whatever the clock says.
@@ -44,7 +44,7 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 			return err
 		}
 		if !created {
-			return sameMovement(ctx, tx, m)
+			return tables.SameMovement(ctx, tx, m)
 		}
 		var back map[int]int64
 		if m.NeedsExpired() {
@@ -85,44 +85,7 @@ func layOut(ctx context.Context, tx *transaction, sku string, rows []stock.Segme
 	return err
 }
 
-const movementColumns = `ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}'), reason, created_at`
-
-const selectMovement = `
-SELECT ` + movementColumns + ` FROM movements WHERE sku_id = $1 AND ref = $2`
-
-func sameMovement(ctx context.Context, tx *transaction, m stock.Movement) error {
-	there, err := readMovements(ctx, tx, m.SKU, selectMovement, m.SKU, m.Ref)
-	if err != nil {
-		return err
-	}
-	return m.CheckReplay(there[0])
-}
-
-const selectMovements = `
-SELECT ` + movementColumns + ` FROM movements
-WHERE sku_id = $1 AND (created_at, ref) > ($2, $3) ORDER BY created_at, ref LIMIT $4`
-
 // Movements implements [stock.Store].
 func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	found, err := readMovements(ctx, s.reader, sku, selectMovements, sku, micros(after.At), after.Ref, limit)
-	if err == nil && found == nil {
-		err = exists(ctx, s.reader, sku)
-	}
-	return found, err
-}
-
-func readMovements(ctx context.Context, q querier, sku, query string, args ...any) (found []stock.Movement, err error) {
-	err = eachRow(ctx, q, func(rows *sql.Rows) error {
-		m := stock.Movement{SKU: sku}
-		var at int64
-		var terms []byte
-		err := rows.Scan(&m.Ref, &m.Kind, &m.Quantity, &m.Segments, &terms, &m.Reason, &at)
-		if err == nil {
-			err = json.Unmarshal(terms, &m.Terms)
-		}
-		m.At = timeOf(at)
-		found = append(found, m)
-		return err
-	}, query, args...)
-	return found, err
+	return tables.Movements(ctx, s.reader, sku, micros(after.At), after.Ref, limit)
 }

@@ -2,11 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Order implements [stock.Store].
@@ -20,7 +19,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			}
 		}
 		if !created {
-			there, err := readOrder(ctx, tx, placement.Order.OrderID)
+			there, err := tables.OrderWithLines(ctx, tx, placement.Order.OrderID)
 			if err == nil {
 				lines, err = placement.Replay(there)
 			}
@@ -49,29 +48,6 @@ func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batc
 		return result, err
 	}
 	return s.deduct(ctx, tx, line)
-}
-
-const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
-
-var selectLines = `
-SELECT ` + deductionColumns("d") + `
-FROM order_lines l JOIN deductions d USING (sku_id, order_id)
-WHERE l.order_id = $1 ORDER BY l.sku_id`
-
-// readOrder reads an order that is there already, nil where there is none.
-func readOrder(ctx context.Context, tx *transaction, orderID string) (*stock.PlacedOrder, error) {
-	var order stock.PlacedOrder
-	var reserveMicros int64
-	err := tx.QueryRowContext(ctx, selectOrder, orderID).Scan(&order.BuyerID, &reserveMicros, &order.Pruned)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	order.ReserveFor = time.Duration(reserveMicros) * time.Microsecond
-	order.Lines, err = readDeductions(ctx, tx, selectLines, orderID)
-	return &order, err
 }
 
 const insertOrderRow = `

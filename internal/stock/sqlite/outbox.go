@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 var (
@@ -75,15 +75,11 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 	if err != nil {
 		return nil, err
 	}
-	var changes []stock.Change
-	err = o.store.each(ctx, func(rows *sql.Rows) error {
-		var c stock.Change
-		var micros int64
-		err := rows.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, &micros)
+	changes, err := tables.All(ctx, o.store.reader, func(row tables.Row) (c stock.Change, err error) {
+		err = row.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At))
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
-		c.Cursor, c.At = strconv.FormatInt(c.Version, 10), time.UnixMicro(micros).UTC()
-		changes = append(changes, c)
-		return err
+		c.Cursor = strconv.FormatInt(c.Version, 10)
+		return c, err
 	}, readOutbox, position, limit)
 	return changes, outboxError("read", err)
 }

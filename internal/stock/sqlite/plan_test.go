@@ -1,11 +1,11 @@
 package sqlite
 
 import (
-	"database/sql"
 	"strings"
 	"testing"
 
 	"inventory/internal/stock/stocktest"
+	"inventory/internal/stock/tables"
 )
 
 // opened is a store on a new file, for tests of what is inside.
@@ -42,7 +42,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"selectStatus":      {selectStatus, []any{"a", 1}, byExpiry},
 		"selectWithExpired": {selectWithExpired, []any{1, 1}, byExpiry},
 		"selectByIDs":       {selectByIDs, []any{"a", "[]"}, byID},
-		"selectLines":       {selectLines, []any{"a"}, byID},
+		"selectLines":       {tables.SelectLines, []any{"a"}, byID},
 		"updateAmended":     {updateAmended, []any{"a", "o", 1, 1, 1, 1, 1}, byID},
 		"selectAmendment":   {selectAmendment, []any{"a", "o", "r"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
 		"selectWithParts":   {selectWithParts, []any{"a", "[]"}, byID},
@@ -51,8 +51,8 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"pruneDeductions":   {pruneDeductions, []any{"a", "[]"}, byID},
 		"pruneLines":        {pruneLines, []any{"a", "[]"}, "PRIMARY KEY (order_id=? AND sku_id=?)"},
 		"markOrders":        {markOrders, []any{"a", "[]"}, "PRIMARY KEY (order_id=?)"},
-		"selectScanEnd":     {selectScanEnd, []any{"a", "b", 9}, behind},
-		"selectPage":        {selectPage, []any{"a", "b", "c", "", "reserved", 9}, between},
+		"selectScanEnd":     {tables.SelectScanEnd, []any{"a", "b", 9}, behind},
+		"selectPage":        {tables.SelectPage, []any{"a", "b", "c", "", "reserved", 9}, between},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := false
@@ -72,10 +72,10 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 // plan is what SQLite is about to do for a statement, step by step.
 func plan(t *testing.T, store *Store, statement string, args ...any) (steps []string) {
 	t.Helper()
-	err := eachRow(t.Context(), store.reader, func(rows *sql.Rows) error {
+	err := store.reader.Each(t.Context(), func(row tables.Row) error {
 		var id, parent, unused int
 		var step string
-		err := rows.Scan(&id, &parent, &unused, &step)
+		err := row.Scan(&id, &parent, &unused, &step)
 		steps = append(steps, step)
 		return err
 	}, "EXPLAIN QUERY PLAN "+statement, args...)

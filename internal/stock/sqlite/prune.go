@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Which of the order ids $2, a JSON array, may go; all has to have happened before $3. An order of several SKUs goes when each of
@@ -62,7 +63,8 @@ WHERE order_id IN (SELECT order_id FROM order_lines WHERE sku_id = $1 AND order_
 func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		var going string
-		err := tx.QueryRowContext(ctx, selectPrunable, p.SKU, list(p.OrderIDs), micros(p.Before)).Scan(&going, &pruned.Deductions, &pruned.Units)
+		columns := []any{&going, &pruned.Deductions, &pruned.Units}
+		_, err := tables.One(ctx, tx, columns, selectPrunable, p.SKU, list(p.OrderIDs), micros(p.Before))
 		if err != nil || p.DryRun || pruned.Deductions == 0 {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // A SKU without a limit has no such rows.
@@ -23,7 +24,7 @@ func (s *Store) giveBack(ctx context.Context, tx *transaction, sku string, back 
 		return nil
 	}
 	var counted bool
-	if err := tx.QueryRowContext(ctx, hasBuyers, sku).Scan(&counted); err != nil || !counted {
+	if _, err := tables.One(ctx, tx, []any{&counted}, hasBuyers, sku); err != nil || !counted {
 		return err
 	}
 	for _, buyer := range buyers {

@@ -7,25 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"inventory/internal/stock/tables"
 )
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// each calls scan for every row of a query by a reader.
-func (s *Store) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
-	return eachRow(ctx, s.reader, scan, query, args...)
-}
-
-func eachRow(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := q.QueryContext(ctx, query, args...)
+// each reads the rows of a query of a prepared statement.
+func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []any) error {
+	rows, err := s.QueryContext(ctx, args...)
 	if err != nil {
 		return err
 	}
 	for rows.Next() {
-		if err := scan(rows); err != nil {
+		if err := read(rows); err != nil {
 			return errors.Join(err, rows.Close())
 		}
 	}
@@ -67,14 +60,4 @@ func microsOrNull(t time.Time) any {
 		return nil
 	}
 	return micros(t)
-}
-
-func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
-
-// timeOrZero is the zero time for null.
-func timeOrZero(micros sql.NullInt64) time.Time {
-	if !micros.Valid {
-		return time.Time{}
-	}
-	return timeOf(micros.Int64)
 }

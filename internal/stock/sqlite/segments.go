@@ -2,10 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 const selectSegment = `
@@ -13,9 +12,9 @@ SELECT available, reserved, layout, version, fence, fence_owner FROM stock_segme
 
 // readSegment reads a segment; the zero row is one that is not there.
 func readSegment(ctx context.Context, tx *transaction, sku string, segment int) (row stock.Segment, err error) {
-	err = tx.QueryRowContext(ctx, selectSegment, sku, segment).Scan(columnsOf(&row)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return row, exists(ctx, tx, sku)
+	found, err := tables.One(ctx, tx, columnsOf(&row), selectSegment, sku, segment)
+	if err == nil && !found {
+		err = tables.SKUExists(ctx, tx, sku)
 	}
 	return row, err
 }
@@ -28,12 +27,10 @@ const selectSegments = `
 SELECT available, reserved, layout, version, fence, fence_owner FROM stock_segments WHERE sku_id = $1 ORDER BY segment`
 
 // readSegments reads all segments of a SKU, of which there is at least one.
-func readSegments(ctx context.Context, q querier, sku string) (segments []stock.Segment, err error) {
-	err = eachRow(ctx, q, func(rows *sql.Rows) error {
-		var row stock.Segment
-		err := rows.Scan(columnsOf(&row)...)
-		segments = append(segments, row)
-		return err
+func readSegments(ctx context.Context, tx *transaction, sku string) ([]stock.Segment, error) {
+	segments, err := tables.All(ctx, tx, func(row tables.Row) (found stock.Segment, err error) {
+		err = row.Scan(columnsOf(&found)...)
+		return found, err
 	}, selectSegments, sku)
 	if err == nil && segments == nil {
 		err = stock.UnknownSKU(sku)

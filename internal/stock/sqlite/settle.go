@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Settle implements [stock.Store].
@@ -54,14 +55,21 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	return results, nil
 }
 
+// $2 is a JSON array of order ids.
+var selectWithParts = `
+SELECT` + tables.PartColumns + `
+FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
+WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2))
+ORDER BY d.order_id, p.segment`
+
 // readRequested reads the deductions that a settlement is about, with their parts.
 func readRequested(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
-	ids := make(list, len(settlement.Requests))
-	for i, request := range settlement.Requests {
-		ids[i] = request.OrderID
+	found, err := tables.WithParts(ctx, tx, selectWithParts, settlement.SKU, list(settlement.OrderIDs()))
+	by := make(map[string]stock.Deduction, len(found))
+	for _, d := range found {
+		by[d.OrderID] = d
 	}
-	found, err := readParts(ctx, tx, selectWithParts, settlement.SKU, ids)
-	return byOrderID(found), err
+	return by, err
 }
 
 const updateDeduction = `

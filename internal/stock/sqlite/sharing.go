@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"inventory/internal/stock"
 )
 
 // mostShared bounds the orders and settle requests of one transaction that several writes share.
@@ -130,7 +132,7 @@ func (s *Store) writeShared(writes []*sharedWrite) {
 // or an error has ended more than its own savepoint.
 func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 	errs = make([]error, len(writes))
-	ctx, cancel := whileAnyWaits(writes)
+	ctx, cancel := stock.WhileAny(stock.Column(writes, func(w *sharedWrite) time.Time { return w.deadline })...)
 	defer cancel()
 	tx, err := s.writer.begin(ctx)
 	if err != nil {
@@ -161,18 +163,4 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 		errs[i] = translate(errs[i])
 	}
 	return errs, true
-}
-
-// whileAnyWaits returns the context of a shared transaction. It lasts as long as that of any write.
-func whileAnyWaits(writes []*sharedWrite) (context.Context, context.CancelFunc) {
-	latest := writes[0].deadline
-	for _, w := range writes {
-		if w.deadline.IsZero() {
-			return context.WithCancel(context.Background())
-		}
-		if w.deadline.After(latest) {
-			latest = w.deadline
-		}
-	}
-	return context.WithDeadline(context.Background(), latest)
 }

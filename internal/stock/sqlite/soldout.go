@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2`
@@ -20,9 +21,9 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 		if found.NextExpiry, err = nextExpiry(ctx, tx, sku); err != nil || !found.SoldOut || limit == 0 {
 			return err
 		}
-		return eachRow(ctx, tx, func(rows *sql.Rows) error {
+		return tx.Each(ctx, func(row tables.Row) error {
 			var id sql.RawBytes
-			err := rows.Scan(&id)
+			err := row.Scan(&id)
 			accepted(id)
 			return err
 		}, selectAccepted, sku, limit)

@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // A row for each segment. What is reserved is counted, and not summed up over deductions, of which there are very many.
@@ -16,18 +16,17 @@ SELECT k.name, k.layout, g.available,
        CASE WHEN EXISTS (SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved')
             THEN max((SELECT sum(reserved) FROM stock_segments WHERE sku_id = $1) - k.kept, 0) ELSE 0 END,
        EXISTS (SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2),
-       ` + termsColumns + `
+       ` + tables.TermsColumns + `
 FROM skus k JOIN stock_segments g USING (sku_id)
 WHERE k.sku_id = $1 ORDER BY g.segment`
 
 // Status implements [stock.Store].
 func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
 	status := stock.Status{SKU: sku}
-	var terms termsRow
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.reader.Each(ctx, func(row tables.Row) error {
 		var available int64
-		err := rows.Scan(append(
-			[]any{&status.Name, &status.Layout, &available, &status.Stock, &status.Reserved, &status.Stale}, terms.columns()...)...)
+		err := row.Scan(append(
+			[]any{&status.Name, &status.Layout, &available, &status.Stock, &status.Reserved, &status.Stale}, tables.Terms(&status.Terms)...)...)
 		status.Segments = append(status.Segments, available)
 		return err
 	}, selectStatus, sku, micros(now(at)))
@@ -37,7 +36,6 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 	if err != nil {
 		return stock.Status{}, err
 	}
-	status.Terms = terms.read()
 	status.Complete()
 	return status, nil
 }

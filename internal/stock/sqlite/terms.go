@@ -4,9 +4,8 @@ import (
 	"context"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
-
-const selectProfile = `SELECT k.name, ` + termsColumns + ` FROM skus k WHERE k.sku_id = $1`
 
 const updateProfile = `
 UPDATE skus SET name = $2, sale_starts_at = $3, sale_ends_at = $4, per_buyer_limit = nullif($5, 0),
@@ -24,14 +23,7 @@ const dropCounts = `DELETE FROM buyers WHERE sku_id = $1`
 
 // changeTerms changes what a SKU is called and its terms.
 func changeTerms(ctx context.Context, tx *transaction, m stock.Movement) error {
-	var there stock.Profile
-	var terms termsRow
-	err := tx.QueryRowContext(ctx, selectProfile, m.SKU).Scan(append([]any{&there.Name}, terms.columns()...)...)
-	if err != nil {
-		return err
-	}
-	there.Terms = terms.read()
-	now, counts, err := m.Terms.On(there)
+	now, counts, err := tables.Reterm(ctx, tx, m)
 	if err != nil {
 		return err
 	}

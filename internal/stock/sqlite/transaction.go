@@ -11,6 +11,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
@@ -89,46 +90,38 @@ func (t *transaction) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// statement returns nil where a statement cannot be prepared: to run it as it is will say why.
-func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
-	if s := t.prepared[text]; s != nil {
-		return s
+// statement finds a statement, or prepares it for this transaction.
+func (t *transaction) statement(ctx context.Context, text string) (s *sql.Stmt, err error) {
+	if s = t.prepared[text]; s != nil {
+		return s, nil
 	}
-	var s *sql.Stmt
 	if known := t.db.known(text); known != nil {
 		s = t.StmtContext(ctx, known)
-	} else if own, err := t.PrepareContext(ctx, text); err == nil {
-		s = own
+	} else if s, err = t.PrepareContext(ctx, text); err != nil {
+		return nil, err
 	}
 	t.prepared[text] = s
-	return s
+	return s, nil
 }
 
 // ExecContext implements [sql.Tx].
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.ExecContext(ctx, args...)
+	s, err := t.statement(ctx, text)
+	if err != nil {
+		return nil, err
 	}
-	return t.Tx.ExecContext(ctx, text, args...)
+	return s.ExecContext(ctx, args...)
 }
 
-// QueryContext implements [querier].
-func (t *transaction) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+// Each implements [tables.Querier].
+func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, text string, args ...any) error {
 	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.QueryContext(ctx, args...)
+	s, err := t.statement(ctx, text)
+	if err != nil {
+		return err
 	}
-	return t.Tx.QueryContext(ctx, text, args...)
-}
-
-// QueryRowContext implements [sql.Tx].
-func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
-	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.QueryRowContext(ctx, args...)
-	}
-	return t.Tx.QueryRowContext(ctx, text, args...)
+	return each(ctx, s, read, args)
 }
 
 // begin starts a transaction.

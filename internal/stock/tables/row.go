@@ -1,0 +1,98 @@
+// Package tables reads rows that are alike in all stores in SQL: their columns, and where these are scanned.
+package tables
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// Row is a row of a query.
+type Row interface{ Scan(into ...any) error }
+
+// Querier is a database or a transaction.
+type Querier interface {
+	// Each calls read for every row of a query.
+	Each(ctx context.Context, read func(Row) error, query string, args ...any) error
+}
+
+// One reads the only row of a query, and reports false where there is none.
+func One(ctx context.Context, q Querier, into []any, query string, args ...any) (found bool, err error) {
+	err = q.Each(ctx, func(row Row) error {
+		found = true
+		return row.Scan(into...)
+	}, query, args...)
+	return found, err
+}
+
+// All reads the rows of a query, nil where there is none.
+func All[T any](ctx context.Context, q Querier, read func(Row) (T, error), query string, args ...any) (all []T, err error) {
+	err = q.Each(ctx, func(row Row) error {
+		one, err := read(row)
+		all = append(all, one)
+		return err
+	}, query, args...)
+	return all, err
+}
+
+// Value reads a row of one column.
+func Value[T any](row Row) (value T, err error) {
+	err = row.Scan(&value)
+	return value, err
+}
+
+// Into reads rows of a key and a value.
+func Into[T any](found map[string]T) func(Row) error {
+	return func(row Row) error {
+		var key string
+		var value T
+		err := row.Scan(&key, &value)
+		found[key] = value
+		return err
+	}
+}
+
+// SKUExists returns nil if a SKU exists, and else its error.
+func SKUExists(ctx context.Context, q Querier, sku string) error {
+	found, err := One(ctx, q, []any{new(int)}, `SELECT 1 FROM skus WHERE sku_id = $1`, sku)
+	if err == nil && !found {
+		return stock.UnknownSKU(sku)
+	}
+	return err
+}
+
+// Time is where a time is scanned that is a timestamp or in microseconds since 1970, and zero if it is null.
+type Time time.Time
+
+// Scan implements [sql.Scanner].
+func (t *Time) Scan(column any) error {
+	switch at := column.(type) {
+	case nil:
+		*t = Time{}
+	case time.Time:
+		*t = Time(at.UTC())
+	case int64:
+		*t = Time(time.UnixMicro(at).UTC())
+	default:
+		return fmt.Errorf("read a time: it is a %T", column)
+	}
+	return nil
+}
+
+// Micros is where a duration in microseconds is scanned; zero if it is null.
+type Micros time.Duration
+
+// Scan implements [sql.Scanner].
+func (m *Micros) Scan(column any) error {
+	switch n := column.(type) {
+	case nil:
+		*m = 0
+	case int64:
+		*m = Micros(time.Duration(n) * time.Microsecond)
+	default:
+		return fmt.Errorf("read a duration: it is a %T", column)
+	}
+	return nil
+}
