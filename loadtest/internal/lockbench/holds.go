@@ -121,7 +121,7 @@ func (k *keeper) watch(ctx context.Context, period time.Duration) (experiment.Sa
 // lost counts holds that are no more.
 func (k *keeper) lost() (count int) {
 	for _, hold := range k.holds {
-		if hold.(*locking.Hold).Context().Err() != nil { //nolint:forcetypeassert // ours
+		if hold.(*locking.Hold).Context().Err() != nil {
 			count++
 		}
 	}
