@@ -98,7 +98,7 @@ func (c *contendersCommand) Help() string {
 
 // Validate tells kong which flag is wrong.
 func (c *contendersCommand) Validate() error {
-	return errors.Join(wrongFlag("--case", contenders.Check(c.Case)), contenders.CheckGenerator(c.Generator))
+	return errors.Join(wrongFlag("--case", experiment.Check(contenders.Names(), c.Case)), contenders.CheckGenerator(c.Generator))
 }
 
 // Run measures, and delivers the report.
@@ -127,7 +127,9 @@ func (c *segmentsCommand) Help() string {
 }
 
 // Validate tells kong which flag is wrong.
-func (c *segmentsCommand) Validate() error { return wrongFlag("--case", segments.Check(c.Case)) }
+func (c *segmentsCommand) Validate() error {
+	return wrongFlag("--case", experiment.Check(segments.Names(), c.Case))
+}
 
 // Run measures, and delivers the report.
 func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {

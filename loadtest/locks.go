@@ -30,11 +30,10 @@ func (c *locksCommand) Help() string {
 
 // Validate tells kong which flag is wrong.
 func (c *locksCommand) Validate() error {
-	check := lockbench.Check
 	if c.Break {
-		check = breaks.Check
+		return wrongFlag("--case", breaks.Check(c.Case))
 	}
-	return wrongFlag("--case", check(c.Case))
+	return wrongFlag("--case", experiment.Check(lockbench.Names(), c.Case))
 }
 
 // Run measures or breaks, and delivers the report.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"inventory/internal/stock"
+	"inventory/internal/api/client"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
@@ -35,7 +35,7 @@ func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) 
 	if err != nil {
 		return nil, err
 	}
-	entrants = append(entrants, empty.entrant(stock.Terms{}, emptyName, l))
+	entrants = append(entrants, empty.entrant(client.NewSKU{}, emptyName, l))
 	for _, full := range []struct {
 		name, fill string
 		growing    bool
@@ -46,11 +46,7 @@ func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) 
 		}
 		l := l
 		l.growing = full.growing
-		entrants = append(entrants, &entrant{name: full.name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
-			r, err := site.send(ctx, sku, l)
-			r.sku = sku
-			return r, err
-		}})
+		entrants = append(entrants, site.entrantWith(func(context.Context) (string, error) { return sku, nil }, full.name, l))
 	}
 	return entrants, nil
 }
@@ -64,7 +60,7 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if s, err = w.serveService(ctx, databaseURL, w.URLs.RedisURL); err != nil {
 		return nil, "", err
 	}
-	if sku, err = s.putUp(ctx, stock.Terms{}); err != nil {
+	if sku, err = s.putUp(ctx, client.NewSKU{}); err != nil {
 		return nil, "", err
 	}
 	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {

@@ -143,7 +143,7 @@ func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) 
 	if err != nil {
 		return nil, err
 	}
-	sku, err := s.putUp(ctx, stock.Terms{})
+	sku, err := s.putUp(ctx, client.NewSKU{})
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +183,14 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 }
 
 // entrant sells a fresh SKU of some terms in each round.
-func (s *site) entrant(terms stock.Terms, name string, l traffic) *entrant {
+func (s *site) entrant(terms client.NewSKU, name string, l traffic) *entrant {
+	return s.entrantWith(func(ctx context.Context) (string, error) { return s.putUp(ctx, terms) }, name, l)
+}
+
+// entrantWith sells a SKU that is asked for in each round.
+func (s *site) entrantWith(next func(ctx context.Context) (sku string, err error), name string, l traffic) *entrant {
 	return &entrant{name: name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
-		sku, err := s.putUp(ctx, terms)
+		sku, err := next(ctx)
 		if err != nil {
 			return round{}, err
 		}
@@ -195,11 +200,10 @@ func (s *site) entrant(terms stock.Terms, name string, l traffic) *entrant {
 	}}
 }
 
-// putUp puts a fresh SKU up for sale, which will not be sold out.
-func (s *site) putUp(ctx context.Context, terms stock.Terms) (sku string, err error) {
-	n := hot(servers.NewName("hot-"), s.world.Scale.Segments)
-	n.Terms = terms
-	return n.SKU, s.create(ctx, n)
+// putUp puts a fresh SKU of some terms up for sale, which will not be sold out.
+func (s *site) putUp(ctx context.Context, terms client.NewSKU) (sku string, err error) {
+	sku, terms.Stock, terms.Segments = servers.NewName("hot-"), stock.MaxStock, &s.world.Scale.Segments
+	return sku, s.create(ctx, sku, terms)
 }
 
 // withServices does something as the shop does.
@@ -213,65 +217,41 @@ func (s *site) withServices(do func(*load.Services) error) error {
 }
 
 // create puts a SKU up for sale.
-func (s *site) create(ctx context.Context, sku stock.NewSKU) error {
-	return s.withServices(func(services *load.Services) error { return services.Create(ctx, sku.SKU, newSKU(sku)) })
-}
-
-// newSKU is a SKU as requests have it, without the terms that it does not have.
-func newSKU(sku stock.NewSKU) client.NewSKU {
-	n := client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}
-	if sku.Terms.PerBuyerLimit > 0 {
-		n.PerBuyerLimit = &sku.Terms.PerBuyerLimit
-	}
-	if !sku.Terms.SaleStartsAt.IsZero() {
-		n.SaleStartsAt = &sku.Terms.SaleStartsAt
-	}
-	if !sku.Terms.SaleEndsAt.IsZero() {
-		n.SaleEndsAt = &sku.Terms.SaleEndsAt
-	}
-	return n
-}
-
-// emptyShelf is a SKU that is sold out, and who has it.
-type emptyShelf struct {
-	site    *site
-	sku     string
-	winners []string // order ids
-}
-
-// sellOut sells all of a new SKU.
-func (s *site) sellOut(ctx context.Context) (*emptyShelf, error) {
-	shelf := &emptyShelf{site: s, sku: servers.NewName("gone-")}
-	units := s.world.Scale.Units
-	if err := s.create(ctx, stock.NewSKU{SKU: shelf.sku, Stock: int64(units), Segments: s.world.Scale.Segments}); err != nil {
-		return nil, err
-	}
-	s.world.told.Add(shelf.sku, int64(units), 0)
-	return shelf, s.withServices(func(services *load.Services) error {
-		buying, ctx := errgroup.WithContext(ctx)
-		buying.SetLimit(sellers)
-		for range units {
-			o := history.Operation{Kind: history.Deduct, ID: uuid.NewString(), Lines: []history.Line{{SKU: shelf.sku, Quantity: 1}}}
-			shelf.winners = append(shelf.winners, o.ID)
-			buying.Go(func() error { return services.Do(ctx, &o, load.Persistence{}) })
-		}
-		return buying.Wait()
-	})
+func (s *site) create(ctx context.Context, sku string, n client.NewSKU) error {
+	return s.withServices(func(services *load.Services) error { return services.Create(ctx, sku, n) })
 }
 
 // winnersReturn: one request in so many is that of a buyer who has got a unit, and asks again.
 const winnersReturn = 10
 
-// entrant sends orders for what is not there, and has every winner answered who asks again.
-func (e *emptyShelf) entrant(connections int) *entrant {
-	l := traffic{connections: connections, again: winnersReturn, winners: e.winners}
-	return &entrant{name: soldOutName, ours: true, callers: connections, answers: true, measure: func(ctx context.Context) (round, error) {
-		r, err := e.site.send(ctx, e.sku, l)
-		if err != nil {
-			return r, err
+// sellOut sells all of a new SKU. The entrants send orders for what is not there, and have every winner answered who asks
+// again.
+func (s *site) sellOut(ctx context.Context) (gone func(connections int) *entrant, err error) {
+	sku, units := servers.NewName("gone-"), s.world.Scale.Units
+	if err := s.create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
+		return nil, err
+	}
+	s.world.told.Add(sku, int64(units), 0)
+	var winners []string
+	err = s.withServices(func(services *load.Services) error {
+		buying, ctx := errgroup.WithContext(ctx)
+		buying.SetLimit(sellers)
+		for range units {
+			o := history.Operation{Kind: history.Deduct, ID: uuid.NewString(), Lines: []history.Line{{SKU: sku, Quantity: 1}}}
+			winners = append(winners, o.ID)
+			buying.Go(func() error { return services.Do(ctx, &o, load.Persistence{}) })
 		}
-		return r, check(r)
-	}}
+		return buying.Wait()
+	})
+	return func(connections int) *entrant {
+		return &entrant{name: soldOutName, ours: true, callers: connections, answers: true, measure: func(ctx context.Context) (round, error) {
+			r, err := s.send(ctx, sku, traffic{connections: connections, again: winnersReturn, winners: winners})
+			if err != nil {
+				return r, err
+			}
+			return r, check(r)
+		}}
+	}, err
 }
 
 // check demands that winners are told of their unit again, and that nobody else gets one. Requests whose answers were

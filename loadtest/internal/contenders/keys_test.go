@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/internal/api/client"
 	"inventory/loadtest/internal/load"
 )
 
@@ -33,7 +34,7 @@ func TestSitesAskForKeys(t *testing.T) {
 		t.Errorf("without a key: %v", err)
 	}
 	w.keys.admin = ""
-	if err := site.create(t.Context(), hot("another", 1)); err == nil {
+	if err := site.create(t.Context(), "another", client.NewSKU{Stock: 1}); err == nil {
 		t.Error("a SKU was made without a key")
 	}
 }

@@ -81,11 +81,8 @@ func (m *mixed) against(all stock.Audit) []string {
 	return nil
 }
 
-// note notes what a round told its buyers. A process that told nothing may have sold anything.
-func (m *mixed) note(r round, err error) (round, error) { return m.noteUnits(1, r, err) }
-
-// noteUnits is note where an order has so many units.
-func (m *mixed) noteUnits(units int64, r round, err error) (round, error) {
+// note notes what a round told its buyers, whose orders have so many units. A process that told nothing may have sold anything.
+func (m *mixed) note(units int64, r round, err error) (round, error) {
 	if err != nil {
 		m.unheard += stock.MaxStock
 	}
@@ -184,7 +181,7 @@ func (m *market) plainSQL(pool *pgxpool.Pool) load.Seller {
 func (m *market) entrantOf(x mix, s seller, callers int, units int64) *entrant {
 	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
 		sold, err := load.Buy(ctx, "", callers, 0, m.world.Scale.Window, load.Among(x.skus, s.sell))
-		return m.world.mixed.noteUnits(units, roundOf(sold, ""), err)
+		return m.world.mixed.note(units, roundOf(sold, ""), err)
 	}}
 }
 
@@ -192,14 +189,15 @@ func (m *market) entrantOf(x mix, s seller, callers int, units int64) *entrant {
 func (m *market) severalOf(x mix) *entrant {
 	return &entrant{name: mixedThreeNames, mix: x.name, ours: true, callers: m.world.Scale.many(), measure: func(ctx context.Context) (round, error) {
 		sales, err := m.compete(ctx, job{Job: crowd.Job{SKUs: x.skus, RedisURL: m.world.URLs.RedisURL, Callers: m.world.Scale.many()}}, threeProcesses)
-		return m.world.mixed.note(together("", sales), err)
+		return m.world.mixed.note(1, together("", sales), err)
 	}}
 }
 
 // entrantOf sells a mix over HTTP.
 func (s *site) entrantOf(x mix, name string, connections int) *entrant {
 	return &entrant{name: name, mix: x.name, ours: true, callers: connections, measure: func(ctx context.Context) (round, error) {
-		return s.world.mixed.note(s.send(ctx, "*", traffic{connections: connections, skus: x.skus}))
+		r, err := s.send(ctx, "*", traffic{connections: connections, skus: x.skus})
+		return s.world.mixed.note(1, r, err)
 	}}
 }
 

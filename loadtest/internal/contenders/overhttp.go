@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"inventory/internal/api/client"
 	"inventory/internal/app"
-	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
 )
 
@@ -48,10 +48,10 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 			&entrant{name: noopName, callers: connections, measure: func(ctx context.Context) (round, error) {
 				return noop.send(ctx, noopSKU, traffic{connections: connections})
 			}},
-			service.entrant(stock.Terms{}, inventoryName, traffic{connections: connections}),
-			service.entrant(stock.Terms{}, manyName, traffic{connections: connections, together: manySize}),
-			embedded.entrant(stock.Terms{}, embeddedName, traffic{connections: connections}),
-			gone.entrant(connections),
+			service.entrant(client.NewSKU{}, inventoryName, traffic{connections: connections}),
+			service.entrant(client.NewSKU{}, manyName, traffic{connections: connections, together: manySize}),
+			embedded.entrant(client.NewSKU{}, embeddedName, traffic{connections: connections}),
+			gone(connections),
 		)
 	}
 	return entrants, nil
@@ -89,8 +89,8 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	none := site.entrant(stock.Terms{}, noReplaysName, traffic{connections: w.Scale.many()})
-	some := site.entrant(stock.Terms{}, replaysName, traffic{connections: w.Scale.many(), again: onePercent})
+	none := site.entrant(client.NewSKU{}, noReplaysName, traffic{connections: w.Scale.many()})
+	some := site.entrant(client.NewSKU{}, replaysName, traffic{connections: w.Scale.many(), again: onePercent})
 	none.answers, some.answers = true, true
 	return []*entrant{none, some}, nil
 }

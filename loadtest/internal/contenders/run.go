@@ -109,12 +109,9 @@ func Names() (names []string) {
 	return names
 }
 
-// Check tells whether there are cases of these names.
-func Check(names []string) error { return experiment.Check(Names(), names) }
-
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	if err := Check(c.Cases); err != nil {
+	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err
 	}
 	generator, err := chooseGenerator(c.Generator)

@@ -159,10 +159,10 @@ func TestServersThatForgetAreRefused(t *testing.T) {
 
 func TestUnknownCases(t *testing.T) {
 	t.Parallel()
-	if err := Check([]string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
+	if err := experiment.Check(Names(), []string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
 		t.Error(err)
 	}
-	if err := Check([]string{"replays"}); err != nil {
+	if err := experiment.Check(Names(), []string{"replays"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"inventory/internal/stock"
+	"inventory/internal/api/client"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -33,9 +33,9 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 		return nil, err
 	}
 	many, now := w.Scale.many(), time.Now()
-	limited := stock.Terms{PerBuyerLimit: buyerLimit, SaleStartsAt: now.Add(-saleLasts), SaleEndsAt: now.Add(saleLasts)}
+	limited := client.NewSKU{PerBuyerLimit: new(int64(buyerLimit)), SaleStartsAt: new(now.Add(-saleLasts)), SaleEndsAt: new(now.Add(saleLasts))}
 	return []*entrant{
-		site.entrant(stock.Terms{}, plainName, traffic{connections: many}),
+		site.entrant(client.NewSKU{}, plainName, traffic{connections: many}),
 		site.entrant(limited, termsName, traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
 	}, nil
 }
@@ -58,7 +58,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited := stock.Terms{PerBuyerLimit: buyerLimit}
+	limited := client.NewSKU{PerBuyerLimit: new(int64(buyerLimit))}
 	buyers := traffic{connections: w.Scale.many() - w.Scale.bots(), buyer: newBuyers}
 	return []*entrant{
 		site.entrant(limited, aloneName, buyers),

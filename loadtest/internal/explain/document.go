@@ -11,7 +11,11 @@ import (
 // Document is the result as it is told.
 func (r Result) Document() (report.Document, error) {
 	d, m := r.Report.Document(), r.measured()
-	d.Summary, d.Warnings, d.Figures = sentences(m), r.warnings(), nil
+	d.Summary, d.Warnings, d.Figures = sentences(m), slices.Clone(r.Warnings), nil
+	if !m.Narrow {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
+			len(m.Rounds), 100*(experiment.Narrow-1)))
+	}
 	findings := find(m)
 	for _, f := range findings {
 		d.Figures = append(d.Figures, report.Figure{Name: f.Factor, Unit: "times", Value: f.Ratio.Value})
@@ -50,16 +54,6 @@ func (r Result) cells() (all []cell) {
 			out.Metrics[m.Name] = r.measured().Of(c.Name, m.Name)
 		}
 		all = append(all, out)
-	}
-	return all
-}
-
-// warnings say why figures may not be what they seem.
-func (r Result) warnings() (all []string) {
-	all = slices.Clone(r.Warnings)
-	if !r.measured().Narrow {
-		all = append(all, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
-			len(r.measured().Rounds), 100*(experiment.Narrow-1)))
 	}
 	return all
 }

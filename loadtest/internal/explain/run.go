@@ -59,16 +59,12 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.Told
 		return experiment.Run(ctx, s.question(), rules), nil
 	}}})
-	result.Environment.Measurement = append(result.Environment.Measurement, s.conditions(len(result.measured().Rounds), c.Seed))
+	result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf(
+		"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
+		len(result.measured().Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
 	audit, wrong := on.Audit(ctx)
 	result.SKUs, result.Wrong = len(audit.SKUs), wrong
 	return result, err
-}
-
-// conditions are what all cells have in common.
-func (s *shop) conditions(rounds int, seed uint64) string {
-	return fmt.Sprintf("rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
-		rounds, s.scale.Window, s.scale.WarmUp, seed, s.scale.Callers, s.gcPercent)
 }
 
 // Result is what a run measured, as one case.

@@ -60,7 +60,7 @@ func Tiny() Scale {
 // question is a case.
 type question struct {
 	name    string
-	ask     func(ctx context.Context, b *bench) (contenders []experiment.Contender, done func() error, err error)
+	ask     func(ctx context.Context, b *bench) ([]experiment.Contender, error)
 	targets func() []experiment.Target
 	slices  bool // short rounds, as many more
 }
@@ -87,18 +87,16 @@ func Names() (names []string) {
 	return names
 }
 
-// Check tells whether there are cases of these names.
-func Check(names []string) error { return experiment.Check(Names(), names) }
-
 // bench is a run.
 type bench struct {
 	Config
-	run string // begins the names of this run's locks
+	run             string // begins the names of this run's locks
+	servers.Closers        // of the case
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	if err := Check(c.Cases); err != nil {
+	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err
 	}
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{
@@ -113,7 +111,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 	result = Result{LeftOut: on.LeftOut, Report: c.Begin("locks", on)}
-	b := &bench{c, "bench-" + rand.Text()[:8] + "-"}
+	b := &bench{Config: c, run: "bench-" + rand.Text()[:8] + "-"}
 	b.URLs = on.URLs
 	var asked []experiment.Asked
 	for _, q := range questions() {
@@ -123,18 +121,19 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 }
 
 // answer lets the contenders of a case play.
-func (b *bench) answer(ctx context.Context, q question) (experiment.Result, error) {
+func (b *bench) answer(ctx context.Context, q question) (result experiment.Result, err error) {
 	of := *b
+	defer func() { err = errors.Join(err, of.Close()) }()
 	if q.slices {
 		of.Scale.Rounds, of.Scale.Window = b.Scale.Rounds*b.Scale.Slices, b.Scale.Window/time.Duration(b.Scale.Slices)
 	}
-	contenders, done, err := q.ask(ctx, &of)
+	contenders, err := q.ask(ctx, &of)
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	result := experiment.Run(ctx, q.caseOf(contenders), b.Rules(of.Scale.Window, of.Scale.Rounds))
+	result = experiment.Run(ctx, q.caseOf(contenders), b.Rules(of.Scale.Window, of.Scale.Rounds))
 	result.Wrong = wrong(result)
-	return result, done()
+	return result, nil
 }
 
 // caseOf is a question as a case.

@@ -37,7 +37,7 @@ func TestEverybodyKeepsOthersOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			tally := f.drive(t.Context(), load{times: times}, f.locks("met", callers))
-			if err := f.close(); err != nil {
+			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
 			if tally.Violations != 0 || tally.err != nil || tally.All != callers*times || tally.Commands < tally.All {

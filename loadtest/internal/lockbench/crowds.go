@@ -3,7 +3,6 @@ package lockbench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -60,21 +59,13 @@ type meeting struct {
 }
 
 // meet makes contenders of kinds whose callers meet. They are warm then.
-func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []experiment.Contender, closeAll func() error, err error) {
-	var fleets []*fleet
-	closeAll = func() error {
-		var errs []error
-		for _, f := range fleets {
-			errs = append(errs, f.close())
-		}
-		return errors.Join(errs...)
-	}
+func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []experiment.Contender, err error) {
 	for _, e := range all {
 		f, err := openFleet(ctx, e, b.URLs, m.clients, m.callers)
 		if err != nil {
-			return nil, nil, errors.Join(err, closeAll())
+			return nil, err
 		}
-		fleets = append(fleets, f)
+		b.OnClose(f.Close)
 		f.warmUp(ctx, b.run+m.name, m.callers)
 		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			t := f.drive(ctx, m.load, f.locks(b.fresh(m.name), m.callers))
@@ -86,11 +77,11 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 			return figures, t.err
 		}})
 	}
-	return contenders, closeAll, nil
+	return contenders, nil
 }
 
 // oneCaller measures what a lock costs whom nobody disturbs.
-func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	all := entries(b.URLs, append([]string{
 		mutexName, kinds.BSM, kinds.Redsync, textbook.AdvisoryName, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
 	}, textbooks()...)...)
@@ -106,7 +97,7 @@ func oneCallerTargets() []experiment.Target {
 }
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
-func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.Scale.Crowd, load: load{window: b.Scale.Window}})
 }
 
@@ -120,9 +111,9 @@ func manyGoroutinesTargets() []experiment.Target {
 
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
-func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	holds := b.Scale.Visits * separate
-	all, closeAll, err := b.meet(ctx, b.crowd(), meeting{
+	all, err := b.meet(ctx, b.crowd(), meeting{
 		name: "clients", clients: separate, callers: separate,
 		load: load{times: b.Scale.Visits, hold: separateHold, think: separateThink, traced: true},
 		also: func(t *tally, f experiment.Sample) {
@@ -132,7 +123,7 @@ func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, fun
 		},
 	})
 	baseline := experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return sleep(holds), nil }}
-	return append(all, baseline), closeAll, err
+	return append(all, baseline), err
 }
 
 // sleep is what some holds take that follow one another at once.

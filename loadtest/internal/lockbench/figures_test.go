@@ -181,10 +181,10 @@ func TestWhatOursMayNotDo(t *testing.T) {
 
 func TestUnknownCases(t *testing.T) {
 	t.Parallel()
-	if err := Check([]string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
+	if err := experiment.Check(Names(), []string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
 		t.Error(err)
 	}
-	if err := Check([]string{"16 clients"}); err != nil {
+	if err := experiment.Check(Names(), []string{"16 clients"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"inventory/loadtest/internal/kinds"
@@ -28,7 +29,8 @@ const (
 // entry is a kind of lock that takes part.
 type entry struct {
 	kinds.Kind
-	poll time.Duration // of its waiters
+	lease time.Duration
+	poll  time.Duration // of its waiters
 }
 
 // title is the name, with the interval of those who poll.
@@ -41,28 +43,19 @@ func (e entry) title() string {
 
 // entries are the kinds of these names whose servers are there. Two intervals of one kind are two contenders.
 func entries(s servers.URLs, names ...string) (all []entry) {
-	seen := map[string]bool{}
-	for _, k := range kinds.These(s, names...) {
-		e := entry{k, seldom}
-		switch {
-		case k.Name == kinds.Redsync:
-			e.poll = byChance
-		case k.Name == kinds.BSM && !seen[k.Name] && len(names) > 0 && count(names, k.Name) > 1:
-			e.poll = often
+	for i, name := range names {
+		for _, k := range kinds.These(s, name) {
+			e := entry{k, peerLease, seldom}
+			switch {
+			case name == kinds.Redsync:
+				e.poll = byChance
+			case slices.Contains(names[i+1:], name):
+				e.poll = often
+			}
+			all = append(all, e)
 		}
-		seen[k.Name] = true
-		all = append(all, e)
 	}
 	return all
-}
-
-func count(names []string, name string) (n int) {
-	for _, other := range names {
-		if other == name {
-			n++
-		}
-	}
-	return n
 }
 
 // fleet is what a contender runs a case with: one client for all callers, or one for each.
@@ -70,6 +63,7 @@ type fleet struct {
 	entry
 	clients []*kinds.Client
 	meter   kinds.Meter
+	servers.Closers
 }
 
 // openFleet opens clients for callers that share them evenly.
@@ -77,12 +71,13 @@ func openFleet(ctx context.Context, e entry, s servers.URLs, clients, callers in
 	f := &fleet{entry: e}
 	for range clients {
 		c, err := e.Open(ctx, kinds.Setting{
-			URLs: s, Timing: textbook.Timing{Lease: peerLease, Poll: e.poll}, Session: session,
+			URLs: s, Timing: textbook.Timing{Lease: e.lease, Poll: e.poll}, Session: session,
 			Connections: (callers + clients - 1) / clients, Spare: spare, Meter: &f.meter,
 		})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open %s: %w", e.title(), err), f.close())
+			return nil, errors.Join(fmt.Errorf("open %s: %w", e.title(), err), f.Close())
 		}
+		f.OnClose(c.Close)
 		f.clients = append(f.clients, c)
 	}
 	return f, nil
@@ -108,12 +103,4 @@ func (f *fleet) drive(ctx context.Context, l load, groups ...[]textbook.Lock) *t
 // warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
 func (f *fleet) warmUp(ctx context.Context, name string, callers int) {
 	drive(ctx, load{times: 1, hold: time.Millisecond}, f.locks(name+"-warm", callers))
-}
-
-func (f *fleet) close() error {
-	var errs []error
-	for _, c := range f.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
 }

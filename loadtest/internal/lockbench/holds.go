@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -28,17 +28,16 @@ const (
 )
 
 // manyHolds measures what it costs to keep 10,000 locks under the watchdog. What it is to take them is told once.
-func manyHolds(ctx context.Context, b *bench) (all []experiment.Contender, done func() error, err error) {
-	o, err := openOurs(ctx, b, locking.WatchdogLease(b.Scale.Lease))
+func manyHolds(ctx context.Context, b *bench) ([]experiment.Contender, error) {
+	kind := entries(b.URLs, mutexName)[0]
+	kind.lease = b.Scale.Lease
+	f, err := openFleet(ctx, kind, b.URLs, 1, takers)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	kept := &keeper{ours: o, locker: func(i int) locking.Locker { return o.locks.Mutex(fmt.Sprint(b.run, "held-", i)) }}
-	done = func() error { return errors.Join(kept.release(context.WithoutCancel(ctx)), o.close()) }
-	taken, err := kept.take(ctx, b.Scale.Holds)
-	if err != nil {
-		return nil, nil, errors.Join(err, done())
-	}
+	b.OnClose(f.Close)
+	kept := &keeper{fleet: f, lock: func(i int) textbook.Lock { return f.clients[0].Lock(fmt.Sprint(b.run, "held-", i)) }}
+	taken, err := b.keep(ctx, kept, b.Scale.Holds)
 	return []experiment.Contender{{Name: mutexName, Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 		f, err := kept.watch(ctx, b.Scale.Lease/3)
 		if err == nil {
@@ -46,73 +45,51 @@ func manyHolds(ctx context.Context, b *bench) (all []experiment.Contender, done 
 			taken = nil
 		}
 		return f, err
-	}}}, done, nil
+	}}}, err
 }
 
-// ours is the lock library itself, with what it sends.
-type ours struct {
-	rdb   *redis.Client
-	locks *locking.Locks
-	meter kinds.Meter
-}
-
-func openOurs(ctx context.Context, b *bench, options ...locking.Option) (o *ours, err error) {
-	o = &ours{}
-	if o.rdb, err = kinds.OpenRedis(ctx, b.URLs.RedisURL, kinds.Setting{Connections: takers, Spare: spare, Meter: &o.meter}); err != nil {
-		return nil, err
-	}
-	if o.locks, err = locking.New(o.rdb, options...); err != nil {
-		return nil, errors.Join(err, o.rdb.Close())
-	}
-	return o, nil
-}
-
-func (o *ours) close() error { return errors.Join(o.locks.Close(), o.rdb.Close()) }
-
-// keeper keeps locks.
+// keeper keeps locks of ours.
 type keeper struct {
-	*ours
-	locker func(i int) locking.Locker
+	*fleet
+	lock func(i int) textbook.Lock
 
 	mu    sync.Mutex
-	holds []*locking.Hold
+	holds []textbook.Hold
 }
 
-// take takes locks, and returns what it is to take one.
-func (k *keeper) take(ctx context.Context, locks int) (experiment.Sample, error) {
-	t := &tally{Counts: make([]int64, takers), Waits: latency.New()}
+// keep takes locks until the case is over, and returns what it is to take one.
+func (b *bench) keep(ctx context.Context, k *keeper, locks int) (experiment.Sample, error) {
+	b.OnClose(func() error {
+		after := context.WithoutCancel(ctx)
+		return share(after, len(k.holds), func(i int) error { return k.holds[i].Unlock(after) })
+	})
+	t := &tally{Waits: latency.New()}
 	before, start := k.meter.Commands.Load(), time.Now()
-	err := k.share(locks, func(taker, lock int) error {
+	err := share(ctx, locks, func(i int) error {
 		called := time.Now()
-		hold, err := k.locker(lock).Lock(ctx)
+		hold, err := k.lock(i).Lock(ctx)
 		if err != nil {
 			return fmt.Errorf("take one of many locks: %w", err)
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		t.Waits.Record(time.Since(called))
-		t.Counts[taker]++
 		t.All++
 		k.holds = append(k.holds, hold)
 		return nil
 	})
-	t.Elapsed, t.Commands = time.Since(start), k.meter.Commands.Load()-before
+	t.Counts, t.Elapsed, t.Commands = []int64{t.All}, time.Since(start), k.meter.Commands.Load()-before
 	return t.figures(), err
 }
 
-// share lets takers do something with each of some things.
-func (k *keeper) share(things int, do func(taker, thing int) error) error {
-	errs := make([]error, takers)
-	var wait sync.WaitGroup
-	for taker := range takers {
-		wait.Go(func() {
-			for thing := taker; thing < things && errs[taker] == nil; thing += takers {
-				errs[taker] = do(taker, thing)
-			}
-		})
+// share lets takers do something with each of some things, until one fails.
+func share(ctx context.Context, things int, do func(thing int) error) error {
+	all, failed := errgroup.WithContext(ctx)
+	all.SetLimit(takers)
+	for thing := 0; thing < things && failed.Err() == nil; thing++ {
+		all.Go(func() error { return do(thing) })
 	}
-	wait.Wait()
-	return errors.Join(errs...)
+	return errors.Join(all.Wait(), ctx.Err())
 }
 
 // watch measures some periods of the watchdog.
@@ -144,15 +121,11 @@ func (k *keeper) watch(ctx context.Context, period time.Duration) (experiment.Sa
 // lost counts holds that are no more.
 func (k *keeper) lost() (count int) {
 	for _, hold := range k.holds {
-		if hold.Context().Err() != nil {
+		if hold.(*locking.Hold).Context().Err() != nil {
 			count++
 		}
 	}
 	return count
-}
-
-func (k *keeper) release(ctx context.Context) error {
-	return k.share(len(k.holds), func(_, i int) error { return k.holds[i].Unlock(ctx) })
 }
 
 func manyHoldsTargets() []experiment.Target {

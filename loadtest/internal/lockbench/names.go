@@ -27,12 +27,11 @@ const (
 )
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
-func manyNames(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+func manyNames(_ context.Context, b *bench) (contenders []experiment.Contender, err error) {
 	options, err := servers.RedisOptions(b.RedisURL)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var contenders []experiment.Contender
 	for _, k := range entries(b.URLs, mutexName, fairName, kinds.RWMutex) {
 		contenders = append(contenders, experiment.Contender{Name: k.title(), Ours: k.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			probe := redis.NewClient(options)
@@ -40,7 +39,7 @@ func manyNames(_ context.Context, b *bench) ([]experiment.Contender, func() erro
 			return b.names(ctx, k, probe)
 		}})
 	}
-	return contenders, func() error { return nil }, nil
+	return contenders, nil
 }
 
 // names measures one round.
@@ -62,7 +61,7 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experi
 	t := f.drive(ctx, load{times: b.Scale.NameVisits}, groups...)
 	figures := t.figures()
 	subscribers, err := watch()
-	if err := errors.Join(err, t.err, f.close()); err != nil {
+	if err := errors.Join(err, t.err, f.Close()); err != nil {
 		return figures, err
 	}
 	left, err := before.left(ctx, probe)

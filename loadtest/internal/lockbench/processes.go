@@ -31,7 +31,7 @@ const (
 )
 
 // severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
-func severalProcesses(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+func severalProcesses(_ context.Context, b *bench) ([]experiment.Contender, error) {
 	jobs := slices.Repeat([]job{{Callers: eachProcess, Window: b.Scale.Window}}, threeProcesses)
 	return b.contest("processes", b.crowd(), jobs, func(all []*tally) (experiment.Sample, error) {
 		t := together(all)
@@ -45,7 +45,7 @@ func severalProcessesTargets() []experiment.Target {
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
 // 50 ms is left out: its lone caller is seldom seen.
-func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, error) {
 	lone := job{Callers: 1, Window: b.Scale.Window, Think: lonePause}
 	busy := job{Callers: b.Scale.Crowd, Window: b.Scale.Window}
 	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, textbook.AdvisoryName), func(e entry) bool {
@@ -65,14 +65,14 @@ func loneCallerTargets() []experiment.Target {
 
 // contest makes contenders that compete in processes: what jobs of a kind do, and what their tallies come to.
 func (b *bench) contest(name string, all []entry, jobs []job, figures func(all []*tally) (experiment.Sample, error),
-) (contenders []experiment.Contender, done func() error, err error) {
+) (contenders []experiment.Contender, err error) {
 	for _, e := range all {
 		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			mine, lock := slices.Clone(jobs), b.fresh(name)
 			for i := range mine {
 				mine[i].Servers, mine[i].Kind, mine[i].Lock = b.URLs, e.title(), lock
 			}
-			tallies, err := b.compete(ctx, mine)
+			tallies, err := worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, mine) // one that hangs is killed
 			if err != nil {
 				return nil, err
 			}
@@ -80,13 +80,7 @@ func (b *bench) contest(name string, all []entry, jobs []job, figures func(all [
 			return figures(tallies)
 		}})
 	}
-	return contenders, func() error { return nil }, nil
-}
-
-// compete runs each job in a process of its own, all at once, and returns what they did, in that order.
-func (b *bench) compete(ctx context.Context, jobs []job) ([]*tally, error) {
-	limit := 3*slack + jobs[0].Window // one that hangs is killed
-	return worker.Compete[*tally](ctx, b.Worker, limit, jobs)
+	return contenders, nil
 }
 
 // together is what some processes did as one; fairness is that between processes.
@@ -132,13 +126,13 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	f.warmUp(ctx, j.Lock, j.Callers)
 	if err := worker.WaitForGo(lines, out); err != nil {
-		return errors.Join(err, f.close())
+		return errors.Join(err, f.Close())
 	}
 	t, err := j.do(ctx, f)
 	if err == nil {
 		err = json.NewEncoder(out).Encode(t)
 	}
-	return errors.Join(err, f.close())
+	return errors.Join(err, f.Close())
 }
 
 // do measures, and then looks whether the lock excludes processes from each other.

@@ -2,46 +2,39 @@ package lockbench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"inventory/internal/latency"
-	"inventory/internal/locking"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/textbook"
 )
 
 // fewReaders are those whose unlock is the measure for that of many.
 const fewReaders = 10
 
 // manyReaders measures what it costs one reader to unlock and lock again while few or many others read.
-func manyReaders(ctx context.Context, b *bench) (all []experiment.Contender, done func() error, err error) {
-	o, err := openOurs(ctx, b)
+func manyReaders(ctx context.Context, b *bench) (all []experiment.Contender, err error) {
+	f, err := openFleet(ctx, entries(b.URLs, kinds.Reader)[0], b.URLs, 1, takers)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var rooms []*room
-	done = func() (err error) {
-		for _, r := range rooms {
-			err = errors.Join(err, r.release(context.WithoutCancel(ctx)))
-		}
-		return errors.Join(err, o.close())
-	}
+	b.OnClose(f.Close)
 	for _, readers := range []int{fewReaders, b.Scale.Holds} {
-		reader := o.locks.RWMutex(fmt.Sprint(b.run, "read-by-", readers)).Reader()
-		r := &room{keeper: keeper{ours: o, locker: func(int) locking.Locker { return reader }}}
-		rooms = append(rooms, r)
-		if _, err := r.take(ctx, readers); err != nil {
-			return nil, nil, errors.Join(err, done())
+		reader := f.clients[0].Lock(fmt.Sprint(b.run, "read-by-", readers))
+		r := &room{keeper: keeper{fleet: f, lock: func(int) textbook.Lock { return reader }}}
+		if _, err := b.keep(ctx, &r.keeper, readers); err != nil {
+			return nil, err
 		}
 		all = append(all, experiment.Contender{Name: roomName(readers), Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			return r.play(ctx, b.Scale.Window)
 		}})
 	}
-	return all, done, nil
+	return all, nil
 }
 
 func roomName(readers int) string {
@@ -89,7 +82,7 @@ func (r *room) visit(ctx context.Context) (out, in time.Duration, err error) {
 		return 0, 0, fmt.Errorf("unlock one of many readers: %w", err)
 	}
 	out = time.Since(start)
-	if r.holds[i], err = r.locker(i).Lock(ctx); err != nil {
+	if r.holds[i], err = r.lock(i).Lock(ctx); err != nil {
 		return 0, 0, fmt.Errorf("lock beside many readers: %w", err)
 	}
 	return out, time.Since(start) - out, nil

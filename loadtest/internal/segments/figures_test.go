@@ -11,6 +11,7 @@ import (
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 )
 
 // sold is what a process sold in a second.
@@ -97,7 +98,7 @@ func TestWhoIsBackSellsItsPart(t *testing.T) {
 // TestMomentsTellWhenAnswersCame: an answer counts when it comes, and its time when the order was planned.
 func TestMomentsTellWhenAnswersCame(t *testing.T) {
 	t.Parallel()
-	o := newFlood(nil)
+	o := &flood{courses: newCourses(slice)}
 	o.show(replied(
 		load.Reply{Sent: 0, Over: slice, Outcome: load.Accepted}, load.Reply{Sent: 1, Over: 3 * slice, Outcome: load.Accepted},
 		load.Reply{Sent: slice, Outcome: load.Overloaded}, load.Reply{Sent: slice, Outcome: load.Unknown},
@@ -105,16 +106,19 @@ func TestMomentsTellWhenAnswersCame(t *testing.T) {
 	o.show(replied(load.Reply{Over: slice, Outcome: load.Accepted}))
 	perSlice := 1 / slice.Seconds()
 	for name, c := range map[string]struct {
-		got  course
+		got  string
 		want []float64
 	}{
-		"offered":  {o.offered, []float64{1.5 * perSlice, perSlice, 0, 0}},
-		"accepted": {o.accepted, []float64{0, perSlice, 0, perSlice}},
-		"refused":  {o.refused, []float64{0, perSlice / 2, 0, 0}},
-		"waits":    {o.acceptedP50, []float64{100}},
-		"nobody":   {course{every: slice}, nil},
+		"offered":  {askedFor, []float64{1.5 * perSlice, perSlice, 0, 0}},
+		"accepted": {soldThen, []float64{0, perSlice, 0, perSlice}},
+		"refused":  {turnedAway, []float64{0, perSlice / 2, 0, 0}},
+		"waits":    {soldP50, []float64{100}},
+		"nobody":   {soldP99 + turnedAway, nil},
 	} {
-		s := c.got.series(name)
+		var s report.Series
+		if all := o.series(c.got); len(all) > 0 {
+			s = all[0]
+		}
 		near := func(got, want float64) bool { return math.Abs(got-want) <= want/1000 } // as histograms are
 		if !slices.EqualFunc(s.Y, c.want, near) || len(s.X) != len(s.Y) || len(s.X) > 0 && s.X[0] != slice.Seconds()/2 {
 			t.Errorf("%s: %v at %v instead of %v", name, s.Y, s.X, c.want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"inventory/loadtest/internal/compare"
@@ -61,9 +62,7 @@ func matrixOf(scale Scale, sell seller) experiment.Case {
 		About: func(r experiment.Result) (best []string) { // the one that sold most, for each number of processes
 			for _, processes := range scale.Processes {
 				best = append(best, r.Most(accepted, func(name string) bool {
-					return slices.ContainsFunc(r.Case.Contenders, func(c experiment.Contender) bool {
-						return c.Name == name && c.Levels[1] == strconv.Itoa(processes)
-					})
+					return strings.HasSuffix(name, ", "+counted(strconv.Itoa(processes), "process"))
 				}))
 			}
 			return best

@@ -39,20 +39,18 @@ const (
 // flood is the case, with what its rounds have seen over time.
 type flood struct {
 	*shop
-	offered, accepted, refused, acceptedP50, acceptedP99, refusedP99 course
+	courses
 }
 
-func newFlood(s *shop) *flood {
-	f := &flood{shop: s}
-	for _, c := range []*course{&f.offered, &f.accepted, &f.refused, &f.acceptedP50, &f.acceptedP99, &f.refusedP99} {
-		c.every = slice
-	}
-	return f
-}
+// What is drawn of it.
+const (
+	askedFor, soldThen, turnedAway  = "asked for", "accepted", "refused"
+	soldP50, soldP99, turnedAwayP99 = "accepted, p50", "accepted, p99", "refused, p99"
+)
 
 // overload offers too much between calm times, in this process.
 func (s *shop) overload(ctx context.Context) (experiment.Result, error) {
-	f := newFlood(s)
+	f := &flood{s, newCourses(slice)}
 	return s.play(ctx, experiment.Case{
 		Contenders: []experiment.Contender{{Name: flooded, Ours: true, Play: f.play}},
 		Metrics: []experiment.Metric{
@@ -113,13 +111,13 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 func (f *flood) show(all *load.Result) {
 	for i, s := range all.Slots(slice) {
 		perSecond := func(n int64) float64 { return float64(n) / slice.Seconds() }
-		f.offered.note(i, perSecond(s.Offered))
-		f.accepted.note(i, perSecond(s.Heard[load.Accepted]))
-		f.refused.note(i, perSecond(s.Heard[load.Overloaded]))
-		sold, turnedAway := all.LatenciesIn(s.From, s.From+slice, load.Accepted), all.LatenciesIn(s.From, s.From+slice, load.Overloaded)
-		f.acceptedP50.note(i, compare.Quantile(sold, 50))
-		f.acceptedP99.note(i, compare.Quantile(sold, 99))
-		f.refusedP99.note(i, compare.Quantile(turnedAway, 99))
+		f.note(askedFor, i, perSecond(s.Offered))
+		f.note(soldThen, i, perSecond(s.Heard[load.Accepted]))
+		f.note(turnedAway, i, perSecond(s.Heard[load.Overloaded]))
+		sold := all.LatenciesIn(s.From, s.From+slice, load.Accepted)
+		f.note(soldP50, i, compare.Quantile(sold, 50))
+		f.note(soldP99, i, compare.Quantile(sold, 99))
+		f.note(turnedAwayP99, i, compare.Quantile(all.LatenciesIn(s.From, s.From+slice, load.Overloaded), 99))
 	}
 }
 
@@ -170,14 +168,12 @@ func (f *flood) plots() []report.Plot {
 		{
 			Name: "overload-answers", Title: "orders asked for, accepted and refused", Kind: report.Lines,
 			X: x, Y: report.Axis{Label: "orders a second"}, Marks: marks,
-			Series: seen(f.offered.series("asked for"), f.accepted.series("accepted"), f.refused.series("refused")),
+			Series: f.series(askedFor, soldThen, turnedAway),
 		},
 		{
 			Name: "overload-wait", Title: "from the planned time of an order to its answer", Kind: report.Lines,
 			X: x, Y: report.Axis{Label: "ms", Log: true}, Marks: marks,
-			Series: seen(
-				f.acceptedP50.series("accepted, p50"), f.acceptedP99.series("accepted, p99"), f.refusedP99.series("refused, p99"),
-			),
+			Series: f.series(soldP50, soldP99, turnedAwayP99),
 		},
 	}
 }

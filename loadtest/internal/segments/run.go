@@ -29,9 +29,6 @@ const (
 // Names are those of all cases.
 func Names() []string { return []string{matrixCase, stoppedCase, overloadCase} }
 
-// Check tells whether there are cases of these names.
-func Check(names []string) error { return experiment.Check(Names(), names) }
-
 // shop is what all cases stand on.
 type shop struct {
 	*crowd.Shop
@@ -47,7 +44,7 @@ type Result struct {
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	if err := Check(c.Cases); err != nil {
+	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err
 	}
 	if c.Lock == "" {

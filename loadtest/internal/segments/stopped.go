@@ -45,18 +45,25 @@ const (
 // stopping is the case, with what its rounds have seen over time.
 type stopping struct {
 	*shop
-	all, one, two course // of the whole, of the one that is stopped, and of the two alone
+	courses
 }
+
+// What is drawn of it.
+const (
+	allThree    = "all three"
+	standsStill = "the one that stands still"
+	twoOthers   = "two alone, another sale"
+)
 
 // stopped stops one of three processes in mid-run, beside windows of two processes that nobody disturbs.
 func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
-	c := &stopping{shop: s, all: course{every: stride}, one: course{every: stride}, two: course{every: stride}}
+	c := &stopping{s, newCourses(stride)}
 	ratio := func(name, metric string) experiment.Ratio {
 		return experiment.Ratio{Name: name, Head: metric + " x two", Metric: metric, To: func(experiment.Result, experiment.Contender) string {
 			return twoAlone
 		}}
 	}
-	result, err := s.play(ctx, experiment.Case{
+	return s.play(ctx, experiment.Case{
 		Contenders: []experiment.Contender{{Name: oneStopped, Ours: true, Play: c.stopOne}, {Name: twoAlone, Ours: true, Play: c.twoAlone}},
 		Metrics: []experiment.Metric{
 			{Name: before},
@@ -76,29 +83,21 @@ func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 		About: func(experiment.Result) []string { return []string{oneStopped} },
 		Plots: c.plots,
 	}, s.config.Scale.LongRounds, s.config.Scale.After+s.config.Scale.Still+s.config.Scale.Rest)
-	return result, err
 }
 
 // stopOne is a window in which the first process stood still.
 func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experiment.Sample, error) {
-	r, err := c.stop(ctx, window)
+	sales, stopped, continued, err := c.stop(ctx, window)
 	if err != nil {
 		return nil, err
 	}
-	all, one := load.Together(r.sales), r.sales[0].Timeline
-	experiment.Keep(ctx, all.Waits)
-	c.all.sold(all.Timeline, window)
-	c.one.sold(one, window)
-	return experiment.Sample{
-		before:     all.Timeline.PerSecond(0, r.stopped),
-		while:      all.Timeline.PerSecond(r.stopped, r.continued),
-		after:      all.Timeline.PerSecond(r.continued, window),
-		back:       returned(one, all.Timeline, r.continued, window).Seconds(),
-		shareAfter: compare.Ratio(one.PerSecond(r.continued, window), all.Timeline.PerSecond(r.continued, window)),
-		othersMax:  compare.Milliseconds(load.Together(r.sales[1:]).Waits.Max()),
-		taken:      float64(all.Counts[load.Accepted]),
-		refused:    float64(all.Counts[load.Refused]),
-	}, nil
+	all, one := load.Together(sales).Timeline, sales[0].Timeline
+	c.sold(standsStill, one, window)
+	sample := c.sample(ctx, allThree, sales, stopped, continued, window)
+	sample[back] = returned(one, all, continued, window).Seconds()
+	sample[shareAfter] = compare.Ratio(one.PerSecond(continued, window), all.PerSecond(continued, window))
+	sample[othersMax] = compare.Milliseconds(load.Together(sales[1:]).Waits.Max())
+	return sample, nil
 }
 
 // twoAlone sells by two processes, to as many callers each as if there were a third.
@@ -108,49 +107,51 @@ func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experime
 	if err != nil {
 		return nil, err
 	}
+	return c.sample(ctx, twoOthers, sales, c.config.Scale.After, c.config.Scale.After+c.config.Scale.Still, window), nil
+}
+
+// sample is what some processes sold together.
+func (c *stopping) sample(ctx context.Context, course string, sales []load.Sale, stopped, continued, window time.Duration) experiment.Sample {
 	all := load.Together(sales)
 	experiment.Keep(ctx, all.Waits)
-	c.two.sold(all.Timeline, window)
-	stopped, continued := c.config.Scale.After, c.config.Scale.After+c.config.Scale.Still
+	c.sold(course, all.Timeline, window)
 	return experiment.Sample{
-		before: all.Timeline.PerSecond(0, stopped), while: all.Timeline.PerSecond(stopped, continued), after: all.Timeline.PerSecond(continued, window),
-		taken: float64(all.Counts[load.Accepted]), refused: float64(all.Counts[load.Refused]),
-	}, nil
+		before:  all.Timeline.PerSecond(0, stopped),
+		while:   all.Timeline.PerSecond(stopped, continued),
+		after:   all.Timeline.PerSecond(continued, window),
+		taken:   float64(all.Counts[load.Accepted]),
+		refused: float64(all.Counts[load.Refused]),
+	}
 }
 
-// stop is what three processes sold, and when the first of them stood still.
-type stop struct {
-	sales              []load.Sale
-	stopped, continued time.Duration // since the beginning
-}
-
-func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err error) {
+// stop lets three processes sell, and tells when the first of them stood still, since the beginning.
+func (c *stopping) stop(ctx context.Context, window time.Duration) (sales []load.Sale, stopped, continued time.Duration, err error) {
 	sku, err := c.Create(ctx, c.config.Scale.Default)
 	if err != nil {
-		return stop{}, err
+		return nil, 0, 0, err
 	}
-	defer func() { c.WriteDown(sku, r.sales, err) }()
+	defer func() { c.WriteDown(sku, sales, err) }()
 	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.config.Scale.Callers, crowd.Job{Lock: c.config.Lock, Window: window, Patient: true}))
 	if err != nil {
-		return stop{}, err
+		return nil, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, all.End()) }()
 	began := time.Now()
 	if err := all.Go(); err != nil {
-		return stop{}, err
+		return nil, 0, 0, err
 	}
 	load.Sleep(ctx, c.config.Scale.After)
-	r.stopped = time.Since(began)
+	stopped = time.Since(began)
 	if err := all[0].Stop(); err != nil {
-		return stop{}, fmt.Errorf("stop a process: %w", err)
+		return nil, 0, 0, fmt.Errorf("stop a process: %w", err)
 	}
 	load.Sleep(ctx, c.config.Scale.Still)
-	r.continued = time.Since(began)
+	continued = time.Since(began)
 	if err := all[0].Continue(); err != nil {
-		return stop{}, fmt.Errorf("continue a process: %w", err)
+		return nil, 0, 0, fmt.Errorf("continue a process: %w", err)
 	}
-	r.sales, err = worker.Results[load.Sale](all)
-	return r, err
+	sales, err = worker.Results[load.Sale](all)
+	return sales, stopped, continued, err
 }
 
 // plots show who sold when.
@@ -159,10 +160,8 @@ func (c *stopping) plots() []report.Plot {
 	return []report.Plot{{
 		Name: "stopped-accepted", Title: "one of three processes stands still for a while", Kind: report.Lines,
 		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "orders a second"},
-		Series: seen(
-			c.all.series("all three"), c.one.series("the one that stands still"), c.two.series("two alone, another sale"),
-		),
-		Marks: []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.config.Scale.Still.Seconds(), Label: "continued"}},
+		Series: c.series(allThree, standsStill, twoOthers),
+		Marks:  []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.config.Scale.Still.Seconds(), Label: "continued"}},
 	}}
 }
 

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -94,24 +95,22 @@ func (r Result) summary() []string {
 
 // span is a metric from its least to its most.
 func (r Result) span(metric string) string {
-	var least, most experiment.Estimate
-	var low, high string
-	for _, p := range r.Grid.Points() {
-		e := r.Measured.Of(p.String(), metric)
-		if e.Rounds == 0 {
-			continue
-		}
-		if low == "" || e.Value < least.Value {
-			low, least = p.String(), e
-		}
-		if high == "" || e.Value > most.Value {
-			high, most = p.String(), e
-		}
-	}
-	if low == "" || least.Value == most.Value {
+	told := r.told(metric)
+	if len(told) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s (%s) to %s (%s).", metric, report.Number(least.Value), low, report.Number(most.Value), high)
+	value := func(p Point) float64 { return r.Measured.Of(p.String(), metric).Value }
+	byValue := func(a, b Point) int { return cmp.Compare(value(a), value(b)) }
+	low, high := slices.MinFunc(told, byValue), slices.MaxFunc(told, byValue)
+	if value(low) == value(high) {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s (%s) to %s (%s).", metric, report.Number(value(low)), low, report.Number(value(high)), high)
+}
+
+// told are the combinations that have a metric.
+func (r Result) told(metric string) []Point {
+	return slices.DeleteFunc(r.Grid.Points(), func(p Point) bool { return r.Measured.Of(p.String(), metric).Rounds == 0 })
 }
 
 // headlines are the first metric of each combination.
@@ -120,10 +119,8 @@ func (r Result) headlines() (all []report.Figure) {
 		return nil
 	}
 	first := r.Measured.Case.Metrics[0].Name
-	for _, p := range r.Grid.Points() {
-		if e := r.Measured.Of(p.String(), first); e.Rounds > 0 {
-			all = append(all, report.Figure{Name: first + ", " + p.String(), Value: e.Value})
-		}
+	for _, p := range r.told(first) {
+		all = append(all, report.Figure{Name: first + ", " + p.String(), Value: r.Measured.Of(p.String(), first).Value})
 	}
 	return all
 }

@@ -12,10 +12,7 @@ import (
 // PostgreSQL's own lock: over a connection that the holder keeps, and behind a pool that lends one for each statement.
 const (
 	AdvisoryName = "PostgreSQL advisory"
-	AdvisoryFlaw = "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on"
-
-	PooledName = "PostgreSQL advisory, pooled"
-	PooledFlaw = "who shares a connection shares its locks; and what was locked over one is not given back over another"
+	PooledName   = "PostgreSQL advisory, pooled"
 )
 
 // What advisory locks are asked. In: $1 the key. Out: nothing; whether the lock was free; whether it was this session's.

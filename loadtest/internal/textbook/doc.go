@@ -42,15 +42,15 @@ type Known struct{ Name, Flaw string }
 // All are the locks of this package.
 func All() []Known {
 	return []Known{
-		{SetNXExpireName, SetNXExpireFlaw},
+		{SetNXExpireName, "two steps: a holder that dies in between locks for ever; and DEL gives back whoever's lock it is"},
 		{SetPXName, SetPXFlaw},
-		{SignalName, SignalFlaw},
-		{RowName, RowFlaw},
-		{RowExpiryName, RowExpiryFlaw},
-		{AdvisoryName, AdvisoryFlaw},
-		{PooledName, PooledFlaw},
-		{SequentialName, SequentialFlaw},
-		{DocumentName, DocumentFlaw},
+		{SignalName, "that of SET NX PX; and a waiter occupies a connection"},
+		{RowName, "the row of a holder that has died stays for ever"},
+		{RowExpiryName, "a holder that outlives the expiry is not told and goes on, as with SET NX PX"},
+		{AdvisoryName, "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on"},
+		{PooledName, "who shares a connection shares its locks; and what was locked over one is not given back over another"},
+		{SequentialName, "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens"},
+		{DocumentName, "the callers' clocks judge when a hold ends; a holder that outlives it is not told and goes on, as with SET NX PX"},
 	}
 }
 

@@ -10,10 +10,7 @@ import (
 )
 
 // MongoDB's recipe for a lock.
-const (
-	DocumentName = "MongoDB findAndModify"
-	DocumentFlaw = "the callers' clocks judge when a hold ends; a holder that outlives it is not told and goes on, as with SET NX PX"
-)
+const DocumentName = "MongoDB findAndModify"
 
 // Document is a document with an owner that says until when it counts. findAndModify takes the one that has expired, or
 // makes one. Where the lock is held it finds none, and the one that it makes then has a key that is there already. A

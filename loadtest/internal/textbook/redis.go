@@ -12,13 +12,9 @@ import (
 // The locks on Redis.
 const (
 	SetNXExpireName = "SETNX + EXPIRE"
-	SetNXExpireFlaw = "two steps: a holder that dies in between locks for ever; and DEL gives back whoever's lock it is"
-
-	SetPXName = "SET NX PX"
-	SetPXFlaw = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
-
-	SignalName = "SET NX PX, BLPOP"
-	SignalFlaw = "that of SET NX PX; and a waiter occupies a connection"
+	SetPXName       = "SET NX PX"
+	SetPXFlaw       = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
+	SignalName      = "SET NX PX, BLPOP"
 )
 
 // SetNXExpire is the lock of the oldest tutorials: it takes a key by SETNX, then gives it a lease by EXPIRE, and gives it back

@@ -10,11 +10,8 @@ import (
 
 // The locks that are rows of a database.
 const (
-	RowName = "unique row"
-	RowFlaw = "the row of a holder that has died stays for ever"
-
+	RowName       = "unique row"
 	RowExpiryName = "unique row with expiry"
-	RowExpiryFlaw = "a holder that outlives the expiry is not told and goes on, as with SET NX PX"
 )
 
 var (

@@ -12,10 +12,7 @@ import (
 )
 
 // ZooKeeper's recipe for a lock.
-const (
-	SequentialName = "ZooKeeper sequential nodes"
-	SequentialFlaw = "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens"
-)
+const SequentialName = "ZooKeeper sequential nodes"
 
 // Sequential is ZooKeeper's recipe: whoever wants the lock makes an ephemeral node with the next number under the lock's
 // node; who has the lowest number has the lock, and each of the others watches the one before it. So it is fair, and a

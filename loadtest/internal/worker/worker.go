@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -99,6 +100,18 @@ func (p *Process) End() error {
 	_ = p.in.Close()                                                              // that is what tells it; if it is gone, Wait says why
 	if err := p.command.Wait(); err != nil && !errors.Is(err, context.Canceled) { // interrupted, it ended as it should
 		return fmt.Errorf("a process ended with %w: %s", err, strings.TrimSpace(p.errs.String()))
+	}
+	return nil
+}
+
+// Kill ends the process at once, as a crash would, also one that stands still, and returns when it is gone. Nothing is left
+// for End then.
+func (p *Process) Kill() error {
+	defer p.stop()
+	err := p.command.Process.Kill()
+	_ = p.command.Wait() // which says that it was killed
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill a process: %w", err)
 	}
 	return nil
 }
