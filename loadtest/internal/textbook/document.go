@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// MongoDB's recipe for a lock.
+// DocumentName is what MongoDB's recipe for a lock is called.
 const DocumentName = "MongoDB findAndModify"
 
 // Document is a document with an owner that says until when it counts. findAndModify takes the one that has expired, or

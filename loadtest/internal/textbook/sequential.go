@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ZooKeeper's recipe for a lock.
+// SequentialName is what ZooKeeper's recipe for a lock is called.
 const SequentialName = "ZooKeeper sequential nodes"
 
 // Sequential is ZooKeeper's recipe: whoever wants the lock makes an ephemeral node with the next number under the lock's
