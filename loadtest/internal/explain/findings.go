@@ -80,6 +80,9 @@ func lockSentence(r experiment.Result) string {
 			open = append(open, l)
 		}
 	}
+	if len(costs)+len(brings) == 0 {
+		return "Whether a lock costs more than it brings is undecided " + told(r, open) + "."
+	}
 	text := fmt.Sprintf("A lock costs more than it brings %s; it brings more than it costs %s", told(r, costs), told(r, brings))
 	if len(open) > 0 {
 		text += "; neither is certain " + told(r, open)
