@@ -88,34 +88,44 @@ func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*s
 func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
 	pool, sent := parts[0].store.pool, time.Now()
 	if !pool.dialect.locks() {
-		return pool.Each(ctx, func(row tables.Row) error { return parts[0].scan(row, sent) }, sql, parts[0].args...)
+		err := tables.Single(ctx, pool, parts[0].columns(), sql, parts[0].args...)
+		if err == nil {
+			parts[0].note(sent)
+		}
+		return err
 	}
 	var trip trip
 	for _, p := range parts {
-		trip.queue(p.store.pool.dialect, sql, p.args...).QueryRow(func(row pgx.Row) error { return p.scan(row, sent) })
+		trip.queue(p.store.pool.dialect, sql, p.args...).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(p.columns()...)
+			if err == nil {
+				p.note(sent)
+			}
+			return err
+		})
 	}
 	return trip.send(ctx, pool)
 }
 
-// scan reads the row of a part, of a statement that was sent at an instant.
-func (p *sharedPart) scan(row tables.Row, sent time.Time) error {
+// columns returns where to scan the row of a part.
+func (p *sharedPart) columns() []any {
 	r := &p.row
 	columns := []any{&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units}
 	if p.limited {
-		columns = append(columns, &r.locked)
-	} else {
-		columns = append(columns, &r.insertedOf, &r.inserted)
+		return append(columns, &r.locked)
 	}
-	if err := row.Scan(columns...); err != nil {
-		return err
-	}
+	return append(columns, &r.insertedOf, &r.inserted)
+}
+
+// note takes up what the row says, of a statement that was sent at an instant.
+func (p *sharedPart) note(sent time.Time) {
+	r := &p.row
 	if !p.limited {
 		r.locked = r.had
 	}
 	if len(r.had) > 0 && p.batches[r.had[0]-1].At.IsZero() {
 		p.store.clock.note(sent, r.at[0])
 	}
-	return nil
 }
 
 // sharedRow is where the row of a shared write is scanned. Arrays may be null.

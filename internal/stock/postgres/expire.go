@@ -36,7 +36,7 @@ LIMIT $2`
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
 		var due bool // asked without locks: another process may have given the units back already
-		if _, err := tables.One(ctx, s.pool, []any{&due}, hasExpired, sku, instant(at)); err != nil || !due {
+		if err := tables.Single(ctx, s.pool, []any{&due}, hasExpired, sku, instant(at)); err != nil || !due {
 			return reservations, err
 		}
 		n, err := s.expireSome(ctx, sku, at)

@@ -85,7 +85,7 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, look
 		sql = newSQL
 	}
 	sent := time.Now()
-	_, err = tables.One(ctx, s.pool, columns, sql, append(args, c.texts...)...)
+	err = tables.Single(ctx, s.pool, columns, sql, append(args, c.texts...)...)
 	if w.at != nil && batch.At.IsZero() {
 		s.clock.note(sent, *w.at)
 	}

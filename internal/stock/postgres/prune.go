@@ -41,14 +41,13 @@ func (s *Store) Ended(ctx context.Context, sku string, orderIDs []string, before
 func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		var free bool
-		if _, err := tables.One(ctx, tx, []any{&free}, lockToPrune, p.SKU, pruneLock); err != nil {
+		if err := tables.Single(ctx, tx, []any{&free}, lockToPrune, p.SKU, pruneLock); err != nil {
 			return err
 		}
 		if pruned = (stock.Pruned{Busy: !free}); !free {
 			return nil
 		}
-		_, err := tables.One(ctx, tx, []any{&pruned.Deductions, &pruned.Units}, pruneSQL, p.SKU, p.OrderIDs, p.Before, p.DryRun)
-		return err
+		return tables.Single(ctx, tx, []any{&pruned.Deductions, &pruned.Units}, pruneSQL, p.SKU, p.OrderIDs, p.Before, p.DryRun)
 	})
 	return pruned, err
 }

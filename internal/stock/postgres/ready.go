@@ -14,7 +14,7 @@ const isReadOnly = `SELECT pg_is_in_recovery() OR current_setting('transaction_r
 // Ready implements [stock.Store].
 func (s *Store) Ready(ctx context.Context) error {
 	var readOnly bool
-	if _, err := tables.One(ctx, s.pool, []any{&readOnly}, isReadOnly); err != nil {
+	if err := tables.Single(ctx, s.pool, []any{&readOnly}, isReadOnly); err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	if readOnly {

@@ -46,7 +46,7 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 func readSoldOut(ctx context.Context, q tables.Querier, sku string) (found stock.SoldOutState, err error) {
 	var soldOut *bool
 	columns := []any{&found.Versions, &soldOut, (*tables.Time)(&found.NextExpiry)}
-	if _, err := tables.One(ctx, q, columns, selectSoldOut, sku, stock.ArchivedLayout); err != nil {
+	if err := tables.Single(ctx, q, columns, selectSoldOut, sku, stock.ArchivedLayout); err != nil {
 		return stock.SoldOutState{}, err
 	}
 	if found.Versions == nil {

@@ -53,7 +53,7 @@ var ErrBehind = errors.New("the standby does not follow its primary")
 // Check returns nil if the standby answers and follows its primary.
 func (s *Standby) Check(ctx context.Context) error {
 	var behind bool
-	if _, err := tables.One(ctx, s.store.pool, []any{&behind}, isBehind, farBehind.Microseconds()); err != nil {
+	if err := tables.Single(ctx, s.store.pool, []any{&behind}, isBehind, farBehind.Microseconds()); err != nil {
 		return fmt.Errorf("reach the standby: %w", err)
 	}
 	if behind {

@@ -69,7 +69,7 @@ SELECT EXISTS (SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved
 
 // hasExpired tells whether there are any.
 func hasExpired(ctx context.Context, tx *transaction, sku string, at time.Time) (has bool, err error) {
-	_, err = tables.One(ctx, tx, []any{&has}, existsExpired, sku, micros(at))
+	err = tables.Single(ctx, tx, []any{&has}, existsExpired, sku, micros(at))
 	return has, err
 }
 
@@ -77,7 +77,7 @@ const selectNextExpiry = `SELECT min(expires_at) FROM deductions WHERE sku_id = 
 
 // nextExpiry is the earliest expiry of the reservations that are not settled, the zero time where there are none.
 func nextExpiry(ctx context.Context, tx *transaction, sku string) (next time.Time, err error) {
-	_, err = tables.One(ctx, tx, []any{(*tables.Time)(&next)}, selectNextExpiry, sku)
+	err = tables.Single(ctx, tx, []any{(*tables.Time)(&next)}, selectNextExpiry, sku)
 	return next, err
 }
 

@@ -24,7 +24,7 @@ func (s *Store) giveBack(ctx context.Context, tx *transaction, sku string, back 
 		return nil
 	}
 	var counted bool
-	if _, err := tables.One(ctx, tx, []any{&counted}, hasBuyers, sku); err != nil || !counted {
+	if err := tables.Single(ctx, tx, []any{&counted}, hasBuyers, sku); err != nil || !counted {
 		return err
 	}
 	for _, buyer := range buyers {

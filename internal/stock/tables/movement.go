@@ -21,10 +21,14 @@ ORDER BY created_at, ref LIMIT $4`
 // SameMovement holds a movement to the one of its ref that is there already.
 func SameMovement(ctx context.Context, q Querier, m stock.Movement) error {
 	there, err := All(ctx, q, movement, SelectMovement, m.SKU, m.Ref)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case there == nil:
+		return ErrNoRow
+	default:
+		return m.CheckReplay(there[0])
 	}
-	return m.CheckReplay(there[0])
 }
 
 // Movements reads the ledger of a SKU behind a movement of a ref, and of a time in the form that the store keeps.

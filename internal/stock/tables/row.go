@@ -3,6 +3,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,18 @@ func One(ctx context.Context, q Querier, into []any, query string, args ...any) 
 		return row.Scan(into...)
 	}, query, args...)
 	return found, err
+}
+
+// ErrNoRow says that a row is missing that a query always has.
+var ErrNoRow = errors.New("a row that is always there is missing")
+
+// Single reads the row of a query that always has one: what is missing must not be taken for zero.
+func Single(ctx context.Context, q Querier, into []any, query string, args ...any) error {
+	found, err := One(ctx, q, into, query, args...)
+	if err == nil && !found {
+		err = ErrNoRow
+	}
+	return err
 }
 
 // All reads the rows of a query, nil where there is none.

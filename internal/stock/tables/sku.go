@@ -22,7 +22,7 @@ func Terms(t *stock.Terms) []any {
 func CheckReplay(ctx context.Context, q Querier, sku stock.NewSKU) error {
 	there := stock.NewSKU{SKU: sku.SKU}
 	columns := append([]any{&there.Name, &there.Stock, &there.Segments}, Terms(&there.Terms)...)
-	_, err := One(ctx, q, columns, `SELECT k.name, k.initial, k.segments, `+TermsColumns+` FROM skus k WHERE k.sku_id = $1`, sku.SKU)
+	err := Single(ctx, q, columns, `SELECT k.name, k.initial, k.segments, `+TermsColumns+` FROM skus k WHERE k.sku_id = $1`, sku.SKU)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ const SelectProfile = `SELECT k.name, ` + TermsColumns + ` FROM skus k WHERE k.s
 // Reterm reads what a SKU is called and its terms, and returns what a movement makes of them.
 func Reterm(ctx context.Context, q Querier, m stock.Movement) (after stock.Profile, counts stock.BuyerCount, err error) {
 	var there stock.Profile
-	if _, err = One(ctx, q, append([]any{&there.Name}, Terms(&there.Terms)...), SelectProfile, m.SKU); err != nil {
+	if err = Single(ctx, q, append([]any{&there.Name}, Terms(&there.Terms)...), SelectProfile, m.SKU); err != nil {
 		return after, counts, err
 	}
 	return m.Terms.On(there)

@@ -1,0 +1,111 @@
+package tables_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
+)
+
+// rows is a querier that has some rows for every query, each of texts.
+type rows [][]string
+
+func (r rows) Each(_ context.Context, read func(tables.Row) error, _ string, _ ...any) error {
+	for _, texts := range r {
+		if err := read(row(texts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type row []string
+
+func (r row) Scan(into ...any) error {
+	if len(into) != len(r) {
+		return errors.New("another number of columns")
+	}
+	for i, text := range r {
+		*into[i].(*string) = text
+	}
+	return nil
+}
+
+// What a query always has must not be taken for zero where it is missing.
+func TestWhatIsMissingIsNotZero(t *testing.T) {
+	ctx, none := t.Context(), rows(nil)
+	for what, read := range map[string]func() error{
+		"a row": func() error { return tables.Single(ctx, none, nil, "") },
+		"the movement of a ref that is there": func() error {
+			return tables.SameMovement(ctx, none, stock.Movement{})
+		},
+		"a SKU that is there":          func() error { return tables.CheckReplay(ctx, none, stock.NewSKU{}) },
+		"the terms of a SKU":           func() error { _, _, err := tables.Reterm(ctx, none, stock.Movement{}); return err },
+		"a row that cannot be scanned": func() error { return tables.Single(ctx, rows{{"a", "b"}}, nil, "") },
+	} {
+		if err := read(); err == nil {
+			t.Errorf("%s is missing, and there is no error", what)
+		}
+	}
+	if err := tables.Single(ctx, none, nil, ""); !errors.Is(err, tables.ErrNoRow) {
+		t.Errorf("%v, want %v", err, tables.ErrNoRow)
+	}
+	var text string
+	if err := tables.Single(ctx, rows{{"a"}}, []any{&text}, ""); err != nil || text != "a" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestRowsThatMayBeMissing(t *testing.T) {
+	ctx := t.Context()
+	var text string
+	for n, q := range []rows{nil, {{"a"}}} {
+		if found, err := tables.One(ctx, q, []any{&text}, ""); err != nil || found != (n > 0) {
+			t.Errorf("%d rows: %t, %v", n, found, err)
+		}
+	}
+	all, err := tables.All(ctx, rows{{"a"}, {"b"}}, tables.Value[string], "")
+	if err != nil || !slices.Equal(all, []string{"a", "b"}) {
+		t.Errorf("%q, %v", all, err)
+	}
+	found := make(map[string]string)
+	if err := (rows{{"a", "1"}, {"b", "2"}}).Each(ctx, tables.Into(found), ""); err != nil || found["a"]+found["b"] != "12" {
+		t.Errorf("%q, %v", found, err)
+	}
+	if err := tables.SKUExists(ctx, rows(nil), "shoe"); stock.CodeOf(err) != stock.CodeUnknownSKU {
+		t.Errorf("%v", err)
+	}
+}
+
+// A column is scanned into the same place for each row: null must not leave what the row before had there.
+func TestTimesAndDurations(t *testing.T) {
+	at := time.Date(2026, 11, 24, 12, 0, 0, 1000, time.UTC)
+	var found tables.Time
+	for _, c := range []struct {
+		column any
+		want   time.Time
+	}{{at.In(time.FixedZone("east", 3600)), at}, {nil, time.Time{}}, {at.UnixMicro(), at}, {nil, time.Time{}}} {
+		if err := found.Scan(c.column); err != nil || time.Time(found) != c.want {
+			t.Errorf("%v: %v, %v, want %v", c.column, time.Time(found), err, c.want)
+		}
+	}
+	var took tables.Micros
+	for _, c := range []struct {
+		column any
+		want   time.Duration
+	}{{int64(1500), 1500 * time.Microsecond}, {nil, 0}} {
+		if err := took.Scan(c.column); err != nil || time.Duration(took) != c.want {
+			t.Errorf("%v: %v, %v, want %v", c.column, time.Duration(took), err, c.want)
+		}
+	}
+	for _, err := range []error{found.Scan("12:00"), took.Scan(1.5)} {
+		if err == nil || !strings.Contains(err.Error(), "it is a ") {
+			t.Errorf("a column of another type: %v", err)
+		}
+	}
+}
