@@ -39,7 +39,7 @@ func (acq *acquisition) take(run []*part) error {
 // seek asks and waits until it has all locks.
 func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 	waiting := error(nil) // ErrBusy once somebody else was in the way
-	for run = missing(run); len(run) > 0; run = missing(run) {
+	for run = unheld(run); len(run) > 0; run = unheld(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 			if pause, err = l.askOnce(acq, a, run); err != nil {
 				return err
 			}
-			if run = missing(run); len(run) == 0 || pause < 0 {
+			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
 		case turnToWait:
@@ -74,8 +74,8 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 	return nil
 }
 
-// missing returns the parts that are not held yet.
-func missing(run []*part) []*part {
+// unheld returns the parts that are not held yet.
+func unheld(run []*part) []*part {
 	for len(run) > 0 && len(run[0].holds) > 0 {
 		run = run[1:]
 	}
