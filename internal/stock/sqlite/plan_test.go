@@ -43,6 +43,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"selectWithExpired": {selectWithExpired, []any{1, 1}, byExpiry},
 		"selectByIDs":       {selectByIDs, []any{"a", "[]"}, byID},
 		"selectLines":       {tables.SelectLines, []any{"a"}, byID},
+		"selectDeduction":   {tables.SelectDeduction, []any{"a", "o"}, byID},
 		"updateAmended":     {updateAmended, []any{"a", "o", 1, 1, 1, 1, 1}, byID},
 		"selectAmendment":   {selectAmendment, []any{"a", "o", "r"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
 		"selectWithParts":   {selectWithParts, []any{"a", "[]"}, byID},
