@@ -10,15 +10,14 @@ import { Vessels } from "/console/vessels.js";
 import { Acts } from "/classroom/acts.js";
 import { Controls } from "/classroom/controls.js";
 
-const link = document.getElementById("link"), toSKU = document.getElementById("to-sku");
+const link = document.getElementById("link"), toSKU = document.getElementById("to-sku"), room = document.getElementById("controls");
 const vessels = new Vessels(), acts = new Acts();
 const whole = "Of the whole sale, as its buyers see it";
 const accepted = new Chart("Accepted a second", whole, rate), refused = new Chart("Refused a second", whole, rate);
 const slow = new Chart("99 of 100 within", whole, (ms) => `${rate(ms)} ms`), failed = new Chart("Failed a second", whole, rate);
 const controls = new Controls(act);
-let state = null, sku = "", stop = () => {};
+let state = null, sku = "", stop = () => {}, acted = 0;
 
-document.getElementById("controls").append(...controls.nodes);
 document.getElementById("board").append(
 	el("section", { "aria-label": "The sale now" }, el("dl.figures", {}, ...[accepted, refused, slow, failed].map((chart) => chart.node))),
 	el("section", {}, el("h2", {}, "Segments"), vessels.node),
@@ -26,11 +25,13 @@ document.getElementById("board").append(
 
 // act does something and shows the state that comes of it.
 async function act(path, body) {
+	acted++;
 	try {
 		take(await call("POST", `classroom/${path}`, body));
 	} catch (problem) {
 		tell(problem.message, true);
 	}
+	acted++;
 }
 
 function take(next) {
@@ -41,6 +42,7 @@ function take(next) {
 
 function draw() {
 	controls.show(state);
+	if (room.children.length === 0) room.append(...controls.nodes); // not earlier: a choice would be lost
 	acts.show(state.acts);
 	const points = state.sale?.points ?? [];
 	accepted.set(points.map((point) => point.accepted));
@@ -73,4 +75,8 @@ function linkState(how, seconds) {
 	say(link, how === "live" ? "Live" : how === "lost" ? `Connection lost, trying again in ${seconds} s` : "Not let in");
 }
 
-poll(1000, async () => take(await call("GET", "classroom/state")));
+// What was read beside something that was done may be older than what came of it.
+poll(1000, async () => {
+	const before = acted, next = await call("GET", "classroom/state");
+	if (before === acted) take(next);
+});
