@@ -18,14 +18,14 @@ import (
 func TestFlashSaleInABrowser(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	first, page := filepath.Join(folder, "first.json"), filepath.Join(folder, "sale.html")
+	first, second, page := filepath.Join(folder, "first.json"), filepath.Join(folder, "second.json"), filepath.Join(folder, "sale.html")
 	if got := runWith(t.Context(), smallSale("--json", first)...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if got := runWith(t.Context(), smallSale("--compare", first, "--html", page)...); got.code != 0 {
+	if got := runWith(t.Context(), smallSale("--compare", first, "--json", second, "--html", page)...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	text, err := os.ReadFile(first)
+	text, err := os.ReadFile(second)
 	if err != nil {
 		t.Fatal(err)
 	}

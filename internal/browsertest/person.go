@@ -41,10 +41,20 @@ func (tab *Tab) becomes(selector, property string, texts []string) {
 	tab.t.Fatalf("%s says %q, want %q", selector, said, texts)
 }
 
-// Clicks clicks on an element.
+// Clicks clicks on an element, once more if it moved away under the pointer, as a person does.
 func (tab *Tab) Clicks(selector string) {
 	tab.t.Helper()
-	Do(tab, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	const watch = `((node) => { node.dataset.clicked = "no"; node.addEventListener("click", () => { node.dataset.clicked = "yes"; }, { once: true, capture: true }); })(document.querySelector(%q))`
+	const missed = `document.querySelector(%q)?.dataset.clicked === "no"`
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); {
+		Do(tab, chromedp.WaitVisible(chromedp.CSS(selector)))
+		Do(tab, chromedp.Evaluate[any](fmt.Sprintf(watch, selector)))
+		Do(tab, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		if !Do(tab, chromedp.Evaluate[bool](fmt.Sprintf(missed, selector))) {
+			return
+		}
+	}
+	tab.t.Fatalf("%s moves away from every click", selector)
 }
 
 // Opens opens what a summary hides.
