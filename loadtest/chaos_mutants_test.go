@@ -50,10 +50,10 @@ var mutants = map[string]struct {
 		says: []string{"amendment", "audit"},
 	},
 	"with the fence open": {
-		flags: []string{"--lock=fair", "--fault=Redis emptied while slow"},
+		flags: []string{"--lock=fair", "--fault=Redis emptied while writes are late"},
 		edits: []edit{
 			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "$3::bigint IS NOT NULL"},
-			{"../internal/stock/postgres/*_shared.sql", regexp.MustCompile(`\(token = 0 OR g\.fence < token OR \(g\.fence = token AND g\.fence_owner = owner\)\)`), "token IS NOT NULL"},
+			{"../internal/stock/postgres/*_shared*.sql", regexp.MustCompile(`\(token = 0 OR g\.fence < token OR \(g\.fence = token AND g\.fence_owner = owner\)\)`), "token IS NOT NULL"},
 		},
 		says: []string{"fence"},
 	},
