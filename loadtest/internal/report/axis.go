@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	leastDrawn = 1e-15 // what differs by less, or is nearer to 0 on a logarithmic axis, no axis tells apart
+	leastDrawn = 1e-15 // what differs by less no axis tells apart
 	steps      = 6     // of a linear axis, about
 	nines      = 8     // how far a percentile axis goes: 99.999999
 )
@@ -42,6 +42,14 @@ func (s scale) at(value, from, to float64) float64 {
 	return from + (s.warp(value)-s.from)/(s.to-s.from)*(to-from)
 }
 
+// scale is that of the axis for some values. One that shows sizes has room for them from 0, or from a power below them.
+func (a Axis) scale(values []float64, sizes bool) scale {
+	if a.Log {
+		return logarithmic(values, sizes)
+	}
+	return linear(values, sizes)
+}
+
 // linear is the usual axis. One that shows sizes begins at 0, and ends at a tick.
 func linear(values []float64, sizes bool) scale {
 	s := newScale(values, func(value float64) float64 { return value })
@@ -52,12 +60,11 @@ func linear(values []float64, sizes bool) scale {
 		s.to = s.from + max(1, math.Abs(s.from)/10)
 	}
 	step := roundStep((s.to - s.from) / steps)
-	first, last := math.Ceil(s.from/step-1e-9), math.Floor(s.to/step+1e-9)
 	if sizes {
-		first, last = math.Floor(s.from/step+1e-9), math.Ceil(s.to/step-1e-9)
-		s.from, s.to = first*step, last*step
+		s.from, s.to = step*math.Floor(s.from/step+1e-9), step*math.Ceil(s.to/step-1e-9)
 	}
-	for i := range int(last-first) + 1 {
+	first := math.Ceil(s.from/step - 1e-9)
+	for i := range int(math.Floor(s.to/step+1e-9)-first) + 1 {
 		s.ticks = append(s.ticks, (first+float64(i))*step)
 	}
 	return s
@@ -77,25 +84,20 @@ func roundStep(step float64) float64 {
 // logarithmic has no place for 0 and less, and goes from a power of ten to another. One that shows sizes has one below all of
 // them, or else the least would have no size.
 func logarithmic(values []float64, sizes bool) scale {
-	s := newScale(values, func(value float64) float64 {
-		if value < leastDrawn {
-			return math.NaN()
-		}
-		return math.Log10(value)
-	})
+	s := newScale(values, math.Log10)
 	least := s.from
 	s.from, s.to = math.Floor(s.from+1e-9), math.Ceil(s.to-1e-9)
 	if sizes {
 		s.from = math.Ceil(least) - 1
 	}
 	s.to = max(s.to, s.from+1)
-	between := []float64{1}
-	if s.to-s.from <= 3 {
-		between = []float64{1, 2, 5}
+	between := []float64{1, 2, 5}
+	if s.to-s.from > 3 {
+		between = between[:1]
 	}
 	for power := s.from; power <= s.to; power += math.Ceil((s.to - s.from) / 10) {
 		for _, n := range between {
-			if value := n * math.Pow(10, power); s.warp(value) <= s.to+1e-9 {
+			if value := n * math.Pow(10, power); s.has(value) && s.warp(value) <= s.to+1e-9 {
 				s.ticks = append(s.ticks, value)
 			}
 		}
@@ -107,11 +109,10 @@ func logarithmic(values []float64, sizes bool) scale {
 // one looks for. There is no place for the 100th, which would be endlessly far.
 func percentiles(values []float64) scale {
 	s := newScale(values, func(percentile float64) float64 {
-		at := -math.Log10(1 - percentile/100)
-		if percentile < 0 || at > nines+1e-9 {
-			return math.NaN()
+		if at := -math.Log10(1 - percentile/100); percentile >= 0 && at <= nines+1e-9 {
+			return at
 		}
-		return at
+		return math.NaN()
 	})
 	s.from, s.to = 0, max(s.to, 1)
 	for i := range int(s.to+1e-9) + 1 {
@@ -122,11 +123,11 @@ func percentiles(values []float64) scale {
 
 // tickText is short: it has no more digits than the ticks of an axis need, and letters in place of many zeros.
 func tickText(value float64) string {
-	if math.Abs(value) < 1e6 {
-		return significant(value)
+	letter := ""
+	if math.Abs(value) >= 1e6 {
+		value, letter = humanize.ComputeSI(value)
 	}
-	size, letter := humanize.ComputeSI(value)
-	return significant(size) + letter
+	return significant(value) + letter
 }
 
 // significant drops what floating point adds behind the ninth digit.

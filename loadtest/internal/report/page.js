@@ -6,7 +6,7 @@ told.setAttribute("role", "status")
 document.body.append(told)
 
 for (const plot of document.querySelectorAll("svg.plot")) {
-	const places = [...plot.querySelectorAll("[data-hints]")].flatMap(drawn => JSON.parse(drawn.dataset.hints))
+	const places = JSON.parse(plot.dataset.hints)
 	const show = event => {
 		const pointer = new DOMPoint(event.clientX, event.clientY).matrixTransform(plot.getScreenCTM().inverse())
 		let nearest, least = Infinity
