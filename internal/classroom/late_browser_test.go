@@ -1,0 +1,81 @@
+//go:build browser
+
+package classroom_test
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"inventory/internal/browsertest"
+)
+
+// lateStates stands before a classroom. It reads each state at once, says so, and answers when it is told to.
+type lateStates struct {
+	classroom http.Handler
+	read      chan struct{}
+	answer    chan struct{}
+}
+
+func (l *lateStates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || r.URL.Path != "/classroom/state" {
+		l.classroom.ServeHTTP(w, r)
+		return
+	}
+	state := httptest.NewRecorder()
+	l.classroom.ServeHTTP(state, r)
+	select {
+	case l.read <- struct{}{}:
+	case <-r.Context().Done():
+		return
+	}
+	select {
+	case <-l.answer:
+	case <-r.Context().Done():
+		return
+	}
+	maps.Copy(w.Header(), state.Header())
+	w.WriteHeader(state.Code)
+	_, _ = w.Write(state.Body.Bytes()) // to a browser, which complains itself
+}
+
+// TestLateStatesInABrowser chooses services as early as one can, and gets an old state after they were made. Neither undoes
+// the choice.
+func TestLateStatesInABrowser(t *testing.T) {
+	t.Parallel()
+	classroom, err := url.Parse(open(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &lateStates{httputil.NewSingleHostReverseProxy(classroom), make(chan struct{}), make(chan struct{})}
+	server := httptest.NewServer(late)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // a state may wait for its answer
+		server.Close()
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	})
+	tab := browsertest.Open(t)
+	browsertest.See(tab, browsertest.Looks()[0])
+	browsertest.Do(tab, chromedp.Navigate(server.URL+"/"))
+	<-late.read
+	if early := browsertest.Do(tab, chromedp.Evaluate[float64](`document.querySelectorAll("select").length`)); early != 0 {
+		t.Errorf("%v choices are offered before the state is known", early)
+	}
+	late.answer <- struct{}{}
+	tab.Shows(".breaks", "Stop process 1")
+	<-late.read // of one process
+	tab.Chooses("select[name=processes]", "2")
+	tab.Clicks("form[aria-label='The services'] button")
+	tab.Shows(".breaks", "Stop process 2")
+	late.answer <- struct{}{}
+	<-late.read // the next one is read after the page has taken the one before
+	if said := browsertest.Do(tab, chromedp.Evaluate[string](`document.querySelector(".breaks").innerText`)); !strings.Contains(said, "Stop process 2") {
+		t.Errorf("an old state has undone the choice: %q", said)
+	}
+}
