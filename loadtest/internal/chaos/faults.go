@@ -122,13 +122,31 @@ func faultKinds() []faultKind {
 
 // ofRedisWire are the faults that need a network of ours between processes and Redis.
 func ofRedisWire() []faultKind {
-	return append(ofWire("Redis", func(p *process) *wire { return p.redis }), faultKind{
+	kinds := append(ofWire("Redis", func(p *process) *wire { return p.redis }), faultKind{
 		name: "process cut off from all", ofOne: true,
 		begin: each(func(_ context.Context, p *process) error { p.postgres.toxic.Stop(); p.redis.toxic.Stop(); return nil }),
 		end: each(func(_ context.Context, p *process) error {
 			return errors.Join(p.postgres.toxic.Start(), p.redis.toxic.Start())
 		}),
 	})
+	return append(kinds, staleGrants(kinds))
+}
+
+// staleGrants empties Redis again and again while its answers to one process are late. So grants are on their way to that
+// process whose locks others take at once, and its writes may come with older tokens than theirs.
+func staleGrants(kinds []faultKind) faultKind {
+	slow := kinds[slices.IndexFunc(kinds, func(k faultKind) bool { return k.name == "Redis slow" })]
+	return faultKind{
+		name: "Redis emptied while slow", ofOne: true,
+		begin: slow.begin,
+		end: func(ctx context.Context, s *stack, about []*process) (err error) {
+			for range 20 {
+				err = errors.Join(err, emptyRedis(ctx, s, about))
+				load.Sleep(ctx, 50*time.Millisecond)
+			}
+			return errors.Join(err, slow.end(ctx, s, about))
+		},
+	}
 }
 
 // lateWrites holds back what one process writes, empties Redis, and delivers the writes when others had the time to take the
