@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -110,14 +111,14 @@ func (p Plot) inline() string {
 
 // describe says what there is to see to somebody who does not see it.
 func (p Plot) describe() string {
-	text := p.Y.Label + " by " + p.X.Label
+	parts := []string{strings.TrimSuffix(p.Y.Label+" by "+p.X.Label, " by ")}
 	for _, s := range p.Series {
-		text += "; " + s.Name
+		parts = append(parts, s.Name)
 	}
 	for _, m := range p.Marks {
-		text += "; " + m.Label + " at " + Number(m.X)
+		parts = append(parts, m.Label+" at "+Number(m.X))
 	}
-	return text
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // textWidth is about how wide a text is.

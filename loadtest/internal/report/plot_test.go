@@ -89,6 +89,21 @@ func TestPlotsAreImages(t *testing.T) {
 	}
 }
 
+// TestPlotsAreDescribed demands a description without holes for what has no name.
+func TestPlotsAreDescribed(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]Plot{
+		"ms by seconds; p50; p99; sold out at 2.5": {
+			X: Axis{Label: "seconds"}, Y: Axis{Label: "ms"}, Series: []Series{{Name: "p50"}, {Name: "p99"}}, Marks: []Mark{{X: 2.5, Label: "sold out"}},
+		},
+		"orders a second": {Kind: Bars, Y: Axis{Label: "orders a second"}, Series: []Series{{}}},
+	} {
+		if text, _ := p.svg(t); !strings.Contains(text, "<desc>"+want+"</desc>") {
+			t.Errorf("want %q in %s", want, text)
+		}
+	}
+}
+
 // TestAnyPlotIsAnImage draws what no scenario should make, too.
 func TestAnyPlotIsAnImage(t *testing.T) {
 	t.Parallel()
