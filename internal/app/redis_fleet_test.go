@@ -77,21 +77,11 @@ func TestLocksFollowACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := func(ctx context.Context) error {
-		now, err := cluster.Master(ctx, slot)
-		if err == nil && now == before {
-			err = errors.New("the slot has no other master yet")
-		}
-		if err == nil {
-			err = writable(ctx, now)
-		}
-		return err
-	}
 	stop := s.sellBeside(8)
 	if err := before.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	s.locksAreBack(other)
+	s.locksAreBack(otherMaster(cluster, slot, before))
 	if before, err = cluster.Master(t.Context(), slot); err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +93,54 @@ func TestLocksFollowACluster(t *testing.T) {
 	if err := cluster.MigrateSlot(t.Context(), slot, to, func() {}); err != nil {
 		t.Fatal(err)
 	}
-	s.locksAreBack(other)
+	s.locksAreBack(otherMaster(cluster, slot, before))
 	stop()
 	ready(t, s.apps[0], "ok")
+}
+
+// TestAMasterIsReplacedWhileNobodyLocks: the client of a process at rest still knows the master that is dead. The first
+// probe finds the new one.
+func TestAMasterIsReplacedWhileNobodyLocks(t *testing.T) {
+	t.Parallel()
+	cluster, err := servertest.StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, cluster.Stop)
+	a, _, err := onRedis(t, cluster.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := slotInUse(t, cluster)
+	before, err := cluster.Master(t.Context(), slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if a.Service().CheckLocks() == nil {
+		t.Error("locks work without a master")
+	}
+	s := &site{T: t}
+	s.waitFor(otherMaster(cluster, slot, before))
+	if err := a.Service().CheckLocks(); err != nil {
+		t.Error(err)
+	}
+}
+
+// otherMaster returns what tells whether a slot has another master than before, which can be written to.
+func otherMaster(cluster *servertest.Cluster, slot int, before *servertest.Redis) func(context.Context) error {
+	return func(ctx context.Context) error {
+		now, err := cluster.Master(ctx, slot)
+		if err == nil && now == before {
+			err = errors.New("the slot has no other master yet")
+		}
+		if err == nil {
+			err = writable(ctx, now)
+		}
+		return err
+	}
 }
 
 // TestReadyTellsOfEveryNode: a node of a cluster that is silent has the locks of some SKUs, also if those that the service
@@ -203,14 +238,20 @@ func (s *site) sellBeside(segments int) (stop func()) {
 	return func() { close(enough); selling.Wait() }
 }
 
-// locksAreBack waits until there is a master, and then until all processes have locks again.
-func (s *site) locksAreBack(master func(context.Context) error) {
+// waitFor waits until there is a master.
+func (s *site) waitFor(master func(context.Context) error) {
 	s.Helper()
 	for ; master(s.Context()) != nil; time.Sleep(5 * time.Millisecond) {
 		if s.Context().Err() != nil {
 			s.Fatal("there is no master")
 		}
 	}
+}
+
+// locksAreBack waits until there is a master, and then until all processes have locks again.
+func (s *site) locksAreBack(master func(context.Context) error) {
+	s.Helper()
+	s.waitFor(master)
 	start := time.Now()
 	for _, a := range s.apps {
 		for a.Service().CheckLocks() != nil && time.Since(start) < time.Minute {

@@ -13,6 +13,8 @@ import (
 const (
 	lockFailures = 3           // in a row; then nobody waits for a lock any more
 	lockPause    = time.Second // until it is found out whether locks work again
+	probeTries   = 3           // of one probe; then locks still fail
+	probeRest    = 150 * time.Millisecond
 )
 
 // breaker stands between the workers and the locks, one for all workers. When locks fail, the workers go on under the guard
@@ -21,6 +23,10 @@ const (
 //	closed ── lockFailures in a row ──> open ── lockPause ──> half-open ── the probe is answered ──> closed
 //	                                     ^                        │
 //	                                     └── the probe fails ─────┘
+//
+// A probe tries probeTries times, with probeRest between them. The first try of a client that has been at rest may go to a
+// server that is not the master any more, or over a connection that is dead; the client learns by it alone where the locks
+// are now.
 //
 // It counts acquisitions only: a lost hold says nothing about Redis, and a Redis without memory still releases what it does
 // not grant. The first worker that asks starts the probe, in the background, with a lock that no worker takes: "busy" is an
@@ -98,6 +104,19 @@ func (s *Service) probeAside(sku string, done func(error)) {
 
 // probe finds out whether locks work.
 func (s *Service) probe(sku string) error {
+	err := s.tryLock(sku)
+	for range probeTries - 1 {
+		if lockAnswered(err) {
+			break
+		}
+		s.waitFor(probeRest, nil)
+		err = s.tryLock(sku)
+	}
+	return err
+}
+
+// tryLock takes a lock that no worker takes, and gives it back.
+func (s *Service) tryLock(sku string) error {
 	hold, err := s.lock(sku, noSegment).TryLock(s.base, locking.Wait(lockWait))
 	if err != nil {
 		return err

@@ -131,7 +131,7 @@ func TestFailingLocksAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOneWorkerProbes: of many workers one asks whether locks work again, and none waits for the answer.
+// TestOneWorkerProbes: of many workers one asks whether locks work again, with three tries, and none waits for the answer.
 func TestOneWorkerProbes(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
@@ -155,7 +155,10 @@ func TestOneWorkerProbes(t *testing.T) {
 			if probes := a.asked.Load() - before; probes != 1 {
 				t.Errorf("%d workers probed, want 1", probes)
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(time.Second) // the probe ends
+			if tries := a.asked.Load() - before; tries != 3 {
+				t.Errorf("the probe tried %d times, want 3", tries)
+			}
 		}
 		a.from(0, nil)
 		time.Sleep(1050 * time.Millisecond)
@@ -165,6 +168,26 @@ func TestOneWorkerProbes(t *testing.T) {
 		buy(sku)
 		if a.asked.Load() == asked || seen.closed.Load() != 1 || seen.opened.Load() != 1 {
 			t.Errorf("locks are not used again: opened %d, closed %d", seen.opened.Load(), seen.closed.Load())
+		}
+	})
+}
+
+// TestAProbeTriesAgain: a client learns by a try that fails that the locks are elsewhere now.
+func TestAProbeTriesAgain(t *testing.T) {
+	t.Parallel()
+	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
+		a.from(0, locking.ErrNoAnswer)
+		for range 3 {
+			buy(sku)
+		}
+		time.Sleep(1050 * time.Millisecond)
+		before := a.asked.Load()
+		buy(sku) // its probe fails
+		synctest.Wait()
+		a.from(0, nil)
+		time.Sleep(250 * time.Millisecond)
+		if tries := a.asked.Load() - before; tries != 2 || seen.closed.Load() != 1 {
+			t.Errorf("closed %d times after %d tries, want once after two", seen.closed.Load(), tries)
 		}
 	})
 }

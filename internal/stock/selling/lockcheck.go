@@ -5,25 +5,29 @@ import "fmt"
 // nobodysSKU is none: its lock shows whether locks work, also before anything is sold.
 const nobodysSKU = "?"
 
-// CheckLocks takes a lock that no worker takes and gives it back, and returns why that does not work; nil if the service has
-// no locks. The breaker counts it, and is open when the answer is an error, so workers need not find out. While it is open
-// the answer may be a moment old. It takes as long as a few locks.
-func (s *Service) CheckLocks() (err error) {
+// CheckLocks finds out whether locks work, and returns why they do not; nil if the service has no locks. When the answer is
+// an error the breaker is open, so workers need not find out. While it is open the answer may be a moment old. A check takes
+// as long as a probe.
+func (s *Service) CheckLocks() error {
 	if s.lock == nil || !s.begin() {
 		return nil
 	}
 	defer s.workers.running.Done()
-	for range lockFailures {
-		done, refused := s.breaker.circuit.Allow()
-		if refused != nil {
-			err = *s.breaker.cause.Load()
-			break
-		}
-		err = s.probe(nobodysSKU)
-		s.breaker.report(done, err)
-		if lockAnswered(err) {
-			return nil
+	done, refused := s.breaker.circuit.Allow()
+	if refused != nil {
+		return lockCheckError(*s.breaker.cause.Load())
+	}
+	err := s.probe(nobodysSKU)
+	s.breaker.report(done, err)
+	if lockAnswered(err) {
+		return nil
+	}
+	for range lockFailures - 1 {
+		if done, refused := s.breaker.circuit.Allow(); refused == nil {
+			s.breaker.report(done, err)
 		}
 	}
-	return fmt.Errorf("locks do not work: %w", err)
+	return lockCheckError(err)
 }
+
+func lockCheckError(err error) error { return fmt.Errorf("locks do not work: %w", err) }
