@@ -87,6 +87,20 @@ func TestTheDocumentIsThatOfItsReports(t *testing.T) {
 	}
 }
 
+// TestPagesAreShort: the reports fill in most of a page, and nobody reads a long one.
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	for page, most := range map[string]int{"BENCHMARKS.md": 4000, "LAB.md": 3000} {
+		text, err := os.ReadFile(filepath.Join("../docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words := len(strings.Fields(string(text))); words > most {
+			t.Errorf("docs/%s has %d words, want %d at most", page, words, most)
+		}
+	}
+}
+
 // TestAChangedDocumentIsNoticed publishes a replay as a person does, and then changes what was published.
 func TestAChangedDocumentIsNoticed(t *testing.T) {
 	t.Parallel()

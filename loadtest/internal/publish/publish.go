@@ -61,7 +61,7 @@ type chapter struct {
 	sentences string // for the readme
 	revision  string
 	text      string            // for the document
-	tables    map[string]string // for it, by the name of the section
+	tables    map[string]string // for it, by the name of the section; and the machine
 	page      string            // all of it
 	plots     map[string][]byte // by the name of the file
 }
@@ -190,7 +190,7 @@ func (job Job) chapter(file string) (chapter, error) {
 		return chapter{}, err
 	}
 	c := chapter{
-		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(), text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{}, tables: map[string]string{},
+		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(), text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{}, tables: map[string]string{machine: d.Environment.String()},
 		page: fmt.Sprintf("# All tables of %s\n\nThe lab has made this page of a report ([how](../LAB.md#publishing)).\n\n%s", d.Scenario, d.Markdown(fromPage)),
 	}
 	for _, s := range d.Sections {
@@ -246,6 +246,9 @@ func (c chapter) writePlots(folder string) error {
 	}
 	return nil
 }
+
+// machine marks the lines that get what a report says of the machine, beside the marks of tables.
+const machine = "the machine"
 
 // Into returns a document with a text between its lines <!-- mark: begin --> and <!-- mark: end -->, in place of what stands
 // there.

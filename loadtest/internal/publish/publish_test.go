@@ -11,6 +11,8 @@ import (
 )
 
 const page = `before
+<!-- locks: the machine: begin -->
+<!-- locks: the machine: end -->
 <!-- locks: begin -->
 old
 <!-- locks: end -->
@@ -32,7 +34,7 @@ func folder(t *testing.T, scenarios ...string) (job Job) {
 				Name: name, Title: "plot " + name, Kind: report.Lines, Series: []report.Series{{Name: "s", X: []float64{1, 2}, Y: []float64{3, 4}}},
 			}
 		}
-		d := report.Document{Scenario: scenario, AuditOK: true, Sections: []report.Section{{
+		d := report.Document{Scenario: scenario, AuditOK: true, Environment: report.Environment{OS: "linux", Arch: "amd64"}, Sections: []report.Section{{
 			Name:  "a case of " + scenario,
 			Table: &report.Table{Columns: []string{"", "per second"}, Rows: [][]string{{"ours", "80"}}},
 			Plots: []report.Plot{plot("one"), plot("two")}, Targets: []report.Target{report.AtLeast("speed", 1, 2)},
@@ -78,7 +80,7 @@ func TestReportsGoIntoTheDocument(t *testing.T) {
 	}
 	got := text(t, job.Documents[0])
 	for _, says := range []string{
-		"before\n<!-- locks: begin -->\n\n", "\n\n<!-- locks: end -->\nbetween\n<!-- replay: begin -->\n\n", "<!-- replay: end -->\nafter\n",
+		"before\n<!-- locks: the machine: begin -->\n\nlinux/amd64", "<!-- locks: begin -->\n\n", "\n\n<!-- locks: end -->\nbetween\n<!-- replay: begin -->\n\n", "<!-- replay: end -->\nafter\n",
 		"### a case of locks", "| ours | 80 |", "**missed**",
 	} {
 		if !strings.Contains(got, says) {

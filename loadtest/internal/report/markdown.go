@@ -26,12 +26,12 @@ func (d Document) Markdown(plotFolder string) string {
 const briefColumns = 4
 
 // Brief is the document for a page of several: its sentences, the plots and the first columns of its first section, and the
-// targets that are not met. The rest is on a page of its own, to which it links.
+// targets that were missed. The rest, and on what machine it ran, is on a page of its own, to which it links.
 func (d Document) Brief(plotFolder, page string) string {
 	var text strings.Builder
 	verdict := Verdict(d.Targets())
 	d.Summary = slices.DeleteFunc(slices.Clone(d.Summary), func(line string) bool { return line == verdict }) // it stands before the targets
-	fmt.Fprintf(&text, "%s\n\n%s", d.Environment, d.Sentences())
+	text.WriteString(d.Sentences())
 	if len(d.Sections) > 0 {
 		s := d.Sections[0]
 		if s.Table != nil {
@@ -41,11 +41,11 @@ func (d Document) Brief(plotFolder, page string) string {
 	}
 	if targets := d.Targets(); len(targets) > 0 {
 		fmt.Fprintf(&text, "\n- %s\n", Verdict(targets))
-		for _, t := range slices.DeleteFunc(targets, func(t Target) bool { return t.Met }) {
+		for _, t := range slices.DeleteFunc(targets, func(t Target) bool { return t.Met || t.Undecided }) {
 			fmt.Fprintln(&text, t.Markdown())
 		}
 	}
-	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
+	fmt.Fprintf(&text, "\n[All tables and plots, and the machine](%s)\n", page)
 	return text.String()
 }
 
