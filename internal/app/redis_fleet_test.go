@@ -65,11 +65,7 @@ func TestLocksFollowAFailoverOfSentinel(t *testing.T) {
 // processes sell. No order is lost, and locks are back soon after the slot has a master.
 func TestLocksFollowACluster(t *testing.T) {
 	t.Parallel()
-	cluster, err := servertest.StartCluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopLater(t, cluster.Stop)
+	cluster := startCluster(t)
 	s := open(t, app.LockReentrant, cluster.URL())
 	ready(t, s.apps[0], "ok") // which leaves keys of the lock that this was tried with
 	slot := slotInUse(t, cluster)
@@ -102,11 +98,7 @@ func TestLocksFollowACluster(t *testing.T) {
 // probe finds the new one.
 func TestAMasterIsReplacedWhileNobodyLocks(t *testing.T) {
 	t.Parallel()
-	cluster, err := servertest.StartCluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopLater(t, cluster.Stop)
+	cluster := startCluster(t)
 	a, _, err := onRedis(t, cluster.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -147,11 +139,7 @@ func otherMaster(cluster *servertest.Cluster, slot int, before *servertest.Redis
 // tries are elsewhere.
 func TestReadyTellsOfEveryNode(t *testing.T) {
 	t.Parallel()
-	cluster, err := servertest.StartCluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopLater(t, cluster.Stop)
+	cluster := startCluster(t)
 	for _, node := range cluster.Nodes() {
 		do(t, node, "ACL SETUSER inventory on >p/@ resetkeys ~lk:* resetchannels &lk:* &inventory:* -@all +@connection +@read +@write "+
 			"+@scripting +@pubsub +@transaction -@dangerous +info +role +time +cluster|info +cluster|slots")
@@ -178,6 +166,17 @@ func TestReadyTellsOfEveryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, a, "ok")
+}
+
+// startCluster starts a cluster for a test.
+func startCluster(t *testing.T) *servertest.Cluster {
+	t.Helper()
+	cluster, err := servertest.StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, cluster.Stop)
+	return cluster
 }
 
 // slotInUse returns the slot of the only keys of a cluster.

@@ -43,11 +43,7 @@ func startRedis(t *testing.T, start func(ctx context.Context) (*servertest.Redis
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	stopLater(t, server.Stop)
 	return server
 }
 
@@ -141,15 +137,7 @@ func TestReadyTellsWhetherLocksWork(t *testing.T) {
 // TestANodeOfAClusterIsRefused: it has the locks of some SKUs alone.
 func TestANodeOfAClusterIsRefused(t *testing.T) {
 	t.Parallel()
-	cluster, err := servertest.StartCluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := startCluster(t)
 	if _, _, err := onRedis(t, "redis://"+cluster.Addrs()[0]); err == nil || !strings.Contains(err.Error(), "node of a Redis Cluster") {
 		t.Errorf("got %v", err)
 	}

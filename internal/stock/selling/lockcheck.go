@@ -22,7 +22,7 @@ func (s *Service) CheckLocks() error {
 	if lockAnswered(err) {
 		return nil
 	}
-	for range lockFailures - 1 {
+	for range lockFailures - 1 { // a closed breaker opens
 		if done, refused := s.breaker.circuit.Allow(); refused == nil {
 			s.breaker.report(done, err)
 		}

@@ -41,8 +41,10 @@ func (d Document) Brief(plotFolder, page string) string {
 	}
 	if targets := d.Targets(); len(targets) > 0 {
 		fmt.Fprintf(&text, "\n- %s\n", Verdict(targets))
-		for _, t := range slices.DeleteFunc(targets, func(t Target) bool { return t.Met || t.Undecided }) {
-			fmt.Fprintln(&text, t.Markdown())
+		for _, t := range targets {
+			if t.missed() {
+				fmt.Fprintln(&text, t.Markdown())
+			}
 		}
 	}
 	fmt.Fprintf(&text, "\n[All tables and plots, and the machine](%s)\n", page)

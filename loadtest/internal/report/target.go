@@ -130,12 +130,14 @@ func (d *Document) setOwnBound(name string, bound float64) error {
 // Missed are the targets that were missed. What is undecided was not.
 func (d Document) Missed() (names []string) {
 	for _, t := range d.Targets() {
-		if !t.Met && !t.Undecided {
+		if t.missed() {
 			names = append(names, t.What)
 		}
 	}
 	return names
 }
+
+func (t Target) missed() bool { return !t.Met && !t.Undecided }
 
 // Verdict counts targets by what came of them.
 func Verdict(targets []Target) string {
