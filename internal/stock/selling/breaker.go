@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	lockFailures = 3           // in a row; then nobody waits for a lock any more
-	lockPause    = time.Second // until it is found out whether locks work again
-	probeTries   = 3           // of one probe; then locks still fail
+	lockFailures = 3                      // in a row; then nobody waits for a lock any more
+	lockPause    = 500 * time.Millisecond // until it is found out whether locks work again
+	probeTries   = 3                      // of one probe; then locks still fail
 	probeRest    = 150 * time.Millisecond
 )
 

@@ -192,6 +192,38 @@ func TestAProbeTriesAgain(t *testing.T) {
 	})
 }
 
+// TestLocksComeBackInTime: whenever Redis comes back, also just after the last try of a probe has begun, locks are used again
+// in half of the two seconds that are promised, although the first try after that fails too. The other half is for a busy
+// machine.
+func TestLocksComeBackInTime(t *testing.T) {
+	t.Parallel()
+	const step = 50 * time.Millisecond
+	for after := time.Duration(0); after < 2*time.Second; after += step {
+		breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
+			a.from(100*time.Millisecond, locking.ErrNoAnswer)
+			for range 3 {
+				buy(sku)
+			}
+			for end := time.Now().Add(after); time.Now().Before(end); time.Sleep(step) {
+				buy(sku)
+			}
+			last := a.asked.Load() + 1
+			start := time.Now()
+			for ; seen.closed.Load() == 0; time.Sleep(5 * time.Millisecond) {
+				if a.asked.Load() >= last {
+					a.from(0, nil)
+				}
+				if buy(sku); time.Since(start) > 10*time.Second {
+					t.Fatal("locks never came back")
+				}
+			}
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("Redis was back %v after the breaker opened, locks %v later", after, took)
+			}
+		})
+	}
+}
+
 func TestBusyLocksDoNotTrip(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
