@@ -66,8 +66,9 @@
 //
 // # Terms
 //
-// A SKU may have a sale window, a number of units a buyer, a number of units an order ([stock.Terms]). They never change, so
-// a worker reads them once. The buyer limit is a constraint of the database as well.
+// A SKU may have a sale window, a number of units a buyer, a number of units an order ([stock.Terms]). A worker reads them with
+// the segments. A change of terms raises the layout, so a write by old terms is refused, and the worker reads anew; it does so
+// too before it refuses anybody by terms. The buyer limit is a constraint of the database as well.
 //
 // # Failure cases
 //
