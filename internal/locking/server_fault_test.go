@@ -342,3 +342,37 @@ func TestCheckServer(t *testing.T) {
 		t.Errorf("closed: %v", err)
 	}
 }
+
+// On a Ring nobody is woken, so waiters poll.
+func TestRing(t *testing.T) {
+	onRedis(t, func(w *world) {
+		ctx := w.ctx()
+		locks := func() *Locks {
+			ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": three[0].Addr(), "b": three[1].Addr()}})
+			w.t.Cleanup(func() { _ = ring.Close() })
+			return w.locksOn(ring)
+		}
+		one, other := locks(), locks()
+		for _, pair := range [][2]Locker{
+			{one.Mutex(w.name), other.Mutex(w.name)}, {one.FairMutex(w.name), other.FairMutex(w.name)},
+			{one.RWMutex(w.name).Reader(), other.RWMutex(w.name).Writer()},
+		} {
+			h := w.must(pair[0].Lock(ctx))
+			admitted := make(chan error, 1)
+			go func() {
+				h, err := pair[1].Lock(ctx)
+				if err == nil {
+					err = h.Unlock(ctx)
+				}
+				admitted <- err
+			}()
+			w.soon("it waits", func() bool {
+				other.mu.Lock()
+				defer other.mu.Unlock()
+				return len(other.states)+len(other.tickets.all) > 0
+			})
+			w.ok(h.Unlock(ctx))
+			w.ok(<-admitted)
+		}
+	})
+}

@@ -67,6 +67,9 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 // subscribe begins to listen for wake-ups if nobody has yet, and waits until that works. It returns true if the caller
 // should look at its lock once more: it last looked before wake-ups could be received.
 func (l *Locks) subscribe(acq *acquisition) bool {
+	if !l.server.CanListen() {
+		return false
+	}
 	select {
 	case <-l.subscription.Ready():
 		return false

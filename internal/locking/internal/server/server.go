@@ -40,6 +40,13 @@ func New(rdb redis.UniversalClient) *Server {
 	return &Server{Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, counted: ok}
 }
 
+// CanListen tells whether the client hears what scripts publish. A Ring publishes on the shard of the lock, listens on
+// one of all, and panics where it is to listen on none.
+func (s *Server) CanListen() bool {
+	_, ring := s.Client.(*redis.Ring)
+	return !ring
+}
+
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
 
