@@ -881,6 +881,19 @@ func TestRedLockRefusesNonsense(t *testing.T) {
 	})
 }
 
+// Servers that Sentinel names are not taken for one.
+func TestRedLockUnderSentinels(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t}
+	var all []*Locks
+	for _, master := range []string{"a", "b", "c"} {
+		rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: master, SentinelAddrs: []string{"nowhere:1"}})
+		t.Cleanup(func() { _ = rdb.Close() })
+		all = append(all, w.locksOn(rdb))
+	}
+	w.ok(RedLock("x", all...).err)
+}
+
 func TestMultiLockOfARedLock(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, all := WithOwner(f.ctx()), f.locks()

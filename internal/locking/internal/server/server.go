@@ -50,11 +50,17 @@ func (s *Server) CanListen() bool {
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
 
+// bySentinel is what the client has for an address if Sentinel tells where the server is.
+const bySentinel = "FailoverClient"
+
 // Address names the server: a cluster by the addresses that the client begins with, so everybody
 // should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.
 func (s *Server) Address() string {
 	switch rdb := s.Client.(type) {
 	case *redis.Client:
+		if rdb.Options().Addr == bySentinel {
+			return ""
+		}
 		return fmt.Sprintf("%s/%d", rdb.Options().Addr, rdb.Options().DB)
 	case *redis.ClusterClient:
 		seeds := slices.Clone(rdb.Options().Addrs)

@@ -274,8 +274,9 @@ func TestAddress(t *testing.T) {
 	t.Parallel()
 	one := redis.NewClient(&redis.Options{Addr: "a:1", DB: 3})
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"b:2", "a:1"}})
-	t.Cleanup(func() { _, _ = one.Close(), cluster.Close() })
-	for want, rdb := range map[string]redis.UniversalClient{"a:1/3": one, "a:1,b:2": cluster} {
+	sentinel := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"c:3"}}) // which shows none
+	t.Cleanup(func() { _, _, _ = one.Close(), cluster.Close(), sentinel.Close() })
+	for want, rdb := range map[string]redis.UniversalClient{"a:1/3": one, "a:1,b:2": cluster, "": sentinel} {
 		if got := server.New(rdb).Address(); got != want {
 			t.Errorf("the address is %s, want %s", got, want)
 		}
