@@ -167,3 +167,25 @@ func TestTokenAbove(t *testing.T) {
 		}
 	})
 }
+
+// Tokens grow also where scripts cannot count by ones any more.
+func TestTokensGrowFromTheHighest(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, l := w.ctx(), w.locks()
+		rw := l.RWMutex(w.name)
+		for _, m := range []Locker{l.Mutex(w.name), l.FairMutex(w.name), rw.Reader(), rw.Writer()} {
+			h := w.must(m.Lock(ctx))
+			last, err := h.TokenAbove(ctx, maxToken-1)
+			w.ok(err)
+			w.ok(h.Unlock(ctx))
+			for range 4 {
+				h := w.must(m.Lock(ctx))
+				if h.Token() <= last {
+					w.t.Errorf("%T: token %d after %d", m, h.Token(), last)
+				}
+				last = h.Token()
+				w.ok(h.Unlock(ctx))
+			}
+		}
+	})
+}

@@ -782,6 +782,29 @@ func TestRedLockTokenAbove(t *testing.T) {
 	})
 }
 
+// Tokens grow also where scripts cannot count by ones any more.
+func TestRedLockTokensGrowFromTheHighest(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		mine, r := WithOwner(f.ctx()), f.red()
+		h := f.enter(mine, r)
+		last, err := h.TokenAbove(mine, maxToken-1)
+		f.ok(err)
+		f.ok(h.Unlock(mine))
+		for i := range 8 {
+			ctx := mine
+			if i%3 == 2 {
+				ctx = f.ctx()
+			}
+			h := f.enter(ctx, r)
+			if h.Token() <= last {
+				t.Errorf("token %d after %d", h.Token(), last)
+			}
+			last = h.Token()
+			f.ok(h.Unlock(ctx))
+		}
+	})
+}
+
 func TestRedLockForceUnlock(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, r, other := f.ctx(), f.red(), f.red()

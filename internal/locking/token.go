@@ -11,7 +11,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// maxToken bounds tokens: scripts count in doubles, which are exact up to here.
+// maxToken bounds what a token is raised to: scripts count in doubles, which are exact up to here. Tokens that are minted
+// above it grow by two.
 const maxToken = 1<<53 - 1
 
 // TokenAbove returns a token of this hold that is greater than n: the one that it has, or a new one. It heals a guard

@@ -24,7 +24,8 @@ if #KEYS == 4 and not ARGV[5] and ARGV[4] ~= 'Q' and call('EXISTS', KEYS[3], KEY
   local token = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.format('%06d', time[2])
   local last = call('SET', KEYS[1], token, 'EX', '2592000', 'GET')
   if last and (#last ~= #token or last >= token) and tonumber(last) >= tonumber(token) then
-    token = string.format('%.0f', tonumber(last) + 1)
+    last = tonumber(last)
+    token = string.format('%.0f', last + (last < 2^53 and 1 or 2))
     call('SET', KEYS[1], token, 'EX', '2592000')
   end
   call('HSET', KEYS[3], ARGV[3], '1', 'seq', ARGV[1], 'token', token)

@@ -8,7 +8,8 @@ local function mint(clock, wanted)
   local last = call('SET', clock, token, 'EX', '2592000', 'GET')
   if not last then return token end
   if (#last ~= #token or last >= token) and tonumber(last) >= tonumber(token) then
-    token = string.format('%.0f', tonumber(last) + 1)
+    last = tonumber(last)
+    token = string.format('%.0f', last + (last < 2^53 and 1 or 2)) -- from there on, Lua only knows every second number
     call('SET', clock, token, 'EX', '2592000')
     return token
   end
