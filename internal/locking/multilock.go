@@ -178,12 +178,12 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	if acq.fixed {
 		opts = append(opts, Lease(acq.lease), kept)
 	}
+	if !acq.until.IsZero() {
+		opts = append(opts, Wait(max(time.Until(acq.until), 0)))
+	}
 	if acq.try || acq.owner.holdsAfter(s.order) {
 		h, err = s.other.TryLock(acq.ctx, opts...)
 	} else {
-		if !acq.until.IsZero() {
-			opts = append(opts, Wait(max(time.Until(acq.until), 0)))
-		}
 		acq.waitedForOthers = true
 		stop := acq.keepOn()
 		h, err = s.other.Lock(acq.ctx, opts...)

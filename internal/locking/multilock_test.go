@@ -228,6 +228,25 @@ func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
 	})
 }
 
+// A lock that the library does not know is told how long the server may take.
+func TestMultiLockTellsLockersItsWait(t *testing.T) {
+	virtual(t, func(w *world) {
+		l := w.locks()
+		held := w.must(l.Mutex(w.name + "later").Lock(w.ctx())) // nothing is waited for beside it
+		part := MultiLock(foreign{Locker: l.Mutex(w.name)})
+		w.memory.Pause()
+		for name, lock := range map[string]func(context.Context, ...LockOption) (*Hold, error){"TryLock": part.TryLock, "Lock": part.Lock} {
+			start := time.Now()
+			if _, err := lock(held.Context(), Wait(100*time.Millisecond)); !errors.Is(err, ErrNoAnswer) {
+				w.t.Errorf("%s: %v", name, err)
+			}
+			if took := time.Since(start); took > 200*time.Millisecond {
+				w.t.Errorf("%s took %s", name, took)
+			}
+		}
+	})
+}
+
 func TestMultiLockOfTheSame(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
