@@ -7,9 +7,10 @@
 -- and those that turn out to be committed, or to end later, are left out. If a segment no longer exists, another one takes its units, as in
 -- stock.Returns.
 --
--- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it. Those
--- of buyers and parts do not change meanwhile, since they change under a segment's lock. A reservation may have been extended
--- until its row was locked, and the new end may have passed: its row has moved, and is found by its key.
+-- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it.
+-- Buyers do not change meanwhile: they are counted under a segment's lock. A reservation may have been extended after this
+-- snapshot and before its row was locked here. So it is ended by its key: by its place in the snapshot it would be missed, and
+-- its units would come back again.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
     WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
@@ -22,8 +23,7 @@ WITH due AS MATERIALIZED (
     ) AS d
     WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
 ), ended AS (
-    UPDATE deductions SET status = 'expired'
-    WHERE sku_id = $1 AND order_id = ANY (ARRAY(SELECT order_id FROM over))
+    UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id = ANY (ARRAY(SELECT order_id FROM over))
 ), uncounted AS (
     UPDATE buyers n SET units = n.units - back.units
     FROM (SELECT buyer_id, sum(quantity) AS units FROM over GROUP BY buyer_id) back

@@ -1,58 +1,54 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
 )
 
-// TestExpiryMeetsALateExtension: an expiry waits for a reservation that is being extended, until the new end has passed too. Its
-// units come back once all the same.
-func TestExpiryMeetsALateExtension(t *testing.T) {
+// TestExpiryThatWaitedForAnExtension: an expiry waits for an extension whose commit is held up until that is over too. The row is
+// a newer one than the statement's snapshot has, and ends all the same: else its units would come back twice.
+func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 	t.Parallel()
-	store, conn := fresh(t, 10)
-	orders := []stock.Order{{OrderID: "o", Quantity: 3, ReserveFor: time.Hour}, {OrderID: "live", Quantity: 5, ReserveFor: time.Hour}}
-	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, Orders: orders}); err != nil {
-		t.Fatal(err)
-	}
-	for _, statement := range []string{
-		"UPDATE deductions SET expires_at = clock_timestamp() WHERE order_id = 'o'",
-		"BEGIN",
-		"UPDATE deductions SET expires_at = clock_timestamp() + interval '50 ms' WHERE order_id = 'o'",
+	for name, end := range map[string]func(context.Context, *postgres.Store, time.Time) error{
+		"expire": func(ctx context.Context, s *postgres.Store, at time.Time) error {
+			_, err := s.Expire(ctx, "a", at)
+			return err
+		},
+		"merge": func(ctx context.Context, s *postgres.Store, at time.Time) error {
+			_, err := s.Merge(ctx, stock.Merge{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: "o", Quantity: 9}}})
+			return err
+		},
 	} {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expired := make(chan int)
-	go func() {
-		defer close(expired)
-		n, err := store.Expire(t.Context(), "a", time.Time{})
-		if err != nil {
-			t.Error(err)
-		}
-		expired <- n
-	}()
-	waits := "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
-	for waiting := false; !waiting; {
-		if err := conn.QueryRow(t.Context(), waits).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := conn.Exec(t.Context(), "SELECT pg_sleep(0.1)"); err != nil { // until the new end has passed
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
-		t.Fatal(err)
-	}
-	total := <-expired
-	n, err := store.Expire(t.Context(), "a", time.Time{})
-	if total += n; err != nil || total != 1 {
-		t.Errorf("%d reservations have expired, want 1; %v", total, err)
-	}
-	audit, err := store.Audit(t.Context(), "a")
-	if err != nil || !audit.OK() || audit.SKUs[0].Available != 5 || audit.SKUs[0].Reserved != 5 {
-		t.Errorf("%+v, %v", audit, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, conn := fresh(t, 3)
+			at := store.Now()
+			reserved := []stock.Order{{OrderID: "r", Quantity: 2, ReserveFor: time.Second}}
+			if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: at, Orders: reserved}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE deductions SET expires_at = expires_at + interval '1 second', reserve_micros = 1000000"); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- end(t.Context(), store, at.Add(time.Minute)) }()
+			blocking(t, conn)
+			if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			if d, err := store.Deduction(t.Context(), "a", "r"); err != nil || d.Status != stock.StatusExpired {
+				t.Errorf("%+v, %v", d, err)
+			}
+			if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() {
+				t.Errorf("audit: %+v, %v", audit, err)
+			}
+		})
 	}
 }

@@ -60,7 +60,7 @@ func routedTexts() map[string]string {
 		insertDeductions: routedMerged + onKnown,
 		insertParts:      routedParts,
 		countBuyers:      routedCount,
-		expireSQL:        strings.Replace(expireSQL, "WHERE n.ctid =", "WHERE n.sku_id = $1 AND n.ctid =", 1),
+		expireSQL:        routedExpire,
 	}
 }
 
@@ -107,6 +107,9 @@ func changeRouted(ctx context.Context, tx transaction, statements string) error 
 	}
 	return nil
 }
+
+// A row that is found by its place is of the same shard, which Citus cannot know.
+var routedExpire = strings.ReplaceAll(expireSQL, "WHERE n.ctid =", "WHERE n.sku_id = $1 AND n.ctid =")
 
 //go:embed placed.sql
 var placedSQL string

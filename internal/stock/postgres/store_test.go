@@ -160,6 +160,18 @@ func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	return store, conn
 }
 
+// blocking returns once somebody waits for the transaction of a connection.
+func blocking(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	for waiting := false; !waiting; {
+		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
+			AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestBatchThatWaitedForARestock begins while a restock is under way that it needs: its snapshot has the stock of
 // before, which PostgreSQL holds against the CHECK.
 func TestBatchThatWaitedForARestock(t *testing.T) {
@@ -177,13 +189,7 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 		result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders})
 		answered <- answer{result, err}
 	}()
-	for waiting := false; !waiting; {
-		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
-			AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`).Scan(&waiting)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	blocking(t, conn)
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
