@@ -41,6 +41,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 // orderAlone places an order by a transaction of its own.
 func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
+		placement := placement // whose instant a transaction that begins again reads anew
 		if !placement.KnownOnly {
 			if created, err = s.insertOrder(ctx, tx, &placement); err != nil {
 				return err
