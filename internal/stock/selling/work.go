@@ -19,12 +19,10 @@ func (w *worker) run() {
 			}
 			continue
 		}
-		err := w.learnTerms()
-		batch := w.queue.pop(1, min(batchSize(w.queue.length()), w.service.mostOrders))
-		if err != nil {
-			refuseAll(batch, err)
+		if !w.learnTerms() {
 			continue
 		}
+		batch := w.queue.pop(1, min(batchSize(w.queue.length()), w.service.mostOrders))
 		start := time.Now()
 		w.serve(batch)
 		w.coalescer.wrote(len(batch), time.Since(start))
@@ -57,14 +55,22 @@ func (w *worker) rest() {
 	}
 }
 
-// learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted.
-func (w *worker) learnTerms() error {
+// learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted. If it fails, it refuses
+// those who came before it began to read. The SKU may have been created since.
+func (w *worker) learnTerms() (known bool) {
 	if w.terms != nil {
-		return nil
+		return true
 	}
 	ctx, cancel := context.WithTimeout(w.service.base, w.service.answerWithin)
 	defer cancel()
-	return w.read(ctx)
+	start := time.Now()
+	err := w.read(ctx)
+	if err != nil {
+		for _, r := range w.queue.drain(func(r *request) bool { return !r.queued.After(start) }) {
+			r.end(answer{err: err}, false) // whoever has joined it may have come later
+		}
+	}
+	return err == nil
 }
 
 // serve answers every request of a batch.
