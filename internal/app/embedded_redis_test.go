@@ -11,7 +11,7 @@ import (
 // Nobody outside the process can reach the embedded Redis. Inside, it carries the same load as a Redis with a port.
 func TestEmbeddedRedisHasNoPort(t *testing.T) {
 	t.Parallel()
-	r, err := connectRedis(redisAddress{})
+	r, err := connectRedis(redisAddress{}, Embedded)
 	if err != nil {
 		t.Fatal(err)
 	}

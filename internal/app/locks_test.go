@@ -21,6 +21,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
+	"inventory/internal/stock/stocktest"
 )
 
 // TestEveryKindOfLockSells sells a SKU out, at two services at once, with each kind of lock.
@@ -261,4 +262,24 @@ func TestRedLockNeedsMostOfItsServers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "reach Redis: 2 of 3 do not answer") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestAnEmbeddedRedLockLocks: its servers inside the process are different ones.
+func TestAnEmbeddedRedLockLocks(t *testing.T) {
+	t.Parallel()
+	a, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: "sqlite:" + stocktest.SQLiteFile(t), RedisURL: app.Embedded, Lock: app.LockRed,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if failing := (&site{T: t}).metric(a, "inventory_locks_fail"); failing != 0 {
+		t.Errorf("inventory_locks_fail is %d", failing)
+	}
+	ready(t, a, "ok")
 }

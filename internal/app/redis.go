@@ -33,10 +33,11 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	}
 	var servers redisServers
 	for i, address := range all {
+		inside := fmt.Sprintf("%s-%d", Embedded, i) // the locks of a RedLock tell servers apart by their addresses
 		if address == (redisAddress{}) && a.config.RedisDial != nil {
-			address.server = &redis.Options{Addr: fmt.Sprintf("%s-%d", Embedded, i), Dialer: a.config.RedisDial}
+			address.server = &redis.Options{Addr: inside, Dialer: a.config.RedisDial}
 		}
-		server, err := connectRedis(address)
+		server, err := connectRedis(address, inside)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +64,10 @@ type silence struct{}
 // Printf prints nothing.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// connectRedis makes the client of an address. A lock script is sent once: the lock library itself decides what a
-// missing answer means. A Redis that does not answer must not hold up a worker, which goes on without it.
-func connectRedis(address redisAddress) (*redisServer, error) {
+// connectRedis makes the client of an address; inside is the name of a server inside the process. A lock script is sent
+// once: the lock library itself decides what a missing answer means. A Redis that does not answer must not hold up a
+// worker, which goes on without it.
+func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 	r := &redisServer{address: address}
 	switch {
 	case address.cluster != nil:
@@ -87,7 +89,7 @@ func connectRedis(address redisAddress) (*redisServer, error) {
 			if r.embedded, err = StartEmbeddedRedis(); err != nil {
 				return nil, err
 			}
-			o = &redis.Options{Addr: Embedded, Dialer: r.embedded.Dial}
+			o = &redis.Options{Addr: inside, Dialer: r.embedded.Dial}
 		}
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
