@@ -14,13 +14,22 @@ import (
 // checkAddress refuses an address at which strangers could reach a listener that asks nobody for a key, unless the flag
 // permits that.
 func checkAddress(address string, permitted bool, flag string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	if !hasPort(address) {
 		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
 	}
 	if permitted || isLoopback(address) {
 		return nil
 	}
 	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: set %s if that is meant", address, flag)
+}
+
+// hasPort tells whether an address is HOST:PORT, with a port that there can be.
+func hasPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil
 }
 
 // isLoopback tells whether only this machine can reach an address.
@@ -41,13 +50,19 @@ func ListenOnLoopback(ctx context.Context, address string) (net.Listener, error)
 	return listenOn(ctx, address)
 }
 
-// openAccess reads who may call and how often, and the certificate of the public listener.
+// openAccess reads who may call, and the certificate of the public listener.
 func (a *App) openAccess() (err error) {
 	if a.config.Access.Configured() {
 		if a.guard, err = access.NewGuard(a.config.Access); err != nil {
 			return err
 		}
 	}
+	a.certificate, err = a.config.openCertificate()
+	return err
+}
+
+// limitCallers makes what bounds how often callers may call.
+func (a *App) limitCallers() (err error) {
 	if a.config.RateLimit != 0 {
 		if a.limiter, err = access.NewLimiter(a.config.RateLimit, a.config.RateBurst); err != nil {
 			return err
@@ -60,8 +75,7 @@ func (a *App) openAccess() (err error) {
 			return fmt.Errorf("address %w", err)
 		}
 	}
-	a.certificate, err = a.config.openCertificate()
-	return err
+	return nil
 }
 
 // tellWhoIsLetIn logs a line for each listener that anybody may use.

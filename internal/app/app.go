@@ -83,7 +83,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 			app = nil
 		}
 	}()
-	if err := a.config.check(); err != nil {
+	if err := errors.Join(a.config.check(), a.limitCallers()); err != nil {
 		return nil, ConfigError{err}
 	}
 	if err := a.openAccess(); err != nil {

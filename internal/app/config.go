@@ -146,5 +146,8 @@ func (c Config) check() error {
 	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {
 		return err
 	}
+	if c.MetricsListen != "" && !hasPort(c.MetricsListen) {
+		return fmt.Errorf("metrics address %q: must be HOST:PORT", c.MetricsListen)
+	}
 	return checkAddress(c.AdminListen, c.AdminAllowAnonymous, "--admin-allow-anonymous")
 }

@@ -33,7 +33,7 @@ func parseDatabase(databaseURL string) (database, error) {
 	scheme, rest, _ := strings.Cut(databaseURL, ":")
 	switch scheme {
 	case "postgres", "postgresql":
-		if err := checkURL(databaseURL); err != nil {
+		if err := checkPostgresURL(databaseURL); err != nil {
 			return database{}, ConfigError{fmt.Errorf("database URL: %w", err)}
 		}
 		return database{postgresURL: databaseURL}, nil

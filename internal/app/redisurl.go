@@ -79,7 +79,7 @@ func redisAddressOf(text string) (redisAddress, error) {
 		return redisAddress{}, fmt.Errorf("redis URL: %w", err)
 	}
 	options, err := redis.ParseURL(text)
-	if err != nil {
+	if err != nil || options.Network != "unix" && !hasPort(options.Addr) {
 		return redisAddress{}, errRedisURL
 	}
 	return redisAddress{server: options}, nil
@@ -109,7 +109,7 @@ func sentinelAddress(scheme, rest string) (redisAddress, error) {
 	query.Del("sentinel_password")
 	u.Path, u.RawQuery = "", query.Encode()
 	options, err := redis.ParseFailoverURL(u.String())
-	if err != nil {
+	if err != nil || !allHavePorts(options.SentinelAddrs) {
 		return redisAddress{}, errSentinelURL
 	}
 	if options.TLSConfig != nil {
@@ -128,7 +128,7 @@ func clusterAddress(scheme, rest string) (redisAddress, error) {
 		return redisAddress{}, errClusterURL
 	}
 	options, err := redis.ParseClusterURL(u.String())
-	if err != nil {
+	if err != nil || !allHavePorts(options.Addrs) {
 		return redisAddress{}, errClusterURL
 	}
 	if options.TLSConfig != nil {
@@ -173,6 +173,10 @@ func manyHosts(scheme, rest string) (*url.URL, error) {
 	}
 	u.RawQuery = query.Encode()
 	return u, nil
+}
+
+func allHavePorts(addresses []string) bool {
+	return !slices.ContainsFunc(addresses, func(address string) bool { return !hasPort(address) })
 }
 
 // String names the servers, without secrets.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"io/fs"
 	"net"
 	"net/url"
 	"strconv"
@@ -27,6 +28,19 @@ func checkURL(text string) error {
 		return errReserved
 	}
 	return nil
+}
+
+// checkPostgresURL refuses a URL with which no server is ever reached. One that names a file which is not there is left to
+// the connection: the file may come.
+func checkPostgresURL(text string) error {
+	if err := checkURL(text); err != nil {
+		return err
+	}
+	_, err := pgxpool.ParseConfig(text)
+	if _, file := errors.AsType[*fs.PathError](err); file {
+		return nil
+	}
+	return err // pgx keeps the password out of it
 }
 
 // postgresHosts names the servers and the database of a URL, without secrets; "" if it cannot be read.
