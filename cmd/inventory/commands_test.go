@@ -77,6 +77,10 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"serve", "--lock", "fair", "--redis-url", "redis://a,redis://:" + canary + "@b"}, "one Redis URL", statusUsage},
 		{[]string{"serve", "--database-url", "sqlite:/nowhere/inventory.db"}, "/nowhere", statusFailed},
 		{[]string{"audit", "--database-url", file + "-none"}, "no SQLite file", statusFailed},
+		{[]string{"serve", "--database-url", "sqlite:../inventory"}, "../inventory is not a file", statusFailed},
+		{[]string{"audit", "--database-url", "sqlite:../inventory"}, "../inventory is not a file", statusFailed},
+		{[]string{"migrate", "up", "--database-url", "sqlite:" + os.DevNull}, os.DevNull + " is not a file", statusFailed},
+		{[]string{"outbox", "status", "--database-url", "sqlite:../inventory"}, "../inventory is not a file", statusFailed},
 		{[]string{"migrate", "up", "--database-url", "postgres://u:" + canary + "@127.0.0.1:1/x"}, "reach PostgreSQL", statusFailed},
 	})
 }
@@ -114,6 +118,16 @@ func TestMigrate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMigrateDownMakesNoFile: of a file that was misspelt.
+func TestMigrateDownMakesNoFile(t *testing.T) {
+	t.Parallel()
+	url := sqliteFile(t)
+	if r := invoke(t, "migrate", "down", "--database-url", url); r.code != 0 || strings.Contains(r.out, "applied") {
+		t.Errorf("exit status %d, %s%s", r.code, r.out, r.err)
+	}
+	oneLine(t, invoke(t, "audit", "--database-url", url), "no SQLite file")
 }
 
 func TestAuditFindsADifference(t *testing.T) {

@@ -116,6 +116,9 @@ func MigrateUp(ctx context.Context, databaseURL string) ([]migrations.Step, erro
 
 // MigrateDown undoes the last migration of a database, and returns all of them.
 func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
+	if status, err := MigrationStatus(ctx, databaseURL); err != nil || status.Version == 0 {
+		return status.Steps, err // there is nothing to undo, and nothing is made
+	}
 	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Down)
 }
 
@@ -155,7 +158,7 @@ func (d database) migrate(work func(*migrations.Migrator) error) (err error) {
 // reachable fails soon and with one clear line; golang-migrate would wait or be verbose.
 func (d database) reachable(ctx context.Context) error {
 	if d.file != "" {
-		return nil
+		return sqlite.CheckFile(d.file)
 	}
 	store, err := postgres.Open(ctx, d.postgresURL, 1)
 	if err != nil {
@@ -238,5 +241,5 @@ func (d database) exists() error {
 	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no SQLite file %s", d.file)
 	}
-	return nil
+	return sqlite.CheckFile(d.file)
 }

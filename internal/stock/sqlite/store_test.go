@@ -111,6 +111,25 @@ func TestFileBelongsToOneProcess(t *testing.T) {
 	}
 }
 
+// TestALinkToNoFileYetBelongsToOneProcess: who starts first may make the file through a link.
+func TestALinkToNoFileYetBelongsToOneProcess(t *testing.T) {
+	folder := t.TempDir()
+	file, link := filepath.Join(folder, "inventory.db"), filepath.Join(folder, "link.db")
+	if err := os.Symlink("inventory.db", link); err != nil {
+		t.Fatal(err)
+	}
+	first, err := sqlite.LockFile(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.LockFile(file); !errors.Is(err, sqlite.ErrFileInUse) {
+		t.Errorf("a second lock of the file by its own name: %v", err)
+	}
+	if err := first.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestReaderDoesNotWrite(t *testing.T) {
 	file := stocktest.SQLiteFile(t)
 	reader, err := sqlite.OpenReader(t.Context(), file)
