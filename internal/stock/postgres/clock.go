@@ -67,25 +67,6 @@ func (c *serverClock) watch(next func(context.Context, *pgx.Conn) error) func(co
 	}
 }
 
-// readInstant reads the instant of a decision, once the transaction has its locks: the given one, or else the server's
-// clock.
-const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
-
-// queueInstant reads the instant of a decision at the end of a round trip.
-func (s *Store) queueInstant(trip *pgx.Batch, given time.Time, at *time.Time) {
-	sent := time.Now()
-	trip.Queue(readInstant, instant(given)).QueryRow(func(row pgx.Row) error {
-		if err := row.Scan(at); err != nil {
-			return err
-		}
-		*at = at.UTC()
-		if given.IsZero() {
-			s.clock.note(sent, *at)
-		}
-		return nil
-	})
-}
-
 // deadline converts an instant of this process to the server's clock, for a statement.
 func (s *Store) deadline(here time.Time) *time.Time {
 	if here.IsZero() {

@@ -35,7 +35,7 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	for name, args := range map[string][]any{
 		"selectStatus":    {"a", nil},
 		"selectSummaries": {"", 100},
-		"selectSoldOut":   {"a", -1},
+		"selectSoldOut":   {"a"},
 		"selectUntil":     {"a"},
 		"selectViews":     {[]string{"a"}},
 		"hasExpired":      {"a", nil},

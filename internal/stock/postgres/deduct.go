@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
@@ -37,17 +35,17 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 // deduct is a batch as a part of a transaction: it locks the segment, reads, decides, and writes.
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
-// between the reads and the write. The write then changes fewer rows than expected: errRaced, and the transaction begins
+// between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction begins
 // again.
 func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch) (result stock.BatchResult, err error) {
-	read := &pgx.Batch{}
-	rows := queueLockSome(read, batch.SKU, batch.Segment)
-	facts := queueFacts(read, batch.SKU, batch.Limit, batch.Orders)
+	read, facts := &tables.Trip{}, &stock.Facts{}
+	rows := read.LockSome(batch.SKU, batch.Segment)
+	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
 	if batch.Limit > 0 {
-		read.Queue(hasExpired, batch.SKU, instant(batch.At)).QueryRow(func(row pgx.Row) error { return row.Scan(&facts.HasExpired) })
+		read.Single([]any{&facts.HasExpired}, tables.HasExpired, batch.SKU, instant(batch.At))
 	}
-	s.queueInstant(read, batch.At, &facts.At)
-	if err := tx.send(ctx, read); err != nil {
+	tx.Instant(read, batch.At, &facts.At)
+	if err := tx.Send(ctx, read); err != nil {
 		return result, err
 	}
 	var row stock.Segment
@@ -60,28 +58,26 @@ func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch) (
 	if err != nil || len(plan.Admitted) == 0 {
 		return plan.BatchResult, err
 	}
-	write, orders := &pgx.Batch{}, stock.Pick(batch.Orders, plan.Admitted)
-	if batch.Limit > 0 {
-		queueCount(write, batch.SKU, batch.Limit, orders)
-	}
-	c := arraysOf(orders)
+	write, orders := &tables.Trip{}, stock.Pick(batch.Orders, plan.Admitted)
+	write.Count(batch.SKU, batch.Limit, orders)
+	c := tables.ArraysOf(orders)
 	for range orders {
-		c.segments = append(c.segments, &batch.Segment)
+		c.Segments = append(c.Segments, &batch.Segment)
 	}
-	c.queue(write, insertDeductions, batch.SKU, facts.At).Exec(allOf(len(orders)))
-	var taken changes
-	taken.add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
-	taken.queue(write, batch.SKU)
-	return plan.BatchResult, tx.send(ctx, write)
+	write.Insert(tables.InsertDeductions, batch.SKU, c, facts.At).Wrote = tables.AllOf(len(orders))
+	var taken tables.Changes
+	taken.Add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
+	write.Change(batch.SKU, taken)
+	return plan.BatchResult, tx.Send(ctx, write)
 }
 
-// queueFacts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's
-// units is followed by one that finds the order.
-func queueFacts(read *pgx.Batch, sku string, limit int64, orders []stock.Order) *stock.Facts {
-	facts := &stock.Facts{BuyerUnits: make(map[string]int64), Known: make(map[string]stock.Deduction)}
-	if limit > 0 {
-		read.Queue(selectBuyerUnits, sku, stock.BuyersOf(orders)).Query(each(tables.Into(facts.BuyerUnits)))
-	}
-	read.Queue(selectByIDs, sku, stock.IDsOf(orders)).Query(each(tables.DeductionsByID(facts.Known)))
-	return facts
+// Merge implements [stock.Store].
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
+		err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
+			result, err = tables.Merge(ctx, tx, merge)
+			return err
+		})
+		return result, err
+	})
 }

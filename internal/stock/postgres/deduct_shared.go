@@ -5,8 +5,6 @@ import (
 	_ "embed"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
@@ -17,9 +15,9 @@ var (
 	//go:embed deduct_shared_limited.sql
 	deductSharedLimitedFile string
 
-	deductSharedSQL        = withInsertOf("sku", deductSharedFile, 16)
+	deductSharedSQL        = tables.WithInsertOf("sku", deductSharedFile, 16)
 	deductSharedNewSQL     = withoutKnown(deductSharedSQL)
-	deductSharedLimitedSQL = withInsertOf("sku", deductSharedLimitedFile, 17)
+	deductSharedLimitedSQL = tables.WithInsertOf("sku", deductSharedLimitedFile, 17)
 )
 
 // sharedStatement is one for batches of different SKUs.
@@ -96,15 +94,15 @@ func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
 	}
 	var trip trip
 	for _, p := range parts {
-		trip.queue(p.store.pool.dialect, sql, p.args...).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(p.columns()...)
-			if err == nil {
-				p.note(sent)
-			}
-			return err
-		})
+		trip.in(p.store.pool.dialect, sql, p.args...).Into = p.columns()
 	}
-	return trip.send(ctx, pool)
+	err := trip.send(ctx, pool)
+	for _, p := range parts {
+		if err == nil {
+			p.note(sent)
+		}
+	}
+	return err
 }
 
 // columns returns where to scan the row of a part.
@@ -171,20 +169,20 @@ func (p *sharedPart) arguments(deadline time.Time) []any {
 	var rows rowArrays
 	given := make(instants, len(p.batches))
 	var of, limits []int64
-	var orders arrays
+	var orders tables.Arrays
 	for n, b := range p.batches {
 		limits = append(limits, b.Limit)
 		rows.add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence})
-		rows.units[n] = b.orders.units
+		rows.units[n] = b.orders.Units
 		given.set(n, b.At)
-		for range b.orders.orderIDs {
+		for range b.orders.OrderIDs {
 			of = append(of, int64(n+1))
 		}
-		orders.add(b.orders)
+		orders.Add(b.orders)
 	}
-	args := append(rows.arguments(), given.orNull(), p.store.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves)
+	args := append(rows.arguments(), given.orNull(), p.store.deadline(deadline), sharedWait, of, orders.OrderIDs, orders.Quantities, orders.Reserves)
 	if p.limited {
 		args = append(args, limits)
 	}
-	return append(args, orders.texts...)
+	return append(args, orders.Texts...)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 const (
@@ -189,7 +190,7 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 // passed, another transaction did not commit an order id in time, or has changed what the write rests on, or a shard has gone.
 func nothingWritten(err error) bool {
 	state := stateOf(err)
-	return raced(err) || errors.Is(err, errRaced) || errors.Is(err, errApart) || errors.Is(err, stock.ErrLate) ||
+	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, errApart) || errors.Is(err, stock.ErrLate) ||
 		state == lockNotAvailable || state == deadlockDetected || ShardGone(err) ||
 		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
 }

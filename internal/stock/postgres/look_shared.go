@@ -67,7 +67,7 @@ func lookTogether(ctx context.Context, asked []sharedLook) (map[string]stock.Vie
 	views := make(map[string]stock.View, len(asked))
 	var trip trip
 	for store, some := range skus {
-		trip.queue(store.pool.dialect, selectViews, some).Query(each(readViews(views)))
+		trip.in(store.pool.dialect, selectViews, some).Each = readViews(views)
 	}
 	return views, trip.send(ctx, first.pool)
 }

@@ -59,7 +59,8 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, d *diale
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
-	s := &Store{pool: database{pool, d}, clock: clock, hosts: hosts, renewal: renewal}
+	s := &Store{clock: clock, hosts: hosts, renewal: renewal}
+	s.use(database{pool, d})
 	s.gather()
 	return s, nil
 }

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Statements that Citus carries out in all shards that they concern. It finds the shards of an update by the array that its
@@ -36,7 +34,7 @@ SELECT id, nullif(buyer, ''), r, coalesce(at, clock_timestamp()) FROM unnest($1:
 INSERT INTO order_lines (order_id, sku_id, quantity) SELECT * FROM unnest($1::text[], $2::text[], $3::integer[])`
 )
 
-var copyDeductions = withInsertOf("sku", `
+var copyDeductions = tables.WithInsertOf("sku", `
 {insert}
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::integer[], $6::timestamptz[], {texts})
      AS asked (sku, o, q, r, s, at, {names})`, 7)
@@ -72,7 +70,7 @@ func (s *Store) orderRouted(ctx context.Context, deadline time.Time, orders []st
 // orderGroup writes orders, all of them or none.
 func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []stock.Placement) (at []*time.Time, err error) {
 	err = s.inTx(ctx, deadline, func(tx transaction) error {
-		at, err = s.takeOrders(ctx, tx, orders)
+		at, err = takeOrders(ctx, tx, orders)
 		if Answered(err) {
 			return errors.Join(errApart, err)
 		}
@@ -85,19 +83,19 @@ func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []sto
 }
 
 // takeOrders keeps the order of locking: the rows of the orders, then the segments, then the deductions.
-func (s *Store) takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) ([]*time.Time, error) {
+func takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) ([]*time.Time, error) {
 	o := columnsOf(orders)
 	rows, _ := rowsOf(orders)
-	lines := arraysOf(o.lines)
+	lines := tables.ArraysOf(o.lines)
 	var now time.Time
-	take := &pgx.Batch{}
-	take.Queue(sharedRouted)
-	take.Queue(copyOrders, o.ids, o.buyers, o.reserves, o.given.orNull())
-	take.Queue(copyOrderLines, lines.orderIDs, o.skus, lines.quantities)
-	take.Queue(takeRouted, rows.skus, rows.segments, rows.layouts, rows.tokens, rows.owners, rows.units, rows.reserved).
-		Exec(takesAll(len(rows.skus)))
-	s.queueInstant(take, time.Time{}, &now)
-	if err := tx.send(ctx, take); err != nil {
+	take := &tables.Trip{}
+	take.Exec(sharedRouted)
+	take.Exec(copyOrders, o.ids, o.buyers, o.reserves, o.given.orNull())
+	take.Exec(copyOrderLines, lines.OrderIDs, o.skus, lines.Quantities)
+	take.Exec(takeRouted, rows.skus, rows.segments, rows.layouts, rows.tokens, rows.owners, rows.units, rows.reserved).
+		Wrote = takesAll(len(rows.skus))
+	tx.Instant(take, time.Time{}, &now)
+	if err := tx.Send(ctx, take); err != nil {
 		return nil, err
 	}
 	at := make([]*time.Time, len(orders))
@@ -115,15 +113,14 @@ func (s *Store) takeOrders(ctx context.Context, tx transaction, orders []stock.P
 		}
 		at[n] = &decided
 	}
-	args := []any{o.skus, lines.orderIDs, lines.quantities, o.lineReserves, o.segments, each}
-	_, err := tx.Exec(ctx, copyDeductions, append(args, lines.texts...)...)
-	return at, err
+	args := []any{o.skus, lines.OrderIDs, lines.Quantities, o.lineReserves, o.segments, each}
+	return at, tx.Exec(ctx, copyDeductions, append(args, lines.Texts...)...)
 }
 
 // takesAll expects that all rows had what was wanted of them.
-func takesAll(rows int) func(pgconn.CommandTag) error {
-	return func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() != int64(rows) {
+func takesAll(rows int) func(int64) error {
+	return func(written int64) error {
+		if written != int64(rows) {
 			return errApart
 		}
 		return nil

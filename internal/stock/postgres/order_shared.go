@@ -15,7 +15,7 @@ import (
 //go:embed order_shared.sql
 var orderSharedFile string
 
-var orderSharedSQL = strings.ReplaceAll(withInsertOf("sku", orderSharedFile, 18), "{columns}",
+var orderSharedSQL = strings.ReplaceAll(tables.WithInsertOf("sku", orderSharedFile, 18), "{columns}",
 	stock.EachText(func(_ int, column string) string { return ", " + column }))
 
 // mostSharedLines bounds the lines of one shared write of orders of several SKUs. A larger order goes by itself.
@@ -118,7 +118,7 @@ func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []a
 			of, quantities = append(of, int64(n+1)), append(quantities, int32(line.Quantity)) //nolint:gosec // at most stock.MaxQuantity
 		}
 	}
-	kept := arraysOf(firsts)
-	args := append(rows.arguments(), s.deadline(deadline), sharedWait, of, from, quantities, kept.orderIDs, reserves, given.orNull(), lines)
-	return append(args, kept.texts...)
+	kept := tables.ArraysOf(firsts)
+	args := append(rows.arguments(), s.deadline(deadline), sharedWait, of, from, quantities, kept.OrderIDs, reserves, given.orNull(), lines)
+	return append(args, kept.Texts...)
 }

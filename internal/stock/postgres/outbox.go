@@ -58,14 +58,13 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 			if err := o.isThere(ctx, tx); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, setLockTimeout); err != nil {
+			if err := tx.Exec(ctx, setLockTimeout); err != nil {
 				return err
 			}
 			if o.store.pool.dialect.routes() {
 				return changeRouted(ctx, tx, statements)
 			}
-			_, err := tx.Exec(ctx, statements)
-			return err
+			return tx.Exec(ctx, statements)
 		})
 		if err != nil && stateOf(err) != lockNotAvailable && stateOf(err) != deadlockDetected {
 			err = backoff.Permanent(err)
@@ -76,8 +75,7 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 }
 
 func (o *Outbox) isThere(ctx context.Context, tx transaction) error {
-	_, err := tx.Exec(ctx, `SELECT FROM outbox LIMIT 0`)
-	return err
+	return tx.Exec(ctx, `SELECT FROM outbox LIMIT 0`)
 }
 
 // Read implements [stock.Outbox].

@@ -55,29 +55,15 @@ func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(
 // a WITH that write would be carried out one after another.
 func routedTexts() map[string]string {
 	return map[string]string{
-		insertOrder:      insertOrderRow,
-		insertMerged:     routedMerged,
-		insertDeductions: routedMerged + onKnown,
-		insertParts:      routedParts,
-		countBuyers:      routedCount,
-		expireSQL:        routedExpire,
+		tables.InsertMerged:     routedMerged,
+		tables.InsertDeductions: routedMerged + tables.OnKnown,
+		tables.InsertParts:      routedParts,
+		tables.CountBuyers:      routedCount,
+		expireSQL:               routedExpire,
 	}
 }
 
-// The lines are inserted by a statement of their own. Those of an order that is there already are there as well, or were pruned.
-const (
-	insertOrderRow = `
-INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
-ON CONFLICT (order_id) DO NOTHING`
-
-	insertOrderLines = `
-INSERT INTO order_lines (order_id, sku_id, quantity)
-SELECT o.order_id, line.sku_id, line.quantity
-FROM orders o, unnest($2::text[], $3::integer[]) AS line (sku_id, quantity)
-WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT FROM order_lines there WHERE there.order_id = $1)`
-)
-
-var routedMerged = withInsertOf("k.sku_id", `
+var routedMerged = tables.WithInsertOf("k.sku_id", `
 {insert}
 FROM skus k, (SELECT $6::timestamptz AS at) AS decided,
      unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], {texts}) AS asked (o, q, r, s, {names})
@@ -101,7 +87,7 @@ const allowTriggers = `SET LOCAL citus.enable_unsafe_triggers = on; SET LOCAL ci
 // changeRouted runs the statements of a file one by one: Citus repeats a message on the nodes, with all that is in it.
 func changeRouted(ctx context.Context, tx transaction, statements string) error {
 	for statement := range strings.SplitSeq(allowTriggers+";\n\n"+statements, ";\n\n") {
-		if _, err := tx.Exec(ctx, patientMark+statement); err != nil {
+		if err := tx.Exec(ctx, patientMark+statement); err != nil {
 			return err
 		}
 	}
@@ -165,8 +151,7 @@ UPDATE orders SET pruned = true WHERE order_id IN (SELECT order_id FROM unlisted
 // Unlist removes the lines of a SKU from orders in a shard, and marks the orders as pruned.
 func (s *Store) Unlist(ctx context.Context, sku string, orderIDs []string) error {
 	return s.inTx(ctx, time.Time{}, func(tx transaction) error {
-		_, err := tx.Exec(ctx, unlist, sku, orderIDs)
-		return err
+		return tx.Exec(ctx, unlist, sku, orderIDs)
 	})
 }
 

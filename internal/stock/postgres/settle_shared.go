@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // limitWaits bounds how long a transaction waits for each row from now on.
@@ -40,10 +40,10 @@ func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*set
 	for _, w := range inOrder {
 		find.lock(w.dialect)
 	}
-	lock := &pgx.Batch{}
-	lock.Queue(limitWaits, sharedWait)
+	lock := &tables.Trip{}
+	lock.Exec(limitWaits, sharedWait)
 	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		return s.once(ctx, conn, deadline, func(tx transaction) error { return s.settle(ctx, tx, &find.Batch, lock, inOrder...) })
+		return s.once(ctx, conn, deadline, func(tx transaction) error { return settle(ctx, tx, &find.Trip, lock, inOrder...) })
 	})
 	results := make([][]stock.Settled, len(all))
 	for i, w := range all {

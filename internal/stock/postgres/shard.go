@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock/tables"
@@ -42,7 +42,7 @@ func (s *Store) Shard(of Shard) *Store {
 		shard:     of.ID,
 		shardLock: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
 		translate: func(statement string) string {
-			if statement == auditSQL || statement == pruneSQL { // lines are with their orders, which may be anywhere
+			if statement == tables.AuditSQL || statement == pruneSQL { // lines are with their orders, which may be anywhere
 				statement = strings.Replace(statement, "FROM order_lines l", `FROM (SELECT '' AS sku_id, '' AS order_id LIMIT 0) l`, 1)
 			}
 			return table.ReplaceAllStringFunc(statement, func(found string) string {
@@ -56,8 +56,17 @@ func (s *Store) Shard(of Shard) *Store {
 // with returns a store that shares the connections of this one, and its writes, and has a dialect.
 func (s *Store) with(d *dialect) *Store {
 	o := *s
-	o.pool, o.shares = database{s.pool.Pool, d}, true
+	o.shares = true
+	o.use(database{s.pool.Pool, d})
 	return &o
+}
+
+// use makes the store that of a database.
+func (s *Store) use(pool database) {
+	s.pool = pool
+	s.Base = tables.Base{DB: pool, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
+		return s.inTx(ctx, deadline, func(tx transaction) error { return work(tx) })
+	}}
 }
 
 // ShardGone tells whether an error says that a shard is on another node now, or is none any more: Citus splits shards. Nothing
@@ -164,33 +173,5 @@ func each(read func(tables.Row) error) func(pgx.Rows) error {
 
 // snapshot runs reads in a transaction behind the lock of the shard.
 func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
-	return pgx.BeginTxFunc(ctx, d.Pool, d.dialect.options(o), func(tx pgx.Tx) error { return work(transaction{tx, d.dialect}) })
-}
-
-// transaction is one whose statements are in a dialect.
-type transaction struct {
-	tx      pgx.Tx
-	dialect *dialect
-}
-
-// Exec carries a statement out.
-func (t transaction) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	return t.tx.Exec(ctx, t.dialect.of(sql), args...)
-}
-
-// Each implements [tables.Querier].
-func (t transaction) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
-	rows, err := t.tx.Query(ctx, t.dialect.of(sql), args...)
-	if err != nil {
-		return err
-	}
-	return each(read)(rows)
-}
-
-// send sends statements in one message.
-func (t transaction) send(ctx context.Context, trip *pgx.Batch) error {
-	for _, q := range trip.QueuedQueries {
-		q.SQL = t.dialect.of(q.SQL)
-	}
-	return t.tx.SendBatch(ctx, trip).Close()
+	return pgx.BeginTxFunc(ctx, d.Pool, d.dialect.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, dialect: d.dialect}) })
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // shared says which batches may share a statement with those of other SKUs. All but the first are for comparisons and tests.
@@ -78,7 +79,7 @@ func (h *sharing) noteKnown(outcomes []stock.Outcome) {
 // newSharing returns what lets batches share a write by a statement.
 func newSharing(statement sharedStatement) *sharing {
 	h := &sharing{statement: statement}
-	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
+	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.OrderIDs) })
 	h.gatherer = gatherer[sharedBatch, batchAnswer]{room: room, carry: h.write, enough: secondWriter}
 	return h
 }
@@ -87,7 +88,7 @@ func newSharing(statement sharedStatement) *sharing {
 type sharedBatch struct {
 	stock.Batch
 	store  *Store // that has its SKU
-	orders arrays
+	orders tables.Arrays
 }
 
 // batchAnswer is what became of a batch in a shared write.
@@ -105,11 +106,11 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 		defer h.end()
 		return s.deductAlone(ctx, batch)
 	}
-	b := sharedBatch{batch, s, arraysOf(batch.Orders)}
+	b := sharedBatch{batch, s, tables.ArraysOf(batch.Orders)}
 	got, err := h.together(ctx, batch.Deadline, b)
 	done := false
 	if err == nil && got.whole != nil {
-		result, done, err = s.conclude(ctx, batch, b.orders.units, *got.whole)
+		result, done, err = s.conclude(ctx, batch, b.orders.Units, *got.whole)
 		h.noteKnown(result.Outcomes)
 	}
 	if err != nil || done {

@@ -9,39 +9,6 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-const insertSKU = `
-INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
-                  max_reserve_us)
-VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0),
-        nullif($10::bigint, 0))
-ON CONFLICT (sku_id) DO NOTHING
-RETURNING created_at`
-
-const insertSegments = `
-INSERT INTO stock_segments (sku_id, segment, available)
-SELECT $1, n - 1, a FROM unnest($2::bigint[]) WITH ORDINALITY AS spread (a, n)`
-
-// CreateSKU implements [stock.Store].
-func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
-		var since time.Time
-		created, err = tables.One(ctx, tx, []any{&since}, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, instant(at),
-			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds())
-		if err != nil {
-			return err
-		}
-		if !created {
-			return tables.CheckReplay(ctx, tx, sku)
-		}
-		if err := sku.CheckWindow(since); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, insertSegments, sku.SKU, stock.Spread(sku.Stock, sku.Segments))
-		return err
-	})
-	return created && err == nil, err
-}
-
 // instant returns a time for a column; null if it is zero.
 func instant(t time.Time) *time.Time {
 	if t.IsZero() {

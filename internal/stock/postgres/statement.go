@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/multitracer"
+
+	"inventory/internal/stock/tables"
 )
 
 // statementLimit is how long one statement may take. Its connection may have died unnoticed, and after this long no caller
@@ -17,7 +19,7 @@ const statementLimit = 2 * time.Second
 // patient tells whether a statement may take as long as its caller allows, because it reads or changes all rows there are.
 func patient(statement string) bool {
 	switch statement {
-	case auditSQL, selectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, countAll, dropCounts, selectOrderLines, placedSQL:
+	case tables.AuditSQL, tables.SelectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, tables.CountAll, tables.DropCounts, selectOrderLines, placedSQL:
 		return true
 	default:
 		return strings.HasPrefix(statement, patientMark)

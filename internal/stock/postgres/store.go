@@ -4,8 +4,7 @@
 // deduct_limited.sql where buyers are counted). Batches of different SKUs that wait at the same time share one
 // (sharing.go, deduct_shared.sql and deduct_shared_limited.sql). A batch that such a statement cannot write, because a unit
 // is missing or a race aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and
-// the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (merge.go,
-// movement.go, expire.go). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take
+// the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (package tables). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take
 // is a chain of batches and merges in one transaction (order.go). A settlement locks only the segments to which units go back
 // (settle.go); those of different SKUs share a transaction (settle_shared.go).
 //
@@ -23,11 +22,13 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
 type Store struct {
-	pool    database
+	tables.Base
+	pool    database // its Base.DB
 	clock   *serverClock
 	hosts   *hosts
 	renewal *renewal

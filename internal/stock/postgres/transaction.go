@@ -10,11 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
-
-// errRaced rolls a transaction back whose decision rests on what has changed meanwhile. Then it begins again. This ends:
-// each time another transaction has committed something.
-var errRaced = errors.New("another transaction was faster")
 
 // inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. The commit must
 // happen before the deadline, or the context's if that is earlier or the deadline is zero; else it is [stock.ErrLate].
@@ -23,7 +20,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	deadline = stock.Earlier(deadline, until)
 	for {
 		err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return s.once(ctx, conn, deadline, work) })
-		if !errors.Is(err, errRaced) {
+		if !errors.Is(err, tables.ErrRaced) {
 			return translate(err)
 		}
 	}
@@ -35,7 +32,7 @@ func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time
 	if err != nil {
 		return err
 	}
-	err = work(transaction{tx, s.pool.dialect})
+	err = work(transaction{tx, s.pool.dialect, s.clock})
 	if err == nil && deadline.IsZero() {
 		return tx.Commit(ctx)
 	}
@@ -62,20 +59,72 @@ func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.
 	return err
 }
 
-// countRows notes how many rows were written.
-func countRows(rows *int64) func(pgconn.CommandTag) error {
-	return func(tag pgconn.CommandTag) error {
-		*rows = tag.RowsAffected()
-		return nil
-	}
+// transaction is one whose statements are in a dialect.
+type transaction struct {
+	tx      pgx.Tx
+	dialect *dialect
+	clock   *serverClock // nil: it only reads
 }
 
-// allOf expects that so many rows were written; any other number is a race.
-func allOf(rows int) func(pgconn.CommandTag) error {
-	return func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() != int64(rows) {
-			return errRaced
-		}
+var _ tables.Tx = transaction{}
+
+// Exec carries a statement out.
+func (t transaction) Exec(ctx context.Context, sql string, args ...any) error {
+	_, err := t.tx.Exec(ctx, t.dialect.of(sql), args...)
+	return err
+}
+
+// Each implements [tables.Querier].
+func (t transaction) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
+	rows, err := t.tx.Query(ctx, t.dialect.of(sql), args...)
+	if err != nil {
+		return err
+	}
+	return each(read)(rows)
+}
+
+// Send implements [tables.Tx].
+func (t transaction) Send(ctx context.Context, trip *tables.Trip) error {
+	if len(trip.Steps) == 0 {
 		return nil
 	}
+	return t.tx.SendBatch(ctx, message(trip, t.dialect)).Close()
+}
+
+// message is a trip in a dialect.
+func message(trip *tables.Trip, d *dialect) *pgx.Batch {
+	m := &pgx.Batch{}
+	for _, step := range trip.Steps {
+		q := m.Queue(d.of(step.SQL), step.Args...)
+		switch {
+		case step.Into != nil:
+			q.QueryRow(func(row pgx.Row) error { return row.Scan(step.Into...) })
+		case step.Each != nil:
+			q.Query(each(step.Each))
+		case step.Wrote != nil:
+			q.Exec(func(tag pgconn.CommandTag) error { return step.Wrote(tag.RowsAffected()) })
+		}
+	}
+	return m
+}
+
+// Notify implements [tables.Tx]. The notification goes out with the commit.
+func (t transaction) Notify(trip *tables.Trip, sku string) { trip.Exec(notify, sku) }
+
+// readInstant reads the instant of a decision, once the transaction has its locks: the given one, or else the server's
+// clock.
+const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
+
+// Instant implements [tables.Tx].
+func (t transaction) Instant(trip *tables.Trip, given time.Time, at *time.Time) {
+	sent := time.Now()
+	trip.Each(func(row tables.Row) error {
+		if err := row.Scan((*tables.Time)(at)); err != nil {
+			return err
+		}
+		if given.IsZero() {
+			t.clock.note(sent, *at)
+		}
+		return nil
+	}, readInstant, instant(given))
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
+	"inventory/internal/stock/tables"
 )
 
 // lockShards takes the locks of several shards, and bounds how long the transaction waits for each of them, and for each row.
@@ -16,9 +16,9 @@ SELECT inventory_here(shard) FROM bounded, unnest($1::bigint[]) AS shard`
 // behind the locks of their shards. They wait for those no longer than shared writes wait for anything, so that a shard that is
 // moved holds up no other.
 type trip struct {
-	pgx.Batch
-	locks  *pgx.QueuedQuery // first of all; nil: no shard is locked
-	locked []int64          // shards
+	tables.Trip
+	locks  *tables.Step // first of all; nil: no shard is locked
+	locked []int64      // shards
 }
 
 // lock takes the lock of a shard, unless there is none or the trip has it already.
@@ -27,19 +27,19 @@ func (t *trip) lock(d *dialect) {
 		return
 	}
 	if t.locks == nil {
-		t.locks = t.Queue(lockShards, nil, sharedWait)
+		t.locks = t.Exec(lockShards, nil, sharedWait)
 	}
 	t.locked = append(t.locked, d.shard)
-	t.locks.Arguments[0] = t.locked
+	t.locks.Args[0] = t.locked
 }
 
-// queue adds a statement in a dialect.
-func (t *trip) queue(d *dialect, sql string, args ...any) *pgx.QueuedQuery {
+// in adds a statement in a dialect.
+func (t *trip) in(d *dialect, sql string, args ...any) *tables.Step {
 	t.lock(d)
-	return t.Queue(d.of(sql), args...)
+	return t.Exec(d.of(sql), args...)
 }
 
 // send sends the statements as one transaction. If one of them fails, nothing is written.
 func (t *trip) send(ctx context.Context, pool database) error {
-	return pool.SendBatch(ctx, &t.Batch).Close()
+	return pool.SendBatch(ctx, message(&t.Trip, nil)).Close()
 }

@@ -31,7 +31,7 @@ func (d *database) statement(ctx context.Context, text string) (*sql.Stmt, error
 	if s := d.known(text); s != nil {
 		return s, nil
 	}
-	s, err := d.PrepareContext(ctx, text)
+	s, err := d.PrepareContext(ctx, dialect(text))
 	if err != nil {
 		return nil, err
 	}

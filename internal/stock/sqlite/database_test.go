@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 func TestStatementsArePreparedOnce(t *testing.T) {
@@ -19,9 +20,9 @@ func TestStatementsArePreparedOnce(t *testing.T) {
 		t.Fatalf("met %q", wanted)
 	}
 	create("b")
-	first := store.writer.known(insertSKU)
+	first := store.writer.known(tables.InsertSKU)
 	create("c")
-	if wanted := store.writer.wanted(); len(wanted) > 0 || first == nil || store.writer.known(insertSKU) != first {
+	if wanted := store.writer.wanted(); len(wanted) > 0 || first == nil || store.writer.known(tables.InsertSKU) != first {
 		t.Errorf("prepared again, or still to be: %q", wanted)
 	}
 }

@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Deduct implements [stock.Store].
@@ -21,22 +21,29 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	})
 }
 
+const selectSegment = `
+SELECT available, reserved, layout, version, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
+
 // deduct is a batch as a part of a transaction.
 func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (result stock.BatchResult, err error) {
-	row, err := readSegment(ctx, tx, batch.SKU, batch.Segment)
+	var row stock.Segment // the zero row is one that is not there
+	columns := []any{&row.Available, &row.Reserved, &row.Layout, &row.Version, &row.Fence.Token, &row.Fence.Owner}
+	found, err := tables.One(ctx, tx, columns, selectSegment, batch.SKU, batch.Segment)
+	if err == nil && !found {
+		err = tables.SKUExists(ctx, tx, batch.SKU)
+	}
 	if err != nil {
 		return result, err
 	}
-	facts := stock.Facts{At: batch.At}
+	read, facts := &tables.Trip{}, stock.Facts{At: batch.At}
 	if !fits(batch, row) {
-		if facts, err = s.facts(ctx, tx, batch.SKU, batch.At, batch.Limit, batch.Orders); err != nil {
-			return result, err
-		}
+		read.Facts(&facts, batch.SKU, batch.Limit, batch.Orders)
 	}
 	if batch.Limit > 0 {
-		if facts.HasExpired, err = hasExpired(ctx, tx, batch.SKU, batch.At); err != nil {
-			return result, err
-		}
+		read.Single([]any{&facts.HasExpired}, tables.HasExpired, batch.SKU, tables.At(batch.At))
+	}
+	if err := tx.Send(ctx, read); err != nil {
+		return result, err
 	}
 	plan, err := stock.PlanBatch(batch, row, facts)
 	if err != nil {
@@ -45,7 +52,9 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Units == 0 {
 		return plan.BatchResult, err
 	}
-	return plan.BatchResult, s.change(ctx, tx, batch.SKU, batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
+	_, err = tx.ExecContext(ctx, changeSegment,
+		batch.SKU, batch.Segment, -plan.Units, batch.Fence.Token, batch.Fence.Owner, plan.Reserved)
+	return plan.BatchResult, err
 }
 
 // fits tells whether a segment fills all orders, of buyers without a limit: then none has to be looked up before.
@@ -57,41 +66,38 @@ func fits(batch stock.Batch, row stock.Segment) bool {
 	return batch.Limit == 0 && units <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
 }
 
-// facts looks up what orders are decided by.
-func (s *Store) facts(
-	ctx context.Context, tx *transaction, sku string, at time.Time, limit int64, orders []stock.Order,
-) (facts stock.Facts, err error) {
-	facts.At = at
-	if facts.Known, err = readByIDs(ctx, tx, sku, stock.IDsOf(orders)); err != nil || limit == 0 {
-		return facts, err
-	}
-	facts.BuyerUnits, err = s.readUnits(ctx, tx, sku, stock.BuyersOf(orders))
-	return facts, err
-}
-
 // insertAll inserts the admitted orders of a batch. Those that turn out to be there already are known, and take nothing.
 func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
-	var before []int
+	var before, fresh []int
 	for _, i := range plan.Admitted {
-		o := batch.Orders[i]
 		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At)...))
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !created {
+		case created:
+			fresh = append(fresh, i)
+		default:
 			before = append(before, i)
-			continue
-		}
-		if err := s.countUnits(ctx, tx, batch.SKU, o, batch.Limit); err != nil {
-			return err
 		}
 	}
-	if before == nil {
-		return nil
+	counts := &tables.Trip{}
+	counts.Count(batch.SKU, batch.Limit, stock.Pick(batch.Orders, fresh))
+	if err := tx.Send(ctx, counts); err != nil || before == nil {
+		return err
 	}
-	known, err := readByIDs(ctx, tx, batch.SKU, stock.IDsOf(stock.Pick(batch.Orders, before)))
+	known, err := tables.ByIDs(ctx, tx, batch.SKU, stock.IDsOf(stock.Pick(batch.Orders, before)))
 	for _, i := range before {
 		plan.Replay(i, known[batch.Orders[i].OrderID])
 	}
 	return err
 }
+
+// Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence. $6 units more are reserved.
+const changeSegment = `
+UPDATE stock_segments
+SET available   = available + $3,
+    reserved    = reserved + $6,
+    version     = version + 1,
+    fence       = CASE WHEN $4 = 0 THEN fence ELSE $4 END,
+    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
+WHERE sku_id = $1 AND segment = $2`

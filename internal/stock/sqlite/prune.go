@@ -64,7 +64,7 @@ func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		var going string
 		columns := []any{&going, &pruned.Deductions, &pruned.Units}
-		err := tables.Single(ctx, tx, columns, selectPrunable, p.SKU, list(p.OrderIDs), micros(p.Before))
+		err := tables.Single(ctx, tx, columns, selectPrunable, p.SKU, p.OrderIDs, micros(p.Before))
 		if err != nil || p.DryRun || pruned.Deductions == 0 {
 			return err
 		}

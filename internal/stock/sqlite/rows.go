@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -13,6 +11,10 @@ import (
 
 // each reads the rows of a query of a prepared statement.
 func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []any) error {
+	args, err := arguments(args)
+	if err != nil {
+		return err
+	}
 	rows, err := s.QueryContext(ctx, args...)
 	if err != nil {
 		return err
@@ -32,15 +34,6 @@ func changed(result sql.Result, err error) (bool, error) {
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
-}
-
-// list is an argument of many texts: a JSON array, for SQLite has no arrays.
-type list []string
-
-// Value implements [driver.Valuer].
-func (l list) Value() (driver.Value, error) {
-	text, err := json.Marshal([]string(l))
-	return string(text), err
 }
 
 // orNull is a text, or null where there is none.

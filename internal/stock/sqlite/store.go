@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // Store is a [stock.Store] on a SQLite file. It is safe for concurrent use.
 type Store struct {
+	tables.Base
 	writer  *database // one connection; nil where the file was opened for reading
 	reader  *database
 	turns   *turns // of those who write
@@ -57,6 +59,9 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 	}
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	s := &Store{reader: reader, turns: newTurns()}
+	s.Base = tables.Base{DB: reader, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
+		return s.inTx(ctx, deadline, func(tx *transaction) error { return work(tx) })
+	}}
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -97,7 +97,7 @@ func (t *transaction) statement(ctx context.Context, text string) (s *sql.Stmt, 
 	}
 	if known := t.db.known(text); known != nil {
 		s = t.StmtContext(ctx, known)
-	} else if s, err = t.PrepareContext(ctx, text); err != nil {
+	} else if s, err = t.PrepareContext(ctx, dialect(text)); err != nil {
 		return nil, err
 	}
 	t.prepared[text] = s
@@ -108,6 +108,9 @@ func (t *transaction) statement(ctx context.Context, text string) (s *sql.Stmt, 
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	ctx = t.context(ctx)
 	s, err := t.statement(ctx, text)
+	if err == nil {
+		args, err = arguments(args)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +126,39 @@ func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, tex
 	}
 	return each(ctx, s, read, args)
 }
+
+// Send implements [tables.Tx].
+func (t *transaction) Send(ctx context.Context, trip *tables.Trip) error {
+	for _, step := range trip.Steps {
+		if err := t.take(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) take(ctx context.Context, step *tables.Step) error {
+	switch {
+	case step.Do != nil:
+		return step.Do(ctx)
+	case step.Into != nil:
+		return tables.Single(ctx, t, step.Into, step.SQL, step.Args...)
+	case step.Each != nil:
+		return t.Each(ctx, step.Each, step.SQL, step.Args...)
+	}
+	result, err := t.ExecContext(ctx, step.SQL, step.Args...)
+	if err != nil || step.Wrote == nil {
+		return err
+	}
+	rows, err := result.RowsAffected()
+	return errors.Join(err, step.Wrote(rows))
+}
+
+// Instant implements [tables.Tx]. Who has the file waits for nobody any more.
+func (*transaction) Instant(_ *tables.Trip, given time.Time, at *time.Time) { *at = now(given) }
+
+// Notify implements [tables.Tx]. There is no other process.
+func (*transaction) Notify(*tables.Trip, string) {}
 
 // begin starts a transaction.
 func (d *database) begin(ctx context.Context) (*transaction, error) {

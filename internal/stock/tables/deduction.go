@@ -55,13 +55,31 @@ func EachDeduction(found func(stock.Deduction)) func(Row) error {
 	}
 }
 
+// SelectByIDs reads deductions, for [DeductionsByID]. Each order id is looked up by itself, in the index. For a list of them the
+// planner may read all orders of the SKU: it has no statistics of a SKU that has just begun to sell.
+var SelectByIDs = `
+SELECT` + DeductionColumns + `
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
+
 // DeductionsByID reads rows of [DeductionColumns] into a map by their order ids.
 func DeductionsByID(into map[string]stock.Deduction) func(Row) error {
 	return EachDeduction(func(d stock.Deduction) { into[d.OrderID] = d })
 }
 
-// Deductions reads deductions in the order of a query.
-func Deductions(ctx context.Context, q Querier, query string, args ...any) (found []stock.Deduction, err error) {
+// ByIDs reads the deductions that order ids have, without their parts.
+func ByIDs(ctx context.Context, q Querier, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
+	found := make(map[string]stock.Deduction)
+	return found, q.Each(ctx, DeductionsByID(found), SelectByIDs, sku, orderIDs)
+}
+
+// Deductions implements [stock.Store].
+func (b Base) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
+	return ByIDs(ctx, b.DB, sku, orderIDs)
+}
+
+// inOrder reads deductions in the order of a query.
+func inOrder(ctx context.Context, q Querier, query string, args ...any) (found []stock.Deduction, err error) {
 	err = q.Each(ctx, EachDeduction(func(d stock.Deduction) { found = append(found, d) }), query, args...)
 	return found, err
 }
@@ -89,18 +107,18 @@ func WithParts(ctx context.Context, q Querier, query string, args ...any) (found
 	return found, err
 }
 
-// SelectDeduction is for [OneDeduction].
+// SelectDeduction is for [Base.Deduction].
 var SelectDeduction = `
 SELECT` + PartColumns + `
 FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
 WHERE d.sku_id = $1 AND d.order_id = $2
 ORDER BY p.segment`
 
-// OneDeduction reads a deduction with its parts.
-func OneDeduction(ctx context.Context, q Querier, sku, orderID string) (stock.Deduction, error) {
-	found, err := WithParts(ctx, q, SelectDeduction, sku, orderID)
+// Deduction implements [stock.Store].
+func (b Base) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
+	found, err := WithParts(ctx, b.DB, SelectDeduction, sku, orderID)
 	if err == nil && found == nil {
-		if err = SKUExists(ctx, q, sku); err == nil {
+		if err = SKUExists(ctx, b.DB, sku); err == nil {
 			err = stock.UnknownDeduction(sku, orderID)
 		}
 	}
@@ -125,11 +143,11 @@ FROM deductions d
 WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
 ORDER BY d.order_id LIMIT $6`
 
-// Page reads a page of deductions. The end is looked for first: what is inserted between the two statements makes the page
+// DeductionPage implements [stock.Store]. The end is looked for first: what is inserted between the two statements makes the page
 // longer, and the next one begins behind it.
-func Page(ctx context.Context, q Querier, query stock.DeductionQuery) (stock.DeductionPage, error) {
+func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	var last string
-	bounded, err := One(ctx, q, []any{&last}, SelectScanEnd, query.SKU, query.After, query.Bound()-1)
+	bounded, err := One(ctx, b.DB, []any{&last}, SelectScanEnd, query.SKU, query.After, query.Bound()-1)
 	if err != nil {
 		return stock.DeductionPage{}, err
 	}
@@ -137,9 +155,9 @@ func Page(ctx context.Context, q Querier, query stock.DeductionQuery) (stock.Ded
 	if !bounded {
 		until = stock.BeyondKeys()
 	}
-	found, err := Deductions(ctx, q, SelectPage, query.SKU, query.After, until, query.BuyerID, string(query.Status), query.Limit)
+	found, err := inOrder(ctx, b.DB, SelectPage, query.SKU, query.After, until, query.BuyerID, string(query.Status), query.Limit)
 	if err == nil && found == nil && !bounded {
-		err = SKUExists(ctx, q, query.SKU)
+		err = SKUExists(ctx, b.DB, query.SKU)
 	}
 	return query.Page(found, last), err
 }

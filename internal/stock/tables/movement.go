@@ -3,23 +3,105 @@ package tables
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"inventory/internal/stock"
 )
 
 const movementColumns = `sku_id, ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}'), reason, created_at`
 
-// What reads movements.
+// What reads and writes movements.
 const (
 	SelectMovement  = `SELECT ` + movementColumns + ` FROM movements WHERE sku_id = $1 AND ref = $2`
 	SelectMovements = `
 SELECT ` + movementColumns + `
 FROM movements WHERE sku_id = $1 AND (created_at, ref) > ($2, $3)
 ORDER BY created_at, ref LIMIT $4`
+
+	// The rows of all segments are locked, so the movements of a SKU come one after another. Each is later than the last.
+	InsertMovement = `
+INSERT INTO movements (sku_id, ref, kind, quantity, segments, terms, reason, created_at)
+SELECT $1, $2, $3, $4, nullif($5::integer, 0), nullif($6, '{}'), $7,
+       coalesce((SELECT greatest(at, max(created_at) + interval '1 microsecond') FROM movements WHERE sku_id = $1), at)
+FROM (SELECT coalesce($8::timestamptz, clock_timestamp()) AS at) AS decided
+WHERE EXISTS (SELECT 1 FROM skus WHERE sku_id = $1)
+ON CONFLICT (sku_id, ref) DO NOTHING`
+
+	// Rows that stay keep their fences. See [stock.MovementPlan].
+	LayOut = `
+INSERT INTO stock_segments (sku_id, segment, available, reserved, fence, version, layout)
+SELECT $1, n - 1, units, r, $4, $5, $6 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS spread (units, r, n)
+ORDER BY n
+ON CONFLICT (sku_id, segment) DO UPDATE
+    SET available = excluded.available, reserved = excluded.reserved, version = excluded.version, layout = excluded.layout`
+
+	DeleteBeyond = `DELETE FROM stock_segments WHERE sku_id = $1 AND segment >= $2`
+
+	SetLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
 )
 
-// SameMovement holds a movement to the one of its ref that is there already.
-func SameMovement(ctx context.Context, q Querier, m stock.Movement) error {
+// Move implements [stock.Store]. It locks all rows before it writes, and leaves their fences as they are. If it changes the
+// layout, every row gets the new one. So a transaction that has waited for a row finds out, even if its snapshot does not
+// show the new rows.
+func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
+	terms, err := json.Marshal(m.Terms)
+	if err != nil {
+		return false, err
+	}
+	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
+		trip, write, back := &Trip{}, &Trip{}, &Returned{}
+		all := trip.LockAll(m.SKU)
+		if m.NeedsExpired() {
+			back = tx.Expire(trip, m.SKU, m.At)
+		}
+		insert := trip.Exec(InsertMovement, m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
+		insert.Wrote = wrote(&created)
+		if err := tx.Send(ctx, trip); err != nil {
+			return err
+		}
+		if !created && len(*all) > 0 {
+			err = sameMovement(ctx, tx, m)
+		} else {
+			err = move(ctx, tx, write, m, *all, stock.LevelsOf(*all, back.Segments))
+		}
+		if err != nil {
+			return err
+		}
+		if back.Reservations > 0 || (created && m.Quantity > 0) {
+			tx.Notify(write, m.SKU)
+		}
+		return tx.Send(ctx, write)
+	})
+	return created && err == nil, err
+}
+
+// move writes what is planned of a movement.
+func move(ctx context.Context, tx Tx, write *Trip, m stock.Movement, all []stock.Segment, levels []int64) error {
+	plan, err := stock.PlanMovement(m, all, levels)
+	if err != nil {
+		return err
+	}
+	var moved Changes
+	for segment, units := range plan.Changes {
+		moved.Add(segment, units, 0, stock.Fence{})
+	}
+	write.Change(m.SKU, moved)
+	if plan.Rows != nil {
+		units := stock.Column(plan.Rows, func(row stock.Segment) int64 { return row.Available })
+		reserved := stock.Column(plan.Rows, func(row stock.Segment) int64 { return row.Reserved })
+		first := plan.Rows[0]
+		write.Exec(DeleteBeyond, m.SKU, len(plan.Rows))
+		write.Exec(LayOut, m.SKU, units, reserved, first.Fence.Token, first.Version, first.Layout)
+		write.Exec(SetLayout, m.SKU, first.Layout)
+	}
+	if m.Kind == stock.Retermed {
+		return changeTerms(ctx, tx, write, m)
+	}
+	return nil
+}
+
+// sameMovement holds a movement to the one of its ref that is there already.
+func sameMovement(ctx context.Context, q Querier, m stock.Movement) error {
 	there, err := All(ctx, q, movement, SelectMovement, m.SKU, m.Ref)
 	switch {
 	case err != nil:
@@ -31,11 +113,11 @@ func SameMovement(ctx context.Context, q Querier, m stock.Movement) error {
 	}
 }
 
-// Movements reads the ledger of a SKU behind a movement of a ref, and of a time in the form that the store keeps.
-func Movements(ctx context.Context, q Querier, sku string, at any, ref string, limit int) ([]stock.Movement, error) {
-	found, err := All(ctx, q, movement, SelectMovements, sku, at, ref, limit)
+// Movements implements [stock.Store].
+func (b Base) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
+	found, err := All(ctx, b.DB, movement, SelectMovements, sku, after.At, after.Ref, limit)
 	if err == nil && found == nil {
-		err = SKUExists(ctx, q, sku)
+		err = SKUExists(ctx, b.DB, sku)
 	}
 	return found, err
 }

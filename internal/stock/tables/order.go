@@ -6,8 +6,22 @@ import (
 	"inventory/internal/stock"
 )
 
-// SelectOrder is for [Order].
-const SelectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
+// What reads and writes orders of several SKUs. The insert waits for a copy of the order that is under way, and then writes
+// nothing. An order that is there already has its lines, or they were pruned.
+const (
+	SelectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
+
+	InsertOrder = `
+INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
+VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
+ON CONFLICT (order_id) DO NOTHING`
+
+	InsertLines = `
+INSERT INTO order_lines (order_id, sku_id, quantity)
+SELECT o.order_id, line.sku_id, line.quantity
+FROM orders o, unnest($2::text[], $3::integer[]) AS line (sku_id, quantity)
+WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT 1 FROM order_lines there WHERE there.order_id = $1)`
+)
 
 // Order reads an order of several SKUs that is there already, without its lines; nil where there is none.
 func Order(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
@@ -25,11 +39,46 @@ SELECT` + DeductionColumns + `
 FROM order_lines l JOIN deductions d USING (sku_id, order_id)
 WHERE l.order_id = $1 ORDER BY l.sku_id`
 
-// OrderWithLines is [Order] with its lines, of a store that has them beside it.
-func OrderWithLines(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
-	order, err := Order(ctx, q, orderID)
-	if order != nil {
-		order.Lines, err = Deductions(ctx, q, SelectLines, orderID)
+// ReplayOrder answers a placement whose order is there already, with the lines beside it.
+func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Deduction, error) {
+	there, err := Order(ctx, q, p.Order.OrderID)
+	if there != nil {
+		there.Lines, err = inOrder(ctx, q, SelectLines, p.Order.OrderID)
 	}
-	return order, err
+	if err != nil {
+		return nil, err
+	}
+	return p.Replay(there)
+}
+
+// PlaceOrder places an order of several SKUs, unless it is there already.
+//
+// Its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it needs, if
+// the store has rows locked one by one, and reads the instant of the decision. Then each line is a batch, by deduct, or a merge,
+// all within the one transaction: all of them succeed, or none is written.
+func PlaceOrder(
+	ctx context.Context, tx Tx, p stock.Placement, byRow bool, deduct func(stock.Batch) (stock.BatchResult, error),
+) (lines []stock.Deduction, created bool, err error) {
+	if p.KnownOnly {
+		return nil, false, nil
+	}
+	trip, o := &Trip{}, p.Order
+	trip.Exec(InsertOrder, o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
+	quantities := stock.Column(o.Lines, func(l stock.Line) int32 { return int32(l.Quantity) }) //nolint:gosec // at most stock.MaxQuantity
+	trip.Exec(InsertLines, o.OrderID, o.SKUs(), quantities)
+	for i, line := range p.Lines {
+		switch {
+		case !byRow:
+		case line.Segment < 0:
+			trip.LockAll(o.Lines[i].SKU)
+		default:
+			trip.LockSome(o.Lines[i].SKU, line.Segment)
+		}
+	}
+	tx.Instant(trip, p.At, &p.At)
+	if err := tx.Send(ctx, trip); err != nil || !created {
+		return nil, false, err
+	}
+	lines, err = p.Place(deduct, func(line stock.Merge) (stock.MergeResult, error) { return Merge(ctx, tx, line) })
+	return lines, err == nil, err
 }

@@ -1,4 +1,8 @@
-// Package tables reads rows that are alike in all stores in SQL: their columns, and where these are scanned.
+// Package tables is what all stores in SQL have alike: statements, in the order in which a verb needs them ([Base], [Merge],
+// [PlaceOrder], [Trip.Settle]), columns, and where these are scanned.
+//
+// Statements are in PostgreSQL's SQL. A store of another database has its own words for what that does not know. A store says how
+// it reads ([Querier]) and writes ([Tx]), and has its own way where that is faster.
 package tables
 
 import (

@@ -1,6 +1,6 @@
 -- The balance of SKUs, recomputed from their rows.
 --
--- In:  $1, $2 the first and the last SKU; one statement reads one snapshot
+-- In:  $1, $2 the first and the last SKU
 -- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and
 --      doubled   order ids that have two rows
 --      uneven    deductions whose parts do not add up
@@ -27,26 +27,26 @@ SELECT k.sku_id,
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
-           sum(quantity) FILTER (WHERE kind = 'restock') AS restocked,
-           sum(quantity) FILTER (WHERE kind = 'adjust')  AS adjusted
+           sum(quantity) FILTER (WHERE kind = 'restock')::bigint AS restocked,
+           sum(quantity) FILTER (WHERE kind = 'adjust')::bigint  AS adjusted
     FROM movements WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) m USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
-           sum(available) AS available,
+           sum(available)::bigint AS available,
            count(*) FILTER (WHERE available < 0) AS negative
     FROM stock_segments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) s USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
-           sum(quantity) FILTER (WHERE status = 'reserved')  AS reserved,
-           sum(quantity) FILTER (WHERE status = 'committed') AS committed,
+           sum(quantity) FILTER (WHERE status = 'reserved')::bigint  AS reserved,
+           sum(quantity) FILTER (WHERE status = 'committed')::bigint AS committed,
            count(*) FILTER (WHERE segment IS NULL)                   AS merges,
            count(*) - count(DISTINCT order_id)                       AS doubled,
            count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
                SELECT sum(p.quantity) FROM deduction_parts p
-               WHERE p.sku_id = deductions.sku_id AND p.order_id = deductions.order_id), 0)) AS uneven
-    FROM deductions WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+               WHERE p.sku_id = d.sku_id AND p.order_id = d.order_id), 0)) AS uneven
+    FROM deductions d WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) d USING (sku_id)
 LEFT JOIN (
     SELECT sku_id, count(*) AS excess
@@ -66,7 +66,7 @@ LEFT JOIN (
         HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > CASE
             WHEN EXISTS (SELECT 1 FROM movements t WHERE t.sku_id = l.sku_id AND t.kind = 'terms') THEN max(u.most)
             ELSE max(l.per_buyer_limit) END
-    )
+    ) AS wrong
     GROUP BY sku_id
 ) b USING (sku_id)
 LEFT JOIN (

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"inventory/internal/stock/tables"
+)
+
+// Statements of package tables are in PostgreSQL's SQL. This is what SQLite has for their words. It has one writer, and so no locks
+// of rows; times are numbers, and the instant of a decision is always given; texts are compared by their bytes as it is.
+var words = []struct {
+	there *regexp.Regexp
+	here  string
+}{
+	{regexp.MustCompile(`::\w+(\[\])?`), ``},
+	{regexp.MustCompile(`\s+(FOR UPDATE|COLLATE "C")`), ``},
+	{regexp.MustCompile(`\bclock_timestamp\(\)`), `NULL`},
+	{regexp.MustCompile(`\binterval '1 microsecond'`), `1`},
+	{regexp.MustCompile(`\bgreatest\(`), `max(`},
+	// A row is found by its key, and not by its place.
+	{
+		regexp.MustCompile(`(\w+)\.ctid = \(SELECT ctid FROM \w+ WHERE sku_id = \$1 AND (\w+) = ([\w.]+)\)`),
+		`${1}.sku_id = $$1 AND ${1}.${2} IN (SELECT value FROM json_each($$2)) AND ${1}.${2} = ${3}`,
+	},
+	// The tables of a CROSS JOIN are read in their order.
+	{
+		regexp.MustCompile(`CROSS JOIN LATERAL \(SELECT \* FROM (\w+) WHERE (.*?)( OFFSET 0)?\) AS (\w+)`),
+		`CROSS JOIN ${1} AS ${4} ON ${2}`,
+	},
+}
+
+// deleteParts is [tables.DeleteParts], which finds them by their place.
+const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2))`
+
+// rowsOf are rows that are made of arrays, one for each column, which are JSON here. Where there are several, a limit has them made
+// once, and found by an index that SQLite makes.
+var rowsOf = regexp.MustCompile(`unnest\((\$[^()]*)\)( WITH ORDINALITY)?\s+AS (\w+) \(([^)]*)\)`)
+
+// dialect is a statement in SQLite's SQL.
+func dialect(statement string) string {
+	statement = strings.Replace(statement, tables.DeleteParts, deleteParts, 1)
+	for _, word := range words {
+		statement = word.there.ReplaceAllString(statement, word.here)
+	}
+	return rowsOf.ReplaceAllStringFunc(statement, func(found string) string {
+		parts := rowsOf.FindStringSubmatch(found)
+		arrays, names := strings.Split(parts[1], ", "), strings.Split(parts[4], ", ")
+		columns, once := []string{"value AS " + names[0]}, ""
+		for i, array := range arrays[1:] {
+			columns = append(columns, fmt.Sprintf("%s ->> key AS %s", array, names[i+1]))
+		}
+		if len(arrays) > 1 {
+			once = " LIMIT -1"
+		}
+		if parts[2] != "" {
+			columns = append(columns, "key + 1 AS "+names[len(arrays)])
+		}
+		return fmt.Sprintf("(SELECT %s FROM json_each(%s)%s) AS %s", strings.Join(columns, ", "), arrays[0], once, parts[3])
+	})
+}
+
+// arguments turns those of statements of package tables into what SQLite knows.
+func arguments(args []any) ([]any, error) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case nil, string, int, int64, *int, []byte:
+		case time.Time:
+			args[i] = micros(a)
+		case tables.Instant:
+			args[i] = microsOrNull(time.Time(a))
+		case []tables.Instant:
+			instants := make([]any, len(a))
+			for n, t := range a {
+				instants[n] = microsOrNull(time.Time(t))
+			}
+			text, _ := json.Marshal(instants)
+			args[i] = string(text)
+		case tables.At:
+			args[i] = micros(now(time.Time(a)))
+		default:
+			switch v := reflect.ValueOf(a); {
+			case v.Kind() != reflect.Slice:
+			case v.IsNil():
+				args[i] = nil
+			default:
+				text, err := json.Marshal(a)
+				if err != nil {
+					return nil, err
+				}
+				args[i] = string(text)
+			}
+		}
+	}
+	return args, nil
+}

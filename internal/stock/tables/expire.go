@@ -1,0 +1,37 @@
+package tables
+
+import (
+	"context"
+	"time"
+)
+
+// HasExpired tells whether reservations of a SKU have expired whose units are not back.
+const HasExpired = `
+SELECT EXISTS (
+    SELECT 1 FROM deductions
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())))`
+
+// SelectNextExpiry reads the first entry of the index; null: there is none. For min(), a planner of PostgreSQL that expects one row
+// would read all of them.
+const SelectNextExpiry = `
+SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)`
+
+// SelectWithExpired walks through the index of live reservations from SKU to SKU, and looks at one of each, the first to expire.
+const SelectWithExpired = `
+WITH RECURSIVE reserving AS (
+    SELECT (SELECT sku_id FROM deductions WHERE status = 'reserved' AND sku_id > '' ORDER BY sku_id LIMIT 1) AS sku_id
+    UNION ALL
+    SELECT (SELECT d.sku_id FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserving.sku_id
+            ORDER BY d.sku_id LIMIT 1)
+    FROM reserving WHERE reserving.sku_id IS NOT NULL
+)
+SELECT sku_id FROM reserving
+WHERE EXISTS (
+    SELECT 1 FROM deductions d WHERE d.sku_id = reserving.sku_id AND d.status = 'reserved'
+      AND d.expires_at <= (SELECT coalesce($1::timestamptz, clock_timestamp())))
+LIMIT $2`
+
+// Expired implements [stock.Store].
+func (b Base) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
+	return All(ctx, b.DB, Value[string], SelectWithExpired, At(at), limit)
+}

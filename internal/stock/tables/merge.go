@@ -1,0 +1,100 @@
+package tables
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// InsertParts inserts what each of several segments gave.
+const InsertParts = `
+INSERT INTO deduction_parts (sku_id, order_id, segment, quantity)
+SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part (o, s, q)`
+
+// Merge is a merge as a part of a transaction.
+//
+// While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
+// begin by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
+// cannot conflict.
+func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, error) {
+	read, facts := &Trip{}, &stock.Facts{}
+	segments := read.LockAll(merge.SKU)
+	back := tx.Expire(read, merge.SKU, merge.At)
+	read.Facts(facts, merge.SKU, merge.Limit, merge.Orders)
+	read.Single([]any{(*Time)(&facts.NextExpiry)}, SelectNextExpiry, merge.SKU)
+	tx.Instant(read, merge.At, &facts.At)
+	if err := tx.Send(ctx, read); err != nil {
+		return stock.MergeResult{}, err
+	}
+	facts.Expired = back.Reservations
+	plan, result, err := merge.Plan(*segments, stock.LevelsOf(*segments, back.Segments), *facts)
+	if err != nil {
+		return result, err
+	}
+	write := &Trip{}
+	if len(plan.Admitted) > 0 {
+		write.Count(merge.SKU, merge.Limit, stock.Pick(merge.Orders, plan.Admitted))
+		write.merged(merge, plan, facts.At)
+		var taken Changes
+		for segment, units := range plan.Changes {
+			taken.Add(segment, units, plan.Reserved[segment], merge.Fences[segment])
+		}
+		write.Change(merge.SKU, taken)
+	}
+	if back.Reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
+		tx.Notify(write, merge.SKU)
+	}
+	return result, tx.Send(ctx, write)
+}
+
+// Facts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's units is
+// followed by one that finds the order.
+func (t *Trip) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
+	facts.BuyerUnits, facts.Known = make(map[string]int64), make(map[string]stock.Deduction)
+	if limit > 0 {
+		t.Each(Into(facts.BuyerUnits), SelectBuyerUnits, sku, stock.BuyersOf(orders))
+	}
+	t.Each(DeductionsByID(facts.Known), SelectByIDs, sku, stock.IDsOf(orders))
+}
+
+func holdAny(segments []int64) bool {
+	return slices.ContainsFunc(segments, func(available int64) bool { return available > 0 })
+}
+
+// merged inserts the deductions of a merge, and the parts of those that have several.
+func (t *Trip) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
+	c := ArraysOf(stock.Pick(merge.Orders, plan.Admitted))
+	var several parts
+	for _, i := range plan.Admitted {
+		if given := plan.Parts[i]; len(given) == 1 {
+			c.Segments = append(c.Segments, &given[0].Segment)
+			continue
+		}
+		c.Segments = append(c.Segments, nil)
+		several.add(merge.Orders[i].OrderID, plan.Parts[i])
+	}
+	t.Insert(InsertMerged, merge.SKU, c, at)
+	several.insert(t, merge.SKU)
+}
+
+// parts are the columns of rows of deduction_parts.
+type parts struct {
+	orderIDs             []string
+	segments, quantities []int32
+}
+
+func (p *parts) add(orderID string, given []stock.Part) {
+	for _, part := range given {
+		p.orderIDs = append(p.orderIDs, orderID)
+		p.segments = append(p.segments, int32(part.Segment))      //nolint:gosec // at most stock.MaxSegments
+		p.quantities = append(p.quantities, int32(part.Quantity)) //nolint:gosec // at most stock.MaxQuantity
+	}
+}
+
+func (p *parts) insert(t *Trip, sku string) {
+	if len(p.orderIDs) > 0 {
+		t.Exec(InsertParts, sku, p.orderIDs, p.segments, p.quantities)
+	}
+}
