@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -26,7 +27,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 		return result, err
 	}
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
-		result, err = s.deduct(ctx, tx, batch)
+		result, err = s.deduct(ctx, tx, batch, batch.At)
 		return err
 	})
 	return result, err
@@ -36,8 +37,9 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction begins
-// again.
-func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch) (result stock.BatchResult, err error) {
+// again. So it does if the sale has ended while the write waited for such a transaction: given is the instant to decide by, zero
+// for the store's clock.
+func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch, given time.Time) (result stock.BatchResult, err error) {
 	read, facts := &tables.Trip{}, &stock.Facts{}
 	rows := read.LockSome(batch.SKU, batch.Segment)
 	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
@@ -68,7 +70,14 @@ func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch) (
 	var taken tables.Changes
 	taken.Add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
 	write.Change(batch.SKU, taken)
-	return plan.BatchResult, tx.Send(ctx, write)
+	wrote := facts.At
+	if !batch.SaleWindow.EndsAt.IsZero() {
+		tx.Instant(write, given, &wrote)
+	}
+	if err = tx.Send(ctx, write); err == nil && batch.SaleWindow.Refusal(batch.SKU, wrote) != nil {
+		err = tables.ErrRaced
+	}
+	return plan.BatchResult, err
 }
 
 // Merge implements [stock.Store].

@@ -36,7 +36,7 @@ func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- end(t.Context(), store, at.Add(time.Minute)) }()
-			blocking(t, conn)
+			blocking(t, conn, ended)
 			if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
 				t.Fatal(err)
 			}

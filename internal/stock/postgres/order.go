@@ -25,7 +25,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deduct(ctx, tx, line)
+			return s.deduct(ctx, tx, line, placement.At)
 		})
 		if err == nil && !created && !s.pool.dialect.routes() { // else its lines are in other shards, and its reader asks these
 			lines, err = tables.ReplayOrder(ctx, tx, placement)

@@ -160,10 +160,10 @@ func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	return store, conn
 }
 
-// blocking returns once somebody waits for the transaction of a connection.
-func blocking(t *testing.T, conn *pgx.Conn) {
+// blocking returns once somebody waits for the transaction of a connection, or what should wait has ended.
+func blocking[T any](t *testing.T, conn *pgx.Conn, ended chan T) {
 	t.Helper()
-	for waiting := false; !waiting; {
+	for waiting := false; !waiting && len(ended) == 0; {
 		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
 			AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`).Scan(&waiting)
 		if err != nil {
@@ -189,7 +189,7 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 		result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders})
 		answered <- answer{result, err}
 	}()
-	blocking(t, conn)
+	blocking(t, conn, answered)
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,70 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// TestTheSaleEndsWhileABuyerIsWaitedFor: somebody else writes the row of the buyer until the sale is over. An order that waits for
+// that is decided by the clock of then.
+func TestTheSaleEndsWhileABuyerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, sell := range map[string]func(context.Context, *postgres.Store, stock.SaleWindow) error{
+		"an order of several SKUs": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) error {
+			p := several("o", "a")
+			p.Lines[0].Limit, p.Lines[0].SaleWindow = 3, window
+			_, _, err := s.Order(ctx, p)
+			return err
+		},
+		"a batch that goes order by order": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) error {
+			orders := []stock.Order{{OrderID: "o", BuyerID: "x", Quantity: 1}, {OrderID: "p", BuyerID: "y", Quantity: 100}}
+			result, err := s.Deduct(ctx, stock.Batch{SKU: "a", Layout: 1, Limit: 3, SaleWindow: window, Orders: orders})
+			if err == nil && result.Outcomes[0].Kind == stock.Closed {
+				err = window.Refusal("a", result.At)
+			}
+			return err
+		},
+	} {
+		for held, hold := range map[string]string{
+			"a buyer who has bought before": "INSERT INTO buyers VALUES ('a', 'x', 0, 3); COMMIT; BEGIN; SELECT FROM buyers FOR UPDATE",
+			"a new buyer":                   "INSERT INTO buyers VALUES ('a', 'x', 0, 3)",
+		} {
+			t.Run(name+", "+held, func(t *testing.T) {
+				t.Parallel()
+				for try := 1; ; try++ {
+					err := sellWhileHeld(t, "BEGIN; "+hold, sell)
+					if stock.CodeOf(err) == stock.CodeUnavailable && try < 5 {
+						continue // a statement has two seconds, also on a machine that is busy otherwise
+					}
+					if stock.CodeOf(err) != stock.CodeSaleClosed {
+						t.Errorf("got %v", err)
+					}
+					return
+				}
+			})
+		}
+	}
+}
+
+// sellWhileHeld sells something while a transaction holds it up, which ends after the sale.
+func sellWhileHeld(t *testing.T, hold string, sell func(context.Context, *postgres.Store, stock.SaleWindow) error) error {
+	t.Helper()
+	const soon = 200 * time.Millisecond
+	store, conn := fresh(t, 9)
+	if _, err := conn.Exec(t.Context(), hold); err != nil {
+		t.Fatal(err)
+	}
+	window := stock.SaleWindow{EndsAt: store.Now().Add(soon)}
+	sold := make(chan error, 1)
+	go func() { sold <- sell(t.Context(), store, window) }()
+	blocking(t, conn, sold)
+	time.Sleep(2 * soon)
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	return <-sold
+}
