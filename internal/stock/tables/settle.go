@@ -72,9 +72,10 @@ func (t *Trip) Whole(statement, sku string, ids []string) map[string]stock.Deduc
 		var id string
 		var part stock.Part
 		err := row.Scan(&id, &part.Segment, &part.Quantity)
-		d := there[id]
-		d.Parts = append(d.Parts, part)
-		there[id] = d
+		if d, found := there[id]; found { // else it was committed between the two statements
+			d.Parts = append(d.Parts, part)
+			there[id] = d
+		}
 		return err
 	}, SelectParts, sku, ids)
 	return there
