@@ -15,6 +15,10 @@ import (
 //
 // At the coordinator of a cluster it is a transaction over nodes, and reads nothing of an order that is there already.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	if placement.KnownOnly {
+		lines, err = tables.ReplayOrder(ctx, s.pool, placement)
+		return lines, false, translate(err)
+	}
 	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
 		return lines, created, translate(err)
 	}

@@ -45,7 +45,7 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 
 // mayShareOrder tells whether an order may go into a shared write: where each line has a segment, and no buyers are counted.
 func mayShareOrder(p stock.Placement) bool {
-	return !p.KnownOnly && len(p.Lines) <= mostSharedLines &&
+	return len(p.Lines) <= mostSharedLines &&
 		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
 }
 

@@ -69,6 +69,7 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
 	for range placements {
+		looked := time.Now()
 		placement, views, refusal, err := s.lookupTerms(ctx, order)
 		if err != nil {
 			return nil, false, err
@@ -97,7 +98,9 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 				return nil, false, err
 			}
 		case refusal != nil && stock.CodeOf(err) == stock.CodeUnknownDeduction:
-			return nil, false, refusal
+			if time.Since(looked) < soldOutFor { // else it may not be true any more
+				return nil, false, refusal
+			}
 		case !errors.Is(err, stock.ErrLayout):
 			return lines, created, err
 		}

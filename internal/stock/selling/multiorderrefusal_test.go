@@ -2,6 +2,7 @@ package selling_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,5 +67,36 @@ func TestWhatALookRefusesIsNotTried(t *testing.T) {
 			wants("6", "few", 2, "", 1) // of what has just expired
 			wants("7", "limited", 2, "", 1)
 		})
+	}
+}
+
+// slowPlacing takes long to find out, for the first time, whether an order is there already.
+type slowPlacing struct {
+	stock.Store
+	meanwhile func()
+	once      sync.Once
+}
+
+func (p *slowPlacing) Order(ctx context.Context, placement stock.Placement) ([]stock.Deduction, bool, error) {
+	lines, created, err := p.Store.Order(ctx, placement)
+	if placement.KnownOnly {
+		p.once.Do(func() {
+			p.meanwhile()
+			time.Sleep(time.Second)
+		})
+	}
+	return lines, created, err
+}
+
+// TestARefusalOfAnOrderIsNotOlderThanASecond: the look that refuses an order has become old, and there are units now.
+func TestARefusalOfAnOrderIsNotOlderThanASecond(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	other := w.start(nil)
+	w.create(other, 0, 1)
+	s := w.startOn(&slowPlacing{Store: w.store, meanwhile: func() { w.restock(other, "r", 1) }}, nil)
+	order := stock.MultiOrder{OrderID: "o", Lines: []stock.Line{{SKU: sku, Quantity: 1}}}
+	if _, created, err := s.Order(t.Context(), order); err != nil || !created {
+		t.Errorf("created %v, %v", created, err)
 	}
 }
