@@ -2,6 +2,7 @@ package selling
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -29,19 +30,21 @@ func (s *Service) sweepExpired() {
 	}
 }
 
+// sweepOnce goes on after a SKU whose reservations cannot be ended, or not in time.
 func (s *Service) sweepOnce(ctx context.Context) error {
+	look, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	skus, err := s.store.Expired(look, s.at(), sweptSKUs)
+	for _, sku := range skus {
+		err = errors.Join(err, s.sweep(ctx, sku))
+	}
+	return err
+}
+
+func (s *Service) sweep(ctx context.Context, sku string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	skus, err := s.store.Expired(ctx, s.at(), sweptSKUs)
-	if err != nil {
-		return err
-	}
-	for _, sku := range skus {
-		if err := s.expire(ctx, sku); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.expire(ctx, sku)
 }
 
 // expire gives back the units of a SKU's expired reservations. One caller of each SKU does so at a time, for all who come

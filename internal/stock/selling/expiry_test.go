@@ -93,3 +93,39 @@ func TestALaterReaderDoesNotShareWhatBeganBefore(t *testing.T) {
 		})
 	}
 }
+
+// stuckExpiry is a store in which what has expired of one SKU cannot be given back.
+type stuckExpiry struct {
+	endless
+	swept chan string // SKUs of which it was
+}
+
+func (stuckExpiry) Expired(context.Context, time.Time, int) ([]string, error) {
+	return []string{"stuck", sku}, nil
+}
+
+func (s stuckExpiry) Expire(_ context.Context, sku string, _ time.Time) (int, error) {
+	if sku == "stuck" {
+		return 0, stock.ErrGuard
+	}
+	select {
+	case s.swept <- sku:
+	default:
+	}
+	return 1, nil
+}
+
+// TestASweepGoesOn: a SKU whose reservations cannot be ended keeps those of no other one.
+func TestASweepGoesOn(t *testing.T) {
+	t.Parallel()
+	store := stuckExpiry{swept: make(chan string, 1)}
+	s := selling.NewService(selling.Config{Store: store})
+	select {
+	case <-store.swept:
+	case <-time.After(20 * time.Second):
+		t.Error("the other SKU was not swept")
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
