@@ -18,10 +18,10 @@ type FileLock struct{ lock *flock.Flock }
 // LockFile makes this process the owner of a database file, by a kernel lock on FILE.lock that ends with the
 // process however it ends.
 func LockFile(file string) (*FileLock, error) {
-	file, err := realName(file)
-	if err != nil {
+	if err := CheckFile(file); err != nil {
 		return nil, err
 	}
+	file = realName(file)
 	lock := flock.New(file + ".lock")
 	got, err := lock.TryLock()
 	switch {
@@ -33,22 +33,28 @@ func LockFile(file string) (*FileLock, error) {
 	return &FileLock{lock}, nil
 }
 
-// realName returns the name of a database file without links: two names of one file are one file. A file that does not exist
-// is made, empty as SQLite makes it, since a link to nothing cannot be followed.
-func realName(file string) (string, error) {
-	if err := CheckFile(file); err != nil {
-		return "", err
+// realName returns the name of a database file without links: two names of one file are one file, also before it exists.
+func realName(file string) string {
+	for range mostLinks {
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			return real
+		}
+		to, err := os.Readlink(file)
+		if err != nil { // it does not exist yet
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(file), to)
+		}
+		file = to
 	}
-	made, err := os.OpenFile(file, os.O_RDONLY|os.O_CREATE, 0o644) //nolint:gosec // the operator names it; SQLite's own mode
-	if err != nil {
-		return "", fmt.Errorf("open the SQLite file: %w", err)
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		return filepath.Join(folder, filepath.Base(file))
 	}
-	real, err := filepath.EvalSymlinks(file)
-	if err = errors.Join(err, made.Close()); err != nil {
-		return "", fmt.Errorf("find the SQLite file: %w", err)
-	}
-	return real, nil
+	return file
 }
+
+const mostLinks = 40 // of which each leads to the next, as in Linux
 
 // CheckFile refuses the path of a folder or a device, which SQLite would wait for or tell nothing clear of. There need not
 // be a file yet.
