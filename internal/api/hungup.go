@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"time"
 
 	"inventory/internal/stock"
 )
@@ -25,13 +26,11 @@ type hungUp struct{ error }
 func (e hungUp) Unwrap() error { return e.error }
 
 // hungUpOr tells whether a request failed because its caller hung up, by the caller's context, which net/http ends
-// then. A request that ran out of our own time, or whose database failed, failed because of that, even if its caller
-// has left meanwhile.
+// then, and by its connection, which may tell before. A request that ran out of our own time, or whose database failed,
+// failed because of that, even if its caller has left meanwhile.
 func hungUpOr(caller context.Context, err error) error {
-	if err == nil || !errors.Is(caller.Err(), context.Canceled) {
-		return err
-	}
-	if errors.Is(err, errHungUp) || (stock.CodeOf(err) == stock.CodeUnavailable && errors.Is(err, context.Canceled)) {
+	cancelled := errors.Is(err, errHungUp) || errors.Is(err, context.Canceled) && stock.CodeOf(err) == stock.CodeUnavailable
+	if cancelled && errors.Is(waitUntil(caller, time.Time{}).Err(), context.Canceled) {
 		return hungUp{err}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -75,6 +76,43 @@ func TestWhoHangsUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhoHasJustHungUp: the socket tells of it before net/http does, which ends the request's context.
+func TestWhoHasJustHungUp(t *testing.T) {
+	t.Parallel()
+	handler, registry, log := watched(t, brokenStore{err: errors.New("broken")})
+	r := post(t, "/v1/skus/a/restock", `{"ref":"r","quantity":1}`)
+	handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(api.ConnContext(t.Context(), left(t))))
+	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="client_gone",route="/v1/skus/:sku/restock",status="499"} 1`) || log.Len() > 0 {
+		t.Error(log.String(), metrics)
+	}
+}
+
+// left is a connection whose other end has been closed.
+func left(t *testing.T) net.Conn {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	caller, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := caller.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 // TestWhoHangsUpAnywhere goes through the routes: on each a caller leaves before the answer.
