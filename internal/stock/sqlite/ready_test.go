@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
@@ -47,5 +48,36 @@ func TestAFileThatCannotBeWrittenIsNotReady(t *testing.T) {
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAFileThatHasGoneIsNotWritten: nobody would find what a commit puts into a file without a name, or into one whose name
+// is another's by now.
+func TestAFileThatHasGoneIsNotWritten(t *testing.T) {
+	for name, c := range map[string]func(file string) error{
+		"removed": os.Remove,
+		"replaced": func(file string) error {
+			return errors.Join(os.Rename(file, file+".old"), os.WriteFile(file, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, sharing := range []sqlite.Sharing{sqlite.ShareNothing, sqlite.ShareAll} {
+				file := stocktest.SQLiteFile(t)
+				store := openFile(t, file)
+				store.Share(sharing)
+				if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 1, Segments: 1}, time.Time{}); err != nil {
+					t.Fatal(err)
+				}
+				if err := c(file); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "b", Stock: 1, Segments: 1}, time.Time{}); err == nil {
+					t.Error("a SKU was created")
+				}
+				if err := store.Ready(t.Context()); !errors.Is(err, stock.ErrNotWritable) {
+					t.Errorf("the store is ready: %v", err)
+				}
+			}
+		})
 	}
 }

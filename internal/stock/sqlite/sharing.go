@@ -134,7 +134,7 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 	errs = make([]error, len(writes))
 	ctx, cancel := stock.WhileAny(stock.Column(writes, func(w *sharedWrite) time.Time { return w.deadline })...)
 	defer cancel()
-	tx, err := s.writer.begin(ctx)
+	tx, err := s.beginWrite(ctx)
 	if err != nil {
 		return nil, false
 	}

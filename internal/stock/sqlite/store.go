@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"runtime"
 	"time"
 
@@ -23,7 +24,9 @@ type Store struct {
 	tables.Base
 	writer  *database // one connection; nil where the file was opened for reading
 	reader  *database
-	turns   *turns // of those who write
+	file    string
+	opened  os.FileInfo // of the file
+	turns   *turns      // of those who write
 	sharing sharing
 }
 
@@ -48,6 +51,9 @@ func Open(ctx context.Context, file string) (*Store, error) {
 		return nil, errors.Join(err, writer.Close())
 	}
 	s.writer = writer
+	if s.opened, err = os.Stat(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), s.Close())
+	}
 	return s, nil
 }
 
@@ -58,7 +64,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 		return nil, err
 	}
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
-	s := &Store{reader: reader, turns: newTurns()}
+	s := &Store{reader: reader, file: file, turns: newTurns()}
 	s.Base = tables.Base{DB: reader, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
 		return s.inTx(ctx, deadline, func(tx *transaction) error { return work(tx) })
 	}}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -29,7 +30,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transac
 
 // once runs work in one transaction. The caller has the turn.
 func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
-	tx, err := s.writer.begin(ctx)
+	tx, err := s.beginWrite(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,6 +47,15 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transac
 		err = errors.Join(err, ctx.Err())
 	}
 	return translate(err)
+}
+
+// beginWrite starts a transaction that writes. It does not write into a file whose name is gone or another's by now: nobody
+// would find there what was acknowledged.
+func (s *Store) beginWrite(ctx context.Context) (*transaction, error) {
+	if found, err := os.Stat(s.file); err != nil || !os.SameFile(found, s.opened) {
+		return nil, fmt.Errorf("the SQLite file %s was removed or replaced while it was in use", s.file)
+	}
+	return s.writer.begin(ctx)
 }
 
 // snapshot runs reads that see one state of the database. Writers go on beside it.
