@@ -60,6 +60,7 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"audit", "--database-url", "postgres://u:%zz" + canary + "@127.0.0.1/x"}, "such as %2F for /", statusUsage},
 		{[]string{"audit", "--database-url", "postgres://u:" + canary + "@127.0.0.1:65536/x"}, "invalid port", statusUsage},
 		{[]string{"serve", "--database-url", "citus://u:" + canary + "@127.0.0.1/x?pool_max_conns=0"}, "pool_max_conns", statusUsage},
+		{[]string{"serve", "--database-url", "postgres://127.0.0.1:1/x?default_query_exec_mode=simple_protocol"}, "types of parameters", statusUsage},
 		{[]string{"serve", "--database-url", "postgres://127.0.0.1:1/x?sslmode=verify-ca&sslrootcert=/nowhere/ca"}, "/nowhere/ca", statusFailed},
 		{[]string{"serve", "--database-url", file, "--redis-url", "redis://:" + canary + "@127.0.0.1:65536"}, "redis URL", statusUsage},
 		{[]string{"serve", "--redis-url", "redis+sentinel://127.0.0.1:1,127.0.0.1:65536/main"}, "HOST:PORT", statusUsage},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -36,9 +37,12 @@ func checkPostgresURL(text string) error {
 	if err := checkURL(text); err != nil {
 		return err
 	}
-	_, err := pgxpool.ParseConfig(text)
+	config, err := pgxpool.ParseConfig(text)
 	if _, file := errors.AsType[*fs.PathError](err); file {
 		return nil
+	}
+	if err == nil && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
+		return errors.New("default_query_exec_mode=simple_protocol does not tell the server the types of parameters, which statements need: take exec")
 	}
 	return err // pgx keeps the password out of it
 }
