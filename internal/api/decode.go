@@ -148,17 +148,24 @@ func decodeIfAny(c echo.Context, into any) error {
 	return decodeText(text, into)
 }
 
+// checkMediaType refuses a body that its header does not call plain JSON: to read it as such would be a guess.
 func checkMediaType(r *http.Request) error {
-	given := r.Header.Get(echo.HeaderContentType)
-	if given == echo.MIMEApplicationJSON { // as it nearly always is
+	if r.Header["Content-Encoding"] != nil {
+		return mediaError("a body with a content encoding is not read")
+	}
+	given := r.Header[echo.HeaderContentType]
+	if len(given) == 1 && given[0] == echo.MIMEApplicationJSON { // as it nearly always is
 		return nil
 	}
-	media, _, err := mime.ParseMediaType(given)
-	if err != nil || media != echo.MIMEApplicationJSON {
-		return echo.NewHTTPError(http.StatusUnsupportedMediaType, "the content type must be application/json")
+	if len(given) == 1 {
+		if media, _, err := mime.ParseMediaType(given[0]); err == nil && media == echo.MIMEApplicationJSON {
+			return nil
+		}
 	}
-	return nil
+	return mediaError("the content type must be application/json")
 }
+
+func mediaError(message string) error { return &stock.Error{Code: codeMediaType, Message: message} }
 
 func decodeText(text []byte, into any) error {
 	if jsontext.Value(bytes.TrimSpace(text)).Kind() == 'n' { // to the decoder null is an object without fields

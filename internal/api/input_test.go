@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -358,6 +359,13 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 		s.wantProblem(s.send(method, path, huge), 413, "too_large")
 		for _, mediaType := range []string{"text/plain", "application/x-www-form-urlencoded", "x", ""} {
 			s.wantProblem(s.sendAs(mediaType, method, path, `{"order_id":"o","quantity":1}`), 415, "unsupported_media_type")
+		}
+		for _, header := range []http.Header{
+			{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}},
+			{"Content-Type": {"application/json; charset=utf-8"}, "Content-Encoding": {"identity", "br"}},
+			{"Content-Type": {"application/json", "text/plain"}},
+		} {
+			s.wantProblem(s.sendWith(header, method, path, `{"order_id":"o","quantity":1}`), 415, "unsupported_media_type")
 		}
 	}
 	s.want(s.sendAs("application/json; charset=utf-8", "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")

@@ -118,8 +118,6 @@ func asStockError(err error) *stock.Error {
 			return &stock.Error{Code: codeNotFound, Message: "nothing is served under this path"}
 		case http.StatusMethodNotAllowed:
 			return &stock.Error{Code: codeMethodNotAllowed, Message: "see /openapi.yaml for what this path serves"}
-		case http.StatusUnsupportedMediaType:
-			return &stock.Error{Code: codeMediaType, Message: "the content type must be application/json"}
 		}
 	}
 	return &stock.Error{
