@@ -41,11 +41,10 @@ func through(t *testing.T, databaseURL string) (string, *servertest.Proxy) {
 // behindProxy returns a service on a store behind a proxy.
 func behindProxy(t *testing.T, setUp func(*postgres.Store)) (*selling.Service, *servertest.Proxy) {
 	t.Helper()
-	direct, drop, err := server.CreateDatabase(t.Context(), "")
+	direct, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate(t, direct)
 	proxied, proxy := through(t, direct)
 	store, err := postgres.Open(t.Context(), proxied, 0)
 	if err != nil {

@@ -27,11 +27,10 @@ const answerWithin = 500 * time.Millisecond
 
 func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 	t.Helper()
-	direct, drop, err := server.CreateDatabase(t.Context(), "")
+	direct, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate(t, direct)
 	proxied, network := through(t, direct)
 	w := &twoProcesses{T: t, network: network, url: direct}
 	var closers []func(context.Context) error

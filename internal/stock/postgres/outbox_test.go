@@ -36,11 +36,10 @@ func TestOutbox(t *testing.T) {
 // emptyStore returns a store on a database of its own, and the URL of that.
 func emptyStore(t *testing.T) (*postgres.Store, string) {
 	t.Helper()
-	url, drop, err := server.CreateDatabase(t.Context(), "")
+	url, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate(t, url)
 	store, err := postgres.Open(t.Context(), url, 0)
 	if err != nil {
 		t.Fatal(err)

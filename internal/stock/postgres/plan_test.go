@@ -63,11 +63,10 @@ func slow(plan []string, allAmendments bool) string {
 // connection is one of a store's, on a database of its own.
 func connection(t *testing.T) *pgx.Conn {
 	t.Helper()
-	url, drop, err := server.CreateDatabase(t.Context(), "")
+	url, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate(t, url)
 	var only *pgx.Conn // of the pool
 	store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) {
 		c.AfterConnect = func(_ context.Context, made *pgx.Conn) error {

@@ -53,11 +53,10 @@ type sharers struct {
 
 func openSharers(t *testing.T, skus int) *sharers {
 	t.Helper()
-	url, drop, err := server.CreateDatabase(t.Context(), "")
+	url, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate(t, url)
 	s := &sharers{T: t, url: url, statements: &counter{}}
 	t.Cleanup(func() {
 		if err := drop(context.WithoutCancel(t.Context())); err != nil {

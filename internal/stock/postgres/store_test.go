@@ -19,8 +19,11 @@ import (
 	"inventory/migrations"
 )
 
-// server is the private PostgreSQL of this package's tests.
-var server *servertest.Postgres
+// server is the private PostgreSQL of this package's tests, and template the URL of a database with the schema.
+var (
+	server   *servertest.Postgres
+	template string
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -28,6 +31,10 @@ func run(m *testing.M) (code int) {
 	var err error
 	if server, err = servertest.StartPostgres(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if template, err = newTemplate(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, server.Stop()))
 		return 1
 	}
 	code = m.Run()
@@ -38,12 +45,16 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-func TestStore(t *testing.T) {
-	template, _, err := server.CreateDatabase(t.Context(), "")
+// newTemplate makes a database with the schema, of which tests have copies: the migrations take several times as long.
+func newTemplate(ctx context.Context) (string, error) {
+	url, _, err := server.CreateDatabase(ctx, "")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	migrate(t, template)
+	return url, migrated(url)
+}
+
+func TestStore(t *testing.T) {
 	ways := map[string]postgres.Sharing{
 		"alone": postgres.ShareNothing, "sharing": postgres.ShareWaiting, "all shared": postgres.ShareAll,
 	}
@@ -54,15 +65,15 @@ func TestStore(t *testing.T) {
 	for name, sharing := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conform(t, template, sharing)
+			conform(t, sharing)
 		})
 	}
 }
 
 // conform runs the suite.
-func conform(t *testing.T, template string, sharing postgres.Sharing) {
+func conform(t *testing.T, sharing postgres.Sharing) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
-		url, drop, err := server.CreateDatabase(t.Context(), nameOf(t, template))
+		url, drop, err := server.CreateDatabase(t.Context(), template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,36 +121,27 @@ func hold(ctx context.Context, url string) (release func() error, err error) {
 
 func migrate(t *testing.T, url string) {
 	t.Helper()
-	m, err := migrations.OpenPostgres(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Up(); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
+	if err := migrated(url); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// nameOf returns the database's name in a postgres:// URL.
-func nameOf(t *testing.T, url string) string {
-	t.Helper()
-	config, err := pgx.ParseConfig(url)
+// migrated gives a database the schema.
+func migrated(url string) error {
+	m, err := migrations.OpenPostgres(url)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	return config.Database
+	return errors.Join(m.Up(), m.Close())
 }
 
 // fresh returns a database with a SKU "a" of one segment, a store on it, and a connection beside that.
 func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	t.Helper()
-	url, drop, err := server.CreateDatabase(t.Context(), "")
+	url, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrate(t, url)
 	store, err := postgres.Open(t.Context(), url, 0)
 	if err != nil {
 		t.Fatal(err)
