@@ -29,8 +29,8 @@ func (acq *acquisition) complete() error {
 		if acq.keptAll() {
 			break
 		}
-		if tries == keepTries || endOf(acq.ctx) != nil {
-			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), endOf(acq.ctx))
+		if tries == keepTries || endOf(acq.ctx) != nil || acq.waitIsOver(time.Now()) {
+			return ended(acq.ctx, failed("renew the parts of", "a MultiLock", ErrNoAnswer))
 		}
 	}
 	if endOf(acq.ctx) != nil {
@@ -53,10 +53,10 @@ func (acq *acquisition) keptAll() bool {
 	return true
 }
 
-// intact returns ErrLost when something that the call has taken is lost already.
+// intact returns ErrLost when something that the call has taken is lost already, and not only the caller gone.
 func (acq *acquisition) intact() error {
 	for _, h := range acq.taken {
-		if h.Context().Err() != nil {
+		if h.Context().Err() != nil && endOf(acq.ctx) == nil {
 			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
 				context.Cause(h.Context()))
 		}
@@ -100,7 +100,8 @@ func (acq *acquisition) keepAt() time.Time {
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start
-	bound := min(policy.AfterKeeping(acq.lease, true), policy.CleanerAnswer().First) // of a round trip: the caller may give up meanwhile
+	// Of a round trip: the caller may give up meanwhile.
+	bound := min(policy.AfterKeeping(acq.lease, true), policy.CleanerAnswer().First, max(acq.within(acq.lease), policy.Grace))
 	singles := singlesOf(acq.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {
@@ -110,7 +111,7 @@ func (acq *acquisition) keep() error {
 	}
 	whole := true
 	for l, mine := range grants {
-		whole = l.renewFor(mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) && whole
+		whole = l.renewFor(acq.ctx, mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) && whole
 	}
 	acq.renewedAt = start
 	if !whole {

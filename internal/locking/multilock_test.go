@@ -330,3 +330,48 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		}
 	})
 }
+
+// stopsServer is an Observer after whose second acquisition the server stands still.
+type stopsServer struct {
+	nobody
+	server *memory
+	taken  int
+}
+
+func (s *stopsServer) Acquired(Kind, time.Duration, bool) {
+	if s.taken++; s.taken == 2 {
+		s.server.Pause()
+	}
+}
+
+// A MultiLock whose server stands still just after the last part was taken keeps the bounds of its caller.
+func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
+	for name, bound := range map[string]struct {
+		wait  time.Duration
+		after time.Duration
+		want  error
+	}{
+		"the wait runs out": {wait: 100 * time.Millisecond, want: ErrNoAnswer},
+		"the context ends":  {after: 100 * time.Millisecond, wait: time.Hour, want: context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(w *world) {
+				ctx, cancel := context.WithCancel(w.ctx())
+				w.memory.distance = 5 * time.Millisecond // so far apart the leases begin
+				l := w.locks(Observe(&stopsServer{server: w.memory}))
+				if bound.after > 0 {
+					time.AfterFunc(bound.after, cancel)
+				}
+				defer cancel()
+				start := time.Now()
+				_, err := MultiLock(l.Mutex(w.name+"a"), l.Mutex(w.name+"b")).Lock(ctx, Lease(30*time.Second), Wait(bound.wait))
+				if !errors.Is(err, bound.want) || errors.Is(err, ErrLost) {
+					w.t.Errorf("error %v", err)
+				}
+				if took := time.Since(start); took > 200*time.Millisecond {
+					w.t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}

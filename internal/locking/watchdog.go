@@ -2,6 +2,7 @@ package locking
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,16 +51,16 @@ func (l *Locks) due() []*grant {
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
-	return l.renewFor(due, l.lease, bound, (*Hold).wantsRenewalLocked)
+	return l.renewFor(context.Background(), due, l.lease, bound, (*Hold).wantsRenewalLocked)
 }
 
-// renewFor is renew for the holds that want it, by any lease. A round trip takes no longer than bound.
-func (l *Locks) renewFor(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
+// renewFor is renew for the holds that want it, by any lease. A round trip takes no longer than ctx and bound.
+func (l *Locks) renewFor(ctx context.Context, grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
 	var failed atomic.Bool
 	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
 		start := time.Now()
 		calls, tokens := l.renewals(batch, lease)
-		answers, answered := l.server.RunAll(start.Add(bound), calls)
+		answers, answered := l.server.RunAll(ctx, start.Add(bound), calls)
 		whole := true
 		for i, answer := range answers {
 			said, err := answer.Int64()

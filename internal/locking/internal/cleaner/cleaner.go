@@ -3,6 +3,7 @@
 package cleaner
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -126,7 +127,7 @@ func (c *Cleaner) do(work []*Task) (answered bool) {
 	for i, t := range work {
 		calls[i] = t.Work.Call()
 	}
-	answers, answered := c.server.RunAll(time.Now().Add(c.bound.Now()), calls)
+	answers, answered := c.server.RunAll(context.Background(), time.Now().Add(c.bound.Now()), calls)
 	now := time.Now()
 	for i, t := range work {
 		t.end()

@@ -2,6 +2,7 @@
 package heartbeat
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ func (hb *Heartbeat) Beat() (waiting bool, next time.Duration) {
 func (hb *Heartbeat) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
 	next = policy.Poll
 	var look []string
-	answers, answered := hb.server.RunAll(time.Now().Add(policy.Heartbeat), calls)
+	answers, answered := hb.server.RunAll(context.Background(), time.Now().Add(policy.Heartbeat), calls)
 	for _, answer := range answers {
 		words, err := answer.StringSlice() // when to beat again at the latest, and who should look
 		if err != nil || len(words) == 0 {

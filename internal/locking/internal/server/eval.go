@@ -60,8 +60,8 @@ const Batch = 250
 
 // RunAll runs many calls in one bounded round trip. Every answer has its own error. It also tells whether the server has
 // answered any of them.
-func (s *Server) RunAll(until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
-	answers, err := Bounded(context.Background(), s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
+func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
+	answers, err := Bounded(ctx, s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
 		return s.pipeline(ctx, calls), nil
 	})
 	if err != nil {

@@ -141,7 +141,7 @@ func TestRunAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := []scripts.Call{inspect("a"), inspect("no lock"), inspect("b")}
-		answers, answered := s.RunAll(soon(), calls)
+		answers, answered := s.RunAll(t.Context(), soon(), calls)
 		if !answered {
 			t.Errorf("%s: no answer", kind)
 		}
@@ -161,7 +161,7 @@ func TestRunAllWithoutAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, s := range servers {
-		answers, answered := s.RunAll(time.Now().Add(50*time.Millisecond), []scripts.Call{inspect("a"), inspect("b")})
+		answers, answered := s.RunAll(t.Context(), time.Now().Add(50*time.Millisecond), []scripts.Call{inspect("a"), inspect("b")})
 		for _, answer := range answers {
 			if answered || server.IsAnswer(answer.Err()) {
 				t.Errorf("%s: %v is an answer", kind, answer.Err())
