@@ -17,7 +17,7 @@ import (
 //
 // Wait bounds the whole. Lease is that of every part, and counts from when the last one was taken: if the parts are not
 // taken in one round trip, another one begins it anew for all. The hold's Token is 0: each part has its own. When one
-// part is lost, the whole is lost.
+// part is lost, the whole is lost, and nothing renews the others.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
@@ -125,6 +125,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	acq.ordered = true
+	h := newWhole(acq)
+	acq.ctx = h.ctx   // so that no part outlives the whole
 	inner := acq.kept // of another MultiLock, which keeps it on
 	acq.kept = acq.fixed
 	for left := pl.steps; len(left) > 0 && err == nil; {
@@ -145,12 +147,13 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	}
 	if err != nil {
 		giveUpAll(acq.ctx, acq.taken)
+		h.end(context.Canceled)
 		return nil, err
 	}
 	if acq.kept && !inner {
 		endKeeping(acq.taken)
 	}
-	h := m.hold(acq, pl)
+	m.fill(h, acq, pl)
 	h.leaves = acq.taken // in this order fewest round trips give them back
 	return h, nil
 }
@@ -197,14 +200,21 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	return err
 }
 
-// hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments.
-func (m *Multi) hold(acq *acquisition, pl *plan) *Hold {
-	h := &Hold{owner: acq.owner, base: acq.ctx, need: len(m.parts)}
+// newWhole returns the hold of a MultiLock that has no parts yet.
+func newWhole(acq *acquisition) *Hold {
+	h := &Hold{owner: acq.owner, base: acq.ctx}
 	h.ctx, h.cancel = context.WithCancelCause(acq.ctx)
+	return h
+}
+
+// fill makes parts of what was taken, in the order of the arguments.
+func (m *Multi) fill(h *Hold, acq *acquisition, pl *plan) {
+	h.need = len(m.parts)
 	for _, p := range m.parts {
 		var part *Hold
 		if inner, ok := p.(*Multi); ok {
-			part = inner.hold(acq, pl)
+			part = newWhole(acq)
+			inner.fill(part, acq, pl)
 			h.leaves = append(h.leaves, part.leaves...)
 		} else {
 			part = pl.hand()
@@ -217,5 +227,4 @@ func (m *Multi) hold(acq *acquisition, pl *plan) *Hold {
 			}
 		}))
 	}
-	return h
 }

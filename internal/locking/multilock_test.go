@@ -375,3 +375,24 @@ func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 		})
 	}
 }
+
+// A MultiLock that has lost a part and is not unlocked ends like any other hold that is forgotten.
+func TestLostWholeExpires(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx := w.ctx()
+		l, other := w.locks(WatchdogLease(time.Second)), w.locks()
+		lost := l.Mutex(w.name)
+		parts := []Locker{l.Mutex(w.name + "a"), l.FairMutex(w.name), l.RWMutex(w.name).Reader(), lost}
+		h := w.must(MultiLock(parts[0], MultiLock(parts[1:]...)).Lock(ctx))
+		_, err := other.Mutex(lost.name).ForceUnlock(ctx)
+		w.ok(err)
+		<-h.Context().Done()
+		time.Sleep(3 * time.Second)
+		for _, part := range []Locker{other.Mutex(w.name + "a"), other.FairMutex(w.name), other.RWMutex(w.name).Writer(), other.Mutex(w.name)} {
+			w.ok(w.must(part.TryLock(ctx)).Unlock(ctx))
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			w.t.Errorf("unlock: %v", err)
+		}
+	})
+}
