@@ -2,7 +2,10 @@ package locking
 
 import (
 	"context"
+	"math"
 	"time"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts. One goroutine uses it.
@@ -44,6 +47,14 @@ func (acq *acquisition) within(pause time.Duration) time.Duration {
 		return pause
 	}
 	return max(0, min(pause, time.Until(acq.until)))
+}
+
+// patience is how long another call of the owner may take.
+func (acq *acquisition) patience() time.Duration {
+	if acq.until.IsZero() {
+		return math.MaxInt64
+	}
+	return time.Until(acq.until.Add(policy.Grace))
 }
 
 // waitIsOver tells whether the wait has run out.

@@ -13,7 +13,7 @@ import (
 // attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
 // negative.
 func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
-	if err := b.owner.begin(b.ctx); err != nil {
+	if err := b.owner.begin(b.ctx, b.call.patience()); err != nil {
 		b.giveBack(woken.holds())
 		return nil, -1, err
 	}

@@ -3,8 +3,10 @@ package locking
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
@@ -69,11 +71,15 @@ func (all *redOwners) retire(o *redOwner) {
 	}
 }
 
-// begin takes the owner's turn.
-func (o *redOwner) begin(ctx context.Context) error {
+// begin takes the owner's turn, unless that takes longer than limit.
+func (o *redOwner) begin(ctx context.Context, limit time.Duration) error {
+	alarm := time.NewTimer(limit)
+	defer alarm.Stop()
 	select {
 	case o.turn <- struct{}{}:
 		return nil
+	case <-alarm.C:
+		return ErrNoAnswer // a node keeps the owner's other call waiting
 	case <-ctx.Done():
 		return ended(ctx, nil)
 	}
@@ -192,7 +198,7 @@ func (r *redHold) unlock(ctx context.Context) error {
 
 // tokenAbove is Hold.TokenAbove: a quorum of the nodes must carry the new token.
 func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
-	if err := r.owner.begin(ctx); err != nil {
+	if err := r.owner.begin(ctx, math.MaxInt64); err != nil {
 		return 0, err
 	}
 	defer r.owner.end()

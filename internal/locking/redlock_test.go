@@ -368,6 +368,30 @@ func TestRedLockOfOneOwnerAtOnce(t *testing.T) {
 	})
 }
 
+// Nobody waits beyond his bound for another call of the owner.
+func TestRedLockWaitBesideASibling(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r := WithOwner(f.ctx()), f.red()
+		h := f.must(r.Lock(ctx))
+		for _, server := range f.servers {
+			server.Pause()
+		}
+		var sibling sync.WaitGroup
+		sibling.Go(func() {
+			if _, err := h.TokenAbove(ctx, 1<<52); err == nil {
+				t.Error("raised")
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		_, err := r.Lock(ctx, Wait(100*time.Millisecond))
+		if took := time.Since(start); !errors.Is(err, ErrNoAnswer) || took > 200*time.Millisecond {
+			t.Errorf("%v after %s", err, took)
+		}
+		sibling.Wait()
+	})
+}
+
 func TestRedLockIsRenewed(t *testing.T) {
 	const lease = time.Second
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {

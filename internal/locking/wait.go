@@ -2,7 +2,6 @@ package locking
 
 import (
 	"cmp"
-	"math"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -27,11 +26,7 @@ func (l *Locks) pause(acq *acquisition, signal <-chan struct{}, limit time.Durat
 
 // awaitSibling waits for another acquisition by the same owner, within the bounds of this one.
 func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
-	limit := time.Duration(math.MaxInt64)
-	if !acq.until.IsZero() {
-		limit = time.Until(acq.until.Add(policy.Grace))
-	}
-	came, err := l.pause(acq, over, limit, nil)
+	came, err := l.pause(acq, over, acq.patience(), nil)
 	if !came && err == nil {
 		return ErrNoAnswer // the server keeps the sibling waiting
 	}
