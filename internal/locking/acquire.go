@@ -8,7 +8,6 @@ import (
 	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
-	"inventory/internal/locking/internal/server"
 )
 
 // take waits for locks that can be asked for together. If it cannot have them all, it gives back what it took.
@@ -103,7 +102,7 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.
 	acq.noteStart(q.start)
 	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))
 	answer, err := l.send(acq, q, trusted)
-	if server.IsMoving(err) && !acq.try { // it may work in a moment
+	if l.server.IsMoving(err) && !acq.try { // it may work in a moment
 		if q.attempt.Resent() {
 			a.disclaim(q, 0) // the first copy may still arrive
 		}

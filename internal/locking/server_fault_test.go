@@ -376,3 +376,22 @@ func TestRing(t *testing.T) {
 		}
 	})
 }
+
+// A client of one node of a cluster cannot follow where the node sends it, so its callers are told.
+func TestNodeOfAClusterAlone(t *testing.T) {
+	onRedis(t, func(w *world) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		for m, script := range map[Locker]*scripts.Script{
+			l.Mutex(w.name): scripts.Acquire, l.FairMutex(w.name): scripts.FifoAcquire,
+		} {
+			tap.on(script, func(cmd redis.Cmder, _ func() error) error {
+				cmd.SetErr(w.client().Eval(ctx, "return redis.error_reply('MOVED 1 127.0.0.1:1')", nil).Err())
+				return cmd.Err()
+			})
+			if _, err := m.Lock(ctx); err == nil || !strings.Contains(err.Error(), "MOVED") || ctx.Err() != nil {
+				w.t.Errorf("%T: %v", m, err)
+			}
+		}
+	})
+}

@@ -132,7 +132,7 @@ func (c *Cleaner) do(work []*Task) (answered bool) {
 	for i, t := range work {
 		t.end()
 		err := answers[i].Err()
-		if t.Answer != nil && server.IsAnswer(err) && !server.IsMoving(err) {
+		if t.Answer != nil && server.IsAnswer(err) && !c.server.IsMoving(err) {
 			t.Answer <- answers[i]
 			t.Answer = nil
 		}

@@ -19,9 +19,9 @@ func (s *Server) NoticeError(err error) {
 
 // IsMoving tells whether a node has refused a script because its slot is moving to another node, or has moved. While a
 // slot moves, both nodes refuse a script with several keys if one of the keys does not exist. Then nothing has been
-// done.
-func IsMoving(err error) bool {
-	if err == nil {
+// done. A client of one server cannot follow, and need not wait.
+func (s *Server) IsMoving(err error) bool {
+	if _, one := s.Client.(*redis.Client); one || err == nil {
 		return false
 	}
 	_, moved := redis.IsMovedError(err)

@@ -42,7 +42,7 @@ func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.A
 			answer, err = s.evalOnce(ctx, call, call.InFull(script), attempt)
 		}
 		s.NoticeError(err)
-		if !call.Patient || !IsMoving(err) || !Rest(ctx, policy.Migration) {
+		if !call.Patient || !s.IsMoving(err) || !Rest(ctx, policy.Migration) {
 			return answer, err
 		}
 	}

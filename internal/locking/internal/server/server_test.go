@@ -248,6 +248,9 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
 	s := servers["keeps deadlines"]
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"nowhere:1"}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	several := server.New(cluster)
 	refused := func(text string) error {
 		return s.Client.Eval(t.Context(), "return redis.error_reply(ARGV[1])", nil, text).Err()
 	}
@@ -263,8 +266,8 @@ func TestAnswers(t *testing.T) {
 		{scripts.ErrNoAnswer, false, false},
 		{fmt.Errorf("asked: %w", context.DeadlineExceeded), false, false},
 	} {
-		if server.IsAnswer(c.err) != c.answer || server.IsMoving(c.err) != c.moving {
-			t.Errorf("%v: answer %t, moving %t", c.err, server.IsAnswer(c.err), server.IsMoving(c.err))
+		if server.IsAnswer(c.err) != c.answer || several.IsMoving(c.err) != c.moving || s.IsMoving(c.err) {
+			t.Errorf("%v: answer %t, moving %t, on one server %t", c.err, server.IsAnswer(c.err), several.IsMoving(c.err), s.IsMoving(c.err))
 		}
 	}
 }
