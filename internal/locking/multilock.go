@@ -44,7 +44,7 @@ func (m *Multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) 
 	return m.lock(ctx, true, opts)
 }
 
-// A single is a Locker of ours that is one lock.
+// A single is a Locker of ours that is one lock, or one that has such a Locker inside.
 type single interface{ self() *lock }
 
 // A plan is what a MultiLock takes.
@@ -77,8 +77,8 @@ func (pl *plan) add(m *Multi) error {
 				return err
 			}
 			continue
-		case single:
-			a := p.self()
+		case *Mutex, *FairMutex, *RWSide: // and not every single: one of somebody else's may lock in its own way
+			a := p.(single).self()
 			if a.name == "" {
 				return ErrEmptyName
 			}

@@ -247,6 +247,27 @@ func TestMultiLockTellsLockersItsWait(t *testing.T) {
 	})
 }
 
+// counted is a Mutex with a Lock of its own.
+type counted struct {
+	*Mutex
+	taken int
+}
+
+func (c *counted) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	c.taken++
+	return c.Mutex.Lock(ctx, opts...)
+}
+
+func TestMultiLockOfALockerWithAMutexInside(t *testing.T) {
+	virtual(t, func(w *world) {
+		part := &counted{Mutex: w.locks().Mutex(w.name)}
+		w.ok(w.must(MultiLock(part).Lock(w.ctx())).Unlock(w.ctx()))
+		if part.taken != 1 {
+			w.t.Errorf("its Lock was called %d times", part.taken)
+		}
+	})
+}
+
 func TestMultiLockOfTheSame(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
