@@ -115,16 +115,17 @@ func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts
 
 // loseAll ends whatever this process holds of a lock.
 func (l *Locks) loseAll(a *lock) {
-	var holds []*Hold
+	var gone []*grant
 	l.mu.Lock()
 	for at, g := range l.grants {
 		if at.state == a.stateKey {
-			g.gone = true
-			holds = append(holds, g.holds...)
+			gone = append(gone, g)
 		}
 	}
 	l.mu.Unlock()
-	l.lose(holds)
+	for _, g := range gone {
+		l.loseGrant(g)
+	}
 }
 
 // Count tells how often the owner that ctx carries holds the lock through these Locks: 0 when it does not.

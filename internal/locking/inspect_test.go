@@ -189,3 +189,44 @@ func TestTokensGrowFromTheHighest(t *testing.T) {
 		}
 	})
 }
+
+// A lock that is taken from its owner by force while nothing but a re-entry keeps it is free at once here as well.
+func TestForceUnlockBesideAReentry(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx := WithOwner(w.ctx())
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		asked, unlocked, answered, forced := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
+		first := true
+		tap.on(scripts.Acquire, func(_ redis.Cmder, next func() error) error {
+			if !first {
+				return next()
+			}
+			first = false
+			close(asked)
+			<-unlocked // which is a later word about the grant
+			err := next()
+			close(answered)
+			<-forced
+			return err
+		})
+		again := make(chan error, 1)
+		go func() {
+			h, err := m.Lock(ctx, Wait(500*time.Millisecond))
+			if err == nil {
+				err = h.Unlock(ctx)
+			}
+			again <- err
+		}()
+		<-asked
+		w.ok(h.Unlock(ctx))
+		close(unlocked)
+		<-answered
+		if held, err := m.ForceUnlock(ctx); !held || err != nil {
+			w.t.Errorf("forced: %t, %v", held, err)
+		}
+		close(forced)
+		w.ok(<-again)
+	})
+}
