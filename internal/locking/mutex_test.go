@@ -782,6 +782,29 @@ func TestCloseEndsWaiting(t *testing.T) {
 	})
 }
 
+// A second Unlock does nothing, also after Close.
+func TestSecondUnlock(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx, l := w.ctx(), w.locks()
+		holds := []*Hold{
+			w.must(l.Mutex(w.name).Lock(ctx)), w.must(MultiLock(l.Mutex(w.name+"a"), l.FairMutex(w.name)).Lock(ctx)),
+			w.must(RedLock(w.name+"r", l).Lock(ctx)),
+		}
+		late := w.must(l.Mutex(w.name + "b").Lock(ctx))
+		for _, h := range holds {
+			w.ok(h.Unlock(ctx))
+		}
+		w.ok(l.Close())
+		for _, h := range holds {
+			w.ok(h.Unlock(ctx))
+		}
+		if err := late.Unlock(ctx); !errors.Is(err, ErrClosed) {
+			w.t.Errorf("unlocked after Close: %v", err)
+		}
+		w.ok(late.Unlock(ctx))
+	})
+}
+
 func TestArguments(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()

@@ -31,7 +31,10 @@ func (h *Hold) Unlock(ctx context.Context) error {
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	if err := l.enter(); err != nil {
-		s, _ := l.settle(l.unlockOnce(holds)) // nobody tells the server: they expire
+		if holds = l.unlockOnce(holds); len(holds) == 0 {
+			return nil
+		}
+		s, _ := l.settle(holds) // nobody tells the server: they expire
 		l.closeGrants(s)
 		return err
 	}
