@@ -826,6 +826,7 @@ func TestArguments(t *testing.T) {
 		if _, err := New(nil); !errors.Is(err, ErrInvalid) {
 			w.t.Error(err)
 		}
+		w.ok(w.must(w.locks(Observe(nil)).Mutex(w.name).Lock(ctx)).Unlock(ctx))
 	})
 }
 

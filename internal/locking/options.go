@@ -103,10 +103,12 @@ func checkLease(d time.Duration) error {
 	return nil
 }
 
-// Observe sets an observer.
+// Observe sets an observer; nil is none.
 func Observe(o Observer) Option {
 	return func(l *Locks) error {
-		l.observer = o
+		if o != nil {
+			l.observer = o
+		}
 		return nil
 	}
 }
