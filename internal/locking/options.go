@@ -26,7 +26,7 @@ type Option func(*Locks) error
 // free. They are renewed every third of it. Default 30 s; from 10 ms to 7 days.
 func WatchdogLease(d time.Duration) Option {
 	return func(l *Locks) error {
-		l.lease = d
+		l.lease = d.Truncate(time.Millisecond) // as the server counts
 		return checkLease(d)
 	}
 }
@@ -85,7 +85,7 @@ func Wait(d time.Duration) LockOption {
 // lost and the next owner may enter.
 func Lease(d time.Duration) LockOption {
 	return func(acq *acquisition) error {
-		acq.lease, acq.fixed = d, true
+		acq.lease, acq.fixed = d.Truncate(time.Millisecond), true // as the server counts
 		return checkLease(d)
 	}
 }

@@ -168,3 +168,21 @@ func TestMemoryIsFullForEveryKind(t *testing.T) {
 		w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx))
 	}
 }
+
+// A lease is trusted for less than the whole milliseconds that the server keeps it.
+func TestLeaseInMilliseconds(t *testing.T) {
+	virtual(t, func(w *world) {
+		const lease, fraction = 20 * time.Millisecond, 999 * time.Microsecond
+		fixed, watched := w.locks(), w.locks(WatchdogLease(lease+fraction))
+		for m, opts := range map[Locker][]LockOption{
+			fixed.Mutex(w.name): {Lease(lease + fraction)}, fixed.FairMutex(w.name): {Lease(lease + fraction)},
+			watched.RWMutex(w.name).Reader(): nil,
+		} {
+			before := time.Now()
+			h := w.must(m.Lock(w.ctx(), opts...))
+			if trusted := time.Since(before) + h.Remaining(); trusted > trust(lease) {
+				w.t.Errorf("%T is trusted for %s", m, trusted)
+			}
+		}
+	})
+}
