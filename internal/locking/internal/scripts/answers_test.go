@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // FuzzAnswers reads answers that no script of ours gives, as a proxy or another version might: never a panic, and
@@ -64,4 +66,12 @@ func answerOf(text string) any {
 		return items[0]
 	}
 	return nil
+}
+
+// An attempt is printed as what is sent.
+func TestAttemptIsPrinted(t *testing.T) {
+	t.Parallel()
+	if text := redis.NewCmd(t.Context(), "evalsha", &Attempt{Number: 7}).String(); !strings.HasPrefix(text, "evalsha 7") {
+		t.Error(text)
+	}
 }

@@ -18,6 +18,9 @@ type Attempt struct {
 	sent   atomic.Int32
 }
 
+// String returns the number. The client prints what it sends where it is asked to, perhaps while we change the count.
+func (a *Attempt) String() string { return strconv.FormatInt(a.Number, 10) }
+
 // Sent tells whether the attempt was sent.
 func (a *Attempt) Sent() bool { return a.sent.Load() > 0 }
 
