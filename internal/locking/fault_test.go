@@ -699,7 +699,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 				w.t.Errorf("an outdated release: %v", got)
 			}
 		}
-		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
+		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P:else", 1); got != int64(0) {
 			w.t.Errorf("a stranger raises the token: %v", got)
 		}
 		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {

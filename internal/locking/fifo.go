@@ -18,7 +18,7 @@ type fifo struct {
 	wakeKey   string   // the key that names the lock in wake-ups
 	otherKey  string   // the state of the other side; empty if there is none
 	countsKey string   // the key of what the readers have
-	keys      []string // as fifo.lua wants them, after the tombstone
+	keys      []string // as fifo.lua wants them, between the tombstone and the clock
 }
 
 // fifoAt returns a side of the first-come lock of a name.
@@ -53,20 +53,11 @@ func (f *fifo) otherSideLocked(who *owner) any {
 // newCall begins the call of a script about this side. It cancels an attempt, or 0 for none; then the clock's key
 // stands in place of a tombstone.
 func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call {
-	return f.withKeys(s.NewCall(1+len(f.keys), 1+args), cancels)
-}
-
-// newMintingCall is newCall for a script that mints tokens.
-func (f *fifo) newMintingCall(s *scripts.Script, cancels int64, args int) scripts.Call {
-	return f.withKeys(s.NewCall(2+len(f.keys), args), cancels).With(f.bucket.Clock())
-}
-
-func (f *fifo) withKeys(call scripts.Call, cancels int64) scripts.Call {
-	call = call.With(f.tombstone(cancels))
+	call := s.NewCall(2+len(f.keys), args).With(f.tombstone(cancels))
 	for _, key := range f.keys {
 		call = call.With(key)
 	}
-	return call
+	return call.With(f.bucket.Clock())
 }
 
 func (f *fifo) is() Kind { return f.kindName }
@@ -80,7 +71,7 @@ func (f *fifo) renewal(g *grant, lease time.Duration) scripts.Call {
 }
 
 func (f *fifo) raising(g *grant, n int64) scripts.Call {
-	return f.newMintingCall(scripts.FifoToken, 0, 6).With(f.locks.boxed, "0", f.side, g.lease.id, n, f.otherSideLocked(g.owner))
+	return f.newCall(scripts.FifoToken, 0, 4).With(f.side, g.lease.id, n, f.otherSideLocked(g.owner))
 }
 
 func (f *fifo) inspecting(*lock) scripts.Call { return f.newCall(scripts.FifoInspect, 0, 0) }

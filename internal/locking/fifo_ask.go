@@ -102,7 +102,7 @@ func (f *fifoAsker) setQueued(queued bool) {
 	f.ticket.queued = queued
 	f.locks.mu.Unlock()
 	if queued {
-		f.locks.startHeartbeat()
+		f.locks.heartbeat.Wake()
 	}
 }
 
@@ -124,7 +124,7 @@ func (f *fifoAsker) ask(missing []*part) *question {
 		}
 		p.id, p.token, p.fresh = f.id, 0, true
 	}
-	q.call = f.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
+	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
 		p.id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
 		policy.WaiterLifeMS, policy.PollMS)
 	return q

@@ -653,7 +653,7 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 		d.beat("r")
 		d.run(scripts.FifoRelease, "P", 0, "write", "P:a", 0, 0, "", 60000)
 		for i, side := range []string{"write", "read"} {
-			d.run(scripts.FifoToken, "P", 0, side, "P:a", time.Now().Add(time.Duration(1+i)*time.Hour).UnixMicro())
+			d.run(scripts.FifoToken, side, "P:a", time.Now().Add(time.Duration(1+i)*time.Hour).UnixMicro())
 		}
 		for role, key := range d.keys {
 			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
@@ -691,7 +691,7 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 				{"a renewal is outdated", func() int64 { return d.renew(side, "a", 0, 60000, token) }, scripts.RenewalOutdated},
 				{"a renewal is shorter", func() int64 { return d.renew(side, "a", 100, 1000, token) }, scripts.RenewalDone},
 				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, scripts.ReleasedNotOurs},
-				{"a stranger raises the token", func() int64 { return d.run(scripts.FifoToken, "P", 0, side, "P:b", token)[0] }, 0},
+				{"a stranger raises the token", func() int64 { return d.run(scripts.FifoToken, side, "P:b", token)[0] }, 0},
 				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, scripts.ReleasedDone},
 			} {
 				if got := step.do(); got != step.want {
@@ -713,11 +713,11 @@ func TestFifoScriptTokensOfAPhase(t *testing.T) {
 		d := w.desk()
 		first := d.taken("read", "a")
 		d.taken("read", "b")
-		raised := d.run(scripts.FifoToken, "P", 0, "read", "P:b", first)[0]
+		raised := d.run(scripts.FifoToken, "read", "P:b", first)[0]
 		if raised <= first {
 			w.t.Errorf("token %d above %d", raised, first)
 		}
-		if token := d.run(scripts.FifoToken, "P", 0, "read", "P:a", 0)[0]; token != first {
+		if token := d.run(scripts.FifoToken, "read", "P:a", 0)[0]; token != first {
 			w.t.Errorf("a has %d, and came with %d", token, first)
 		}
 		if token := d.taken("read", "c"); token != raised {

@@ -33,15 +33,7 @@ type Hold struct {
 	need   int           // how many parts must live
 	stops  []func() bool // of what watches the parts
 	leaves []*Hold       // of a MultiLock: the parts, and in place of those that are MultiLocks what they are made of
-	red    composite     // of a RedLock
-}
-
-// A composite answers for a hold that is more than its parts.
-type composite interface {
-	token() int64
-	tokenAbove(ctx context.Context, n int64) (int64, error)
-	count() int
-	unlock(ctx context.Context) error
+	red    *redHold      // of a RedLock
 }
 
 // Context returns the context of the work under the lock. It carries the owner, so that Lock under it

@@ -29,12 +29,11 @@ type Locks struct {
 	subscription *subscription.Subscription
 	subscribed   sync.Once // it begins with the first wait
 	heartbeat    *heartbeat.Heartbeat
-	beating      sync.Once // it begins with the first ticket
 
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
 	calls   sync.WaitGroup // of Lock, TryLock and Unlock
-	loops   sync.WaitGroup // the watchdog, the cleaner, the subscription
+	loops   sync.WaitGroup // the watchdog, the cleaner, the heartbeat, the subscription
 
 	mu     sync.Mutex
 	closed bool

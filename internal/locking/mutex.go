@@ -50,7 +50,7 @@ func renewing(g *grant, lease time.Duration) scripts.Call {
 }
 
 func (mutexKind) raising(g *grant, n int64) scripts.Call {
-	return scripts.Token.NewCall(2, 4).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)
+	return scripts.Token.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, n)
 }
 
 func (mutexKind) inspecting(a *lock) scripts.Call {

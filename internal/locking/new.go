@@ -48,6 +48,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	l.leaseArg = l.lease.Milliseconds()
 	l.loops.Go(l.watch)
 	l.loops.Go(func() { l.cleaner.Run(l.stop) })
+	l.loops.Go(func() { l.heartbeat.Run(l.stop) })
 	return l, nil
 }
 

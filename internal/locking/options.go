@@ -50,23 +50,21 @@ func WaitReplicas(count int, timeout time.Duration) Option {
 }
 
 // A MutexOption configures a lock.
-type MutexOption func(*mutexOptions)
-
-type mutexOptions struct{ group string }
+type MutexOption func(group *string)
 
 // addressOf returns where the keys of a lock begin, and how they end.
 func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
-	var o mutexOptions
+	group := ""
 	for _, opt := range opts {
-		opt(&o)
+		opt(&group)
 	}
-	return keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
+	return keys.BucketOf(group, name), keys.TailOf(group, name)
 }
 
 // Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
 // takes them in one round trip. The group is part of the lock's address: everybody must name the same one, and one
 // name in two groups, or in none, is another lock.
-func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
+func Group(name string) MutexOption { return func(group *string) { *group = name } }
 
 // Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
 // Lock returns ErrBusy, or ErrNoAnswer if it was the server that kept us waiting. Wait(0) tries once. TryLock never

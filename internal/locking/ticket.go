@@ -54,12 +54,6 @@ func (s *tickets) wakeOwnerLocked(who *owner) {
 	}
 }
 
-// startHeartbeat sees to it that the heartbeat beats.
-func (l *Locks) startHeartbeat() {
-	l.beating.Do(func() { l.loops.Go(func() { l.heartbeat.Run(l.stop) }) })
-	l.heartbeat.Wake()
-}
-
 // heartbeats returns the script calls that tell the server who waits for each lock, a batch of waiters in each. They come in
 // the order of the tickets: that of a map would be another one in each replay of a simulation.
 func (l *Locks) heartbeats() []scripts.Call {
@@ -77,7 +71,7 @@ func (l *Locks) heartbeats() []scripts.Call {
 		if !ok || len(calls[at].Command) == cap(calls[at].Command) {
 			at = len(calls)
 			open[key] = at
-			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 3+server.Batch).With(l.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
+			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 4+server.Batch).With(l.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
 		}
 		calls[at] = calls[at].With(t.number)
 	}

@@ -10,6 +10,7 @@
 --       7 beats     zset: waiter -> deadline in ms                    1 min
 --       8 pulse     string: "when anybody last asked about the lock,
 --                           from when on the dead are dropped"        1 min
+--       9 clock of the bucket
 --
 -- Both queues draw their scores from one sequence, so they are one queue in which the first writer can be found without
 -- looking at the readers. A free lock belongs to the head: nobody passes a waiter that lives.
@@ -17,7 +18,7 @@
 -- A script that includes this sets waiter_life first: after how many ms without a heartbeat a waiter is dead.
 local call = redis.call
 local tombstone, state, readers, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local writing, reading, beats, pulse = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local writing, reading, beats, pulse, clock = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 
 local time = call('TIME')
 local micros = time[1] * 1000000 + time[2]

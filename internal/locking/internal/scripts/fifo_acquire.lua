@@ -1,6 +1,6 @@
 -- fifo_acquire takes one side of a lock, or queues for it.
 --
--- KEYS  see fifo.lua, and 9 clock of the bucket
+-- KEYS  see fifo.lua
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 side ('write', 'read'),
 --       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
 --       7 token of the grant that is re-entered (0 for any, '' for none), 8 ticket of the waiter ('' for none),
@@ -20,7 +20,7 @@ local waiter_life = tonumber(ARGV[11])
 
 local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local waiter, action, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10], KEYS[9]
+local waiter, action, other = process .. ':' .. ARGV[8], ARGV[9], ARGV[10]
 local poll = tonumber(ARGV[12])
 local never = 60000
 

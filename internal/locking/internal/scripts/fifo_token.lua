@@ -1,9 +1,9 @@
 -- fifo_token gives the holder of one side a token above a given number. Other readers keep theirs; later ones get the
 -- new one. A writer that reads as well must stay below its own reading hold, so that gets a new token too.
 --
--- KEYS  see fifo.lua, and 9 clock of the bucket; there is no tombstone
--- ARGV  1 process, 2 attempt (unused), 3 side ('write', 'read'), 4 id of the holder, 5 the number,
---       6 id of the same owner on the other side ('' for none)
+-- KEYS  see fifo.lua; there is no tombstone
+-- ARGV  1 side ('write', 'read'), 2 id of the holder, 3 the number,
+--       4 id of the same owner on the other side ('' for none)
 -- Returns the token, and after a space that of the writer as a reader; or 0 if the side is not the holder's.
 --
 -- Running it twice changes things once: the second run finds a token that is high enough.
@@ -13,15 +13,15 @@ local waiter_life -- nobody is dropped
 -- include fifo.lua
 -- include mint.lua
 
-local side, id, above = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local side, id, above, other = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 -- raised returns a new token above the number, or the given one if that is high enough.
 local function raised(token)
   if tonumber(token) > above then return token end
-  local fresh = mint(KEYS[9], '0')
+  local fresh = mint(clock, '0')
   if tonumber(fresh) <= above then
     fresh = digits(above + 1)
-    call('SET', KEYS[9], fresh, 'EX', '2592000')
+    call('SET', clock, fresh, 'EX', '2592000')
   end
   return fresh
 end
@@ -33,15 +33,15 @@ if side == 'write' then
   call('HSET', state, 'token', token)
   local phase = call('HGET', counts, 'token')
   if phase and tonumber(phase) <= tonumber(token) then
-    phase = mint(KEYS[9], '0')
+    phase = mint(clock, '0')
     call('HSET', counts, 'token', phase)
   end
-  local record = phase and ARGV[6] and call('HGET', counts, ARGV[6])
+  local record = phase and other and call('HGET', counts, other)
   if not record then return token end
   local count, seq, own = string.match(record, '(.*) (.*) (.*)')
   if tonumber(own) <= tonumber(token) then
     own = phase
-    call('HSET', counts, ARGV[6], count .. ' ' .. seq .. ' ' .. own)
+    call('HSET', counts, other, count .. ' ' .. seq .. ' ' .. own)
   end
   return token .. ' ' .. own
 end
