@@ -14,30 +14,34 @@ import (
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
 
-// takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
-func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
+// takeTurn puts the caller into the line of a part where that is needed, and tells what it may do. If another caller of
+// its owner is asking, and it cannot wait in line for what comes of that, it also returns what to wait for.
+func (l *Locks) takeTurn(acq *acquisition, p *part) (may turn, sibling <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
-		return turnAgain
+		return turnAgain, nil
 	} // the handoff came too late: wait in line anew
 	if l.reenterLocked(acq, p) {
 		l.leaveLineLocked(p)
-		return turnToAsk
+		return turnToAsk, nil
 	}
 	st := l.stateOfLocked(p.lock)
 	l.joinLocked(acq, p, st)
 	p.waiter.woken = false // it looks now; what comes from now on is new
-	if st.waiters[0] != p.waiter || st.handingOff {
-		return turnToWait
-	}
 	now := time.Now()
+	if head := st.waiters[0]; head != p.waiter || st.handingOff {
+		if head.asking && head.owner == acq.owner && (acq.try || acq.waitIsOver(now)) {
+			return turnAgain, p.waiter.readyLocked()
+		}
+		return turnToWait, nil
+	}
 	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
-		return turnToWait
+		return turnToWait, nil
 	}
 	p.nextAsk = now.Add(policy.Poll)
 	p.waiter.asking = true
-	return turnToAsk
+	return turnToAsk, nil
 }
 
 // joinLocked puts the caller at the end of the line if it is not in it.
@@ -88,7 +92,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
 	l.grants[share{p.lock.stateKey, acq.owner}] = g
 	l.holdAllLocked(acq, p, g, handed.trusted)
-	l.wakeOwnerLocked(st, acq.owner)
+	st.wakeOwnerLocked(acq.owner, nil)
 	return true
 }
 
@@ -96,13 +100,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.ready == nil {
-		w.ready = make(chan struct{}, 1)
-	}
-	if w.woken {
-		w.wakeLocked()
-	}
-	return w.ready
+	return w.readyLocked()
 }
 
 // leaveLineLocked takes the caller out of the line of a part. The last one in the line gives up the position in the
@@ -144,10 +142,10 @@ func (l *Locks) removeLocked(a *lock, w *waiter) {
 	l.tidyLocked(a)
 }
 
-// wakeOwnerLocked lets the callers of an owner that has just got the lock look again: they need not wait for it.
-func (l *Locks) wakeOwnerLocked(st *lockState, who *owner) {
+// wakeOwnerLocked lets the callers of an owner look again, but for one: they need not wait for what it has been told.
+func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
 	for _, w := range st.waiters {
-		if w.owner == who {
+		if w.owner == who && w != but {
 			w.wakeLocked()
 		}
 	}

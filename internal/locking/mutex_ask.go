@@ -20,7 +20,11 @@ type mutexAsker struct {
 }
 
 func (m *mutexAsker) turn(missing []*part) (turn, error) {
-	return m.locks.takeTurn(m.acq, missing[0]), nil
+	may, sibling := m.locks.takeTurn(m.acq, missing[0])
+	if sibling != nil {
+		return turnAgain, m.locks.awaitSibling(m.acq, sibling)
+	}
+	return may, nil
 }
 
 // together returns the parts that can be asked for at once: the first, and those after it that nobody of this process
@@ -96,13 +100,15 @@ func (l *Locks) queueActionLocked(p *part, queue bool) any {
 	return scripts.QueueEnter
 }
 
-// end lets the waiters be handed their locks again, and ends the re-entries that have come to nothing.
+// end lets the waiters be handed their locks again, and ends the re-entries that have come to nothing. Siblings of
+// those that go on waiting look again.
 func (m *mutexAsker) end(q *question) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	for _, p := range q.run {
 		if p.waiter != nil {
 			p.waiter.asking = false
+			m.locks.states[p.lock.stateKey].wakeOwnerLocked(m.acq.owner, p.waiter)
 		}
 		m.locks.withdrawLocked(p)
 	}
@@ -120,7 +126,7 @@ func (m *mutexAsker) granted(p *part, ls *lease, trusted time.Time) {
 	over := l.admitLocked(m.acq, p, ls, trusted)
 	st = l.stateOfLocked(p.lock)
 	st.lease = p.holds[0].grant.lease
-	l.wakeOwnerLocked(st, m.acq.owner)
+	st.wakeOwnerLocked(m.acq.owner, nil)
 	l.mu.Unlock()
 	l.lose(over)
 }

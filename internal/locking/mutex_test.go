@@ -850,3 +850,34 @@ func TestOwnerInContext(t *testing.T) {
 		}
 	})
 }
+
+// Callers of one owner who try at the same time all get a free lock: none of them is in the way of another.
+func TestSiblingsTryAtOnce(t *testing.T) {
+	virtual(t, func(w *world) {
+		l := w.locks()
+		r := l.RWMutex(w.name)
+		for _, m := range []Locker{l.Mutex(w.name), l.FairMutex(w.name), r.Reader(), RedLock(w.name+"red", l), MultiLock(l.Mutex(w.name + "a"))} {
+			for name, lock := range map[string]func(context.Context) (*Hold, error){
+				"TryLock": func(ctx context.Context) (*Hold, error) { return m.TryLock(ctx) },
+				"Wait(0)": func(ctx context.Context) (*Hold, error) { return m.Lock(ctx, Wait(0)) },
+			} {
+				ctx := WithOwner(w.ctx())
+				var all sync.WaitGroup
+				var holds [8]*Hold
+				var errs [len(holds)]error
+				for i := range holds {
+					all.Go(func() { holds[i], errs[i] = lock(ctx) })
+				}
+				all.Wait()
+				for i, err := range errs {
+					if err == nil {
+						err = holds[i].Unlock(ctx)
+					}
+					if err != nil {
+						w.t.Errorf("%T, %s: %v", m, name, err)
+					}
+				}
+			}
+		}
+	})
+}

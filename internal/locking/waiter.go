@@ -22,6 +22,17 @@ type handoff struct {
 	trusted time.Time
 }
 
+// readyLocked returns what receives wake-ups, with the one that came before.
+func (w *waiter) readyLocked() <-chan struct{} {
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+	}
+	if w.woken {
+		w.wakeLocked()
+	}
+	return w.ready
+}
+
 func (w *waiter) wakeLocked() {
 	w.woken = true
 	select {
