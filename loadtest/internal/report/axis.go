@@ -2,16 +2,12 @@ package report
 
 import (
 	"math"
-	"strconv"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 )
 
-const (
-	leastDrawn = 1e-15 // what differs by less no axis tells apart
-	steps      = 6     // of a linear axis, about
-	nines      = 8     // how far a percentile axis goes: 99.999999
-)
+const nearly = 1e-9 // what is so near to a tick is on it
 
 // scale places values along an axis.
 type scale struct {
@@ -20,16 +16,11 @@ type scale struct {
 	ticks    []float64
 }
 
-// newScale is as long as its values; 0 to 1 if none of them has a place.
+// newScale is as long as its values.
 func newScale(values []float64, warp func(float64) float64) scale {
-	s := scale{warp, math.Inf(1), math.Inf(-1), nil}
-	for _, value := range values {
-		if s.has(value) {
-			s.from, s.to = min(s.from, warp(value)), max(s.to, warp(value))
-		}
-	}
-	if s.from > s.to {
-		s.from, s.to = 0, 1
+	s := scale{warp: warp}
+	if values = slices.DeleteFunc(slices.Clone(values), func(value float64) bool { return !s.has(value) }); len(values) > 0 {
+		s.from, s.to = warp(slices.Min(values)), warp(slices.Max(values))
 	}
 	return s
 }
@@ -37,104 +28,78 @@ func newScale(values []float64, warp func(float64) float64) scale {
 // has tells whether a value has a place on the axis. What is further from 0 than any figure has none, as NaN has.
 func (s scale) has(value float64) bool { return math.Abs(s.warp(value)) <= mostTold }
 
-// at is the place of a value between two ends of the paper.
+// at is the place of a value between two ends.
 func (s scale) at(value, from, to float64) float64 {
 	return from + (s.warp(value)-s.from)/(s.to-s.from)*(to-from)
 }
 
-// scale is that of the axis for some values. One that shows sizes has room for them from 0, or from a power below them.
-func (a Axis) scale(values []float64, sizes bool) scale {
-	if a.Log {
-		return logarithmic(values, sizes)
-	}
-	return linear(values, sizes)
-}
-
-// linear is the usual axis. One that shows sizes begins at 0, and ends at a tick.
-func linear(values []float64, sizes bool) scale {
-	s := newScale(values, func(value float64) float64 { return value })
-	if sizes {
-		s.from, s.to = min(s.from, 0), max(s.to, 0)
-	}
-	if s.to-s.from <= max(leastDrawn, 1e-9*max(math.Abs(s.from), math.Abs(s.to))) { // the ends are not one
-		s.to = s.from + max(1, math.Abs(s.from)/10)
-	}
-	step := roundStep((s.to - s.from) / steps)
-	if sizes {
-		s.from, s.to = step*math.Floor(s.from/step+1e-9), step*math.Ceil(s.to/step-1e-9)
-	}
-	first := math.Ceil(s.from/step - 1e-9)
-	for i := range int(math.Floor(s.to/step+1e-9)-first) + 1 {
-		s.ticks = append(s.ticks, (first+float64(i))*step)
+// ticked is the scale with equal steps, and the value of each.
+func (s scale) ticked(step float64, value func(at float64) float64) scale {
+	for i := math.Ceil(s.from/step - nearly); i <= s.to/step+nearly; i++ {
+		if tick := value(i*step) + 0; s.has(tick) { // + 0: never -0
+			s.ticks = append(s.ticks, tick)
+		}
 	}
 	return s
 }
 
-// roundStep is the least of 1, 2 and 5 times a power of ten that is no smaller.
-func roundStep(step float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(step)))
-	for _, round := range []float64{1, 2, 5} {
-		if round*power >= step*(1-1e-9) {
-			return round * power
-		}
+// scale is that of the axis for some values. One that shows sizes has room for them from 0, and ends at a tick.
+func (a Axis) scale(values []float64, sizes bool) scale {
+	if a.Log {
+		return logarithmic(values, sizes)
 	}
-	return 10 * power
+	itself := func(value float64) float64 { return value }
+	if sizes {
+		values = append(slices.Clip(values), 0)
+	}
+	s := newScale(values, itself)
+	if s.to-s.from <= nearly*max(nearly, math.Abs(s.from)) { // the ends are not one
+		s.to = s.from + max(1, math.Abs(s.from)/10)
+	}
+	least := (s.to - s.from) / 6 // about as many steps
+	n := math.Floor(3 * math.Log10(least))
+	for round(n) < least*(1-nearly) {
+		n++
+	}
+	if sizes {
+		s.from, s.to = round(n)*math.Floor(s.from/round(n)+nearly), round(n)*math.Ceil(s.to/round(n)-nearly)
+	}
+	return s.ticked(round(n), itself)
+}
+
+// round is one of the round numbers …, 0.5, 1, 2, 5, 10, …, of which 1 is number 0.
+func round(n float64) float64 {
+	power := math.Floor(n / 3)
+	return []float64{1, 2, 5}[int(n-3*power)] * math.Pow(10, power)
 }
 
 // logarithmic has no place for 0 and less, and goes from a power of ten to another. One that shows sizes has one below all of
 // them, or else the least would have no size.
 func logarithmic(values []float64, sizes bool) scale {
-	s := newScale(values, math.Log10)
-	least := s.from
-	s.from, s.to = math.Floor(s.from+1e-9), math.Ceil(s.to-1e-9)
+	s, inside, step := newScale(values, math.Log10), nearly, 1./3
 	if sizes {
-		s.from = math.Ceil(least) - 1
+		inside = -nearly
 	}
-	s.to = max(s.to, s.from+1)
-	between := []float64{1, 2, 5}
+	s.from = math.Floor(s.from + inside)
+	s.to = max(math.Ceil(s.to-nearly), s.from+1)
 	if s.to-s.from > 3 {
-		between = between[:1]
+		step = math.Ceil((s.to - s.from) / 10)
 	}
-	for power := s.from; power <= s.to; power += math.Ceil((s.to - s.from) / 10) {
-		for _, n := range between {
-			if value := n * math.Pow(10, power); s.has(value) && s.warp(value) <= s.to+1e-9 {
-				s.ticks = append(s.ticks, value)
-			}
-		}
-	}
-	return s
+	return s.ticked(step, func(at float64) float64 { return round(math.Round(3 * at)) })
 }
 
 // percentiles has equal steps from 0 to 90, to 99, to 99.9 and so on, as HdrHistogram's plots have: the tail is what
 // one looks for. There is no place for the 100th, which would be endlessly far.
 func percentiles(values []float64) scale {
-	s := newScale(values, func(percentile float64) float64 {
-		if at := -math.Log10(1 - percentile/100); percentile >= 0 && at <= nines+1e-9 {
-			return at
-		}
-		return math.NaN()
-	})
-	s.from, s.to = 0, max(s.to, 1)
-	for i := range int(s.to+1e-9) + 1 {
-		s.ticks = append(s.ticks, 100-math.Pow(10, float64(2-i)))
-	}
-	return s
+	far := func(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
+	return newScale(append(slices.Clip(values), 0, 90), far).ticked(1, func(at float64) float64 { return 100 - math.Pow(10, 2-at) })
 }
 
-// tickText is short: it has no more digits than the ticks of an axis need, and letters in place of many zeros.
+// tickText has a number's digits but for what floating point adds behind the ninth place, and a letter for many zeros.
 func tickText(value float64) string {
 	letter := ""
 	if math.Abs(value) >= 1e6 {
 		value, letter = humanize.ComputeSI(value)
 	}
-	return significant(value) + letter
-}
-
-// significant drops what floating point adds behind the ninth digit.
-func significant(value float64) string {
-	if size := math.Abs(value); size > 0 && size < 1e-4 {
-		return strconv.FormatFloat(value, 'g', 3, 64)
-	}
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 9, 64), 64) // a number that was just written
-	return humanize.Commaf(rounded)
+	return humanize.Commaf(math.Round(value*1e9)/1e9) + letter
 }

@@ -8,18 +8,18 @@ document.body.append(told)
 for (const plot of document.querySelectorAll("svg.plot")) {
 	const places = JSON.parse(plot.dataset.hints)
 	const show = event => {
-		const pointer = new DOMPoint(event.clientX, event.clientY).matrixTransform(plot.getScreenCTM().inverse())
-		let nearest, least = Infinity
-		for (const place of places) {
-			const distance = Math.hypot(place[0] - pointer.x, place[1] - pointer.y)
-			if (distance < least) [nearest, least] = [place, distance]
+		const box = plot.getBoundingClientRect()
+		let least = Infinity, left, top, value
+		for (const [x, y, text] of places) {
+			const at = [box.left + x * box.width / 100, box.top + y]
+			const distance = Math.hypot(at[0] - event.clientX, at[1] - event.clientY)
+			if (distance < least) [least, left, top, value] = [distance, ...at, text]
 		}
-		if (!nearest) return
-		told.textContent = nearest[2]
+		if (!value) return
+		told.textContent = value
 		told.hidden = false
-		const at = new DOMPoint(nearest[0], nearest[1]).matrixTransform(plot.getScreenCTM())
-		told.style.left = Math.max(0, Math.min(at.x + 8, innerWidth - told.offsetWidth - 4)) + "px"
-		told.style.top = Math.max(0, at.y - told.offsetHeight - 8) + "px"
+		told.style.left = Math.max(0, Math.min(left + 8, innerWidth - told.offsetWidth - 4)) + "px"
+		told.style.top = Math.max(0, top - told.offsetHeight - 8) + "px"
 	}
 	plot.addEventListener("pointermove", show)
 	plot.addEventListener("pointerdown", show)

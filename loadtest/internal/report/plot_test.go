@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -161,7 +162,7 @@ func TestLongRunsAreShortImages(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 	f := p.frame()
-	if peak := f.x.at(40_000, f.left, f.right); !strings.Contains(text, "L"+length(peak)+" ") {
+	if peak := fmt.Sprintf("L%.2f ", f.across(40_000)); !strings.Contains(text, peak) {
 		t.Errorf("the peak is not drawn")
 	}
 }
