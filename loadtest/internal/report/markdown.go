@@ -35,7 +35,8 @@ func (d Document) Brief(plotFolder, page string) string {
 	if len(d.Sections) > 0 {
 		s := d.Sections[0]
 		if s.Table != nil {
-			s.Table = s.Table.first(briefColumns)
+			first := s.Table.each(func(_ int, row []string) []string { return row[:min(briefColumns, len(row))] })
+			s.Table = &first
 		}
 		s.markdown(&text, plotFolder)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
+	"gonum.org/v1/gonum/floats"
 )
 
 // terminal is how many columns of letters a terminal has at least.
@@ -19,16 +20,13 @@ const terminal = 80
 // Print prints the table for a person. A wider one than a terminal comes in parts, one below the other.
 func (t Table) Print(to io.Writer) error {
 	for i, part := range t.parts(terminal) {
-		if i > 0 {
-			if _, err := fmt.Fprintln(to); err != nil {
-				return err
-			}
+		text := strings.Repeat("\n", min(i, 1))
+		for _, row := range part.lines() {
+			text += strings.Join(row, "\t") + "\t\n"
 		}
 		table := tabwriter.NewWriter(to, 0, 0, padding, ' ', tabwriter.AlignRight)
-		for row := range part.lines() {
-			if _, err := fmt.Fprintln(table, strings.Join(row, "\t")+"\t"); err != nil {
-				return err
-			}
+		if _, err := io.WriteString(table, text); err != nil {
+			return err
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -42,30 +40,24 @@ const padding = 2
 
 // parts splits the columns so that each part fits into a width. Each begins with the columns that tell rows apart, or with the
 // numbers of the rows where those leave no room.
-func (t Table) parts(width int) (parts []Table) {
+func (t Table) parts(width float64) (parts []Table) {
 	widths, names := t.widths(), t.names()
-	if sum(widths) <= width {
+	if floats.Sum(widths) <= width {
 		return []Table{t}
 	}
-	if names == len(widths) || sum(widths[:names])+slices.Max(widths[names:]) > width {
-		t = t.numbered()
+	if names == len(widths) || floats.Sum(widths[:names])+slices.Max(widths[names:]) > width {
+		t = t.each(func(n int, row []string) []string {
+			return slices.Concat([]string{strings.TrimPrefix(strconv.Itoa(n), "0")}, row) // 0 is the header
+		})
 		widths, names = t.widths(), 1
 	}
 	for from := names; from < len(widths); {
 		to := from + 1
-		for to < len(widths) && sum(widths[:names])+sum(widths[from:to+1]) <= width {
+		for to < len(widths) && floats.Sum(widths[:names])+floats.Sum(widths[from:to+1]) <= width {
 			to++
 		}
-		part := Table{}
-		for row := range t.lines() {
-			row = slices.Concat(row[:names], row[from:to])
-			if part.Columns == nil {
-				part.Columns = row
-			} else {
-				part.Rows = append(part.Rows, row)
-			}
-		}
-		parts, from = append(parts, part), to
+		parts = append(parts, t.each(func(_ int, row []string) []string { return slices.Concat(row[:names], row[from:to]) }))
+		from = to
 	}
 	return parts
 }
@@ -84,72 +76,43 @@ func (t Table) names() int {
 	return len(t.Columns)
 }
 
-// numbered is the table with the numbers of the rows in front.
-func (t Table) numbered() (out Table) {
-	out.Columns = slices.Concat([]string{""}, t.Columns)
-	for i, row := range t.Rows {
-		out.Rows = append(out.Rows, slices.Concat([]string{strconv.Itoa(i + 1)}, row))
-	}
-	return out
-}
-
 // widths are those of the columns, with the padding.
-func (t Table) widths() []int {
-	widths := make([]int, len(t.Columns))
-	for row := range t.lines() {
+func (t Table) widths() []float64 {
+	widths := make([]float64, len(t.Columns))
+	for _, row := range t.lines() {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+padding)
+			widths[i] = max(widths[i], float64(utf8.RuneCountInString(cell)+padding))
 		}
 	}
 	return widths
 }
 
-func sum(numbers []int) (total int) {
-	for _, n := range numbers {
-		total += n
-	}
-	return total
-}
-
 // Markdown is the table for a document.
 func (t Table) Markdown() string {
 	var text strings.Builder
-	first := true
-	for row := range t.lines() {
+	for n, row := range t.lines() {
 		text.WriteString("|")
 		for _, cell := range row {
 			fmt.Fprintf(&text, " %s |", escaped(cell, "|<"))
 		}
 		text.WriteString("\n")
-		if first {
+		if n == 0 {
 			fmt.Fprintf(&text, "|---|%s\n", strings.Repeat("---:|", len(row)-1))
 		}
-		first = false
 	}
 	return text.String()
 }
 
-// first is the table with so many columns at most.
-func (t Table) first(columns int) *Table {
-	out := &Table{Columns: t.Columns[:min(columns, len(t.Columns))]}
-	for _, row := range t.Rows {
-		out.Rows = append(out.Rows, row[:min(columns, len(row))])
-	}
-	return out
-}
-
 // lines are the header and the rows.
-func (t Table) lines() func(yield func([]string) bool) {
-	return func(yield func([]string) bool) {
-		if !yield(t.Columns) {
-			return
-		}
-		for _, row := range t.Rows {
-			if !yield(row) {
-				return
-			}
-		}
+func (t Table) lines() [][]string { return slices.Concat([][]string{t.Columns}, t.Rows) }
+
+// each is the table with other cells in each line, of which the header is the first.
+func (t Table) each(cells func(n int, line []string) []string) Table {
+	lines := t.lines()
+	for n, line := range lines {
+		lines[n] = cells(n, line)
 	}
+	return Table{lines[0], lines[1:]}
 }
 
 // mostTold is further from 0 than any figure of a run.
