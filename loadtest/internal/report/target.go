@@ -32,22 +32,29 @@ const (
 
 // AtLeast is a target of which more is better.
 func AtLeast(what string, value, bound float64) Target {
-	return Target{What: what, Value: value, Sign: MoreThan, Bound: bound}.judged(value, value)
+	return Target{What: what, Value: value, Sign: MoreThan, Bound: bound}.judged()
 }
 
 // AtMost is a target of which less is better.
 func AtMost(what string, value, bound float64) Target {
-	return Target{What: what, Value: value, Sign: LessThan, Bound: bound}.judged(value, value)
+	return Target{What: what, Value: value, Sign: LessThan, Bound: bound}.judged()
 }
 
 // Within is a target whose true value lies in an interval. It is met where all of the interval meets it, and missed where
 // nothing does. A value that is no number was not measured: that misses every target.
 func (t Target) Within(low, high float64) Target {
 	t.Low, t.High = low, high
-	return t.judged(low, high)
+	return t.judged()
 }
 
-func (t Target) judged(low, high float64) Target {
+// exact tells that there is no interval.
+func (t Target) exact() bool { return t.Low == 0 && t.High == 0 }
+
+func (t Target) judged() Target {
+	low, high := t.Low, t.High
+	if t.exact() {
+		low, high = t.Value, t.Value
+	}
 	reaches := func(value float64) bool { return value >= t.Bound }
 	if t.Sign == LessThan {
 		reaches = func(value float64) bool { return value <= t.Bound }
@@ -56,15 +63,6 @@ func (t Target) judged(low, high float64) Target {
 	known := !math.IsNaN(low) && !math.IsNaN(high) && reaches(low) == reaches(high)
 	t.Met, t.Undecided = measured && known && reaches(low), measured && !known
 	return t
-}
-
-// rebound is the target with another bound.
-func (t Target) rebound(bound float64) Target {
-	t.Bound = bound
-	if t.Low == 0 && t.High == 0 {
-		return t.judged(t.Value, t.Value)
-	}
-	return t.judged(t.Low, t.High)
 }
 
 // Targets are those of all sections.
@@ -77,26 +75,34 @@ func (d Document) Targets() (all []Target) {
 
 // SetBound gives the target of a name another bound.
 func (d *Document) SetBound(name string, bound float64) error {
-	before, found, names := Verdict(d.Targets()), false, []string{}
+	before, names := Verdict(d.Targets()), []string{}
+	for _, t := range d.Targets() {
+		names = append(names, t.What)
+	}
+	if !slices.Contains(names, name) {
+		return fmt.Errorf("there is no target %q; there are %q", name, names)
+	}
 	d.Sections = slices.Clone(d.Sections)
 	for i, s := range d.Sections {
-		s.Targets = slices.Clone(s.Targets)
-		for j, t := range s.Targets {
-			names = append(names, t.What)
-			if t.What == name {
-				s.Targets[j], found = t.rebound(bound), true
-			}
-		}
-		d.Sections[i] = s
-	}
-	if !found {
-		return fmt.Errorf("there is no target %q; there are %q", name, names)
+		d.Sections[i].Targets, _ = rebound(s.Targets, name, bound)
 	}
 	if i := slices.Index(d.Summary, before); i >= 0 {
 		d.Summary = slices.Clone(d.Summary)
 		d.Summary[i] = Verdict(d.Targets())
 	}
 	return d.setOwnBound(name, bound)
+}
+
+// rebound is targets of which that of a name has another bound, if it is among them.
+func rebound(targets []Target, name string, bound float64) (all []Target, found bool) {
+	all = slices.Clone(targets)
+	for i, t := range all {
+		if t.What == name && t.Sign != "" {
+			t.Bound, found = bound, true
+			all[i] = t.judged()
+		}
+	}
+	return all, found
 }
 
 // setOwnBound does the same to the targets among the members that only one scenario has.
@@ -108,23 +114,18 @@ func (d *Document) setOwnBound(name string, bound float64) error {
 	if err := json.Unmarshal(d.Own, &own); err != nil {
 		return fmt.Errorf("read the members of %s: %w", d.Scenario, err)
 	}
+	members := map[string]any{}
 	for member, value := range own {
+		members[member] = value
 		var targets []Target
-		if json.Unmarshal(value, &targets, readsNumbers()) != nil || !slices.ContainsFunc(targets, func(t Target) bool { return t.What == name && t.Sign != "" }) {
+		if json.Unmarshal(value, &targets, readsNumbers()) != nil {
 			continue // no targets
 		}
-		for i, t := range targets {
-			if t.What == name {
-				targets[i] = t.rebound(bound)
-			}
+		if others, found := rebound(targets, name, bound); found {
+			members[member] = others
 		}
-		text, err := json.Marshal(targets, writesNumbers())
-		if err != nil {
-			return fmt.Errorf("write the targets of %s: %w", d.Scenario, err)
-		}
-		own[member] = text
 	}
-	return d.SetOwn(own)
+	return d.SetOwn(members)
 }
 
 // Missed are the targets that were missed. What is undecided was not.
@@ -139,50 +140,41 @@ func (d Document) Missed() (names []string) {
 
 func (t Target) missed() bool { return !t.Met && !t.Undecided }
 
+// verdict is one of three words.
+func (t Target) verdict(met, undecided, missed string) string {
+	switch {
+	case t.Met:
+		return met
+	case t.Undecided:
+		return undecided
+	}
+	return missed
+}
+
 // Verdict counts targets by what came of them.
 func Verdict(targets []Target) string {
-	met, undecided := 0, 0
+	n := map[string]int{}
 	for _, t := range targets {
-		switch {
-		case t.Met:
-			met++
-		case t.Undecided:
-			undecided++
-		}
+		n[t.verdict("met", "undecided", "missed")]++
 	}
-	text := fmt.Sprintf("%d of %d targets are met", met, len(targets))
-	if undecided > 0 {
-		text += fmt.Sprintf(", %d undecided", undecided)
+	text := fmt.Sprintf("%d of %d targets are met", n["met"], len(targets))
+	if n["undecided"] > 0 {
+		text += fmt.Sprintf(", %d undecided", n["undecided"])
 	}
 	return text + "."
 }
 
 // String is the target with its value and the verdict.
-func (t Target) String() string {
-	switch {
-	case t.Met:
-		return t.figure() + ", met: yes"
-	case t.Undecided:
-		return t.figure() + ", met: undecided"
-	}
-	return t.figure() + ", met: NO"
-}
+func (t Target) String() string { return t.figure() + ", met: " + t.verdict("yes", "undecided", "NO") }
 
 // Markdown is the target as an item of a list.
 func (t Target) Markdown() string {
-	verdict := "**missed**"
-	switch {
-	case t.Met:
-		verdict = "met"
-	case t.Undecided:
-		verdict = "undecided"
-	}
-	return "- " + escaped(t.figure(), "<") + ", " + verdict
+	return "- " + escaped(t.figure(), "<") + ", " + t.verdict("met", "undecided", "**missed**")
 }
 
 // Told is the value with its interval, where it has one.
 func (t Target) Told() string {
-	if t.Low == 0 && t.High == 0 {
+	if t.exact() {
 		return Number(t.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", Number(t.Value), Number(t.Low), Number(t.High))
