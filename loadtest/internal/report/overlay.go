@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -97,14 +98,16 @@ func rearranged(values []float64, from, to []string) (all []float64) {
 
 // compared is the figures of both, and what else tells the runs apart.
 func compared(this, other Document) Section {
-	table := &Table{Columns: []string{"", "this run", "other run", "this / other"}}
-	for _, f := range this.Figures {
-		table.Rows = append(table.Rows, comparedFigure(f, f.Value, figure(other, f)))
-	}
+	table, figures := &Table{Columns: []string{"", "this run", "other run", "this / other"}}, slices.Clone(this.Figures)
 	for _, f := range other.Figures {
 		if math.IsNaN(figure(this, f)) {
-			table.Rows = append(table.Rows, comparedFigure(f, math.NaN(), f.Value))
+			figures = append(figures, f)
 		}
+	}
+	for _, f := range figures {
+		here, there := figure(this, f), figure(other, f)
+		name := strings.TrimSuffix(f.Name+", "+f.Unit, ", ")
+		table.Rows = append(table.Rows, []string{name, Number(here), Number(there), Number(here / there)})
 	}
 	return Section{Name: "compared", Table: table, Notes: differences(this, other)}
 }
@@ -117,14 +120,6 @@ func figure(d Document, like Figure) float64 {
 		}
 	}
 	return math.NaN()
-}
-
-func comparedFigure(f Figure, this, other float64) []string {
-	name := f.Name
-	if f.Unit != "" {
-		name += ", " + f.Unit
-	}
-	return []string{name, Number(this), Number(other), Number(this / other)}
 }
 
 // differences are what has to be known of the other run before its figures are held against this one's.
@@ -143,22 +138,23 @@ func differences(this, other Document) (notes []string) {
 	return append(notes, unlike("", this.Environment.Facts(), other.Environment.Facts())...)
 }
 
-// unlike are the settings of which two runs have different values.
+// unlike are the settings of which two runs have different values. Of several of one name, those that both have are not told.
 func unlike(prefix string, this, other []Flag) (notes []string) {
-	there := map[string]string{}
-	for _, f := range other {
-		there[f.Name] = f.Value
-	}
-	for _, f := range this {
-		if there[f.Name] != f.Value {
-			notes = append(notes, fmt.Sprintf("%s%s: %s here, %s there", prefix, f.Name, cmp.Or(f.Value, "none"), cmp.Or(there[f.Name], "none")))
+	values, names := [2]map[string]string{{}, {}}, []string{}
+	for run, settings := range [][]Flag{this, other} {
+		for _, f := range settings {
+			if f.Value == "" || slices.Contains([][]Flag{other, this}[run], f) {
+				continue
+			}
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+			values[run][f.Name] = strings.TrimPrefix(values[run][f.Name]+"; "+f.Value, "; ")
 		}
-		delete(there, f.Name)
 	}
-	for _, f := range other {
-		if value, only := there[f.Name]; only && value != "" {
-			notes = append(notes, fmt.Sprintf("%s%s: none here, %s there", prefix, f.Name, value))
-		}
+	for _, name := range names {
+		here, there := cmp.Or(values[0][name], "none"), cmp.Or(values[1][name], "none")
+		notes = append(notes, fmt.Sprintf("%s%s: %s here, %s there", prefix, name, here, there))
 	}
 	return notes
 }

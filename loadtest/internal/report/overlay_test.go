@@ -69,6 +69,21 @@ func TestOverlayComparesFigures(t *testing.T) {
 	}
 }
 
+// TestOverlayTellsWhatDiffers: of several lines of one name, those that both runs have are no difference.
+func TestOverlayTellsWhatDiffers(t *testing.T) {
+	t.Parallel()
+	this, other := Document{AuditOK: true}, Document{AuditOK: true}
+	this.Environment.Measurement = []string{"fsync as it is", "poisson arrivals", "5 rounds"}
+	other.Environment.Measurement = []string{"fsync as it is", "poisson arrivals", "3 rounds"}
+	if notes := Overlay(this, this).Sections[0].Notes; len(notes) != 1 {
+		t.Errorf("a run differs from itself: %q", notes[1:])
+	}
+	want := []string{"measurement: 5 rounds here, 3 rounds there"}
+	if notes := Overlay(this, other).Sections[0].Notes; !slices.Equal(notes[1:], want) {
+		t.Errorf("%q, want %q", notes[1:], want)
+	}
+}
+
 // TestOverlayMatchesCategories lays runs over each other of which one had other contenders.
 func TestOverlayMatchesCategories(t *testing.T) {
 	t.Parallel()
