@@ -149,12 +149,6 @@ func (job Job) retell(chapters []chapter) error {
 // pages is the folder of the pages with all tables.
 func (job Job) pages() string { return filepath.Join(filepath.Dir(job.Documents[0]), "benchmarks") }
 
-// plotsFrom is where the plots of a scenario are, seen from a folder.
-func (job Job) plotsFrom(folder, scenario string) (string, error) {
-	seen, err := filepath.Rel(folder, filepath.Join(job.Plots, scenario))
-	return filepath.ToSlash(seen), err
-}
-
 // replace writes a file anew, or leaves it as it is: a disk that is full must not cost what stands around the tables.
 func replace(file, text string) error {
 	fresh, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
@@ -181,17 +175,16 @@ func (job Job) chapter(file string) (chapter, error) {
 	if !isPlain(d.Scenario) {
 		return chapter{}, fmt.Errorf("%q is no name of a scenario", d.Scenario)
 	}
-	fromDocument, err := job.plotsFrom(filepath.Dir(job.Documents[0]), d.Scenario)
+	fromDocument, err := filepath.Rel(filepath.Dir(job.Documents[0]), filepath.Join(job.Plots, d.Scenario))
 	if err != nil {
 		return chapter{}, err
 	}
-	fromPage, err := job.plotsFrom(job.pages(), d.Scenario)
-	if err != nil {
-		return chapter{}, err
-	}
+	fromDocument = filepath.ToSlash(fromDocument)
 	c := chapter{
-		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(), text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{}, tables: map[string]string{machine: d.Environment.String()},
-		page: fmt.Sprintf("# All tables of %s\n\nThe lab has made this page of a report ([how](../LAB.md#publishing)).\n\n%s", d.Scenario, d.Markdown(fromPage)),
+		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(),
+		text:   d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"),
+		page:   fmt.Sprintf(pageText, d.Scenario, d.Markdown("../"+fromDocument)),
+		tables: map[string]string{machine: d.Environment.String()}, plots: map[string][]byte{},
 	}
 	for _, s := range d.Sections {
 		if s.Table != nil {
@@ -225,27 +218,25 @@ func isPlain(name string) bool { return name != "" && name == report.PlotName(na
 
 // writePlots makes a folder hold these plots, and no older ones.
 func (c chapter) writePlots(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
 	old, err := filepath.Glob(filepath.Join(folder, "*.svg"))
-	if err != nil {
-		return err
-	}
+	errs := []error{err, os.MkdirAll(folder, 0o755)}
 	for _, file := range old {
-		if _, stays := c.plots[filepath.Base(file)]; !stays {
-			if err := os.Remove(file); err != nil {
-				return err
-			}
+		if c.plots[filepath.Base(file)] == nil {
+			errs = append(errs, os.Remove(file))
 		}
 	}
 	for name, svg := range c.plots {
-		if err := os.WriteFile(filepath.Join(folder, name), svg, 0o644); err != nil {
-			return err
-		}
+		errs = append(errs, os.WriteFile(filepath.Join(folder, name), svg, 0o644))
 	}
-	return nil
+	return errors.Join(errs...)
 }
+
+// pageText is the page of a scenario with all its tables, in a folder beside the document.
+const pageText = `# All tables of %s
+
+The lab has made this page of a report ([how](../LAB.md#publishing)).
+
+%s`
 
 // machine marks the lines that get what a report says of the machine, beside the marks of tables.
 const machine = "the machine"

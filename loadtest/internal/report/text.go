@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -84,8 +85,8 @@ func (d Document) Duration() string {
 }
 
 // Facts are the environment by its parts, of which none is empty.
-func (e Environment) Facts() (facts []Flag) {
-	for _, fact := range append([]Flag{
+func (e Environment) Facts() []Flag {
+	facts := []Flag{
 		{"system", e.OS + "/" + e.Arch},
 		{"processors", Number(float64(e.CPUs)) + " for all"},
 		{"processor", e.CPU},
@@ -99,17 +100,9 @@ func (e Environment) Facts() (facts []Flag) {
 		{"Redis", e.Redis},
 		{"target", e.Target},
 		{"requests sent by", e.Generator},
-	}, e.measurement()...) {
-		if fact.Value != "" {
-			facts = append(facts, fact)
-		}
 	}
-	return facts
-}
-
-func (e Environment) measurement() (facts []Flag) {
 	for _, line := range e.Measurement {
 		facts = append(facts, Flag{"measurement", line})
 	}
-	return facts
+	return slices.DeleteFunc(facts, func(f Flag) bool { return f.Value == "" })
 }
