@@ -150,7 +150,7 @@ func (s *shop) play(ctx context.Context, w work, callers int, window time.Durati
 // order asks once, and writes down what it was told. All of a work comes to the same.
 func (s *shop) order(w work, id string) (load.Outcome, error) {
 	kind, lines := w.ask(s)
-	asked, err := s.services.Try(0, load.NewRequest(&history.Operation{Kind: kind, ID: id, Lines: lines}, nil), false)
+	asked, err := s.services.Try(0, load.NewRequest(&history.Operation{Kind: kind, ID: id, Lines: lines}), false)
 	became := load.OutcomeOf(asked)
 	s.telling.Lock()
 	for _, line := range lines {

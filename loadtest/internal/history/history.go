@@ -89,8 +89,8 @@ type Operation struct {
 
 // Line is what is asked of a SKU.
 type Line struct {
-	SKU      string
-	Quantity int64
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
 }
 
 // Attempt is one try.

@@ -31,7 +31,7 @@ var ErrNoAnswer = errors.New("no final answer")
 // Ask does an operation: it asks until the answer is final, and notes each attempt. A refusal is final if whatever was asked
 // before was over then.
 func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence) (history.Answer, error) {
-	attempts, err := s.askOn(ctx, NewRequest(o, nil), p, o.Attempts...)
+	attempts, err := s.askOn(ctx, NewRequest(o), p, o.Attempts...)
 	o.Attempts = attempts
 	if err != nil || len(attempts) == 0 {
 		return history.Answer{}, err

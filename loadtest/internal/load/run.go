@@ -67,7 +67,6 @@ func (r *run) since() time.Duration { return time.Since(r.Start) }
 func (r *run) serve(ctx context.Context, process int) {
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
-	var buffer []byte
 	for ctx.Err() == nil {
 		i := int(r.next.Add(1)) - 1
 		if i >= len(r.At) {
@@ -77,7 +76,7 @@ func (r *run) serve(ctx context.Context, process int) {
 		if !r.wait(ctx, alarm, r.At[i]) {
 			return
 		}
-		r.replies[i] = r.send(ctx, process, i, &buffer)
+		r.replies[i] = r.send(ctx, process, i)
 		r.replies[i].Queued = queued
 		if r.Heard != nil {
 			r.Heard(i, r.replies[i])
@@ -101,17 +100,13 @@ func (r *run) wait(ctx context.Context, alarm *time.Timer, at time.Duration) boo
 }
 
 // send sends a request whose time has come.
-func (r *run) send(ctx context.Context, process, i int, buffer *[]byte) Reply {
+func (r *run) send(ctx context.Context, process, i int) Reply {
 	now := r.since()
 	if now-r.At[i] > r.services.MaxLag {
 		return Reply{Over: now, Outcome: Dropped}
 	}
 	o := &r.Operations[i]
-	request := NewRequest(o, (*buffer)[:0])
-	if request.Body != nil {
-		*buffer = request.Body
-	}
-	a, err := r.services.Try(process, request, true)
+	a, err := r.services.Try(process, NewRequest(o), true)
 	o.Attempts = append(o.Attempts, a)
 	if r.Again != nil && (a.NotSent || a.Unknown()) {
 		_, err = r.services.Ask(ctx, o, r.Again(o))

@@ -103,7 +103,7 @@ func TestLinesOfAnOrderAreOfDifferentSKUs(t *testing.T) {
 	p := NewPlan(someWork(9))
 	several := 0
 	for i, o := range p.operations {
-		r := load.NewRequest(&o, nil)
+		r := load.NewRequest(&o)
 		if !strings.HasPrefix(r.Path, "/v1/") || r.Body != nil && !json.Valid(r.Body) {
 			t.Fatalf("request %d: %s %s", i, r.Path, r.Body)
 		}
