@@ -69,7 +69,7 @@ func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 				config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
 				return report.Document{}, fmt.Errorf("print: %w", err)
 			}
-			return flashsale.Run(ctx, config, to)
+			return documented(flashsale.Run(ctx, config, to))
 		})
 	})
 }

@@ -164,7 +164,7 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var result replay.Result
+	var result *replay.Replay
 	s := cli.Streams{Out: io.Discard, Err: io.Discard}
 	document, err := c.at(t.Context(), s, func(to *target.Target) (report.Document, error) {
 		played, err := replay.Play(t.Context(), plan, c.settings(s), to)

@@ -59,7 +59,7 @@ func (c *soakCommand) Run(ctx context.Context, s cli.Streams) error {
 				config.Length, to.Name); err != nil {
 				return report.Document{}, fmt.Errorf("print: %w", err)
 			}
-			return soak.Run(ctx, config, to)
+			return documented(soak.Run(ctx, config, to))
 		})
 	})
 }

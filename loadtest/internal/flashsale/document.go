@@ -13,39 +13,27 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// tell tells what was found.
-func (s *sale) tell(d *report.Document) error {
-	for _, r := range s.rounds {
-		r.settle(s.drill.Rows, s.drill.Found)
-	}
+// Document is the report.
+func (s *Sale) Document() (report.Document, error) {
+	d := s.Head()
 	d.Environment.Measurement = append(d.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
 	if len(s.rounds) == 0 {
 		d.Summary = []string{"Stopped before anything was sold."}
-		return d.SetOwn(s.own())
+		return d, d.SetOwn(s.own())
 	}
-	accepted, r := load.CountAll(s.drill.Results)[load.Accepted], s.typical()
+	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
 	d.Summary, d.Warnings, d.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
 	d.Sections = append([]report.Section{
-		load.OutcomeSection(s.drill.Results), s.phases(),
+		s.All.OutcomeSection(), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
-		s.stockSection(r), s.refusals(), load.GeneratorSection(s.drill.Results, r.result, s.marks(r)), s.roundSection(),
+		s.stockSection(r), s.refusals(), s.All.GeneratorSection(r.result, s.marks(r)), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
-	d.Raw = s.raw()
-	return d.SetOwn(s.own())
-}
-
-// raw is all that was asked in each round.
-func (s *sale) raw() report.Raw {
-	var parts []load.Part
-	for _, r := range s.rounds {
-		parts = append(parts, load.Part{Name: fmt.Sprintf("round %d", r.number+1), Result: r.result})
-	}
-	return load.Raw(parts...)
+	return d, d.SetOwn(s.own())
 }
 
 // typical is the round whose p99 of accepted orders is in the middle: the one that is drawn over time.
-func (s *sale) typical() *round {
+func (s *Sale) typical() *round {
 	p99 := latency(99, load.Accepted).Over(s.rounds)
 	median, best := latency(99, load.Accepted).Value(s.rounds), 0
 	for n := range p99 {
@@ -95,7 +83,7 @@ func measures() []measure {
 }
 
 // roundSection is a row for each round, and how far apart they are.
-func (s *sale) roundSection() report.Section {
+func (s *Sale) roundSection() report.Section {
 	table := &report.Table{Columns: []string{"round"}}
 	for n := range s.rounds {
 		table.Rows = append(table.Rows, []string{fmt.Sprint(n + 1)})
@@ -114,7 +102,7 @@ func (s *sale) roundSection() report.Section {
 }
 
 // summary is the run in sentences.
-func (s *sale) summary() []string {
+func (s *Sale) summary() []string {
 	o := s.own()
 	sold := fmt.Sprintf("Sold %s of %s units", humanize.Comma(o.Units), humanize.Comma(s.Stock*int64(len(s.rounds))))
 	if len(s.rounds) > 1 {
@@ -132,11 +120,11 @@ func (s *sale) summary() []string {
 		lines = append(lines, "Of those who got something 99% were answered within "+latency(99, load.Accepted).Words(s.rounds)+
 			", counted from the moment their order was to be sent.")
 	}
-	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.drill.To.Name))
+	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Config.Seed, s.to.Name))
 }
 
 // warnings tell why figures may not be what they seem.
-func (s *sale) warnings() (lines []string) {
+func (s *Sale) warnings() (lines []string) {
 	var early, late int64
 	for _, r := range s.rounds {
 		early, late = early+r.account.early, late+r.account.late
@@ -161,8 +149,8 @@ type own struct {
 	Rounds   []account        `json:"rounds"`
 }
 
-func (s *sale) own() own {
-	o := own{Stock: s.Stock, Segments: s.Segments, Requests: load.CountAll(s.drill.Results).ByName()}
+func (s *Sale) own() own {
+	o := own{Stock: s.Stock, Segments: s.Segments, Requests: s.All.Counts(0, load.Forever).ByName()}
 	for _, r := range s.rounds {
 		a := r.account
 		o.Units, o.Oversold, o.Stranded = o.Units+a.Units, o.Oversold+a.oversold(), o.Stranded+a.Stranded

@@ -13,7 +13,6 @@ import (
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -50,10 +49,11 @@ const (
 	look       = 250 * time.Millisecond
 )
 
-// sale is a run.
-type sale struct {
+// Sale is a run.
+type Sale struct {
 	Config
-	drill    load.Drill
+	load.Drill
+	to       *target.Target
 	services *load.Services
 	live     *progress.Live
 	begun    time.Time // of the first round
@@ -72,42 +72,39 @@ type round struct {
 	samples []load.Stock
 }
 
-// Run plays the rounds against a target, audits, and reports. What ends it early, a ctx that is over among it, is an error
-// beside the report of what was measured until then; where there is nothing to report the document is the zero one.
-func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
-	s := &sale{Config: c, drill: load.Drill{
-		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Spacing: c.Spacing, Connections: c.Connections, Prefix: prefix(c.Seed), To: to,
+// Run plays the rounds against a target, and audits. What was measured until it was stopped is told, too.
+func Run(ctx context.Context, c Config, to *target.Target) (*Sale, error) {
+	s := &Sale{Config: c, to: to, Drill: load.Drill{
+		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Prefix: prefix(c.Seed),
+		Bad: []load.Outcome{load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
-	play := func(ctx context.Context) (map[string]history.Stock, error) {
-		err := s.play(ctx)
-		stocks := make(map[string]history.Stock)
-		for _, r := range s.rounds {
-			stocks[r.SKU] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
-		}
-		return stocks, err
+	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
+		return s, err
 	}
-	return s.drill.Run(ctx, play, s.tell, load.Refused, load.Failed, load.Unreached, load.Unknown)
+	if err := s.Play(ctx, s.play); err != nil {
+		return s, err
+	}
+	for _, r := range s.rounds {
+		r.settle(s.Rows, s.Found)
+	}
+	return s, nil
 }
 
 // play makes sure that nobody has bought with this seed, warms up and plays the rounds. It returns why it stopped early.
-func (s *sale) play(ctx context.Context) (err error) {
-	if s.services, err = load.Open(load.Config{URLs: s.drill.To.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
+func (s *Sale) play(ctx context.Context) (err error) {
+	if s.services, err = load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
 		return err
 	}
 	defer s.services.Close()
 	for n := range s.Rounds {
-		sku := skuOf(s.Seed, n)
-		switch there, err := s.services.Exists(ctx, sku); {
-		case err != nil:
+		if err := s.services.Fresh(ctx, fmt.Sprintf("seed %d was sold on this database before", s.Config.Seed), skuOf(s.Config.Seed, n)); err != nil {
 			return err
-		case there:
-			return fmt.Errorf("seed %d was sold on this database before: SKU %s is there; choose another --seed", s.Seed, sku)
 		}
 	}
 	if err := s.warm(ctx); err != nil {
 		return err
 	}
-	sources := gauges.Of(s.drill.To)
+	sources := gauges.Of(s.to)
 	sources.Settle = gauges.PostgresSettles
 	watched := gauges.Start(ctx, sources, gaugeEvery)
 	defer func() { s.gauges = watched.Stop() }()
@@ -124,7 +121,7 @@ func (s *sale) play(ctx context.Context) (err error) {
 		if err := s.create(ctx, r.SKU, opens); err != nil {
 			return err
 		}
-		s.rounds = append(s.rounds, r)
+		s.Promise.Stocks[r.SKU] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
 		s.sell(ctx, r)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -140,20 +137,20 @@ func prefix(seed uint64) string { return "flash-" + strconv.FormatUint(seed, 36)
 func skuOf(seed uint64, round int) string { return prefix(seed) + strconv.Itoa(round+1) }
 
 // warm sells a SKU that nobody counts, so that connections are there and programs have run before the clock starts.
-func (s *sale) warm(ctx context.Context) error {
+func (s *Sale) warm(ctx context.Context) error {
 	sku := servers.NewName("warm-flash-")
 	if err := s.create(ctx, sku, time.Time{}); err != nil {
 		return err
 	}
 	rate := min(warmUpRate, load.Expected(s.Phases))
-	at := load.Times(s.Seed, s.Spacing, []load.Phase{{From: 0, To: rate, Length: warmUp}})
-	orders, _ := s.orders(s.Seed, sku, len(at), func(int) float64 { return 0 })
+	at := load.Times(s.Config.Seed, s.Spacing, []load.Phase{{From: 0, To: rate, Length: warmUp}})
+	orders, _ := s.orders(s.Config.Seed, sku, len(at), func(int) float64 { return 0 })
 	s.services.Run(ctx, load.Load{Start: time.Now(), At: at, Operations: orders})
 	return ctx.Err()
 }
 
 // create puts a SKU up for sale, from an instant on where that is not zero.
-func (s *sale) create(ctx context.Context, sku string, opens time.Time) error {
+func (s *Sale) create(ctx context.Context, sku string, opens time.Time) error {
 	n := client.NewSKU{Stock: s.Stock, Segments: &s.Segments}
 	if !opens.IsZero() {
 		n.SaleStartsAt = &opens
@@ -165,9 +162,9 @@ func (s *sale) create(ctx context.Context, sku string, opens time.Time) error {
 }
 
 // newRound plans a round: a pure function of the configuration and its number.
-func (s *sale) newRound(n int) *round {
-	seed := load.SeedOf(s.Seed, fmt.Sprintf("round %d", n+1))
-	r := &round{account: account{SKU: skuOf(s.Seed, n)}, number: n, opening: opening(s.Phases)}
+func (s *Sale) newRound(n int) *round {
+	seed := load.SeedOf(s.Config.Seed, fmt.Sprintf("round %d", n+1))
+	r := &round{account: account{SKU: skuOf(s.Config.Seed, n)}, number: n, opening: opening(s.Phases)}
 	r.load.At = load.Times(seed, s.Spacing, s.Phases)
 	all := spans(s.Phases)
 	r.load.Operations, r.first = s.orders(seed, r.SKU, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
@@ -176,7 +173,7 @@ func (s *sale) newRound(n int) *round {
 }
 
 // sell sends the requests of a round, and watches the stock and what is heard meanwhile.
-func (s *sale) sell(ctx context.Context, r *round) {
+func (s *Sale) sell(ctx context.Context, r *round) {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { r.samples = s.services.WatchStock(watching, 0, r.SKU, r.load.Start, look) })
@@ -184,7 +181,7 @@ func (s *sale) sell(ctx context.Context, r *round) {
 	r.result = s.services.Show(ctx, r.load, s.live, s.begun, func() string {
 		return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
 	})
-	s.drill.Results = append(s.drill.Results, r.result)
+	s.rounds, s.Parts = append(s.rounds, r), append(s.Parts, load.Part{Name: fmt.Sprintf("round %d", r.number+1), Result: r.result})
 	stop()
 	watcher.Wait()
 }

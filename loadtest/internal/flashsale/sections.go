@@ -13,7 +13,7 @@ import (
 )
 
 // marks are the instants that explain what is drawn over time.
-func (s *sale) marks(r *round) (marks []report.Mark) {
+func (s *Sale) marks(r *round) (marks []report.Mark) {
 	if r.opening > 0 {
 		marks = append(marks, report.Mark{X: r.opening.Seconds(), Label: "sale opens"})
 	}
@@ -32,7 +32,7 @@ func (s *sale) marks(r *round) (marks []report.Mark) {
 }
 
 // phases is a row for each phase: rates are those of the rounds together, over the time of the phase.
-func (s *sale) phases() report.Section {
+func (s *Sale) phases() report.Section {
 	table := &report.Table{Columns: []string{"phase", "seconds", "offered", "offered/s", "sent/s", "answered/s", "accepted/s", "lag p99 ms", "dropped"}}
 	for _, p := range spans(s.Phases) {
 		var offered, sent, answered, accepted, dropped int64
@@ -77,7 +77,7 @@ func (r *round) lengthOf(p span) time.Duration {
 }
 
 // refusals tells of refusals that came too early, and of units that nobody got.
-func (s *sale) refusals() report.Section {
+func (s *Sale) refusals() report.Section {
 	table := &report.Table{Columns: []string{"round", "refused for want of stock", "false, at least", "false, at most", "units left", "stranded"}}
 	for _, r := range s.rounds {
 		a := r.account
@@ -93,7 +93,7 @@ func (s *sale) refusals() report.Section {
 }
 
 // stockSection draws the stock of a round.
-func (s *sale) stockSection(r *round) report.Section {
+func (s *Sale) stockSection(r *round) report.Section {
 	left := report.Series{Name: "all segments"}
 	for _, sample := range r.samples {
 		left.X, left.Y = append(left.X, sample.At.Seconds()), append(left.Y, sample.Left)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"inventory/loadtest/internal/history"
@@ -11,41 +12,85 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Drill is a run in an open loop at a target, from its first request to its report.
+// Drill is a run of a scenario, from its first request to its report: what was sent, what became of it, and what the rows say
+// of it.
 type Drill struct {
 	Scenario    string
 	Name        string // in a sentence
 	Seed        uint64
-	Spacing     Spacing
-	Connections int
-	Prefix      string // of the names of its SKUs
-	To          *target.Target
-	Results     []*Result // of what was sent
+	Prefix      string // of the names of its SKUs; "": whoever plays audits
+	DatabaseURL string
+	Promise     history.Promise // of the SKUs that were put up for sale
+	Environment report.Environment
+	Bad         []Outcome // that no request may come to
+	Parts       []Part    // what was sent
+	All         *Result   // of all parts
 	Rows        history.Rows
 	Found       history.Findings
+
+	started time.Time // zero: there is nothing to tell
+	took    time.Duration
+	stopped error // why it ended early
 }
 
-// Run plays, which puts the stocks up for sale, holds the answers against the rows, and has the rest of the report told. What
-// ends it early, a ctx that is over among it, is an error beside the report of what was measured until then; where there is
-// nothing to report the document is the zero one. No request may come to a bad outcome.
-func (d *Drill) Run(ctx context.Context, play func(context.Context) (map[string]history.Stock, error), tell func(*report.Document) error, bad ...Outcome) (report.Document, error) {
+// At has a drill be played at a target, which promises what the lab knows. Services of others may have another clock, and answer later.
+func (d *Drill) At(ctx context.Context, to *target.Target, generator string, measurement ...string) (err error) {
+	d.DatabaseURL = to.DatabaseURL()
+	d.Promise = history.Promise{
+		Stocks: make(map[string]history.Stock), AnswerWithin: target.AnswerWithin, Staleness: time.Second, Sweep: 10 * time.Second,
+	}
+	if !to.Started() {
+		d.Promise.Clocks = time.Hour
+	}
+	d.Environment, err = to.Environment(context.WithoutCancel(ctx))
+	d.Environment.Generator = "this program, " + generator
+	d.Environment.Measurement = append(d.Environment.Measurement, measurement...)
+	return err
+}
+
+// Play plays, and holds the answers against the rows. What ended it early, a ctx that is over among it, is told with what was
+// measured until then; it is the error where there is nothing to tell.
+func (d *Drill) Play(ctx context.Context, play func(context.Context) error) error {
 	started := time.Now()
-	stocks, stopped := play(ctx)
+	d.stopped = play(ctx)
 	if ctx.Err() != nil {
-		stopped = fmt.Errorf("the %s was stopped: %w", d.Name, context.Cause(ctx))
-	} else if stopped != nil && len(d.Results) == 0 {
-		return report.Document{}, stopped
+		d.stopped = fmt.Errorf("the %s was stopped: %w", d.Name, context.Cause(ctx))
+	} else if d.stopped != nil && len(d.Parts) == 0 {
+		return d.stopped
 	}
-	if len(d.Results) > 0 {
-		d.Rows, d.Found = history.Audit(ctx, d.To.DatabaseURL(), d.Prefix, History(d.Results...), PromiseOf(d.To, stocks))
+	d.All = together(d.Parts)
+	if d.Prefix != "" && len(d.Parts) > 0 {
+		d.Rows, d.Found = history.Audit(ctx, d.DatabaseURL, d.Prefix, d.All.Operations, d.Promise)
 	}
-	environment, unknown := d.To.Environment(context.WithoutCancel(ctx))
-	environment.Generator = fmt.Sprintf("this program, open loop, %d connections", d.Connections)
-	environment.Measurement = append(environment.Measurement, "latency from the planned send", fmt.Sprintf("%s arrivals", d.Spacing))
-	wrong := d.Found.Violations
-	document := report.Document{
-		Scenario: d.Scenario, Started: started, Elapsed: time.Since(started).Seconds(), Interrupted: stopped != nil,
-		Seed: d.Seed, Environment: environment, AuditOK: len(wrong) == 0, Wrong: history.Tell(wrong),
+	d.started, d.took = started, time.Since(started)
+	return nil
+}
+
+// Began tells whether there is anything to tell.
+func (d *Drill) Began() bool { return !d.started.IsZero() }
+
+// Interrupted tells whether it ended early.
+func (d *Drill) Interrupted() bool { return d.stopped != nil }
+
+// Head is what the report of every drill has.
+func (d *Drill) Head() report.Document {
+	return report.Document{
+		Scenario: d.Scenario, Started: d.started, Elapsed: d.took.Seconds(), Interrupted: d.Interrupted(), Seed: d.Seed,
+		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Tell(d.Found.Violations), Raw: Raw(d.Parts...),
 	}
-	return document, errors.Join(stopped, Wrong(wrong, d.Results, bad...), unknown, tell(&document))
+}
+
+// Err is what must not be: an early end, promises that were broken, and requests that came to a bad outcome.
+func (d *Drill) Err() error {
+	var wrong []string
+	if broken := d.Found.Violations; len(broken) > 0 {
+		wrong = append(wrong, fmt.Sprintf("the audit failed: %d problems, first: %s: %s", len(broken), broken[0].Name, broken[0].What))
+	}
+	if failed := d.All.Counts(0, Forever).Of(d.Bad...); failed > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d requests failed or got no answer, first: %v", failed, d.All.FirstError(d.Bad...)))
+	}
+	if len(wrong) == 0 {
+		return d.stopped
+	}
+	return errors.Join(d.stopped, errors.New(strings.Join(wrong, "; and ")))
 }

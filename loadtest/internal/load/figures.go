@@ -1,6 +1,7 @@
 package load
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -14,20 +15,19 @@ func (r *Result) Latency(i int) time.Duration { return r.Replies[i].Over - r.At[
 // Lag is how long after its planned time a request was sent.
 func (r *Result) Lag(i int) time.Duration { return r.Replies[i].Sent - r.At[i] }
 
-// histogram is of the requests that were due between two times, and that count.
-func (r *Result) histogram(from, to time.Duration, counts func(Reply) bool, of func(i int) time.Duration) *latency.Histogram {
-	h := latency.New()
-	first, last := r.between(from, to)
-	for i := first; i < last; i++ {
-		if counts(r.Replies[i]) {
-			h.Record(of(i))
-		}
-	}
-	return h
-}
-
 // Forever is later than all that is due.
 const Forever = time.Duration(math.MaxInt64)
+
+// due are the requests that were due between two times, the latter excluded.
+func (r *Result) due(from, to time.Duration) iter.Seq2[int, Reply] {
+	return func(yield func(int, Reply) bool) {
+		for i, at := range r.At {
+			if at >= from && at < to && !yield(i, r.Replies[i]) {
+				return
+			}
+		}
+	}
+}
 
 // Latencies are those of the answers of some outcomes, from their planned times.
 func (r *Result) Latencies(some ...Outcome) *latency.Histogram {
@@ -36,26 +36,39 @@ func (r *Result) Latencies(some ...Outcome) *latency.Histogram {
 
 // LatenciesIn are those of the answers of some outcomes to the requests that were due between two times.
 func (r *Result) LatenciesIn(from, to time.Duration, some ...Outcome) *latency.Histogram {
-	return r.histogram(from, to, func(reply Reply) bool { return slices.Contains(some, reply.Outcome) }, r.Latency)
+	h := latency.New()
+	for i, reply := range r.due(from, to) {
+		if slices.Contains(some, reply.Outcome) {
+			h.Record(r.Latency(i))
+		}
+	}
+	return h
 }
 
 // All are the latencies of all who were due between two times, also of those who got no answer: they have waited at least
 // until that was clear.
 func (r *Result) All(from, to time.Duration) *latency.Histogram {
-	return r.histogram(from, to, func(reply Reply) bool { return reply.Outcome != NotSent }, r.Latency)
+	return r.LatenciesIn(from, to, Outcomes()...)
 }
 
 // Lags are the lags of all requests that were due between two times and sent, and of those for which a connection was free
 // in time.
 func (r *Result) Lags(from, to time.Duration) (all, own *latency.Histogram) {
-	return r.histogram(from, to, func(reply Reply) bool { return reply.Sent > 0 }, r.Lag),
-		r.histogram(from, to, func(reply Reply) bool { return reply.Sent > 0 && !reply.Queued }, r.Lag)
+	all, own = latency.New(), latency.New()
+	for i, reply := range r.due(from, to) {
+		if reply.Sent > 0 {
+			all.Record(r.Lag(i))
+		}
+		if reply.Sent > 0 && !reply.Queued {
+			own.Record(r.Lag(i))
+		}
+	}
+	return all, own
 }
 
 // Counts counts the requests that were due between two times.
 func (r *Result) Counts(from, to time.Duration) (c Counts) {
-	first, last := r.between(from, to)
-	for _, reply := range r.Replies[first:last] {
+	for _, reply := range r.due(from, to) {
 		c[reply.Outcome]++
 	}
 	return c
@@ -80,28 +93,25 @@ func Width(all time.Duration) time.Duration {
 // Slots cuts the run into slots, as far as it went.
 func (r *Result) Slots(width time.Duration) []Slot {
 	slots := make([]Slot, max(r.Elapsed, 0)/width+1)
+	waits, lags := make([][]time.Duration, len(slots)), make([][]time.Duration, len(slots))
 	for i, reply := range r.Replies {
-		if due := int(r.At[i] / width); due < len(slots) {
+		due := int(r.At[i] / width)
+		if due < len(slots) {
 			slots[due].Offered++
 		}
-		if reply.Outcome != NotSent {
-			slots[reply.Over/width].Heard[reply.Outcome]++
+		if reply.Outcome == NotSent {
+			continue
+		}
+		slots[reply.Over/width].Heard[reply.Outcome]++
+		waits[due] = append(waits[due], r.Latency(i))
+		if reply.Sent > 0 {
+			lags[due] = append(lags[due], r.Lag(i))
 		}
 	}
 	for n := range slots {
 		s := &slots[n]
 		s.From = time.Duration(n) * width
-		var waits, lags []time.Duration
-		first, last := r.between(s.From, s.From+width)
-		for i := first; i < last; i++ {
-			if r.Replies[i].Outcome != NotSent {
-				waits = append(waits, r.Latency(i))
-			}
-			if r.Replies[i].Sent > 0 {
-				lags = append(lags, r.Lag(i))
-			}
-		}
-		s.P50, s.P99, s.LagP99 = quantile(waits, 50), quantile(waits, 99), quantile(lags, 99)
+		s.P50, s.P99, s.LagP99 = quantile(waits[n], 50), quantile(waits[n], 99), quantile(lags[n], 99)
 	}
 	return slots
 }

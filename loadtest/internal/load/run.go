@@ -129,12 +129,17 @@ func replyOf(o history.Operation, start time.Time) Reply {
 	return reply
 }
 
-// History is what was asked for and answered, of all loads together.
-func History(all ...*Result) (operations []history.Operation) {
-	for _, r := range all {
-		operations = append(operations, r.Operations...)
+// together is what became of all parts of a run, whose times are those since the beginning of each.
+func together(parts []Part) *Result {
+	if len(parts) == 1 {
+		return parts[0].Result
 	}
-	return operations
+	all := &Result{}
+	for _, p := range parts {
+		all.At, all.Operations, all.Replies = append(all.At, p.At...), append(all.Operations, p.Operations...), append(all.Replies, p.Replies...)
+		all.silence = cmp.Or(all.silence, p.silence)
+	}
+	return all
 }
 
 // Codes are those of the problems by which requests were refused or failed otherwise.
@@ -163,11 +168,4 @@ func (r *Result) FirstError(of ...Outcome) error {
 		return problem(last.Answer)
 	}
 	return nil
-}
-
-// between are the requests that were due between two times, the latter excluded.
-func (r *Result) between(from, to time.Duration) (first, last int) {
-	first, _ = slices.BinarySearchFunc(r.At, from, cmp.Compare[time.Duration])
-	last, _ = slices.BinarySearchFunc(r.At, to, cmp.Compare[time.Duration])
-	return first, last
 }

@@ -29,31 +29,14 @@ func Cells(waits *latency.Histogram) (cells []string) {
 	return append(cells, report.Number(compare.Milliseconds(waits.Max())))
 }
 
-// together merges a histogram of each result.
-func together(results []*Result, of func(*Result) *latency.Histogram) *latency.Histogram {
-	all := latency.New()
-	for _, r := range results {
-		all.Add(of(r))
-	}
-	return all
-}
-
-// CountAll counts the requests of all results.
-func CountAll(results []*Result) (all Counts) {
-	for _, r := range results {
-		all = all.Plus(r.Counts(0, Forever))
-	}
-	return all
-}
-
 // OutcomeSection is a row for each outcome, and one for all.
-func OutcomeSection(results []*Result) report.Section {
+func (r *Result) OutcomeSection() report.Section {
 	table := &report.Table{Columns: append([]string{"outcome", "requests", "share, %"}, Percents()...)}
 	plot := report.Plot{
 		Name: "percentiles", Title: "Latency from the planned send, by outcome", Kind: report.Percentiles,
 		X: report.Axis{Label: "percentile"}, Y: report.Axis{Label: "ms", Log: true},
 	}
-	counts := CountAll(results)
+	counts := r.Counts(0, Forever)
 	var all int64
 	for _, o := range Outcomes() {
 		all += counts[o]
@@ -67,22 +50,17 @@ func OutcomeSection(results []*Result) report.Section {
 	}
 	for _, o := range Outcomes() {
 		if counts[o] > 0 {
-			add(o.Words(), counts[o], together(results, func(r *Result) *latency.Histogram { return r.Latencies(o) }))
+			add(o.Words(), counts[o], r.Latencies(o))
 		}
 	}
-	add("all who were due", all, together(results, func(r *Result) *latency.Histogram { return r.All(0, Forever) }))
-	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: append(CodeNotes(results),
+	add("all who were due", all, r.All(0, Forever))
+	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: append(r.CodeNotes(),
 		"who got no answer counts with the time until that was clear: they have waited at least so long")}
 }
 
 // CodeNotes tells the problems behind refusals of no outcome of their own, and failures.
-func CodeNotes(results []*Result) (notes []string) {
-	codes := map[string]int64{}
-	for _, r := range results {
-		for code, n := range r.Codes() {
-			codes[code] += n
-		}
-	}
+func (r *Result) CodeNotes() (notes []string) {
+	codes := r.Codes()
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(codes[code]), code))
 	}
@@ -154,19 +132,13 @@ func overSlots(name string, width time.Duration, slots []Slot, of func(Slot) flo
 	return line
 }
 
-// GeneratorSection tells how far this program kept up with its own plan; one of the results is drawn.
-func GeneratorSection(results []*Result, drawn *Result, marks []report.Mark) report.Section {
-	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, Percents()...)}
-	for _, h := range []struct {
-		name string
-		of   func(*Result) *latency.Histogram
-	}{
-		{"all that were sent", func(r *Result) *latency.Histogram { all, _ := r.Lags(0, Forever); return all }},
-		{"those for which a connection was free in time", func(r *Result) *latency.Histogram { _, own := r.Lags(0, Forever); return own }},
-	} {
-		lags := together(results, h.of)
-		table.Rows = append(table.Rows, append([]string{h.name, humanize.Comma(lags.Count())}, Cells(lags)...))
-	}
+// GeneratorSection tells how far this program kept up with its own plan; a part is drawn.
+func (r *Result) GeneratorSection(drawn *Result, marks []report.Mark) report.Section {
+	all, own := r.Lags(0, Forever)
+	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, Percents()...), Rows: [][]string{
+		append([]string{"all that were sent", humanize.Comma(all.Count())}, Cells(all)...),
+		append([]string{"those for which a connection was free in time", humanize.Comma(own.Count())}, Cells(own)...),
+	}}
 	width := Width(drawn.Elapsed)
 	sent := slices.DeleteFunc(drawn.Slots(width), func(s Slot) bool { return s.LagP99 == 0 })
 	lag := overSlots("p99", width, sent, func(s Slot) float64 { return compare.Milliseconds(s.LagP99) })

@@ -40,7 +40,7 @@ func TestWhoWasDroppedIsInTheTable(t *testing.T) {
 			r.Replies[i] = Reply{Over: time.Second, Outcome: Dropped}
 		}
 	}
-	rows := OutcomeSection([]*Result{r}).Table.Rows
+	rows := r.OutcomeSection().Table.Rows
 	if all := rows[len(rows)-1]; len(rows) != 3 || rows[0][5] != "2" || all[1] != "100" || all[3] != "2" || !strings.HasPrefix(all[5], "1,00") {
 		t.Errorf("%q", rows)
 	}

@@ -199,14 +199,19 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	return nil
 }
 
-// Exists tells whether there is a SKU.
-func (s *Services) Exists(ctx context.Context, sku string) (bool, error) {
-	a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})
-	if err == nil && !a.Accepted() && a.Status != http.StatusNotFound {
-		err = problem(a)
+// Fresh tells if one of some SKUs is there already: then before says what was done to it.
+func (s *Services) Fresh(ctx context.Context, before string, skus ...string) error {
+	for _, sku := range skus {
+		a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})
+		switch {
+		case err == nil && a.Accepted():
+			return fmt.Errorf("%s: SKU %s is there; choose another --seed", before, sku)
+		case err == nil && a.Status != http.StatusNotFound:
+			err = problem(a)
+		}
+		if err != nil {
+			return fmt.Errorf("read SKU %s: %w", sku, err)
+		}
 	}
-	if err != nil {
-		return false, fmt.Errorf("read SKU %s: %w", sku, err)
-	}
-	return a.Accepted(), nil
+	return nil
 }

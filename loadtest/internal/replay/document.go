@@ -7,36 +7,31 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
-// Document is the result as it is told.
-func (r Result) Document() (report.Document, error) {
-	all := latency.New()
+// Document is the report.
+func (r *Replay) Document() (report.Document, error) {
+	d, all := r.Head(), latency.New()
 	for _, k := range r.kinds {
 		all.Add(k.waits)
 	}
-	perSecond := compare.Ratio(float64(all.Count()), r.answers.Elapsed.Seconds())
-	d := report.Document{
-		Scenario: "replay", Started: r.started, Environment: r.environment, Elapsed: r.answers.Elapsed.Seconds(), Interrupted: r.answers.Interrupted,
-		Summary: r.summary(perSecond), AuditOK: r.AuditOK(), Wrong: history.Tell(r.wrong),
-		Figures: []report.Figure{
-			{Name: "requests", Unit: "/s", Value: perSecond},
-			{Name: "p50", Unit: "ms", Value: compare.Milliseconds(all.Quantile(50))},
-			{Name: "p99", Unit: "ms", Value: compare.Milliseconds(all.Quantile(99))},
-			{Name: "units sold", Value: float64(r.UnitsSold)},
-		},
-		Sections: []report.Section{r.section(all)}, Raw: load.Raw(load.Part{Name: "replay", Result: r.answers.Result}),
+	perSecond := compare.Ratio(float64(all.Count()), r.All.Elapsed.Seconds())
+	d.Summary, d.Sections = r.summary(perSecond), []report.Section{r.section(all)}
+	d.Figures = []report.Figure{
+		{Name: "requests", Unit: "/s", Value: perSecond},
+		{Name: "p50", Unit: "ms", Value: compare.Milliseconds(all.Quantile(50))},
+		{Name: "p99", Unit: "ms", Value: compare.Milliseconds(all.Quantile(99))},
+		{Name: "units sold", Value: float64(r.UnitsSold)},
 	}
-	return d, d.SetOwn(r)
+	return d, d.SetOwn(r.Result)
 }
 
 func comma[N int | int64](n N) string { return humanize.Comma(int64(n)) }
 
 // summary is what a person wants to know first.
-func (r Result) summary(perSecond float64) []string {
+func (r *Replay) summary(perSecond float64) []string {
 	const day = "2 January 2006"
 	var sum SKUTotals
 	for _, t := range r.totals {
@@ -44,18 +39,18 @@ func (r Result) summary(perSecond float64) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("Replay of %s order lines, %s to %s, with %s SKUs, sent to %s.", comma(r.Lines),
-			r.plan.From.Format(day), r.plan.To.Format(day), comma(len(r.plan.SKUs)), r.environment.Target),
+			r.plan.From.Format(day), r.plan.To.Format(day), comma(len(r.plan.SKUs)), r.Environment.Target),
 		fmt.Sprintf("%s units sold, %s restocked, %s left; %s merges.", comma(sum.Sold), comma(sum.Restocked), comma(sum.Left), comma(r.merges)),
-		fmt.Sprintf("%.2f s, %s requests a second.", r.answers.Elapsed.Seconds(), report.Number(perSecond)),
+		fmt.Sprintf("%.2f s, %s requests a second.", r.All.Elapsed.Seconds(), report.Number(perSecond)),
 	}
-	if r.AuditOK() {
+	if len(r.Found.Violations) == 0 {
 		return append(lines, "The rows hold what was answered, and every unit adds up.")
 	}
-	return append(lines, fmt.Sprintf("What was answered and the rows do not add up: %d problems.", len(r.wrong)))
+	return append(lines, fmt.Sprintf("What was answered and the rows do not add up: %d problems.", len(r.Found.Violations)))
 }
 
 // section has a row for each outcome: lines and requests, and how long the answers took.
-func (r Result) section(all *latency.Histogram) report.Section {
+func (r *Replay) section(all *latency.Histogram) report.Section {
 	table := &report.Table{Columns: append([]string{"", "lines", "requests"}, load.Percents()...)}
 	plot := report.Plot{
 		Name: "replay-latency", Title: "how long answers took, by outcome", Kind: report.Percentiles,
@@ -66,7 +61,7 @@ func (r Result) section(all *latency.Histogram) report.Section {
 	}
 	requests := 0
 	for became, k := range r.kinds {
-		if outcome(became) == unanswered && !r.answers.Interrupted {
+		if outcome(became) == unanswered && !r.Interrupted() {
 			continue
 		}
 		row(outcome(became).String(), k.lines, k.requests, k.waits)

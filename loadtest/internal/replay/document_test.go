@@ -13,11 +13,7 @@ func TestTheDocumentTellsEachOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newShop()
-	tally, err := s.replayed(t.Context(), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.result(plan, tally).Document()
+	d, err := s.replayed(t.Context(), t, plan).Document()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,67 +28,62 @@ type Settings struct {
 	Progress    io.Writer     // where a person watches
 }
 
-// Play replays a plan at a target, and holds the answers against the rows. What was answered until ctx ended is beside the
-// error.
-func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (Result, error) {
-	started := time.Now()
-	environment, err := to.Environment(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	environment.Generator = fmt.Sprintf("this program, %d requests at once, each when an answer has come", settings.Concurrency)
-	services, err := load.Open(load.Config{
-		URLs: to.URLs, Key: settings.Key, Connections: settings.Concurrency, Promise: load.PromiseOf(to, nil),
-	})
-	if err != nil {
-		return Result{}, err
-	}
-	defer services.Close()
-	answers, err := Run(ctx, plan, services, settings)
-	if err != nil && !answers.Interrupted {
-		return Result{}, err
-	}
-	rows, found := history.Audit(ctx, to.DatabaseURL(), settings.Prefix, answers.Operations, load.PromiseOf(to, answers.Stocks))
-	result := NewResult(plan, settings.Prefix, answers, rows, found.Violations)
-	result.started, result.environment = started, environment
-	return result, err
-}
-
-// Answers are what callers saw of a plan: an operation for each request.
-type Answers struct {
-	*load.Result
-	Stocks      map[string]history.Stock // of the SKUs that were created
-	Interrupted bool
-	FirstError  error // of the first request that failed
-}
-
-// run is a plan under way.
-type run struct {
+// Replay is a plan that is played, and what came of it.
+type Replay struct {
 	Settings
-	Answers
+	load.Drill
+	Result
 	plan       Plan
 	services   *load.Services
 	operations []history.Operation
-	mu         sync.Mutex // guards Stocks and FirstError
+	kinds      [outcomes]kind
+	totals     map[string]SKUTotals // by its name in the file
+	merges     int64
+
+	mu         sync.Mutex // guards the stocks and firstError
+	firstError error      // of the first request that failed
 	// lost is set when a request got no answer for as long as its caller is patient: the service is gone, and to be
 	// as patient with every request that is left would take hours. They fail unsent.
 	lost atomic.Bool
 }
 
-// Run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends, and returns what was
-// answered until then; a request that fails is an answer.
-func Run(ctx context.Context, plan Plan, services *load.Services, settings Settings) (Answers, error) {
-	r := &run{
-		Settings: settings, Answers: Answers{Stocks: make(map[string]history.Stock)}, plan: plan, services: services,
-		operations: plan.operations(settings.Prefix),
+func newReplay(plan Plan, settings Settings) *Replay {
+	return &Replay{
+		Settings: settings, plan: plan, operations: plan.operations(settings.Prefix),
+		Drill: load.Drill{Scenario: "replay", Name: "replay", Prefix: settings.Prefix},
 	}
+}
+
+// Play replays a plan at a target, and holds the answers against the rows. What was answered until it was stopped is told, too.
+func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (*Replay, error) {
+	r := newReplay(plan, settings)
+	err := r.At(ctx, to, fmt.Sprintf("%d requests at once, each when an answer has come", settings.Concurrency))
+	if err != nil {
+		return r, err
+	}
+	r.services, err = load.Open(load.Config{URLs: to.URLs, Key: settings.Key, Connections: settings.Concurrency, Promise: r.Promise})
+	if err != nil {
+		return r, err
+	}
+	defer r.services.Close()
+	if err := r.Drill.Play(ctx, r.run); err != nil {
+		return r, err
+	}
+	r.sum()
+	return r, nil
+}
+
+// run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends; a request that fails is an answer.
+func (r *Replay) run(ctx context.Context) error {
 	err := r.create(ctx)
 	start := time.Now()
 	if err == nil {
 		err = r.send(ctx)
 	}
-	r.Result, r.Interrupted = load.Closed(start, r.operations), ctx.Err() != nil
-	return r.Answers, err
+	if err == nil || ctx.Err() != nil {
+		r.Parts = []load.Part{{Name: "replay", Result: load.Closed(start, r.operations)}}
+	}
+	return err
 }
 
 // operations are the requests, of this run's SKUs.
@@ -105,7 +100,7 @@ func (p Plan) operations(prefix string) []history.Operation {
 }
 
 // create creates the SKUs.
-func (r *run) create(ctx context.Context) error {
+func (r *Replay) create(ctx context.Context) error {
 	created := progress.New(r.Progress, "SKUs created", len(r.plan.SKUs))
 	defer created.Finish()
 	creators, creating := errgroup.WithContext(ctx)
@@ -115,30 +110,22 @@ func (r *run) create(ctx context.Context) error {
 			break
 		}
 		creators.Go(func() error {
-			if err := r.services.Create(creating, r.Prefix+sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
+			if err := r.services.Create(creating, r.Settings.Prefix+sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
 				return err
 			}
 			r.mu.Lock()
-			r.Stocks[r.Prefix+sku.Name] = history.Stock{Units: sku.Stock}
+			r.Promise.Stocks[r.Settings.Prefix+sku.Name] = history.Stock{Units: sku.Stock}
 			r.mu.Unlock()
 			created.Add()
 			return nil
 		})
 	}
-	return ended(ctx, creators.Wait())
-}
-
-// ended prefers the end of ctx, which says why, to what it has caused.
-func ended(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("the replay was stopped: %w", cause)
-	}
-	return err
+	return creators.Wait()
 }
 
 // send sends the requests in the order of the file. A request whose SKU still waits for an earlier answer waits too,
 // in one of the places of those under way; the one it waits for has begun before, so somebody always gets on.
-func (r *run) send(ctx context.Context) error {
+func (r *Replay) send(ctx context.Context) error {
 	answers := progress.New(r.Progress, "requests answered", len(r.plan.Requests))
 	defer answers.Finish()
 	latest := make(map[string]chan struct{}) // closed when the SKU's latest request is answered
@@ -163,7 +150,7 @@ func (r *run) send(ctx context.Context) error {
 			return sending.Err()
 		})
 	}
-	return ended(ctx, senders.Wait())
+	return senders.Wait()
 }
 
 // wait waits for the requests before, where there are some.
@@ -184,7 +171,7 @@ func wait(ctx context.Context, before []chan struct{}) error {
 var errLost = errors.New("not sent: the service does not answer any more")
 
 // ask sends one request until it has a final answer.
-func (r *run) ask(ctx context.Context, i int) {
+func (r *Replay) ask(ctx context.Context, i int) {
 	o, err := &r.operations[i], errLost
 	if !r.lost.Load() {
 		var answer history.Answer
@@ -200,8 +187,8 @@ func (r *run) ask(ctx context.Context, i int) {
 		return
 	}
 	r.mu.Lock()
-	if r.FirstError == nil {
-		r.FirstError = fmt.Errorf("%s %s, SKU %s: %w", o.Kind, o.ID, o.Lines[0].SKU, err)
+	if r.firstError == nil {
+		r.firstError = fmt.Errorf("%s %s, SKU %s: %w", o.Kind, o.ID, o.Lines[0].SKU, err)
 	}
 	r.mu.Unlock()
 	if errors.Is(err, load.ErrNoAnswer) { // after the first, so that this is the error that is told

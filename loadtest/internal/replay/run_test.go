@@ -109,33 +109,35 @@ func (s *shop) deduct(b *history.SKU, body io.Reader) (int, any) {
 	}
 }
 
-// result holds answers against the rows of the shop.
-func (s *shop) result(plan Plan, answers Answers) Result {
-	s.rows.SKUs = nil
-	for _, sku := range s.skus {
-		s.rows.SKUs = append(s.rows.SKUs, *sku)
-	}
-	promise := history.Promise{Stocks: answers.Stocks, AnswerWithin: time.Second, Staleness: time.Second}
-	r := NewResult(plan, prefix, answers, s.rows, history.Check(answers.Operations, s.rows, promise).Violations)
-	r.environment.Target = "a shop"
-	return r
-}
-
 const prefix = "run-"
 
-// replayed runs a plan against a shop.
-func (s *shop) replayed(ctx context.Context, plan Plan) (Answers, error) {
+// replayed runs a plan against a shop, and holds the answers against its rows.
+func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) *Replay {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	services, err := load.Open(load.Config{URLs: []string{server.URL}, Connections: 4})
 	if err != nil {
-		return Answers{}, err
+		t.Fatal(err)
 	}
 	defer services.Close()
-	return Run(ctx, plan, services, Settings{Prefix: prefix, Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
+	r := newReplay(plan, Settings{Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
+	r.Settings.Prefix, r.operations = prefix, plan.operations(prefix)
+	r.services, r.Environment.Target = services, "a shop"
+	r.Promise = history.Promise{Stocks: map[string]history.Stock{}, AnswerWithin: time.Second, Staleness: time.Second}
+	if err := r.Drill.Play(ctx, r.run); err != nil { // without a prefix: the rows are the shop's
+		t.Fatal(err)
+	}
+	for _, sku := range s.skus {
+		s.rows.SKUs = append(s.rows.SKUs, *sku)
+	}
+	r.Rows, r.Found = s.rows, history.Check(r.All.Operations, s.rows, r.Promise)
+	r.sum()
+	return r
 }
 
-func sumOfLines(r Result) int {
+type fataler interface{ Fatal(...any) }
+
+func sumOfLines(r *Replay) int {
 	return r.Accepted + r.SoldOut + r.InsufficientStock + r.Restocked + r.LeftOut + r.Errors
 }
 
@@ -147,10 +149,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newShop()
-		answers, err := s.replayed(t.Context(), plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := s.replayed(t.Context(), t, plan)
 		orders := map[string][]string{}
 		for _, q := range plan.Requests {
 			sku := prefix + q.Lines[0].SKU
@@ -161,8 +160,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 				t.Fatalf("%s: sent %v, want %v", sku, got, want)
 			}
 		}
-		result := s.result(plan, answers)
-		if sumOfLines(result) != result.Lines || result.Err() != nil || !result.AuditOK() || len(s.errors) > 0 {
+		if sumOfLines(result) != result.Lines || result.Err() != nil || len(result.Found.Violations) > 0 || len(s.errors) > 0 {
 			t.Fatalf("%+v, %v, %v", result, result.Err(), s.errors)
 		}
 	})
@@ -178,12 +176,8 @@ func TestRunCountsEveryLineWhateverIsAnswered(t *testing.T) {
 		s := newShop()
 		statuses := rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 400, 404, 409, 422, 500}), 1, 20).Draw(t, "statuses")
 		s.refuse = func(n int) (int, any) { return statuses[n%len(statuses)], client.Problem{Code: client.OrderIDReused} }
-		answers, err := s.replayed(t.Context(), plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := s.result(plan, answers)
-		if sumOfLines(r) != r.Lines || (r.Errors > 0 || !r.AuditOK()) != (r.Err() != nil) {
+		r := s.replayed(t.Context(), t, plan)
+		if sumOfLines(r) != r.Lines || (r.Errors > 0 || len(r.Found.Violations) > 0) != (r.Err() != nil) {
 			t.Fatalf("%+v, %v", r, r.Err())
 		}
 	})
@@ -202,11 +196,7 @@ func TestRunGivesUpALostService(t *testing.T) {
 		}
 		return http.StatusServiceUnavailable, client.Problem{Code: client.Unavailable, Detail: "gone"}
 	}
-	answers, err := s.replayed(t.Context(), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := s.result(plan, answers)
+	r := s.replayed(t.Context(), t, plan)
 	if r.Accepted != 1 || r.Errors != 4 || sumOfLines(r) != 5 || len(s.orders["run-10001"]) != 1 {
 		t.Errorf("%+v, orders %v", r, s.orders)
 	}
@@ -228,14 +218,13 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newShop()
 	s.refuse = func(int) (int, any) { cancel(why); return 0, nil }
-	answers, err := s.replayed(ctx, plan)
-	if !errors.Is(err, why) {
+	r := s.replayed(ctx, t, plan)
+	if err := r.Err(); !errors.Is(err, why) || err.Error() != "the replay was stopped: enough" {
 		t.Errorf("ended with %v", err)
 	}
 	// The shop has taken what it was asked for before, also where nobody heard of it.
-	r := s.result(plan, answers)
-	if !answers.Interrupted || !r.AuditOK() || r.Err() != nil || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
-		t.Errorf("%+v, %v, %q", r, r.Err(), r.wrong)
+	if !r.Interrupted() || len(r.Found.Violations) > 0 || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
+		t.Errorf("%+v, %v", r.Result, r.Found.Violations)
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 const warmUp = 20
 
 // judged is the part of the run that is, as far as the run went.
-func (s *soak) judged() (from, to time.Duration) {
-	to = min(s.Length, s.result.Elapsed)
+func (s *Soak) judged() (from, to time.Duration) {
+	to = min(s.Length, s.All.Elapsed)
 	return to / warmUp, to
 }
 
 // warm is when the judged part begins.
-func (s *soak) warm() time.Duration { from, _ := s.judged(); return from }
+func (s *Soak) warm() time.Duration { from, _ := s.judged(); return from }
 
 // quarter is what became of the requests that were due in a quarter of the judged part.
 type quarter struct {
@@ -31,19 +31,19 @@ type quarter struct {
 	lags     *latency.Histogram // of what a free connection waited for
 }
 
-func (s *soak) quarters() (all [quarters]quarter) {
+func (s *Soak) quarters() (all [quarters]quarter) {
 	from, to := s.judged()
 	for n := range all {
 		q := &all[n]
 		q.from, q.to = from+time.Duration(n)*(to-from)/quarters, from+time.Duration(n+1)*(to-from)/quarters
-		q.counts, q.waits = s.result.Counts(q.from, q.to), s.result.All(q.from, q.to)
-		_, q.lags = s.result.Lags(q.from, q.to)
+		q.counts, q.waits = s.All.Counts(q.from, q.to), s.All.All(q.from, q.to)
+		_, q.lags = s.All.Lags(q.from, q.to)
 	}
 	return all
 }
 
 // course is what the run is judged by.
-func (s *soak) course(all [quarters]quarter) Course {
+func (s *Soak) course(all [quarters]quarter) Course {
 	from, to := s.judged()
 	shifted := func(seconds, values []float64) Line {
 		l := Line{Values: values}
@@ -63,8 +63,8 @@ func (s *soak) course(all [quarters]quarter) Course {
 }
 
 // acceptedIn counts the orders that were accepted, of the requests that were due in a time.
-func (s *soak) acceptedIn(from, to time.Duration) (n int64) {
-	for i, reply := range s.result.Replies {
+func (s *Soak) acceptedIn(from, to time.Duration) (n int64) {
+	for i, reply := range s.All.Replies {
 		if at := s.plan.At[i]; at >= from && at < to && reply.Outcome == load.Accepted && s.plan.operations[i].Kind.Takes() {
 			n++
 		}
@@ -73,10 +73,10 @@ func (s *soak) acceptedIn(from, to time.Duration) (n int64) {
 }
 
 // accepted counts all orders that were accepted.
-func (s *soak) accepted() int64 { return s.acceptedIn(0, s.Length+1) }
+func (s *Soak) accepted() int64 { return s.acceptedIn(0, s.Length+1) }
 
 // courseSection shows the quarters, and what they come to.
-func (s *soak) courseSection(all [quarters]quarter, v Verdict) report.Section {
+func (s *Soak) courseSection(all [quarters]quarter, v Verdict) report.Section {
 	table := &report.Table{Columns: append([]string{"quarter", "from s", "to s", "answered", "dropped", "lag p99 ms"}, load.Percents()...)}
 	names := [quarters]string{"first", "second", "third", "last"}
 	for n, q := range all {
@@ -91,5 +91,5 @@ func (s *soak) courseSection(all [quarters]quarter, v Verdict) report.Section {
 		"who got no answer counts with the time until that was clear",
 		"lag: of the sends for which a connection was free; where it is much, the machine was busy, with whatever it was",
 	}, v.Notes...)
-	return report.Section{Name: "What time has brought", Table: table, Plots: s.result.OverTime([]report.Mark{{X: s.warm().Seconds(), Label: "warmed up"}}), Targets: v.Targets, Notes: notes}
+	return report.Section{Name: "What time has brought", Table: table, Plots: s.All.OverTime([]report.Mark{{X: s.warm().Seconds(), Label: "warmed up"}}), Targets: v.Targets, Notes: notes}
 }

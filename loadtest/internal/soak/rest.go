@@ -17,7 +17,7 @@ const (
 
 // rest waits until the service has given back the goroutines of the run, and returns how many it had before and has now. They
 // are 0 where they are not known: without metrics, and if ctx ends.
-func (s *soak) rest(ctx context.Context) (before, after float64) {
+func (s *Soak) rest(ctx context.Context) (before, after float64) {
 	_, counts := s.readings.Goroutines()
 	if len(counts) == 0 {
 		return 0, 0
@@ -25,7 +25,7 @@ func (s *soak) rest(ctx context.Context) (before, after float64) {
 	before = counts[0] // all connections are there by then
 	ctx, cancel := context.WithTimeout(ctx, restWithin)
 	defer cancel()
-	sources := gauges.Sources{ServiceMetricsURLs: gauges.Of(s.drill.To).ServiceMetricsURLs}
+	sources := gauges.Sources{ServiceMetricsURLs: gauges.Of(s.to).ServiceMetricsURLs}
 	for {
 		if _, counts := gauges.Start(ctx, sources, restWithin).Stop().Goroutines(); len(counts) > 0 {
 			after = counts[len(counts)-1]

@@ -13,7 +13,6 @@ import (
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -36,82 +35,68 @@ const (
 	waitsFor = time.Minute
 )
 
-// soak is a run.
-type soak struct {
+// Soak is a run.
+type Soak struct {
 	Config
-	drill    load.Drill
+	load.Drill
+	to       *target.Target
 	plan     *Plan
-	load     load.Load
-	sum      string       // of the stream
-	result   *load.Result // nil: nothing was sent
 	readings gauges.Readings
 	before   float64 // goroutines of the service before the first request; 0: not known, as the next
 	atRest   float64 // and when all has been done
 }
 
-// Run does the work at a target, audits, and reports. What ends it early, a ctx that is over among it, is an error beside the
-// report of what was measured until then; where there is nothing to report the document is the zero one.
-func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
-	s := &soak{Config: c, plan: NewPlan(c.Work), drill: load.Drill{
-		Scenario: "soak", Name: "soak", Seed: c.Seed, Spacing: c.Spacing, Connections: c.Connections, Prefix: c.prefix(), To: to,
+// Run does the work at a target, and audits. What was measured until it was stopped is told, too.
+func Run(ctx context.Context, c Config, to *target.Target) (*Soak, error) {
+	s := &Soak{Config: c, to: to, plan: NewPlan(c.Work), Drill: load.Drill{
+		Scenario: "soak", Name: "soak", Seed: c.Seed, Prefix: c.prefix(), Bad: []load.Outcome{load.Failed, load.Unreached, load.Unknown},
 	}}
-	s.load = load.Load{At: s.plan.At, Operations: s.plan.operations}
-	s.sum = load.Sum(s.load.At, s.load.Operations)
-	return s.drill.Run(ctx, s.soak, s.tell, load.Failed, load.Unreached, load.Unknown)
-}
-
-// stocks are what the SKUs were put up for sale with.
-func (s *soak) stocks() map[string]history.Stock {
-	all := make(map[string]history.Stock)
-	for n := range s.SKUs {
-		all[s.SKU(n)] = history.Stock{Units: s.Stock}
+	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
+		return s, err
 	}
-	return all
+	return s, s.Play(ctx, s.play)
 }
 
-// soak puts the SKUs up for sale and sends the requests.
-func (s *soak) soak(ctx context.Context) (map[string]history.Stock, error) {
-	services, err := load.Open(load.Config{URLs: s.drill.To.URLs, Key: s.Key, Connections: s.Connections})
+// play puts the SKUs up for sale and sends the requests.
+func (s *Soak) play(ctx context.Context) error {
+	services, err := load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer services.Close()
-	switch there, err := services.Exists(ctx, s.SKU(0)); {
-	case err != nil:
-		return nil, err
-	case there:
-		return nil, fmt.Errorf("this database was soaked with seed %d before: SKU %s is there; choose another --seed", s.Seed, s.SKU(0))
+	if err := services.Fresh(ctx, fmt.Sprintf("this database was soaked with seed %d before", s.Config.Seed), s.SKU(0)); err != nil {
+		return err
 	}
-	stocks := s.stocks()
 	creating, create := errgroup.WithContext(ctx)
 	creating.SetLimit(creators)
-	for sku, stock := range stocks {
+	for n := range s.SKUs {
+		s.Promise.Stocks[s.SKU(n)] = history.Stock{Units: s.Stock}
 		creating.Go(func() error {
-			return services.Create(create, sku, client.NewSKU{Stock: stock.Units, Segments: &s.Segments})
+			return services.Create(create, s.SKU(n), client.NewSKU{Stock: s.Stock, Segments: &s.Segments})
 		})
 	}
 	if err := creating.Wait(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := services.Warm("/v1/skus/" + s.SKU(0)); err != nil {
-		return nil, err
+		return err
 	}
 	s.send(ctx, services)
-	return stocks, ctx.Err()
+	return ctx.Err()
 }
 
 // send sends the requests, and watches the machine and what is heard meanwhile.
-func (s *soak) send(ctx context.Context, services *load.Services) {
-	sources := gauges.Of(s.drill.To)
+func (s *Soak) send(ctx context.Context, services *load.Services) {
+	sources := gauges.Of(s.to)
 	if s.Length >= waitsFor {
 		sources.Settle = gauges.PostgresSettles
 	}
 	sampler := gauges.Start(ctx, sources, min(max(s.Length/readings, atLeastEvery), atMostEvery))
 	live := progress.NewLive(s.Progress, s.Length)
 	defer live.Finish()
-	s.load.Start = time.Now()
-	s.result = services.Show(ctx, s.load, live, s.load.Start, func() string { return "" })
-	s.drill.Results, s.readings = []*load.Result{s.result}, sampler.Stop()
+	l := load.Load{Start: time.Now(), At: s.plan.At, Operations: s.plan.operations}
+	result := services.Show(ctx, l, live, l.Start, func() string { return "" })
+	s.Parts, s.readings = []load.Part{{Name: "soak", Result: result}}, sampler.Stop()
 	if ctx.Err() == nil {
 		s.before, s.atRest = s.rest(ctx)
 	}
