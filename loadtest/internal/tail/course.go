@@ -34,7 +34,6 @@ const (
 // course is how the sale of a tail went.
 type course struct {
 	sku      string
-	before   *load.Result // of what brought the SKU to its tail
 	result   *load.Result
 	halfSold time.Duration // when half of the tail was; 0: never
 	strike   *Strike       // nil: nobody was killed
@@ -65,15 +64,15 @@ func (c Config) load(seed uint64, sku string) load.Load {
 }
 
 // sell sells the tail of a SKU, and kills the victim when half of it is sold; nil is nobody.
-func (s *stand) sell(ctx context.Context, services *load.Services, sku string, all fleet, seed uint64, victim *process) (*course, error) {
-	l := s.load(seed, sku)
+func (t *Tail) sell(ctx context.Context, services *load.Services, sku string, all fleet, seed uint64, victim *process) (*course, error) {
+	l := t.load(seed, sku)
 	c := &course{sku: sku}
 	var samplers []*gauges.Sampler
 	for _, p := range all { // each by itself: one that dies leaves what it told until then
 		samplers = append(samplers, gauges.Start(ctx, gauges.Sources{ServiceMetricsURLs: []string{p.AdminURL + "/metrics"}}, gauge))
 	}
 	var sold atomic.Int64
-	half, halfSold := s.Stock/part/2, make(chan struct{})
+	half, halfSold := t.Stock/part/2, make(chan struct{})
 	selling, over := context.WithCancel(ctx)
 	defer over()
 	var beside errgroup.Group
@@ -83,7 +82,7 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 		from = (victim.number + 1) % sellers
 	}
 	beside.Go(func() error { c.levels = services.WatchStock(selling, from, sku, l.Start, glance); return nil })
-	beside.Go(func() error { return s.atHalf(selling, c, halfSold, victim, l.Start) })
+	beside.Go(func() error { return t.atHalf(selling, c, halfSold, victim, l.Start) })
 	l.Again = func(o *history.Operation) load.Persistence { return all.others(victim, o.Attempts[0].Process) }
 	l.Heard = func(i int, r load.Reply) {
 		if r.Outcome != load.Accepted {
@@ -94,7 +93,7 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 			close(halfSold)
 		}
 	}
-	c.result = services.Show(ctx, l, s.live, s.begun, func() string { return sku + ": " })
+	c.result = services.Show(ctx, l, t.live, t.begun, func() string { return sku + ": " })
 	over()
 	err := beside.Wait()
 	for _, sampler := range samplers {
@@ -116,7 +115,7 @@ func (all fleet) others(victim *process, asked int) load.Persistence {
 }
 
 // atHalf kills the victim when half of the tail is sold. One that is not seen to hold a lock until ctx ends lives on.
-func (s *stand) atHalf(ctx context.Context, c *course, half <-chan struct{}, victim *process, began time.Time) error {
+func (t *Tail) atHalf(ctx context.Context, c *course, half <-chan struct{}, victim *process, began time.Time) error {
 	select {
 	case <-half:
 	case <-ctx.Done():
@@ -126,7 +125,7 @@ func (s *stand) atHalf(ctx context.Context, c *course, half <-chan struct{}, vic
 	if victim == nil {
 		return nil
 	}
-	strike, err := s.witness.strike(ctx, c.sku, s.Segments, victim, began)
+	strike, err := t.witness.strike(ctx, c.sku, t.Segments, victim, began)
 	if err != nil && ctx.Err() != nil && !victim.dead {
 		return nil
 	}

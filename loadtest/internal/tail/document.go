@@ -8,7 +8,6 @@ import (
 
 	"inventory/internal/app"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -20,8 +19,8 @@ func titles(killed bool) string {
 }
 
 // of are the rounds of a kind.
-func (r Result) of(killed bool) (rounds []Round) {
-	for _, round := range r.Rounds {
+func (t *Tail) of(killed bool) (rounds []Round) {
+	for _, round := range t.rounds {
 		if round.Killed == killed {
 			rounds = append(rounds, round)
 		}
@@ -85,37 +84,24 @@ func measures() []measure {
 	}
 }
 
-// Document is the result as it is told.
-func (r Result) Document() (report.Document, error) {
-	wrong := r.wrong()
-	d := report.Document{
-		Scenario: "tail", Started: r.Started, Elapsed: r.took.Seconds(), Interrupted: r.Stopped != nil, Seed: r.config.Seed,
-		Environment: r.Environment, Wrong: wrong, AuditOK: len(wrong) == 0, Summary: r.summary(), Warnings: r.warnings(),
+// Document is the report.
+func (t *Tail) Document() (report.Document, error) {
+	d, told := t.Head(), t.neverTold()
+	d.Wrong, d.AuditOK = append(d.Wrong, told...), d.AuditOK && len(told) == 0
+	d.Summary, d.Warnings = t.summary(), t.told()
+	if len(t.rounds) > 0 {
+		d.Figures, d.Sections = t.figures(), []report.Section{t.tails(), t.kills(), t.occupancy()}
 	}
-	if len(r.Rounds) > 0 {
-		d.Figures = r.figures()
-		d.Sections, d.Raw = []report.Section{r.tails(), r.kills(), r.occupancy()}, r.raw()
-	}
-	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, r.Rounds...)})
+	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, t.rounds...)})
 }
 
-// raw is all that was asked in each round.
-func (r Result) raw() report.Raw {
-	var parts []load.Part
-	for _, round := range r.Rounds {
-		name := fmt.Sprintf("round %d, %s", round.Number, titles(round.Killed))
-		parts = append(parts, load.Part{Name: name + ", before the tail", Result: round.course.before}, load.Part{Name: name, Result: round.course.result})
-	}
-	return load.Raw(parts...)
-}
-
-func (r Result) summary() []string {
-	if len(r.Rounds) == 0 {
+func (t *Tail) summary() []string {
+	if len(t.rounds) == 0 {
 		return []string{"No round was over."}
 	}
-	calm, killed := r.of(false), r.of(true)
+	calm, killed := t.of(false), t.of(true)
 	lines := []string{fmt.Sprintf("The last %s of %s units, in %d segments, were sold by %d processes to %s orders a second.",
-		report.Number(float64(r.config.Stock/part)), report.Number(float64(r.config.Stock)), r.config.Segments, sellers, report.Number(r.config.Rate))}
+		report.Number(float64(t.Stock/part)), report.Number(float64(t.Stock)), t.Segments, sellers, report.Number(t.Rate))}
 	if len(calm) > 0 {
 		lines = append(lines, fmt.Sprintf("With nobody killed the last unit was sold after %s s, %s ms after enough orders for it had come (median of %d).",
 			report.Number(lastUnit().Value(calm)), report.Number(behind().Value(calm)), len(calm)))
@@ -125,33 +111,33 @@ func (r Result) summary() []string {
 			report.Number(lastUnit().Value(killed)), report.Number(behind().Value(killed)), len(killed), report.Number(slices.Max(gapAfter().Over(killed)))))
 	}
 	return append(lines, fmt.Sprintf("Units stranded: %s. Refusals that were false: %s for certain, %s undecided.",
-		report.Number(stranded().Value(r.Rounds)), report.Number(falseRefusals().Value(r.Rounds)), report.Number(undecided().Value(r.Rounds))))
+		report.Number(stranded().Value(t.rounds)), report.Number(falseRefusals().Value(t.rounds)), report.Number(undecided().Value(t.rounds))))
 }
 
-func (r Result) warnings() []string {
-	lines := slices.Clone(r.Warnings)
-	for _, round := range r.Rounds {
-		name := fmt.Sprintf("round %d, %s: ", round.Number, titles(round.Killed))
+func (t *Tail) told() []string {
+	lines := slices.Clone(t.warnings)
+	for _, round := range t.rounds {
+		name := round.name() + ": "
 		lines = append(lines, round.course.result.Warnings(name)...)
 		switch {
 		case round.Left > 0 && round.Stranded == 0:
 			lines = append(lines, fmt.Sprintf("%s%d units were not sold: too few came who wanted so few", name, round.Left))
 		case round.Killed && round.Strike == nil:
 			lines = append(lines, name+"nobody was killed: the victim was not seen with a lock before the sale was over")
-		case round.Killed && !round.Strike.Held && r.config.Lock != app.LockNone:
+		case round.Killed && !round.Strike.Held && t.Lock != app.LockNone:
 			lines = append(lines, name+"the victim gave its lock back as it died")
 		}
 	}
-	if r.config.Lock == app.LockNone && len(r.Rounds) > 0 {
+	if t.Lock == app.LockNone && len(t.rounds) > 0 {
 		lines = append(lines, "there are no locks: the processes were killed as they were")
 	}
 	return lines
 }
 
 // figures are those of both kinds of rounds.
-func (r Result) figures() (all []report.Figure) {
+func (t *Tail) figures() (all []report.Figure) {
 	for _, killed := range []bool{false, true} {
-		if rounds := r.of(killed); len(rounds) > 0 {
+		if rounds := t.of(killed); len(rounds) > 0 {
 			all = append(all, compare.Figures(measures(), rounds, ", "+titles(killed))...)
 		}
 	}
@@ -159,25 +145,25 @@ func (r Result) figures() (all []report.Figure) {
 }
 
 // targets are what the rounds have to reach.
-func (r Result) targets() []report.Target {
+func (t *Tail) targets() []report.Target {
 	targets := []report.Target{
-		report.AtMost("units stranded, in all rounds", stranded().Value(r.Rounds), 0),
-		report.AtMost("refusals that were false, in all rounds", falseRefusals().Value(r.Rounds), 0),
+		report.AtMost("units stranded, in all rounds", stranded().Value(t.rounds), 0),
+		report.AtMost("refusals that were false, in all rounds", falseRefusals().Value(t.rounds), 0),
 	}
-	if killed := r.of(true); len(killed) > 0 {
+	if killed := t.of(true); len(killed) > 0 {
 		targets = append(targets, report.AtMost("longest time without a sale after a holder was killed, s", slices.Max(gapAfter().Over(killed))/1e3, gapBound))
 	}
 	return targets
 }
 
 // tails compares the two kinds of rounds: medians with the least and the most, or sums.
-func (r Result) tails() report.Section {
+func (t *Tail) tails() report.Section {
 	table := &report.Table{Columns: []string{""}, Rows: [][]string{{"rounds"}}}
 	for _, m := range measures() {
 		table.Rows = append(table.Rows, []string{strings.TrimSuffix(m.Name+", "+m.Unit, ", ")})
 	}
 	for _, killed := range []bool{false, true} {
-		rounds := r.of(killed)
+		rounds := t.of(killed)
 		if len(rounds) == 0 {
 			continue
 		}
@@ -188,7 +174,7 @@ func (r Result) tails() report.Section {
 		}
 	}
 	return report.Section{
-		Name: "The last hundredth", Table: table, Plots: r.courses(), Targets: r.targets(),
+		Name: "The last hundredth", Table: table, Plots: t.courses(), Targets: t.targets(),
 		Notes: []string{
 			"Latency counts from the moment when an order was due to the answer that said it was sold, also where it had to be asked again.",
 			"A refusal is false if what it says was not so when it came, after all sales are taken off that had been sent by then; " +
@@ -199,12 +185,12 @@ func (r Result) tails() report.Section {
 }
 
 // kills tells of each holder that was killed, and of the requests that it had.
-func (r Result) kills() report.Section {
+func (t *Tail) kills() report.Section {
 	s := report.Section{Name: "The holders that were killed", Table: &report.Table{Columns: []string{
 		"round", "killed at s", "lock of segment", "held when gone", "lease left s", "tries",
 		"in flight: 200", "201", "refused", "sent to the dead: 200", "201", "refused", "sent elsewhere", "never told",
 	}}}
-	for _, round := range r.of(true) {
+	for _, round := range t.of(true) {
 		if k := round.Strike; k != nil {
 			cells := []string{
 				strconv.Itoa(round.Number), fmt.Sprintf("%.2f", k.At), strconv.Itoa(k.Segment), strconv.FormatBool(k.Held),

@@ -41,11 +41,11 @@ func portions(random *rand.Rand, sku string, units, tail, segments int64) (all [
 
 // fill brings a SKU to its tail. The processes sell one after the other, each alone, so whoever is seen at the locks is the
 // one that sells: that is how their names become known.
-func (s *stand) fill(ctx context.Context, services *load.Services, sku string, all fleet, orders []history.Operation) error {
+func (t *Tail) fill(ctx context.Context, services *load.Services, sku string, all fleet, orders []history.Operation) error {
 	known := map[string]bool{}
 	for i, p := range all {
 		from, to := i*len(orders)/len(all), (i+1)*len(orders)/len(all)
-		names, err := s.sellAlone(ctx, services, sku, p, orders[from:to])
+		names, err := t.sellAlone(ctx, services, sku, p, orders[from:to])
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *stand) fill(ctx context.Context, services *load.Services, sku string, a
 				known[name], p.names[name] = true, true
 			}
 		}
-		if len(p.names) == 0 && !s.witness.idle() {
+		if len(p.names) == 0 && !t.witness.idle() {
 			return errors.New("a process that sold was never seen to hold a lock")
 		}
 	}
@@ -62,11 +62,11 @@ func (s *stand) fill(ctx context.Context, services *load.Services, sku string, a
 }
 
 // sellAlone has one process sell orders, and returns who held locks meanwhile.
-func (s *stand) sellAlone(ctx context.Context, services *load.Services, sku string, p *process, orders []history.Operation) (names map[string]bool, err error) {
+func (t *Tail) sellAlone(ctx context.Context, services *load.Services, sku string, p *process, orders []history.Operation) (names map[string]bool, err error) {
 	done := make(chan struct{})
 	both, ctx := errgroup.WithContext(ctx)
-	if !s.witness.idle() {
-		both.Go(func() (err error) { names, err = s.witness.seen(ctx, sku, s.Segments, done); return err })
+	if !t.witness.idle() {
+		both.Go(func() (err error) { names, err = t.witness.seen(ctx, sku, t.Segments, done); return err })
 	}
 	both.Go(func() error {
 		defer close(done)

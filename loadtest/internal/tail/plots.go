@@ -1,7 +1,6 @@
 package tail
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -17,16 +16,16 @@ import (
 const slot = 100 * time.Millisecond
 
 // first is the first round of a kind, whose course plots show; nil: there is none.
-func (r Result) first(killed bool) *Round {
-	if all := r.of(killed); len(all) > 0 {
+func (t *Tail) first(killed bool) *Round {
+	if all := t.of(killed); len(all) > 0 {
 		return &all[0]
 	}
 	return nil
 }
 
 // marks are the moments of the round in which a holder was killed.
-func (r Result) marks() (all []report.Mark) {
-	killed := r.first(true)
+func (t *Tail) marks() (all []report.Mark) {
+	killed := t.first(true)
 	if killed == nil {
 		return nil
 	}
@@ -43,13 +42,13 @@ func (r Result) marks() (all []report.Mark) {
 }
 
 // courses are latencies, sales and waits over time, of the first round of each kind.
-func (r Result) courses() []report.Plot {
-	waits := load.Lines("tail-latency", "Latency over time", report.Axis{Label: "ms", Log: true}, r.marks())
-	sales := load.Lines("tail-sales", "Units sold over time", report.Axis{Label: "units/s"}, r.marks())
-	locks := load.Lines("tail-lock-wait", "Waiting for locks over time", report.Axis{Label: "ms waited per s, all workers"}, r.marks())
-	merges := load.Lines("tail-merges", "Merges over time", report.Axis{Label: "merges/s"}, r.marks())
+func (t *Tail) courses() []report.Plot {
+	waits := load.Lines("tail-latency", "Latency over time", report.Axis{Label: "ms", Log: true}, t.marks())
+	sales := load.Lines("tail-sales", "Units sold over time", report.Axis{Label: "units/s"}, t.marks())
+	locks := load.Lines("tail-lock-wait", "Waiting for locks over time", report.Axis{Label: "ms waited per s, all workers"}, t.marks())
+	merges := load.Lines("tail-merges", "Merges over time", report.Axis{Label: "merges/s"}, t.marks())
 	for _, killed := range []bool{false, true} {
-		round := r.first(killed)
+		round := t.first(killed)
 		if round == nil {
 			continue
 		}
@@ -104,18 +103,18 @@ func (c *course) rate(of func(gauges.Readings) (seconds, values []float64), time
 }
 
 // occupancy is what segments held, over time.
-func (r Result) occupancy() report.Section {
+func (t *Tail) occupancy() report.Section {
 	table := &report.Table{Columns: []string{"when the first buyer came, units", "in all", "fullest", "emptiest"}}
 	s := report.Section{Name: "What the segments held", Table: table}
-	marks := map[bool][]report.Mark{true: r.marks()}
+	marks := map[bool][]report.Mark{true: t.marks()}
 	for _, killed := range []bool{false, true} {
-		round := r.first(killed)
+		round := t.first(killed)
 		if round == nil {
 			continue
 		}
 		all := round.Segments
 		table.Rows = append(table.Rows, []string{
-			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(floats.Sum(all)), report.Number(slices.Max(all)), report.Number(slices.Min(all)),
+			round.name(), report.Number(floats.Sum(all)), report.Number(slices.Max(all)), report.Number(slices.Min(all)),
 		})
 		s.Plots = append(s.Plots, load.Lines("tail-segments-"+kind(killed), "Units in segments over time, "+titles(killed), report.Axis{Label: "units"},
 			marks[killed], load.SegmentLines(round.course.levels)...))

@@ -87,10 +87,11 @@ func newWaits(h *latency.Histogram) Waits {
 // window is how long after a kill latencies are told apart: what the lease of a lock is.
 const window = 5 * time.Second
 
-// newRound works out what a course comes to.
-func newRound(c *course, r Round, rows history.Rows, found history.Findings) Round {
+// settle works out what a round comes to.
+func (r *Round) settle(rows history.Rows, found history.Findings) {
+	c := r.course
 	counts := c.result.Counts(0, load.Forever)
-	r.course, r.Offered = c, int64(len(c.result.At))
+	r.Offered = int64(len(c.result.At))
 	r.SoldOut, r.Short = counts[load.SoldOut], counts[load.InsufficientStock]
 	r.Overloaded, r.Dropped = counts[load.Overloaded], counts[load.Dropped]
 	r.NeverTold = counts.Of(unanswered()...)
@@ -106,7 +107,6 @@ func newRound(c *course, r Round, rows history.Rows, found history.Findings) Rou
 	r.Before = newWaits(c.result.LatenciesIn(0, mark, load.Accepted, load.Replayed))
 	r.After = newWaits(c.result.LatenciesIn(mark, mark+window, load.Accepted, load.Replayed))
 	_, r.LagP99 = c.result.LagP99()
-	return r
 }
 
 // unanswered are the outcomes of an order that was never told what became of it.

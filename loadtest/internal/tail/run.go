@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"inventory/internal/api/client"
 	"inventory/internal/progress"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
 
@@ -34,111 +33,99 @@ type Config struct {
 // preparation is about how long a round takes before the first buyer comes, for who watches.
 const preparation = 2 * time.Second
 
-// Result is what the rounds came to.
-type Result struct {
-	Started     time.Time // zero: there is nothing to tell
-	Rounds      []Round
-	Stopped     error // why there are no more rounds; nil: these are all
-	Violations  []history.Violation
-	SKUs        int // that were audited
-	Environment report.Environment
-	Warnings    []string // of the machine
-	took        time.Duration
-	config      Config
+// Tail is a run: what all rounds stand on, and what they came to.
+type Tail struct {
+	Config
+	load.Drill
+	servers.Closers
+	redisURL string   // several with commas in between for RedLocks
+	warnings []string // of the machine
+	live     *progress.Live
+	begun    time.Time // of the first round
+	witness  *witness
+	rounds   []Round
 }
 
-// Began tells whether there is anything to tell.
-func (r Result) Began() bool { return !r.Started.IsZero() }
-
-// Run sells tails and audits them. What ends it early, a ctx that is over among it, is told beside the rounds until then.
-func Run(ctx context.Context, c Config) (result Result, err error) {
-	s := &stand{Config: c}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	result = Result{config: c, Started: time.Now()}
-	if err := s.open(ctx); err != nil {
-		return Result{}, err
+// Run sells tails and audits them. What was measured until it was stopped is told, too.
+func Run(ctx context.Context, c Config) (t *Tail, err error) {
+	t = &Tail{Config: c, Drill: load.Drill{
+		Scenario: "tail", Name: "sale", Seed: c.Seed, Prefix: "tail-",
+		Promise: history.Promise{Stocks: make(map[string]history.Stock), AnswerWithin: answerWithin, Staleness: time.Second},
+	}}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.open(ctx); err != nil {
+		return t, err
 	}
-	result.Environment, result.Warnings = s.environment, s.warnings
-	result.Stopped = s.rounds(ctx, &result)
-	if ctx.Err() != nil {
-		result.Stopped = fmt.Errorf("the sale was stopped: %w", context.Cause(ctx))
-	} else if result.Stopped != nil && len(result.Rounds) == 0 {
-		return Result{}, result.Stopped
+	if err := t.Play(ctx, t.play); err != nil {
+		return t, err
 	}
-	result.took = time.Since(result.Started)
-	return result, nil
+	for i := range t.rounds {
+		t.rounds[i].settle(t.Rows, t.Found)
+	}
+	return t, nil
 }
 
-// rounds sells tails in pairs, each kind first in turn.
-func (s *stand) rounds(ctx context.Context, result *Result) error {
-	s.begun = time.Now()
-	s.live = progress.NewLive(s.Progress, time.Duration(2*s.Rounds)*(s.length()+preparation))
-	defer s.live.Finish()
-	for number := range s.Rounds {
+// play sells tails in pairs, each kind first in turn.
+func (t *Tail) play(ctx context.Context) error {
+	t.begun = time.Now()
+	t.live = progress.NewLive(t.Progress, time.Duration(2*t.Rounds)*(t.length()+preparation))
+	defer t.live.Finish()
+	for number := range t.Rounds {
 		for _, killed := range []bool{number%2 == 1, number%2 == 0} {
-			r, err := s.round(ctx, number, killed, result)
+			r, err := t.round(ctx, number, killed)
 			if err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
-				return fmt.Errorf("round %d, %s: %w", number+1, titles(killed), err)
+				return fmt.Errorf("%s: %w", r.name(), err)
 			}
-			result.Rounds = append(result.Rounds, r)
+			t.rounds = append(t.rounds, r)
 		}
 	}
 	return nil
 }
 
-// round sells a SKU to its end, and audits it, also if ctx ends meanwhile. It is sent the same orders whether a holder is
-// killed in it or not.
-func (s *stand) round(ctx context.Context, number int, killed bool, result *Result) (r Round, err error) {
-	seed := load.SeedOf(s.Seed, fmt.Sprintf("round %d", number+1))
-	sku := fmt.Sprintf("tail-%d-%s", number+1, kind(killed))
-	all, err := s.start(ctx)
+// round sells a SKU to its end. It is sent the same orders whether a holder is killed in it or not.
+func (t *Tail) round(ctx context.Context, number int, killed bool) (r Round, err error) {
+	r = Round{Number: number + 1, Killed: killed}
+	seed := load.SeedOf(t.Config.Seed, fmt.Sprintf("round %d", r.Number))
+	sku := fmt.Sprintf("tail-%d-%s", r.Number, kind(killed))
+	all, err := t.start(ctx)
 	if err != nil {
-		return Round{}, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, all.end()) }()
 	services, err := all.services()
 	if err != nil {
-		return Round{}, err
+		return r, err
 	}
 	defer services.Close()
-	if err := services.Create(ctx, sku, client.NewSKU{Stock: s.Stock, Segments: &s.Segments}); err != nil {
-		return Round{}, err
+	if err := services.Create(ctx, sku, client.NewSKU{Stock: t.Stock, Segments: &t.Segments}); err != nil {
+		return r, err
 	}
-	before := portions(load.NewRandom(seed, "fill"), sku, s.Stock, s.Stock/part, int64(s.Segments))
-	var c *course
-	began := time.Now()
-	defer func() {
-		operations := before
-		if c != nil {
-			operations = slices.Concat(before, c.result.Operations)
-		}
-		promise := services.Promise
-		promise.Stocks, promise.Staleness = map[string]history.Stock{sku: {Units: s.Stock}}, time.Second
-		rows, found := history.Audit(ctx, s.databaseURL, sku, operations, promise)
-		result.Violations, result.SKUs = append(result.Violations, found.Violations...), result.SKUs+len(rows.SKUs)
-		if err == nil {
-			r = newRound(c, Round{Number: number + 1, Killed: killed, Segments: r.Segments}, rows, found)
-		}
-	}()
-	if err := s.fill(ctx, services, sku, all, before); err != nil {
-		return Round{}, err
+	t.Promise.Stocks[sku] = history.Stock{Units: t.Stock}
+	before, began := portions(load.NewRandom(seed, "fill"), sku, t.Stock, t.Stock/part, int64(t.Segments)), time.Now()
+	err = t.fill(ctx, services, sku, all, before)
+	t.Parts = append(t.Parts, load.Part{Name: r.name() + ", before the tail", Result: load.Closed(began, before)})
+	if err != nil {
+		return r, err
 	}
 	begins, err := services.Stock(0, sku, time.Now())
 	if err != nil {
-		return Round{}, err
+		return r, err
 	}
 	r.Segments = begins.Segments
 	var victim *process
 	if killed {
 		victim = all[number%len(all)]
 	}
-	c, err = s.sell(ctx, services, sku, all, seed, victim)
-	c.before = load.Closed(began, before)
+	r.course, err = t.sell(ctx, services, sku, all, seed, victim)
+	t.Parts = append(t.Parts, load.Part{Name: r.name(), Result: r.course.result})
 	return r, err
 }
+
+// name is a round for people.
+func (r Round) name() string { return fmt.Sprintf("round %d, %s", r.Number, titles(r.Killed)) }
 
 // kind names the rounds of a kind.
 func kind(killed bool) string {
@@ -148,22 +135,21 @@ func kind(killed bool) string {
 	return "calm"
 }
 
-// wrong are the promises that were broken, and the orders that were never told.
-func (r Result) wrong() []string {
-	lines := history.Tell(r.Violations)
-	for _, round := range r.Rounds {
-		if round.NeverTold > 0 {
+// neverTold are the orders that were never told what became of them.
+func (t *Tail) neverTold() (lines []string) {
+	for _, r := range t.rounds {
+		if r.NeverTold > 0 {
 			lines = append(lines, fmt.Sprintf("SKU %s: %d orders were never told what became of them, also when they asked again, the first: %s",
-				round.course.sku, round.NeverTold, round.course.neverTold()))
+				r.course.sku, r.NeverTold, r.course.neverTold()))
 		}
 	}
 	return lines
 }
 
 // Err is what must not happen, and did.
-func (r Result) Err() error {
-	if wrong := r.wrong(); len(wrong) > 0 {
-		return errors.Join(r.Stopped, fmt.Errorf("%d things are wrong, the first: %s", len(wrong), wrong[0]))
+func (t *Tail) Err() error {
+	if told := t.neverTold(); len(told) > 0 {
+		return errors.Join(t.Drill.Err(), errors.New(told[0]))
 	}
-	return r.Stopped
+	return t.Drill.Err()
 }

@@ -32,10 +32,10 @@ func TestATail(t *testing.T) {
 	t.Parallel()
 	c := tiny(t)
 	result, err := Run(t.Context(), c)
-	if err != nil || result.Err() != nil || len(result.Violations) > 0 || result.SKUs != 2 || len(result.Rounds) != 2 {
+	if err != nil || result.Err() != nil || len(result.Found.Violations) > 0 || len(result.Rows.SKUs) != 2 || len(result.rounds) != 2 {
 		t.Fatalf("%v, %v: %+v", err, result.Err(), result)
 	}
-	for _, r := range result.Rounds {
+	for _, r := range result.rounds {
 		var before float64
 		for _, units := range r.Segments {
 			before += units
@@ -61,7 +61,7 @@ func TestATail(t *testing.T) {
 }
 
 // wantDocument demands that the report can be told, and shows the kill.
-func wantDocument(t *testing.T, result Result) {
+func wantDocument(t *testing.T, result *Tail) {
 	t.Helper()
 	d, err := result.Document()
 	if err != nil {
@@ -87,7 +87,7 @@ func wantDocument(t *testing.T, result Result) {
 			t.Errorf("plot %q has the marks %v", name, p.Marks)
 		}
 	}
-	if units := plots["tail-segments-calm"]; len(units.Series) != result.config.Segments {
+	if units := plots["tail-segments-calm"]; len(units.Series) != result.Segments {
 		t.Errorf("%d segments are shown", len(units.Series))
 	}
 }
@@ -114,7 +114,7 @@ func TestAnInterruptKeepsWhatWasOver(t *testing.T) {
 	defer interrupt()
 	c.Progress = onText{"tail-1-killed", interrupt}
 	result, err := Run(ctx, c)
-	if err != nil || result.Stopped == nil || len(result.Rounds) != 1 || len(result.Violations) > 0 || result.Err() == nil {
+	if err != nil || !result.Interrupted() || len(result.rounds) != 1 || len(result.Found.Violations) > 0 || result.Err() == nil {
 		t.Fatalf("%v, %v: %+v", err, result.Err(), result)
 	}
 	if d, err := result.Document(); err != nil || !d.Interrupted || len(d.Sections) == 0 {

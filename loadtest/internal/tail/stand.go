@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"inventory/internal/app"
-	"inventory/internal/progress"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -22,48 +20,34 @@ const (
 	answerWithin = 2 * time.Second
 )
 
-// stand is what all rounds stand on.
-type stand struct {
-	Config
-	databaseURL string
-	redisURL    string // several with commas in between for RedLocks
-	environment report.Environment
-	warnings    []string
-	live        *progress.Live
-	begun       time.Time // of the first round
-	witness     *witness
-	servers.Closers
-}
-
-// open starts or reaches the servers. Whoever opens a stand closes it, also after an error.
-func (s *stand) open(ctx context.Context) error {
-	on, err := servers.Prepare(ctx, servers.URLs{RedisURL: s.RedisURL, DatabaseURL: s.DatabaseURL}, servers.Needs{
+// open starts or reaches the servers.
+func (t *Tail) open(ctx context.Context) error {
+	on, err := servers.Prepare(ctx, servers.URLs{RedisURL: t.RedisURL, DatabaseURL: t.Config.DatabaseURL}, servers.Needs{
 		Durable: true, Database: "tail_", Generator: fmt.Sprintf("this program, open loop, %d connections to each process", connections),
 	})
 	if err != nil {
 		return err
 	}
-	s.OnClose(on.Close)
-	if s.redisURL = on.RedisURL; s.RedisURL == "" && s.Lock == app.LockRed {
+	t.OnClose(on.Close)
+	if t.redisURL = on.RedisURL; t.RedisURL == "" && t.Lock == app.LockRed {
 		const nodes = 3
 		for range nodes - 1 {
 			more, err := servers.Open(ctx, servers.URLs{DatabaseURL: on.DatabaseURL})
 			if err != nil {
 				return err
 			}
-			s.OnClose(more.Close)
-			s.redisURL += "," + more.RedisURL
+			t.OnClose(more.Close)
+			t.redisURL += "," + more.RedisURL
 		}
 	}
-	s.environment, s.warnings = on.About, on.Warnings
-	s.environment.Target = fmt.Sprintf("%d processes of the service, over HTTP", sellers)
-	s.environment.Measurement = append(s.environment.Measurement,
-		"latency from the planned send", fmt.Sprintf("%s arrivals", load.Poisson), fmt.Sprintf("%d rounds of each kind", s.Rounds))
-	s.databaseURL = on.DatabaseURL
-	if s.witness, err = openWitness(s.Lock, s.redisURL); err != nil {
+	t.Drill.DatabaseURL, t.Environment, t.warnings = on.DatabaseURL, on.About, on.Warnings
+	t.Environment.Target = fmt.Sprintf("%d processes of the service, over HTTP", sellers)
+	t.Environment.Measurement = append(t.Environment.Measurement,
+		"latency from the planned send", fmt.Sprintf("%s arrivals", load.Poisson), fmt.Sprintf("%d rounds of each kind", t.Rounds))
+	if t.witness, err = openWitness(t.Lock, t.redisURL); err != nil {
 		return err
 	}
-	s.OnClose(s.witness.close)
+	t.OnClose(t.witness.close)
 	return nil
 }
 
@@ -79,10 +63,10 @@ type process struct {
 type fleet []*process
 
 // start starts the processes.
-func (s *stand) start(ctx context.Context) (all fleet, err error) {
+func (t *Tail) start(ctx context.Context) (all fleet, err error) {
 	for n := range sellers {
-		service, err := s.Process.Start(ctx, target.Job{
-			DatabaseURL: s.databaseURL, RedisURL: s.redisURL, Lock: s.Lock, AnswerWithin: answerWithin,
+		service, err := t.Process.Start(ctx, target.Job{
+			DatabaseURL: t.Drill.DatabaseURL, RedisURL: t.redisURL, Lock: t.Lock, AnswerWithin: answerWithin,
 		})
 		if err != nil {
 			return nil, errors.Join(err, all.end())
