@@ -18,6 +18,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/shirou/gopsutil/v4/process"
 )
 
 // Process is a process that the lab has started.
@@ -36,7 +38,12 @@ const grace = 20 * time.Second
 // terminal do not reach it.
 func Command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
-	command.Cancel = func() error { return interrupt(command.Process) }
+	command.Cancel = func() error {
+		if err := command.Process.Signal(os.Interrupt); err != nil { // where there is no way to ask it
+			return command.Process.Kill()
+		}
+		return nil
+	}
 	command.WaitDelay = grace
 	setApart(command)
 	return command
@@ -76,6 +83,17 @@ func (p *Process) start() (err error) {
 
 // PID is the number of the process.
 func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Stop makes the process stand still until Continue.
+func (p *Process) Stop() error { return p.known().Suspend() }
+
+// Continue lets a process go on that stands still.
+func (p *Process) Continue() error { return p.known().Resume() }
+
+// known is the process as the system knows it.
+func (p *Process) known() *process.Process {
+	return &process.Process{Pid: int32(p.PID())} //nolint:gosec // the system's own number
+}
 
 // Hear reads a line that the process says.
 func (p *Process) Hear() (string, error) {
