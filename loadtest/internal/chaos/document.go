@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/load"
@@ -13,24 +12,24 @@ import (
 
 // Result is what came of a run.
 type Result struct {
-	Config      Config
-	Started     time.Time
-	Elapsed     time.Duration
-	Environment report.Environment
-	Rounds      []Round
-	Interrupted bool
+	Config
+	load.Drill
+	rounds []Round
+}
+
+func newResult(c Config) *Result {
+	return &Result{Config: c, Drill: load.Drill{Scenario: "chaos", Name: "run", Seed: c.Seed}}
 }
 
 // Round is what came of a round.
 type Round struct {
-	Seed       uint64       `json:"seed"`
-	Operations int          `json:"operations"`
-	Attempts   int          `json:"attempts"`
-	Accepted   int64        `json:"accepted"`
-	Rate       []float64    `json:"accepted_per_second"` // in each tenth of a second since it began
-	Faults     []Happened   `json:"faults"`
-	Broken     []string     `json:"violations"`
-	seen       *load.Result // nil: nobody wants it
+	Seed       uint64     `json:"seed"`
+	Operations int        `json:"operations"`
+	Attempts   int        `json:"attempts"`
+	Accepted   int64      `json:"accepted"`
+	Rate       []float64  `json:"accepted_per_second"` // in each tenth of a second since it began
+	Faults     []Happened `json:"faults"`
+	Broken     []string   `json:"violations"`
 }
 
 // Happened is a fault that has happened, in seconds since the round began.
@@ -43,13 +42,10 @@ type Happened struct {
 	Recovery float64 `json:"recovery_seconds"`
 }
 
-// Began tells whether there is anything to tell.
-func (r Result) Began() bool { return !r.Started.IsZero() }
-
 // Err names the rounds in which a promise was broken.
-func (r Result) Err() error {
-	var errs []error
-	for _, round := range r.Rounds {
+func (r *Result) Err() error {
+	errs := []error{r.Drill.Err()}
+	for _, round := range r.rounds {
 		if n := len(round.Broken); n > 0 {
 			errs = append(errs, fmt.Errorf("seed %d: %d promises broken", round.Seed, n))
 		}
@@ -57,41 +53,29 @@ func (r Result) Err() error {
 	return errors.Join(errs...)
 }
 
-// Document is the result as it is told.
-func (r Result) Document() (report.Document, error) {
-	d := report.Document{
-		Scenario: "chaos", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Config.Seed,
-		Environment: r.Environment, Summary: r.summary(), AuditOK: r.Err() == nil,
-	}
-	for _, round := range r.Rounds {
+// Document is the report.
+func (r *Result) Document() (report.Document, error) {
+	d := r.Head()
+	d.Summary = r.summary()
+	for _, round := range r.rounds {
 		for _, broken := range round.Broken {
 			d.Wrong = append(d.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
 		}
 		if len(round.Broken) > 0 {
 			d.Wrong = append(d.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s --redis %s",
-				round.Seed, r.Config.Length, r.Config.Lock, r.Config.Redis))
+				round.Seed, r.Length, r.Lock, r.Redis))
 		}
 	}
-	if len(r.Rounds) > 0 {
-		d.Sections, d.Raw = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}, r.raw()
+	d.AuditOK = len(d.Wrong) == 0
+	if len(r.rounds) > 0 {
+		d.Sections = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}
 	}
-	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, r.Rounds...)})
+	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, r.rounds...)})
 }
 
-// raw is all that callers saw in each round.
-func (r Result) raw() report.Raw {
-	var parts []load.Part
-	for _, round := range r.Rounds {
-		if round.seen != nil {
-			parts = append(parts, load.Part{Name: fmt.Sprint("seed ", round.Seed), Result: round.seen})
-		}
-	}
-	return load.Raw(parts...)
-}
-
-func (r Result) summary() []string {
+func (r *Result) summary() []string {
 	var operations, faults, broken int
-	for _, round := range r.Rounds {
+	for _, round := range r.rounds {
 		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Broken)
 	}
 	verdict := "No promise was broken."
@@ -101,14 +85,14 @@ func (r Result) summary() []string {
 	return []string{
 		verdict,
 		fmt.Sprintf("%d callers did %s operations on %d processes in %d rounds, amid %d faults.",
-			callers, report.Number(float64(operations)), processes, len(r.Rounds), faults),
+			callers, report.Number(float64(operations)), processes, len(r.rounds), faults),
 	}
 }
 
-func (r Result) roundsSection() report.Section {
+func (r *Result) roundsSection() report.Section {
 	table := report.Table{Columns: []string{"seed", "operations", "attempts", "accepted", "faults", "broken promises"}}
 	broken := 0
-	for _, round := range r.Rounds {
+	for _, round := range r.rounds {
 		table.Rows = append(table.Rows, []string{
 			fmt.Sprint(round.Seed), report.Number(float64(round.Operations)), report.Number(float64(round.Attempts)),
 			report.Number(float64(round.Accepted)), fmt.Sprint(len(round.Faults)), fmt.Sprint(len(round.Broken)),
@@ -122,10 +106,10 @@ func (r Result) roundsSection() report.Section {
 }
 
 // recoverySection tells by kind of fault how soon the sale went on.
-func (r Result) recoverySection() report.Section {
+func (r *Result) recoverySection() report.Section {
 	times, unknown := make(map[string][]float64), make(map[string]int)
 	var kinds []string
-	for _, round := range r.Rounds {
+	for _, round := range r.rounds {
 		for _, f := range round.Faults {
 			if !slices.Contains(kinds, f.Kind) {
 				kinds = append(kinds, f.Kind)
@@ -156,8 +140,8 @@ func (r Result) recoverySection() report.Section {
 const mostPlots = 6
 
 // courseSection draws what was sold in time, and the faults.
-func (r Result) courseSection() report.Section {
-	drawn := slices.Clone(r.Rounds)
+func (r *Result) courseSection() report.Section {
+	drawn := slices.Clone(r.rounds)
 	slices.SortStableFunc(drawn, func(a, b Round) int { return min(1, len(b.Broken)) - min(1, len(a.Broken)) })
 	section := report.Section{Name: "course"}
 	for _, round := range drawn[:min(mostPlots, len(drawn))] {

@@ -58,13 +58,13 @@ func newRound(s *stack, seed uint64) *round {
 }
 
 // play plays a round, and holds what callers saw against the rows.
-func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, err error) {
+func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, seen *load.Result, err error) {
 	if r.services, err = r.stack.open(); err != nil {
-		return Round{}, err
+		return Round{}, nil, err
 	}
 	defer r.services.Close()
 	if err := r.create(ctx); err != nil {
-		return Round{}, err
+		return Round{}, nil, err
 	}
 	random := rand.New(rand.NewPCG(r.seed, 0)) //nolint:gosec // it is to be played again
 	faults := schedule(random, kinds, length)
@@ -85,10 +85,10 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 		stop()
 	}
 	running.Wait()
-	if err != nil {
-		return result, err
+	if err == nil {
+		seen, err = r.judge(ctx, all, &result)
 	}
-	return result, errors.Join(ctx.Err(), r.judge(ctx, all, &result))
+	return result, seen, errors.Join(ctx.Err(), err)
 }
 
 // caller is the caller of a number.
@@ -158,13 +158,13 @@ func (r *Round) recover() {
 }
 
 // judge waits until nothing moves any more, and checks.
-func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
+func (r *round) judge(ctx context.Context, all []*caller, result *Round) (*load.Result, error) {
 	if err := r.stack.ready(ctx, r.services); err != nil {
-		return err
+		return nil, err
 	}
 	// The last reservations end, and everybody has heard of it: who is refused then is refused wrongly.
 	if !load.Sleep(ctx, longestStay+staleness+time.Second/2) {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	var operations []history.Operation
 	for _, c := range all {
@@ -176,26 +176,23 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	for sku, stock := range r.stocks {
 		if stock.BuyerLimit == 0 {
 			if err := last.buyAll(ctx, sku); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	rows, err := history.ReadRows(ctx, r.stack.database, r.name+"-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.stack.readFences(ctx, rows.SKUs); err != nil {
-		return err
+		return nil, err
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
 	operations = append(operations, last.history...)
 	for _, v := range history.Check(operations, rows, promise).Violations {
 		result.Broken = append(result.Broken, v.String())
 	}
-	if r.stack.keep {
-		result.seen = load.Closed(r.began, operations)
-	}
-	return nil
+	return load.Closed(r.began, operations), nil
 }
 
 // buyAll buys all that is left of a SKU by one order, when nobody else buys.

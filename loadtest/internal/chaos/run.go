@@ -8,50 +8,50 @@ import (
 	"fmt"
 	"time"
 
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 )
 
-// Run plays rounds. What they found, the result tells; an error is of the lab's, or that ctx has ended.
-func Run(ctx context.Context, c Config) (result Result, err error) {
-	result = Result{Config: c, Started: time.Now()}
+// Run plays rounds. What they found, the result tells; an error is of the lab's.
+func Run(ctx context.Context, c Config) (r *Result, err error) {
+	r = newResult(c)
 	kinds, err := chosen(c.Faults, c.Redis)
 	if err != nil {
-		return Result{}, err
+		return r, err
 	}
 	s, err := openStack(ctx, c)
 	if err != nil {
-		return result, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if result.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
-		return result, err
+	if r.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
+		return r, err
 	}
-	for i := range c.Rounds {
-		if c.For > 0 && time.Since(result.Started) > c.For {
-			break
-		}
-		round, err := newRound(s, c.Seed+uint64(i)).play(ctx, c.Length, kinds) //nolint:gosec // no round has a number below zero
-		result.Elapsed = time.Since(result.Started)
-		if ctx.Err() != nil {
-			result.Interrupted = true
-			return result, ctx.Err()
-		}
-		if err != nil {
-			return result, fmt.Errorf("round of seed %d: %w", c.Seed+uint64(i), err) //nolint:gosec // the same
-		}
-		result.Rounds = append(result.Rounds, round)
-		if err := c.tell(round); err != nil {
-			return result, err
-		}
-	}
-	return result, nil
+	return r, r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
 }
 
-// tell tells of a round while others go on.
-func (c Config) tell(r Round) error {
-	if _, err := fmt.Fprintf(c.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
-		r.Seed, r.Operations, r.Accepted, len(r.Faults), len(r.Broken)); err != nil {
-		return fmt.Errorf("print: %w", err)
+// play plays the rounds one after the other, and tells of each while others go on.
+func (r *Result) play(ctx context.Context, s *stack, kinds []faultKind) error {
+	began := time.Now()
+	for i := range r.Rounds {
+		if r.For > 0 && time.Since(began) > r.For {
+			break
+		}
+		seed := r.Config.Seed + uint64(i) //nolint:gosec // no round has a number below zero
+		round, seen, err := newRound(s, seed).play(ctx, r.Length, kinds)
+		if err != nil {
+			return fmt.Errorf("round of seed %d: %w", seed, err)
+		}
+		if r.rounds = append(r.rounds, round); r.Parts == nil {
+			r.Parts = []load.Part{}
+		}
+		if r.Keep {
+			r.Parts = append(r.Parts, load.Part{Name: fmt.Sprint("seed ", seed), Result: seen})
+		}
+		if _, err := fmt.Fprintf(r.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
+			seed, round.Operations, round.Accepted, len(round.Faults), len(round.Broken)); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
 	}
 	return nil
 }

@@ -30,7 +30,6 @@ type stack struct {
 	redis     *redisServers
 	processes [processes]*process
 	database  string // URL without a wire
-	keep      bool   // what callers saw
 	servers.Closers
 }
 
@@ -46,7 +45,7 @@ type process struct {
 
 // openStack starts everything. On an error it has stopped what it had started.
 func openStack(ctx context.Context, c Config) (s *stack, err error) {
-	s = &stack{keep: c.Keep}
+	s = &stack{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

@@ -23,7 +23,7 @@ type Drill struct {
 	Promise     history.Promise // of the SKUs that were put up for sale
 	Environment report.Environment
 	Bad         []Outcome // that no request may come to
-	Parts       []Part    // what was sent
+	Parts       []Part    // what was sent; nil: there is nothing to tell
 	All         *Result   // of all parts
 	Rows        history.Rows
 	Found       history.Findings
@@ -55,11 +55,11 @@ func (d *Drill) Play(ctx context.Context, play func(context.Context) error) erro
 	d.stopped = play(ctx)
 	if ctx.Err() != nil {
 		d.stopped = fmt.Errorf("the %s was stopped: %w", d.Name, context.Cause(ctx))
-	} else if d.stopped != nil && len(d.Parts) == 0 {
+	} else if d.stopped != nil && d.Parts == nil {
 		return d.stopped
 	}
 	d.All = together(d.Parts)
-	if d.Prefix != "" && len(d.Parts) > 0 {
+	if d.Prefix != "" && d.Parts != nil {
 		d.Rows, d.Found = history.Audit(ctx, d.DatabaseURL, d.Prefix, d.All.Operations, d.Promise)
 	}
 	d.started, d.took = started, time.Since(started)
