@@ -19,6 +19,20 @@ type Sale struct {
 	GCPercent uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
 }
 
+// note counts what an order of a caller came to, by times since the window began. Who gave up would have waited longer.
+func (s *Sale) note(r Reply) {
+	s.Counts[r.Outcome]++
+	if r.Over < 0 || r.Outcome != Accepted && r.Outcome != GaveUp {
+		return
+	}
+	if s.Waits.Record(r.Over - r.Sent); r.Outcome == Accepted {
+		s.Timeline.note(r.Over)
+		if r.Over <= s.Window {
+			s.InTime++
+		}
+	}
+}
+
 // Together is what callers of several processes have bought of one SKU.
 func Together(sales []Sale) Sale {
 	all := Sale{Waits: latency.New()}
