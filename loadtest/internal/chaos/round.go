@@ -13,6 +13,7 @@ import (
 	"inventory/internal/api/client"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/servers"
 )
 
 // The work of a round.
@@ -203,6 +204,50 @@ func (c *caller) buyAll(ctx context.Context, sku string) error {
 	}
 	if left.Left > 0 {
 		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: int64(left.Left)}}})
+	}
+	return nil
+}
+
+// Run plays rounds. What they found, the result tells; an error is of the lab's.
+func Run(ctx context.Context, c Config) (r *Result, err error) {
+	r = newResult(c)
+	kinds, err := chosen(c.Faults, c.Redis)
+	if err != nil {
+		return r, err
+	}
+	s, err := openStack(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
+		return r, err
+	}
+	return r, r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
+}
+
+// play plays the rounds one after the other, and tells of each while others go on.
+func (r *Result) play(ctx context.Context, s *stack, kinds []faultKind) error {
+	began := time.Now()
+	for i := range r.Rounds {
+		if r.For > 0 && time.Since(began) > r.For {
+			break
+		}
+		seed := r.Config.Seed + uint64(i) //nolint:gosec // no round has a number below zero
+		round, seen, err := newRound(s, seed).play(ctx, r.Length, kinds)
+		if err != nil {
+			return fmt.Errorf("round of seed %d: %w", seed, err)
+		}
+		if r.rounds = append(r.rounds, round); r.Parts == nil {
+			r.Parts = []load.Part{}
+		}
+		if r.Keep {
+			r.Parts = append(r.Parts, load.Part{Name: fmt.Sprint("seed ", seed), Result: seen})
+		}
+		if _, err := fmt.Fprintf(r.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
+			seed, round.Operations, round.Accepted, len(round.Faults), len(round.Broken)); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
 	}
 	return nil
 }

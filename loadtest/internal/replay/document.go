@@ -1,12 +1,15 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
@@ -74,3 +77,108 @@ func (r *Replay) section(all *latency.Histogram) report.Section {
 	row("all", r.Lines, requests, all)
 	return report.Section{Name: "order lines", Table: table, Plots: []report.Plot{plot}}
 }
+
+// Result is what only the JSON of a replay has. All but the units count lines of the file, and every line is in one of the members
+// up to Errors, or unanswered.
+type Result struct {
+	Lines             int   `json:"lines"`
+	Accepted          int   `json:"accepted"`
+	SoldOut           int   `json:"sold_out"`
+	InsufficientStock int   `json:"insufficient_stock"`
+	Restocked         int   `json:"restocked"`
+	LeftOut           int   `json:"left_out"`
+	Errors            int   `json:"errors"`
+	Unanswered        int   `json:"unanswered"` // where the replay was stopped: not sent, or nobody waited for the answer
+	UnitsSold         int64 `json:"units_sold"`
+}
+
+// outcome is what became of a request.
+type outcome int
+
+const (
+	accepted outcome = iota
+	soldOut
+	short
+	restocked
+	failed     // no answer, or one that no request should get
+	unanswered // nobody waited
+	outcomes
+)
+
+func (o outcome) String() string {
+	return [...]string{"accepted", "sold out", "insufficient stock", "restocked", "errors", "unanswered"}[o]
+}
+
+// kind is what the requests of one outcome have in common.
+type kind struct {
+	requests, lines int
+	waits           *latency.Histogram
+}
+
+// SKUTotals are the units of one SKU: as answered, and what the rows have left.
+type SKUTotals struct{ Sold, Restocked, Left int64 }
+
+// sum sums up what was answered, and the rows.
+func (r *Replay) sum() {
+	r.totals = map[string]SKUTotals{}
+	for i := range r.kinds {
+		r.kinds[i].waits = latency.New()
+	}
+	for _, s := range r.Rows.SKUs {
+		r.totals[strings.TrimPrefix(s.Name, r.Drill.Prefix)] = SKUTotals{Left: s.Available}
+		r.merges += s.Merges
+	}
+	for i, q := range r.plan.Requests {
+		became := r.outcome(i)
+		k := &r.kinds[became]
+		k.requests, k.lines = k.requests+1, k.lines+q.Stands
+		if became != unanswered && len(r.All.Operations[i].Attempts) > 0 {
+			k.waits.Record(r.All.Latency(i))
+		}
+		for _, line := range q.Lines {
+			of := r.totals[line.SKU]
+			switch became {
+			case accepted:
+				of.Sold += line.Quantity
+				r.UnitsSold += line.Quantity
+			case restocked:
+				of.Restocked += line.Quantity
+			}
+			r.totals[line.SKU] = of
+		}
+	}
+	r.Lines, r.LeftOut = r.plan.Lines, r.plan.LeftOut
+	r.Accepted, r.SoldOut, r.InsufficientStock = r.kinds[accepted].lines, r.kinds[soldOut].lines, r.kinds[short].lines
+	r.Restocked, r.Errors, r.Unanswered = r.kinds[restocked].lines, r.kinds[failed].lines, r.kinds[unanswered].lines
+}
+
+// outcome is what became of the i-th request.
+func (r *Replay) outcome(i int) outcome {
+	kind, became := r.All.Operations[i].Kind, r.All.Replies[i].Outcome
+	switch {
+	case became.Done() && kind == history.Restock:
+		return restocked
+	case became.Done():
+		return accepted
+	case became == load.SoldOut && kind.Takes():
+		return soldOut
+	case became == load.InsufficientStock && kind.Takes():
+		return short
+	case r.Interrupted() && became != load.Refused:
+		return unanswered
+	default:
+		return failed
+	}
+}
+
+// Err is why the replay did not succeed; nil if it did.
+func (r *Replay) Err() error {
+	var lost error
+	if r.Errors > 0 {
+		lost = fmt.Errorf("%d lines failed, first: %w", r.Errors, r.firstError)
+	}
+	return errors.Join(lost, r.Drill.Err())
+}
+
+// Totals are those of every SKU, by its name in the file.
+func (r *Replay) Totals() map[string]SKUTotals { return r.totals }

@@ -2,7 +2,13 @@ package servers
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/shirou/gopsutil/v4/cpu"
 
@@ -24,4 +30,62 @@ func processor(ctx context.Context) string {
 		return ""
 	}
 	return all[0].ModelName
+}
+
+const (
+	revisionDigits = 12
+	gitTimeout     = 5 * time.Second
+	dirty          = "-dirty"
+)
+
+// revision is that of the source this program was made of: as the compiler has noted it, which it does not for `go run`,
+// or else that of the working copy in which it runs. "" where nobody knows.
+func revision(ctx context.Context) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if noted := settings["vcs.revision"]; noted != "" {
+		return shortened(noted, settings["vcs.modified"] == "true")
+	}
+	return workingCopy(ctx, ".", info.Main.Path)
+}
+
+// sources are the files that make a program. Others, such as the report that is being written, do not change it.
+func sources() []string { return []string{":/*.go", ":/*.sql", ":/*.lua", ":/go.mod", ":/go.sum"} }
+
+// workingCopy asks git for the revision of a folder, if what is checked out there is the module.
+func workingCopy(ctx context.Context, folder, module string) string {
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+	defer cancel()
+	git := func(args ...string) (string, bool) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", folder}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err == nil
+	}
+	root, ok := git("rev-parse", "--show-toplevel")
+	if !ok {
+		return "" // no git, or no working copy
+	}
+	definition, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if first, _, _ := strings.Cut(string(definition), "\n"); err != nil || strings.TrimSpace(first) != "module "+module {
+		return "" // that of another program
+	}
+	head, ok := git("rev-parse", "HEAD")
+	if !ok {
+		return ""
+	}
+	changes, ok := git(append([]string{"status", "--porcelain", "--"}, sources()...)...)
+	return shortened(head, !ok || changes != "")
+}
+
+func shortened(revision string, modified bool) string {
+	revision = revision[:min(len(revision), revisionDigits)]
+	if modified {
+		return revision + dirty
+	}
+	return revision
 }

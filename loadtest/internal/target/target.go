@@ -16,7 +16,10 @@ import (
 	"strings"
 	"time"
 
+	sqlite "modernc.org/sqlite/lib"
+
 	"inventory/internal/app"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -119,3 +122,22 @@ func (t *Target) DatabaseURL() string { return t.databaseURL }
 
 // Close stops and removes what Open has started.
 func (t *Target) Close() error { return t.closers.Close() }
+
+// Environment is what figures depend on beside what is measured, as far as it can be known: running services do not tell
+// where their locks are.
+func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
+	e := servers.Machine(ctx)
+	e.Target = t.Name
+	if strings.HasPrefix(t.databaseURL, "sqlite:") {
+		e.SQLite = sqlite.SQLITE_VERSION
+	} else if err := servers.AskPostgreSQL(ctx, t.databaseURL, &e); err != nil {
+		return e, err
+	}
+	switch {
+	case t.RedisURL != "":
+		return e, servers.AskRedis(ctx, t.RedisURL, &e)
+	case t.Started():
+		e.Redis = "embedded"
+	}
+	return e, nil
+}
