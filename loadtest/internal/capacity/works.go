@@ -138,7 +138,7 @@ func (s *shop) play(ctx context.Context, w work, callers int, window time.Durati
 	})
 	read := watched.Stop()
 	orders := float64(sale.Counts[w.outcome])
-	sample := experiment.Sample{rate: orders / sale.Took.Seconds(), batch: orders / read.Writes()}
+	sample := experiment.Sample{rate: orders / sale.Took.Seconds(), batch: orders / read.Grown(gauges.Writes)}
 	if sale.Waits.Count() > 0 {
 		sample[median], sample[slow] = compare.Quantile(sale.Waits, 50), compare.Quantile(sale.Waits, 99)
 	}

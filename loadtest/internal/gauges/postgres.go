@@ -80,13 +80,13 @@ func (s *postgresServer) ask(ctx context.Context) (reading Reading, err error) {
 }
 
 // count reads the counters.
-func (s *postgresServer) count(ctx context.Context) (map[quantity]float64, error) {
+func (s *postgresServer) count(ctx context.Context) (map[Quantity]float64, error) {
 	var wal, wrote, syncs, committed, connected float64
 	var fsync bool
 	if err := s.connection.QueryRow(ctx, s.counters).Scan(&wal, &wrote, &syncs, &committed, &connected, &fsync, nil); err != nil {
 		return nil, fmt.Errorf("ask PostgreSQL for its counters: %w", err)
 	}
-	values := map[quantity]float64{walBytes: wal, writes: wrote, commits: committed - s.committed, connections: connected}
+	values := map[Quantity]float64{walBytes: wal, Writes: wrote, commits: committed - s.committed, connections: connected}
 	if fsync {
 		values[walSyncs] = syncs
 	} else {

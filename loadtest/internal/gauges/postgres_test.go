@@ -58,12 +58,12 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	}
 	// The table was made by the same session, a few transactions before, and nobody else is there but autovacuum.
 	const beside = 25
-	for name, counted := range map[string]float64{"syncs": got.grown(walSyncs), "writes": got.grown(writes), "commits": got.grown(commits)} {
+	for name, counted := range map[string]float64{"syncs": got.Grown(walSyncs), "writes": got.Grown(Writes), "commits": got.Grown(commits)} {
 		if counted < n || counted > n+beside {
 			t.Errorf("%v %s of %d commits, over %d readings", counted, name, n, len(got.All))
 		}
 	}
-	if bytes := got.grown(walBytes); bytes < n*100 {
+	if bytes := got.Grown(walBytes); bytes < n*100 {
 		t.Errorf("%v bytes of the log", bytes)
 	}
 	if cpu := got.CPU(PostgreSQL); !(cpu > 0) || cpu > 4*got.Took().Seconds() {
@@ -93,8 +93,8 @@ func TestStopWaitsForWhatSessionsCount(t *testing.T) {
 	sampler := Start(t.Context(), Sources{DatabaseURL: server.URL(), Settle: 2 * PostgresSettles}, time.Hour)
 	const n = 50
 	insert(t, session, n)
-	if got := sampler.Stop(); got.grown(walSyncs) < n || got.grown(commits) < n || len(got.Notes) > 0 {
-		t.Errorf("%v syncs, %v commits, notes %q", got.grown(walSyncs), got.grown(commits), got.Notes)
+	if got := sampler.Stop(); got.Grown(walSyncs) < n || got.Grown(commits) < n || len(got.Notes) > 0 {
+		t.Errorf("%v syncs, %v commits, notes %q", got.Grown(walSyncs), got.Grown(commits), got.Notes)
 	}
 }
 
@@ -106,8 +106,8 @@ func TestWhoeverInterruptsDoesNotWait(t *testing.T) {
 	sampler := Start(ctx, Sources{DatabaseURL: server.URL(), Settle: time.Hour}, time.Millisecond)
 	insert(t, session, 20)
 	cancel()
-	if got := sampler.Stop(); got.grown(writes) < 20 || len(got.Notes) > 0 {
-		t.Errorf("%v writes, notes %q", got.grown(writes), got.Notes)
+	if got := sampler.Stop(); got.Grown(Writes) < 20 || len(got.Notes) > 0 {
+		t.Errorf("%v writes, notes %q", got.Grown(Writes), got.Notes)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestWithoutFsyncThereAreNoSyncs(t *testing.T) {
 		}
 	})
 	got := Start(t.Context(), Sources{DatabaseURL: server.URL()}, time.Hour).Stop()
-	if syncs := got.grown(walSyncs); syncs == syncs { // a number
+	if syncs := got.Grown(walSyncs); syncs == syncs { // a number
 		t.Errorf("%v syncs", syncs)
 	}
 	wantWords(t, got, "PostgreSQL runs with fsync off", "its processor time is not known")

@@ -25,7 +25,7 @@ func (c clock) read(ctx context.Context, _ bool) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{values: map[quantity]float64{cpu(c.of): seconds}}, nil
+	return Reading{values: map[Quantity]float64{cpu(c.of): seconds}}, nil
 }
 
 func (clock) close(context.Context) error { return nil }

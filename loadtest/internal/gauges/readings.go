@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,28 +27,23 @@ func (r Readings) Took() time.Duration {
 	return r.All[len(r.All)-1].After
 }
 
-// known is what readings tell of a quantity, and when.
-func (r Readings) known(tell func(Reading) float64) (seconds, values []float64) {
-	for _, reading := range r.All {
-		if value := tell(reading); !math.IsNaN(value) {
-			seconds, values = append(seconds, reading.After.Seconds()), append(values, value)
+// Points are a quantity over time. One that was not counted yet is 0 where those are known that it is counted with.
+func (r Readings) Points(q Quantity, with ...Quantity) (seconds, values []float64) {
+	for _, x := range r.All {
+		value, known := x.values[q]
+		if !known && len(with) > 0 {
+			_, known = x.values[with[0]]
+		}
+		if known {
+			seconds, values = append(seconds, x.After.Seconds()), append(values, value)
 		}
 	}
 	return seconds, values
 }
 
-// points are a quantity over time.
-func (r Readings) points(q quantity) (seconds, values []float64) {
-	return r.known(func(x Reading) float64 { return x.of(q) })
-}
-
-// grown is by how much a counter has grown. One that is less than it was has begun again, with its process. NaN: not known.
-func (r Readings) grown(q quantity) float64 {
-	return r.growth(func(x Reading) float64 { return x.of(q) })
-}
-
-func (r Readings) growth(tell func(Reading) float64) float64 {
-	_, values := r.known(tell)
+// Grown is by how much a counter has grown. One that is less than it was has begun again, with its process. NaN: not known.
+func (r Readings) Grown(q Quantity, with ...Quantity) float64 {
+	_, values := r.Points(q, with...)
 	if len(values) < 2 {
 		return math.NaN()
 	}
@@ -57,6 +54,19 @@ func (r Readings) growth(tell func(Reading) float64) float64 {
 	return sum
 }
 
+// labels are those with which quantities of one kind were read, in the order of the alphabet.
+func (r Readings) labels(kind string) []string {
+	all := map[string]bool{}
+	for _, x := range r.All {
+		for q := range x.values {
+			if label, is := strings.CutPrefix(string(q), kind); is {
+				all[label] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
 func step(before, after float64) float64 {
 	if after < before {
 		return after
@@ -65,8 +75,8 @@ func step(before, after float64) float64 {
 }
 
 // rates are by how much a counter grew a second, between any two readings.
-func (r Readings) rates(q quantity) (at, perSecond []float64) {
-	seconds, values := r.points(q)
+func (r Readings) rates(q Quantity, _ ...Quantity) (at, perSecond []float64) {
+	seconds, values := r.Points(q)
 	for i := 1; i < len(values); i++ {
 		if took := seconds[i] - seconds[i-1]; took > 0 {
 			at, perSecond = append(at, seconds[i]), append(perSecond, step(values[i-1], values[i])/took)
@@ -76,47 +86,27 @@ func (r Readings) rates(q quantity) (at, perSecond []float64) {
 }
 
 // most is the largest of a quantity; NaN: not known.
-func (r Readings) most(q quantity) float64 {
-	_, values := r.points(q)
+func (r Readings) most(q Quantity) float64 {
+	_, values := r.Points(q)
 	if len(values) == 0 {
 		return math.NaN()
 	}
 	return slices.Max(values)
 }
 
-// Memory is the resident memory of the service in bytes, and the seconds at which it was read; none where it is not known.
-func (r Readings) Memory() (seconds, bytes []float64) { return r.points(resident) }
-
-// Goroutines are those of the service, and the seconds at which they were read; none where they are not known.
-func (r Readings) Goroutines() (seconds, count []float64) { return r.points(goroutines) }
-
 // CPU is how many seconds of processors a process has used; NaN: not known.
-func (r Readings) CPU(p Process) float64 { return r.grown(cpu(p)) }
-
-// Merges is how many merges there were; NaN: not known.
-func (r Readings) Merges() float64 { return r.grown(merges) }
-
-// MergesOverTime is how many merges there have been, and the seconds at which that was read; none where it is not known.
-func (r Readings) MergesOverTime() (seconds, count []float64) { return r.points(merges) }
-
-// LockWaitOverTime is how long workers have waited for locks, and the seconds at which that was read; none where it is not known.
-func (r Readings) LockWaitOverTime() (seconds, waited []float64) { return r.points(lockSeconds) }
+func (r Readings) CPU(p Process) float64 { return r.Grown(cpu(p)) }
 
 // LockWait is what workers waited for locks during the run.
 func (r Readings) LockWait() Histogram {
-	h := Histogram{Count: r.grown(lockWaits), Sum: r.grown(lockSeconds)}
-	for _, x := range r.All {
-		if x.bounds != nil {
-			h.Bounds = x.bounds
-		}
+	h := Histogram{Count: r.Grown(lockWaits), Sum: r.Grown(LockSeconds)}
+	for _, label := range r.labels(waitsWithin) {
+		bound, _ := strconv.ParseFloat(label, 64) // it was one
+		h.Bounds = append(h.Bounds, bound)
 	}
+	slices.Sort(h.Bounds)
 	for _, bound := range h.Bounds {
-		h.Within = append(h.Within, r.growth(func(x Reading) float64 {
-			if math.IsNaN(x.of(lockWaits)) {
-				return math.NaN()
-			}
-			return x.values[waitsWithin(bound)] // 0: nothing was counted yet
-		}))
+		h.Within = append(h.Within, r.Grown(within(bound), lockWaits))
 	}
 	return h
 }
@@ -147,8 +137,8 @@ func (r Readings) relations() (first, last []Relation) {
 
 // Growth is by how many bytes all tables grew, and all indexes; NaN: not known.
 func (r Readings) Growth() (tables, indexes float64) {
-	change := func(q quantity) float64 {
-		_, values := r.points(q)
+	change := func(q Quantity) float64 {
+		_, values := r.Points(q)
 		if len(values) == 0 {
 			return math.NaN()
 		}
@@ -156,9 +146,6 @@ func (r Readings) Growth() (tables, indexes float64) {
 	}
 	return change(tableBytes), change(indexBytes)
 }
-
-// Writes is how many transactions wrote in PostgreSQL; NaN: not known.
-func (r Readings) Writes() float64 { return r.grown(writes) }
 
 // Process is one of those whose processor time is told apart.
 type Process string
@@ -176,65 +163,69 @@ const (
 func processes() []Process { return []Process{Generator, Service, Redis, PostgreSQL, Machine} }
 
 // quantity is something that is read. Counters count since their process began.
-type quantity string
+type Quantity string
 
 // cpu is the processor time of a process in seconds, of user and system together.
-func cpu(p Process) quantity { return quantity("cpu of " + p) }
+func cpu(p Process) Quantity { return Quantity("cpu of " + p) }
 
-// waitsWithin is how many waits for locks took no longer than a bound.
-func waitsWithin(bound float64) quantity { return quantity(fmt.Sprint(lockWaits, " within ", bound)) }
+// within is how many waits for locks took no longer than a bound.
+func within(bound float64) Quantity { return Quantity(fmt.Sprint(waitsWithin, bound)) }
+
+// Quantities that there are several of begin so; behind that is what tells them apart.
+const (
+	waitsWithin = "waits for locks within "
+	callsOf     = "calls of Redis' "
+)
 
 // The quantities.
 const (
 	// Of services, all together.
-	batches     quantity = "inventory_batch_orders"
-	lockWaits   quantity = "inventory_lock_wait_seconds" // of workers, for the lock of a segment, whether they got it or not
-	lockSeconds quantity = "seconds of waits for locks"
-	batchOrders quantity = "orders of batches"
-	merges      quantity = "inventory_merge_seconds"
-	merged      quantity = "inventory_merged_orders_total" // orders that took from several segments
-	poolWaits   quantity = "inventory_database_pool_waits_total"
-	poolSeconds quantity = "inventory_database_pool_wait_seconds_total"
-	poolBusy    quantity = "inventory_database_pool_busy"
-	queued      quantity = "inventory_queue_orders"
-	locksFail   quantity = "inventory_locks_fail" // services whose breaker is open
-	goroutines  quantity = "go_goroutines"
-	resident    quantity = "process_resident_memory_bytes"
-	heap        quantity = "go_memstats_heap_alloc_bytes" // in use by objects
+	batches     Quantity = "inventory_batch_orders"
+	lockWaits   Quantity = "inventory_lock_wait_seconds" // of workers, for the lock of a segment, whether they got it or not
+	LockSeconds Quantity = "seconds of waits for locks"
+	batchOrders Quantity = "orders of batches"
+	Merges      Quantity = "inventory_merge_seconds"
+	merged      Quantity = "inventory_merged_orders_total" // orders that took from several segments
+	poolWaits   Quantity = "inventory_database_pool_waits_total"
+	poolSeconds Quantity = "inventory_database_pool_wait_seconds_total"
+	poolBusy    Quantity = "inventory_database_pool_busy"
+	queued      Quantity = "inventory_queue_orders"
+	locksFail   Quantity = "inventory_locks_fail" // services whose breaker is open
+	Goroutines  Quantity = "go_goroutines"
+	Memory      Quantity = "process_resident_memory_bytes"
+	heap        Quantity = "go_memstats_heap_alloc_bytes" // in use by objects
 
 	// Of Redis, but for what its reader asked.
-	redisCommands quantity = "commands of Redis" // also those that scripts call
-	redisClients  quantity = "clients of Redis"
-	redisMemory   quantity = "memory of Redis"
+	redisCommands Quantity = "commands of Redis" // also those that scripts call
+	redisClients  Quantity = "clients of Redis"
+	redisMemory   Quantity = "memory of Redis"
 
 	// Of PostgreSQL, but for what its reader asked. Bytes and writes are exact at once; what backends count themselves, syncs
 	// and commits, they tell later: see PostgresSettles.
-	walSyncs    quantity = "syncs of the log"     // in all databases
-	walBytes    quantity = "bytes of the log"     // in all databases
-	writes      quantity = "writing transactions" // in all databases
-	commits     quantity = "commits"              // of this database, of reads too
-	connections quantity = "connections"          // to this database
-	noFsync     quantity = "fsync is off"         // there are no syncs
+	walSyncs    Quantity = "syncs of the log"     // in all databases
+	walBytes    Quantity = "bytes of the log"     // in all databases
+	Writes      Quantity = "writing transactions" // in all databases
+	commits     Quantity = "commits"              // of this database, of reads too
+	connections Quantity = "connections"          // to this database
+	noFsync     Quantity = "fsync is off"         // there are no syncs
 
 	// Of whichever database there is.
-	tableBytes quantity = "bytes of tables"
-	indexBytes quantity = "bytes of indexes"
-	fileBytes  quantity = "bytes of the SQLite file"
-	logBytes   quantity = "bytes of the SQLite log"
+	tableBytes Quantity = "bytes of tables"
+	indexBytes Quantity = "bytes of indexes"
+	fileBytes  Quantity = "bytes of the SQLite file"
+	logBytes   Quantity = "bytes of the SQLite log"
 )
 
 // Reading is what all sources told at one moment.
 type Reading struct {
 	After time.Duration // since the first
 
-	values    map[quantity]float64 // those that are known
-	commands  map[string]float64   // of Redis, by name
+	values    map[Quantity]float64 // those that are known
 	relations []Relation
-	bounds    []float64 // of waits for locks, as the service counts them
 }
 
 // of is a quantity; NaN: not known.
-func (r Reading) of(q quantity) float64 {
+func (r Reading) of(q Quantity) float64 {
 	if value, known := r.values[q]; known {
 		return value
 	}
@@ -244,12 +235,6 @@ func (r Reading) of(q quantity) float64 {
 // add adds what one source told.
 func (r *Reading) add(part Reading) {
 	maps.Copy(r.values, part.values)
-	if part.bounds != nil {
-		r.bounds = part.bounds
-	}
-	if part.commands != nil {
-		r.commands = part.commands
-	}
 	if part.relations != nil {
 		r.relations = part.relations
 	}

@@ -37,11 +37,12 @@ func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
 	for _, part := range []string{"used_cpu_user", "used_cpu_sys", "used_cpu_user_children", "used_cpu_sys_children"} {
 		used += info.number(part)
 	}
-	reading := Reading{commands: info.calls(), values: map[quantity]float64{
+	reading := Reading{values: map[Quantity]float64{
 		redisCommands: info.number("total_commands_processed") - s.asked, redisClients: info.number("connected_clients") - 1,
 		redisMemory: info.number("used_memory"), cpu(Redis): used,
 	}}
-	reading.commands["info"] -= s.asked
+	info.calls(reading.values)
+	reading.values[callsOf+"info"] -= s.asked
 	s.asked++
 	return reading, nil
 }
@@ -81,15 +82,13 @@ func (i info) number(name string) float64 {
 	return value
 }
 
-// calls is how often each command was called.
-func (i info) calls() map[string]float64 {
-	all := map[string]float64{}
+// calls adds how often each command was called.
+func (i info) calls(to map[Quantity]float64) {
 	for name, value := range i {
 		command, ok := strings.CutPrefix(name, "cmdstat_")
 		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
 		if n, err := strconv.ParseFloat(calls, 64); ok && err == nil {
-			all[command] = n
+			to[Quantity(callsOf+command)] = n
 		}
 	}
-	return all
 }

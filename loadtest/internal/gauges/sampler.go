@@ -95,7 +95,7 @@ func (s *Sampler) tick(ctx context.Context, every time.Duration) {
 func (s *Sampler) read(ctx context.Context, edge bool) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	reading := Reading{After: time.Since(s.readings.Start), values: map[quantity]float64{}}
+	reading := Reading{After: time.Since(s.readings.Start), values: map[Quantity]float64{}}
 	parts, errs := make([]Reading, len(s.gauges)), make([]error, len(s.gauges))
 	var reads sync.WaitGroup
 	for i, g := range s.gauges {

@@ -1,10 +1,10 @@
 package gauges
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"inventory/loadtest/internal/report"
 )
@@ -31,19 +31,13 @@ const (
 // of each order is left out where it is 0.
 func (r Readings) Sections(accepted int64) []report.Section {
 	all := []report.Section{r.machine(accepted), r.servers(accepted)}
-	if len(r.inService()) >= 2 {
+	if inService, _ := r.Points(Goroutines); len(inService) >= 2 {
 		all = append(all, r.inside())
 	}
 	if s := r.sizes(accepted); len(s.Table.Rows)+len(s.Plots) > 0 {
 		all = append(all, s)
 	}
 	return all
-}
-
-// inService are the seconds at which the service was read.
-func (r Readings) inService() []float64 {
-	seconds, _ := r.points(goroutines)
-	return seconds
 }
 
 // Figures are the few numbers of the readings that tell two runs apart. What is not known is left out.
@@ -54,13 +48,13 @@ func (r Readings) Figures(accepted int64) []report.Figure {
 		{Name: "service CPU per order", Unit: "ms", Value: each(r.CPU(Service)*milli, accepted)},
 		{Name: "Redis CPU per order", Unit: "ms", Value: each(r.CPU(Redis)*milli, accepted)},
 		{Name: "PostgreSQL CPU per order", Unit: "ms", Value: each(r.CPU(PostgreSQL)*milli, accepted)},
-		{Name: "Redis commands per order", Value: each(r.grown(redisCommands), accepted)},
-		{Name: "WAL syncs per order", Value: each(r.grown(walSyncs), accepted)},
-		{Name: "WAL bytes per order", Unit: "bytes", Value: each(r.grown(walBytes), accepted)},
+		{Name: "Redis commands per order", Value: each(r.Grown(redisCommands), accepted)},
+		{Name: "WAL syncs per order", Value: each(r.Grown(walSyncs), accepted)},
+		{Name: "WAL bytes per order", Unit: "bytes", Value: each(r.Grown(walBytes), accepted)},
 		{Name: "lock wait mean", Unit: "ms", Value: wait.Mean() * milli},
 		{Name: "lock wait p99", Unit: "ms", Value: wait.Quantile(0.99) * milli},
-		{Name: "merges", Value: r.Merges()},
-		{Name: "most memory", Unit: "MB", Value: r.most(resident) / megabyte},
+		{Name: "merges", Value: r.Grown(Merges)},
+		{Name: "most memory", Unit: "MB", Value: r.most(Memory) / megabyte},
 	}
 	return slices.DeleteFunc(all, func(f report.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
 }
@@ -93,7 +87,7 @@ type trace struct {
 }
 
 // line makes a trace of a quantity, or of its growth.
-func line(name string, points func(quantity) (seconds, values []float64), q quantity) trace {
+func line(name string, points func(Quantity, ...Quantity) (seconds, values []float64), q Quantity) trace {
 	seconds, values := points(q)
 	return trace{name, seconds, values}
 }
@@ -147,14 +141,14 @@ func (r Readings) servers(accepted int64) report.Section {
 			s.Table.Rows = append(s.Table.Rows, cells(name, total, total/r.Took().Seconds(), each(total, accepted)))
 		}
 	}
-	row("Redis: commands, those of scripts too", r.grown(redisCommands))
+	row("Redis: commands, those of scripts too", r.Grown(redisCommands))
 	for _, command := range r.busiest() {
 		row("Redis: "+command.name, command.calls)
 	}
-	row("PostgreSQL: syncs of the log", r.grown(walSyncs))
-	row("PostgreSQL: bytes of the log", r.grown(walBytes))
-	row("PostgreSQL: transactions that wrote", r.grown(writes))
-	row("PostgreSQL: commits, of reads too", r.grown(commits))
+	row("PostgreSQL: syncs of the log", r.Grown(walSyncs))
+	row("PostgreSQL: bytes of the log", r.Grown(walBytes))
+	row("PostgreSQL: transactions that wrote", r.Grown(Writes))
+	row("PostgreSQL: commits, of reads too", r.Grown(commits))
 	if len(s.Table.Rows) == 0 {
 		s.Table = nil
 		s.Notes = append(s.Notes, "Nothing of it is known from outside the service.")
@@ -189,46 +183,28 @@ const mostCommands = 5
 
 // busiest are the commands that Redis was asked for most often.
 func (r Readings) busiest() (all []called) {
-	names := map[string]bool{}
-	for _, reading := range r.All {
-		for name := range reading.commands {
-			names[name] = true
-		}
-	}
-	for name := range names {
-		// A command that was never called before is not among those of the first reading: then it is 0 there.
-		calls := r.growth(func(x Reading) float64 {
-			if x.commands == nil {
-				return math.NaN()
-			}
-			return x.commands[name]
-		})
-		if calls > 0 {
+	for _, name := range r.labels(callsOf) {
+		if calls := r.Grown(Quantity(callsOf+name), redisCommands); calls > 0 {
 			all = append(all, called{name, calls})
 		}
 	}
-	slices.SortFunc(all, func(a, b called) int {
-		if a.calls != b.calls {
-			return int(math.Copysign(1, b.calls-a.calls))
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortStableFunc(all, func(a, b called) int { return cmp.Compare(b.calls, a.calls) })
 	return all[:min(len(all), mostCommands)]
 }
 
 // inside is what the service tells of itself.
 func (r Readings) inside() report.Section {
-	wait, written, waits := r.LockWait(), r.grown(batches), r.grown(poolWaits)
+	wait, written, waits := r.LockWait(), r.Grown(batches), r.Grown(poolWaits)
 	table := &report.Table{Columns: []string{"", "count", "mean", "p50", "p99"}}
 	for _, row := range [][]string{
 		cells("waits for locks, ms", wait.Count, wait.Mean()*milli, wait.Quantile(0.5)*milli, wait.Quantile(0.99)*milli),
-		cells("batches, orders in each", written, r.grown(batchOrders)/written),
-		cells("merges", r.Merges()),
-		cells("orders from several segments", r.grown(merged)),
-		cells("waits for a connection, ms", waits, r.grown(poolSeconds)/waits*milli),
+		cells("batches, orders in each", written, r.Grown(batchOrders)/written),
+		cells("merges", r.Grown(Merges)),
+		cells("orders from several segments", r.Grown(merged)),
+		cells("waits for a connection, ms", waits, r.Grown(poolSeconds)/waits*milli),
 		cells("most orders in queues", r.most(queued)),
-		cells("most goroutines", r.most(goroutines)),
-		cells("most resident memory, MB", r.most(resident)/megabyte),
+		cells("most goroutines", r.most(Goroutines)),
+		cells("most resident memory, MB", r.most(Memory)/megabyte),
 	} {
 		table.Rows = append(table.Rows, append(row, make([]string, len(table.Columns)-len(row))...))
 	}
@@ -247,13 +223,13 @@ func (r Readings) insidePlots() []report.Plot {
 	return slices.Concat(
 		drawn(LockWaitPlot, "Wait for locks over time", "wait, ms", 1/milli,
 			waits("mean", Histogram.Mean), waits("p99", func(h Histogram) float64 { return h.Quantile(0.99) })),
-		drawn(MergesPlot, "Batches and merges over time", "a second", 1, line("batches", r.rates, batches), line("merges", r.rates, merges)),
-		drawn(QueuePlot, "Orders in queues over time", "orders", 1, line("orders in queues", r.points, queued)),
+		drawn(MergesPlot, "Batches and merges over time", "a second", 1, line("batches", r.rates, batches), line("merges", r.rates, Merges)),
+		drawn(QueuePlot, "Orders in queues over time", "orders", 1, line("orders in queues", r.Points, queued)),
 		drawn(MemoryPlot, "Memory over time", "MB", megabyte,
-			line("service, resident", r.points, resident), line("service, heap in use", r.points, heap), line("Redis", r.points, redisMemory)),
-		drawn(GoroutinesPlot, "Goroutines over time", "goroutines", 1, line("service", r.points, goroutines)),
+			line("service, resident", r.Points, Memory), line("service, heap in use", r.Points, heap), line("Redis", r.Points, redisMemory)),
+		drawn(GoroutinesPlot, "Goroutines over time", "goroutines", 1, line("service", r.Points, Goroutines)),
 		drawn(ConnectionsPlot, "Connections over time", "connections", 1,
-			line("PostgreSQL", r.points, connections), line("Redis", r.points, redisClients), line("in use, as the service tells", r.points, poolBusy)),
+			line("PostgreSQL", r.Points, connections), line("Redis", r.Points, redisClients), line("in use, as the service tells", r.Points, poolBusy)),
 	)
 }
 
@@ -279,10 +255,10 @@ func (r Readings) sizes(accepted int64) report.Section {
 	if !lite {
 		s.Notes = []string{"Rows are PostgreSQL's estimates. A table is told without its indexes, with its TOAST."}
 		s.Plots = drawn(SizesPlot, "Size of tables and indexes over time", "MB", megabyte,
-			line("tables", r.points, tableBytes), line("indexes", r.points, indexBytes))
+			line("tables", r.Points, tableBytes), line("indexes", r.Points, indexBytes))
 		return s
 	}
 	s.Plots = drawn(SizesPlot, "Size of the SQLite file over time", "MB", megabyte,
-		line("SQLite file", r.points, fileBytes), line("SQLite log", r.points, logBytes))
+		line("SQLite file", r.Points, fileBytes), line("SQLite log", r.Points, logBytes))
 	return s
 }

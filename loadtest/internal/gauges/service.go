@@ -16,21 +16,19 @@ import (
 
 // scraper reads the metrics of services.
 type scraper struct {
-	urls      []string
-	client    *http.Client
-	transport *http.Transport
+	urls   []string
+	client *http.Client
 }
 
 func newScraper(urls []string) *scraper {
-	transport := &http.Transport{}
-	return &scraper{urls: urls, transport: transport, client: &http.Client{Transport: transport}}
+	return &scraper{urls, &http.Client{Transport: &http.Transport{}}}
 }
 
 func (*scraper) name() string { return "the service's metrics" }
 
 // read adds all services up. Where one is missing the sum would say less than nothing.
 func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
-	sum := Reading{values: map[quantity]float64{}}
+	sum := Reading{values: map[Quantity]float64{}}
 	for i, u := range s.urls {
 		families, err := Scrape(ctx, s.client, u)
 		if err != nil {
@@ -68,15 +66,15 @@ func Scrape(ctx context.Context, client *http.Client, u string) (Families, error
 }
 
 func (s *scraper) close(context.Context) error {
-	s.transport.CloseIdleConnections()
+	s.client.CloseIdleConnections()
 	return nil
 }
 
 const cpuMetric = "process_cpu_seconds_total"
 
 // serviceMetrics are quantities that are metrics of their names.
-func serviceMetrics() []quantity {
-	return []quantity{batches, lockWaits, merges, merged, poolWaits, poolSeconds, poolBusy, queued, locksFail, goroutines, resident, heap}
+func serviceMetrics() []Quantity {
+	return []Quantity{batches, lockWaits, Merges, merged, poolWaits, poolSeconds, poolBusy, queued, locksFail, Goroutines, Memory, heap}
 }
 
 // addService adds what one service tells.
@@ -86,13 +84,10 @@ func (r *Reading) addService(f Families) {
 	}
 	r.values[cpu(Service)] += f.Total(cpuMetric)
 	r.values[batchOrders] += f.Sum(string(batches))
-	r.values[lockSeconds] += f.Sum(string(lockWaits))
+	r.values[LockSeconds] += f.Sum(string(lockWaits))
 	for _, m := range f[string(lockWaits)].GetMetric() {
-		for i, b := range m.GetHistogram().GetBucket() {
-			if i == len(r.bounds) {
-				r.bounds = append(r.bounds, b.GetUpperBound())
-			}
-			r.values[waitsWithin(b.GetUpperBound())] += float64(b.GetCumulativeCount())
+		for _, b := range m.GetHistogram().GetBucket() {
+			r.values[within(b.GetUpperBound())] += float64(b.GetCumulativeCount())
 		}
 	}
 }

@@ -72,11 +72,11 @@ func TestTheServiceInsideIsTold(t *testing.T) {
 	if len(got.Notes) > 0 {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if orders := got.grown(batchOrders); orders < n || orders > n+1 || got.Merges() < 1 {
-		t.Errorf("%v orders in batches instead of %d, %v merges", orders, n, got.Merges())
+	if orders := got.Grown(batchOrders); orders < n || orders > n+1 || got.Grown(Merges) < 1 {
+		t.Errorf("%v orders in batches instead of %d, %v merges", orders, n, got.Grown(Merges))
 	}
 	wantMetrics(t, metricsURL)
-	if wait := got.LockWait(); !(wait.Count > 0) || !(wait.Quantile(0.99) > 0) || !(got.most(goroutines) > 1) {
+	if wait := got.LockWait(); !(wait.Count > 0) || !(wait.Quantile(0.99) > 0) || !(got.most(Goroutines) > 1) {
 		t.Errorf("lock wait %+v", wait)
 	}
 	if _, last := got.relations(); len(last) < 8 {
@@ -157,7 +157,7 @@ func TestASourceThatFailsLaterIsSaidOnce(t *testing.T) {
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "status 500") {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if merged := got.grown(merged); merged != float64(asked.Load()-1) {
+	if merged := got.Grown(merged); merged != float64(asked.Load()-1) {
 		t.Errorf("%v merged, %d times asked", merged, asked.Load())
 	}
 }

@@ -35,7 +35,7 @@ func (s *sqliteFile) read(ctx context.Context, edge bool) (reading Reading, err 
 	if err := s.db.QueryRowContext(ctx, sqlitePages).Scan(&pages, &size); err != nil {
 		return reading, fmt.Errorf("ask SQLite for its size: %w", err)
 	}
-	reading.values = map[quantity]float64{fileBytes: pages * size, logBytes: 0}
+	reading.values = map[Quantity]float64{fileBytes: pages * size, logBytes: 0}
 	log, err := os.Stat(s.path + "-wal")
 	switch {
 	case err == nil:

@@ -42,8 +42,8 @@ func TestPrivateServersAreAllTold(t *testing.T) {
 			t.Errorf("the processor time of %v is not known", p)
 		}
 	}
-	if math.IsNaN(got.grown(redisCommands)) || math.IsNaN(got.grown(walSyncs)) {
-		t.Errorf("%v commands, %v syncs", got.grown(redisCommands), got.grown(walSyncs))
+	if math.IsNaN(got.Grown(redisCommands)) || math.IsNaN(got.Grown(walSyncs)) {
+		t.Errorf("%v commands, %v syncs", got.Grown(redisCommands), got.Grown(walSyncs))
 	}
 }
 

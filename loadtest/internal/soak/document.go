@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
@@ -171,7 +172,7 @@ func (s *Soak) course(all [quarters]quarter) Course {
 		}
 		return l.after(0)
 	}
-	c := Course{Length: to - from, Memory: shifted(s.readings.Memory()), Goroutines: shifted(s.readings.Goroutines()), Before: s.before, AtRest: s.atRest}
+	c := Course{Length: to - from, Memory: shifted(s.readings.Points(gauges.Memory)), Goroutines: shifted(s.readings.Points(gauges.Goroutines)), Before: s.before, AtRest: s.atRest}
 	for n, q := range all {
 		c.Waits[n], c.Lags[n] = q.waits, q.lags
 		if n >= quarters/2 {

@@ -157,7 +157,7 @@ func watched(t *testing.T, kept float64) (memory, goroutines Line) {
 		}
 		return l
 	}
-	return stretched(readings.Memory()), stretched(readings.Goroutines())
+	return stretched(readings.Points(gauges.Memory)), stretched(readings.Points(gauges.Goroutines))
 }
 
 func TestWhatIsNotKnownIsSaid(t *testing.T) {

@@ -113,7 +113,7 @@ const (
 // rest waits until the service has given back the goroutines of the run, and returns how many it had before and has now. They
 // are 0 where they are not known: without metrics, and if ctx ends.
 func (s *Soak) rest(ctx context.Context) (before, after float64) {
-	_, counts := s.readings.Goroutines()
+	_, counts := s.readings.Points(gauges.Goroutines)
 	if len(counts) == 0 {
 		return 0, 0
 	}
@@ -122,7 +122,7 @@ func (s *Soak) rest(ctx context.Context) (before, after float64) {
 	defer cancel()
 	sources := gauges.Sources{ServiceMetricsURLs: gauges.Of(s.to).ServiceMetricsURLs}
 	for {
-		if _, counts := gauges.Start(ctx, sources, restWithin).Stop().Goroutines(); len(counts) > 0 {
+		if _, counts := gauges.Start(ctx, sources, restWithin).Stop().Points(gauges.Goroutines); len(counts) > 0 {
 			after = counts[len(counts)-1]
 		}
 		if after > 0 && after <= mostGoroutines*before {

@@ -55,8 +55,8 @@ func (t *Tail) courses() []report.Plot {
 		c := round.course
 		waits.Series = append(waits.Series, c.result.LatencyLines(slot, ", "+titles(killed))...)
 		sales.Series = append(sales.Series, named(c.sales(), killed))
-		locks.Series = append(locks.Series, named(c.rate(gauges.Readings.LockWaitOverTime, 1e3), killed))
-		merges.Series = append(merges.Series, named(c.rate(gauges.Readings.MergesOverTime, 1), killed))
+		locks.Series = append(locks.Series, named(c.rate(gauges.LockSeconds, 1e3), killed))
+		merges.Series = append(merges.Series, named(c.rate(gauges.Merges, 1), killed))
 	}
 	return []report.Plot{waits, sales, locks, merges}
 }
@@ -82,12 +82,12 @@ func (c *course) sales() (s report.Series) {
 }
 
 // rate is by how much a counter of all processes grew a second, in each of some steps of time, so many times.
-func (c *course) rate(of func(gauges.Readings) (seconds, values []float64), times float64) (s report.Series) {
+func (c *course) rate(of gauges.Quantity, times float64) (s report.Series) {
 	const step = 2 * gauge // longer than the time between two readings
 	grown := make([]float64, c.result.Elapsed/step+1)
 	for _, readings := range c.readings {
 		ahead := c.result.Start.Sub(readings.Start).Seconds()
-		seconds, values := of(readings)
+		seconds, values := readings.Points(of)
 		for i := 1; i < len(values); i++ {
 			n := int(math.Floor((seconds[i] - ahead) / step.Seconds()))
 			if n >= 0 && n < len(grown) {

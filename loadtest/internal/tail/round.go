@@ -190,7 +190,7 @@ func (r *Round) again(mark time.Duration) {
 func (r *Round) service() {
 	var waits gauges.Histogram
 	for _, readings := range r.course.readings {
-		if merges := readings.Merges(); !math.IsNaN(merges) {
+		if merges := readings.Grown(gauges.Merges); !math.IsNaN(merges) {
 			r.Merges += merges
 		}
 		if h := readings.LockWait(); !math.IsNaN(h.Count) {
