@@ -62,30 +62,17 @@ func options() []kong.Option {
 }
 
 // targetFlags choose where the load goes.
-type targetFlags struct {
-	PrivateServers bool       `help:"Start a PostgreSQL and a Redis for this run alone, and the service inside on them. Default: off."`
-	DatabaseURL    string     `help:"Start the service inside on this database, or audit that of --url: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: a temporary SQLite file." placeholder:"URL"`
-	RedisURL       string     `help:"Start the service inside on this Redis: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one inside the process." placeholder:"URL"`
-	LogLevel       slog.Level `help:"Least level of what the service inside logs: debug, info, warn or error. Default: ${default}." default:"error" placeholder:"LEVEL"`
-	APIKey         string     `name:"api-key" env:"INVENTORY_API_KEY" secret:"" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it. Default: none." placeholder:"KEY"`
-	URL            []string   `help:"Base URLs of running services that share a database, separated by commas; needs --database-url. Default: start the service inside." placeholder:"URL"`
-}
-
-// config is what the flags say.
-func (f targetFlags) config() target.Config {
-	return target.Config{Private: f.PrivateServers, DatabaseURL: f.DatabaseURL, RedisURL: f.RedisURL, ServiceURLs: f.URL, APIKey: f.APIKey}
-}
+type targetFlags struct{ target.Config }
 
 // Validate tells which flags do not go together.
-func (f targetFlags) Validate() error { return f.config().Check() }
+func (f targetFlags) Validate() error { return f.Check() }
 
 // at measures at the target of the flags, whose service inside runs in a process of its own.
 func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (report.Document, error)) (d report.Document, err error) {
-	where := f.config()
-	if where.Process, err = serviceProcess(s.Err, f.LogLevel); err != nil {
+	if f.Process, err = serviceProcess(s.Err, f.LogLevel); err != nil {
 		return report.Document{}, err
 	}
-	to, err := target.Open(ctx, where)
+	to, err := target.Open(ctx, f.Config)
 	if err != nil {
 		return report.Document{}, err
 	}

@@ -175,7 +175,7 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 		t.Fatal(err)
 	}
 	environment := document.Environment
-	if on := environment.PostgreSQL != "" && environment.Redis != "embedded" && environment.Redis != ""; on != flags.PrivateServers {
+	if on := environment.PostgreSQL != "" && environment.Redis != "embedded" && environment.Redis != ""; on != flags.Private {
 		t.Errorf("%+v", environment)
 	}
 	sum := result.Accepted + result.SoldOut + result.InsufficientStock + result.Restocked + result.LeftOut + result.Errors
@@ -229,7 +229,7 @@ func TestReplayOfTheShopEmbedded(t *testing.T) {
 
 func TestReplayOfTheShopOnPrivateServers(t *testing.T) {
 	t.Parallel()
-	replayShop(t, targetFlags{PrivateServers: true}, false)
+	replayShop(t, targetFlags{target.Config{Private: true}}, false)
 }
 
 func TestReplayOfWholeOrdersEmbedded(t *testing.T) {
@@ -239,7 +239,7 @@ func TestReplayOfWholeOrdersEmbedded(t *testing.T) {
 
 func TestReplayOfWholeOrdersOnPrivateServers(t *testing.T) {
 	t.Parallel()
-	replayShop(t, targetFlags{PrivateServers: true}, true)
+	replayShop(t, targetFlags{target.Config{Private: true}}, true)
 }
 
 var wholeShop = flag.Bool("shop.whole", false, "replay all orders of the shop, and not only the first of them")

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,14 +31,17 @@ const AnswerWithin = 10 * time.Second
 // drainTimeout bounds the end of the service inside.
 const drainTimeout = 10 * time.Second
 
-// Config chooses the target. At most one of the kinds may be asked for; Check tells.
+// Config chooses the target: flags of scenarios, and where the service inside runs. At most one of the kinds may be asked for;
+// Check tells.
 type Config struct {
-	Private     bool     // start a PostgreSQL and a Redis for this run
-	DatabaseURL string   // where the service inside keeps its rows, or those at ServiceURLs theirs
-	RedisURL    string   // where the service inside keeps its locks
-	ServiceURLs []string // running services
-	APIKey      string   // that they take; "" is none
-	Process     Process  // where the service inside runs
+	Private     bool       `name:"private-servers" help:"Start a PostgreSQL and a Redis for this run alone, and the service inside on them. Default: off."`
+	DatabaseURL string     `help:"Start the service inside on this database, or audit that of --url: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: a temporary SQLite file." placeholder:"URL"`
+	RedisURL    string     `help:"Start the service inside on this Redis: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one inside the process." placeholder:"URL"`
+	LogLevel    slog.Level `help:"Least level of what the service inside logs: debug, info, warn or error. Default: ${default}." default:"error" placeholder:"LEVEL"`
+	APIKey      string     `name:"api-key" env:"INVENTORY_API_KEY" secret:"" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it. Default: none." placeholder:"KEY"`
+	ServiceURLs []string   `name:"url" help:"Base URLs of running services that share a database, separated by commas; needs --database-url. Default: start the service inside." placeholder:"URL"`
+
+	Process Process `kong:"-"`
 }
 
 // Target is a service to send load to.
