@@ -46,9 +46,9 @@ func (s *Servers) Durable(ctx context.Context) (report.Environment, error) {
 	if err != nil || s.PostmasterPID == 0 {
 		return e, err
 	}
-	folder, err := dataFolder(ctx, s.DatabaseURL)
-	if err != nil {
-		return e, err
+	var folder string // where it says that its files are
+	if err := ask(ctx, s.DatabaseURL, "SHOW data_directory", &folder); err != nil {
+		return e, fmt.Errorf("ask PostgreSQL for its folder: %w", err)
 	}
 	usage, err := disk.UsageWithContext(ctx, folder)
 	if err != nil {
@@ -58,17 +58,11 @@ func (s *Servers) Durable(ctx context.Context) (report.Environment, error) {
 	return e, nil
 }
 
-// dataFolder is where a PostgreSQL says that its files are.
-func dataFolder(ctx context.Context, databaseURL string) (folder string, err error) {
+// ask asks a PostgreSQL one thing.
+func ask(ctx context.Context, databaseURL, question string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	err = Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
-		return connection.QueryRow(ctx, "SHOW data_directory").Scan(&folder)
-	})
-	if err != nil {
-		return "", fmt.Errorf("ask PostgreSQL for its folder: %w", err)
-	}
-	return folder, nil
+	return Connected(ctx, databaseURL, func(connection *pgx.Conn) error { return connection.QueryRow(ctx, question).Scan(into...) })
 }
 
 // settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
@@ -77,13 +71,8 @@ const settings = `SELECT current_setting('server_version'), current_setting('fsy
 
 // AskPostgreSQL adds what a PostgreSQL tells of itself.
 func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environment) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	var fullPageWrites string
-	err := Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
-		return connection.QueryRow(ctx, settings).Scan(&e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites)
-	})
-	if err != nil {
+	if err := ask(ctx, databaseURL, settings, &e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites); err != nil {
 		return fmt.Errorf("ask PostgreSQL for its settings: %w", err)
 	}
 	e.Measurement = append(e.Measurement, "full_page_writes "+fullPageWrites)

@@ -8,8 +8,6 @@ import (
 
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/load"
-
-	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -17,44 +15,27 @@ const (
 	quietBelow = 10          // percent of all processors
 )
 
-// Load is how busy the machine is with the work of others.
-type Load struct {
-	Busy    float64 // percent of all processors, over a second
-	Average float64 // processes that ran or wanted to, over a minute
-}
-
-// LookAround tells how busy the machine is, before a measurement begins.
-func LookAround(ctx context.Context) (Load, error) {
+// lookAround tells how busy the machine is with the work of others, before a measurement begins, and whether that is little.
+func lookAround(ctx context.Context) (told string, quiet bool, err error) {
 	busy, err := cpu.PercentWithContext(ctx, look, false)
 	if err != nil {
-		return Load{}, fmt.Errorf("look how busy the machine is: %w", err)
+		return "", false, fmt.Errorf("look how busy the machine is: %w", err)
 	}
 	average, err := load.AvgWithContext(ctx)
 	if err != nil {
-		return Load{}, fmt.Errorf("look how busy the machine is: %w", err)
+		return "", false, fmt.Errorf("look how busy the machine is: %w", err)
 	}
-	return Load{busy[0], average.Load1}, nil
+	quiet = busy[0] < quietBelow
+	return fmt.Sprintf("the machine was %s before the start: %.0f%% of all processors busy for a second, load average %.2f",
+		map[bool]string{true: "quiet", false: "NOT quiet"}[quiet], busy[0], average.Load1), quiet, nil
 }
 
-// Quiet tells whether others leave the machine to the measurement.
-func (l Load) Quiet() bool { return l.Busy < quietBelow }
-
-// String is the load in words.
-func (l Load) String() string {
-	quiet := "quiet"
-	if !l.Quiet() {
-		quiet = "NOT quiet"
+// warn says why figures may not be what they seem.
+func (s *Servers) warn(machine string, quiet bool) {
+	if !quiet {
+		s.Warnings = append(s.Warnings, machine)
 	}
-	return fmt.Sprintf("the machine was %s before the start: %.0f%% of all processors busy for a second, load average %.2f", quiet, l.Busy, l.Average)
-}
-
-// Warnings say why figures may not be what they seem.
-func Warnings(load Load, e report.Environment) (all []string) {
-	if !load.Quiet() {
-		all = append(all, load.String())
+	if slices.Contains([]string{"tmpfs", "ramfs"}, s.About.FileSystem) {
+		s.Warnings = append(s.Warnings, "PostgreSQL's files are in memory ("+s.About.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
 	}
-	if slices.Contains([]string{"tmpfs", "ramfs"}, e.FileSystem) {
-		all = append(all, "PostgreSQL's files are in memory ("+e.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
-	}
-	return all
 }

@@ -42,7 +42,7 @@ type Needs struct {
 
 // Prepare opens servers for a measurement, and looks at them, and at the machine, before it begins.
 func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
-	load, err := LookAround(ctx)
+	machine, quiet, err := lookAround(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.About.Target, s.About.Generator = s.Name, n.Generator
-	s.About.Measurement = append(s.About.Measurement, load.String())
-	s.Warnings = Warnings(load, s.About)
+	s.About.Measurement = append(s.About.Measurement, machine)
+	s.warn(machine, quiet)
 	return s, nil
 }
 
@@ -92,16 +92,6 @@ func (u URLs) name() string {
 		return "the " + kind + " of " + flag
 	}
 	return name("PostgreSQL", u.DatabaseURL, "--database-url") + " and " + name("Redis", u.RedisURL, "--redis-url")
-}
-
-// AddForLocks starts what only some locks need, and hardly anybody has at hand: three independent Redis servers, and
-// ZooKeeper and MongoDB where they are installed, unless a URL was given. It returns a line for what is left out.
-func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error) {
-	leftOut, err = s.addForLocks(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("start private servers for locks: %w", err)
-	}
-	return leftOut, nil
 }
 
 // MakeDatabase makes an empty database on the PostgreSQL, and has DatabaseURL name it. Close drops it, where the server does not

@@ -40,8 +40,8 @@ func (Citus) CreateDatabase(context.Context, int) (string, error) { return "", n
 // Stop is for servers that were started.
 func (Citus) Stop() error { return nil }
 
-// addForLocks adds nothing.
-func (s *Servers) addForLocks(context.Context) (leftOut []string, err error) {
+// AddForLocks adds nothing.
+func (s *Servers) AddForLocks(context.Context) (leftOut []string, err error) {
 	if s.MongoDBURL == "" {
 		leftOut = append(leftOut, "the lock on MongoDB is left out: its private server needs a Unix; use --mongodb-url")
 	}

@@ -5,6 +5,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -89,8 +90,9 @@ func (c Citus) Stop() error { return c.cluster.Stop() }
 // nodes are of which two agree when one fails.
 const nodes = 3
 
-// addForLocks starts them side by side.
-func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error) {
+// AddForLocks starts, side by side, what only some locks need, and hardly anybody has at hand: three independent Redis servers, and
+// ZooKeeper and MongoDB where they are installed, unless a URL was given. It returns a line for what is left out.
+func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error) {
 	var zookeeper *servertest.ZooKeeper
 	var mongoDB *servertest.MongoDB
 	all := make([]*servertest.Redis, nodes)
@@ -111,7 +113,9 @@ func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error)
 			return err
 		})
 	}
-	err = starting.Wait()
+	if err = starting.Wait(); err != nil {
+		err = fmt.Errorf("start private servers for locks: %w", err)
+	}
 	if zookeeper != nil {
 		s.ZooKeeper = zookeeper.Addr()
 		s.OnClose(zookeeper.Stop)
