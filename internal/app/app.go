@@ -208,7 +208,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 		if err != nil {
 			return nil, err
 		}
-		config.Lock = segmentLock(a.config.Lock, locks)
+		config.Lock = SegmentLock(a.config.Lock, locks)
 	}
 	a.openEvents(redis)
 	config.Events = a.events

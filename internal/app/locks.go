@@ -30,9 +30,9 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 	return all, nil
 }
 
-// segmentLock returns the function that makes the lock of a segment, of the configured kind. If one server has the
+// SegmentLock returns the function that makes the lock of a segment, of the configured kind. If one server has the
 // locks of all segments of a SKU, they are a group: a merge takes them in one round trip.
-func segmentLock(kind string, locks []*locking.Locks) func(sku string, segment int) locking.Locker {
+func SegmentLock(kind string, locks []*locking.Locks) func(sku string, segment int) locking.Locker {
 	name := func(sku string, segment int) string { return sku + "/" + strconv.Itoa(segment) }
 	switch kind {
 	case LockFair:

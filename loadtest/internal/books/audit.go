@@ -34,15 +34,7 @@ func Patience(ctx context.Context) (audit context.Context, cancel context.Cancel
 
 func patience(ctx context.Context, limit, lateLimit time.Duration) (audit context.Context, cancel context.CancelFunc) {
 	audit, end := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(lateLimit)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			end()
-		case <-audit.Done():
-		}
-	})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lateLimit, end) })
 	return audit, func() {
 		stop()
 		end()

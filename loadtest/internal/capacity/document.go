@@ -52,69 +52,67 @@ func (r Result) sentences() (all []string) {
 	return all
 }
 
+// table has the rows of each work.
+func (r Result) table(name string, columns []string, rows func(w work, c Costs) [][]string, notes ...string) report.Section {
+	t := &report.Table{Columns: append([]string{"work"}, columns...)}
+	for _, w := range works() {
+		for _, row := range rows(w, r.costs[w.name]) {
+			t.Rows = append(t.Rows, append([]string{w.name}, row...))
+		}
+	}
+	return report.Section{Name: name, Table: t, Notes: notes}
+}
+
 // needs tells what the sale needs, by how soon its buyers come.
 func (r Result) needs() report.Section {
-	t := &report.Table{Columns: []string{"work", "within", "orders/s", "processes, PostgreSQL nodes, Redis masters, connections a node"}}
-	for _, w := range works() {
-		limits := r.costs[w.name].limits(w, r.config)
+	return r.table("what a sale needs", []string{"within", "orders/s", "processes, PostgreSQL nodes, Redis masters, connections a node"}, func(w work, c Costs) (rows [][]string) {
 		for _, span := range spans() {
 			rate := r.config.Buyers / span.Seconds()
-			n := needsOf(rate, limits)
+			n := needsOf(rate, c.limits(w, r.config))
 			needs := fmt.Sprintf("%d, %d, %d, %d", n.processes, n.nodes, n.masters, n.connections)
 			if n.stops != "" {
 				needs = "too much for " + n.stops
 			}
-			t.Rows = append(t.Rows, []string{w.name, strings.Replace(span.String(), "m0s", "m", 1), report.Number(rate), needs})
+			rows = append(rows, []string{strings.Replace(span.String(), "m0s", "m", 1), report.Number(rate), needs})
 		}
-	}
-	return report.Section{Name: "what a sale needs", Table: t, Notes: []string{
-		fmt.Sprintf("%s buyers with an order each, who come evenly within that time; processors are busy for %.0f %% of it.", report.Number(r.config.Buyers), 100*busy),
-		fmt.Sprintf("A process has %d processors, a PostgreSQL node %d and %d connections.", r.config.ProcessCores, r.config.NodeCores, r.config.Connections),
-	}}
+		return rows
+	}, fmt.Sprintf("%s buyers with an order each, who come evenly within that time; processors are busy for %.0f %% of it.", report.Number(r.config.Buyers), 100*busy),
+		fmt.Sprintf("A process has %d processors, a PostgreSQL node %d and %d connections.", r.config.ProcessCores, r.config.NodeCores, r.config.Connections))
 }
 
 // stops tells where each work stops, and what to do then.
 func (r Result) stops() report.Section {
-	t := &report.Table{Columns: []string{"work", "stopped by", "orders/s", "then"}}
-	for _, w := range works() {
-		for _, l := range r.costs[w.name].limits(w, r.config) {
-			t.Rows = append(t.Rows, []string{w.name, l.what, report.Number(l.rate), l.then})
+	return r.table("where it stops", []string{"stopped by", "orders/s", "then"}, func(w work, c Costs) (rows [][]string) {
+		for _, l := range c.limits(w, r.config) {
+			rows = append(rows, []string{l.what, report.Number(l.rate), l.then})
 		}
-	}
-	return report.Section{Name: "where it stops", Table: t}
+		return rows
+	})
 }
 
 // told tells what each part costs.
 func (r Result) told() report.Section {
-	t := &report.Table{Columns: []string{"work", "part", "us an order", "us a write", "us an order of such writes"}}
-	for _, w := range works() {
-		c := r.costs[w.name]
+	return r.table("what an order costs", []string{"part", "us an order", "us a write", "us an order of such writes"}, func(_ work, c Costs) (rows [][]string) {
 		for _, p := range append(parts(), disk) {
-			t.Rows = append(t.Rows, []string{w.name, string(p), report.Number(c.Parts[p].Order), report.Number(c.Parts[p].Write), report.Number(c.of(p))})
+			rows = append(rows, []string{string(p), report.Number(c.Parts[p].Order), report.Number(c.Parts[p].Write), report.Number(c.of(p))})
 		}
-	}
-	return report.Section{Name: "what an order costs", Table: t, Notes: []string{
-		fmt.Sprintf("Microseconds of a processor, of orders that shared their writes as those of %d callers did; of the mean of all rounds.", r.config.Scale.Callers[1]),
-	}}
+		return rows
+	}, fmt.Sprintf("Microseconds of a processor, of orders that shared their writes as those of %d callers did; of the mean of all rounds.", r.config.Scale.Callers[1]))
 }
 
 // waits tells what the simulation says of one process on one node.
 func (r Result) waits() report.Section {
-	t := &report.Table{Columns: []string{"work", "load", "orders/s", "p50 ms", "p99 ms", "orders a write"}}
-	for _, w := range works() {
-		c := r.costs[w.name]
-		limits := c.limits(w, r.config)
+	return r.table("how long buyers wait", []string{"load", "orders/s", "p50 ms", "p99 ms", "orders a write"}, func(w work, c Costs) (rows [][]string) {
+		limits, n := c.limits(w, r.config), report.Number
 		if len(limits) == 0 {
-			continue // no clock has ticked
+			return nil // no clock has ticked
 		}
 		full := limits[0].rate / busy
 		for _, load := range []float64{0.3, 0.6, 0.9} {
 			s := simulate(c.site(w, r.config, load*full), r.Seed)
-			n := report.Number
-			t.Rows = append(t.Rows, []string{w.name, n(load), n(load * full), n(s[median]), n(s[slow]), n(s[batch])})
+			rows = append(rows, []string{n(load), n(load * full), n(s[median]), n(s[slow]), n(s[batch])})
 		}
-	}
-	return report.Section{Name: "how long buyers wait", Table: t, Notes: []string{
-		"By simulation: one process on one PostgreSQL node, to which orders come as people do who know nothing of one another. A load of 1 keeps what stops it first busy all the time.",
-	}}
+		return rows
+	}, "By simulation: one process on one PostgreSQL node, to which orders come as people do who know nothing of one another. "+
+		"A load of 1 keeps what stops it first busy all the time.")
 }

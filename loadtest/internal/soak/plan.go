@@ -48,28 +48,32 @@ const (
 	kinds
 )
 
-func (k kind) String() string {
-	return [...]string{
-		"deduct", "reserve", "order", "commit", "cancel", "return", "retry", "restock", "adjust", "resegment", "read_sku", "read_deduction",
-	}[k]
+// work is a kind of request: its name, what the service is asked, and how often one is drawn to be of it, of a thousand. Commits
+// and cancels follow on reservations. Restocks put in what the others take in the mean.
+type work struct {
+	name  string
+	asks  history.Kind
+	share int
 }
 
-// operation is the kind as the service has it.
-func (k kind) operation() history.Kind {
-	return [...]history.Kind{
-		deduct: history.Deduct, reserve: history.Deduct, retry: history.Deduct, order: history.Order, commit: history.Commit,
-		cancel: history.Cancel, giveBack: history.Cancel, restock: history.Restock, adjust: history.Adjust, resegment: history.Resegment,
-		readSKU: history.Look, readOrder: history.Read,
-	}[k]
-}
-
-// shares are how often a request is drawn to be of a kind, of a thousand; commits and cancels follow on reservations.
-// Restocks put in what the others take in the mean.
-func shares() [kinds]int {
-	return [kinds]int{
-		deduct: 500, reserve: 140, order: 80, giveBack: 40, retry: 40, restock: 60, adjust: 10, resegment: 3, readSKU: 90, readOrder: 37,
+func works() [kinds]work {
+	return [kinds]work{
+		deduct:    {"deduct", history.Deduct, 500},
+		reserve:   {"reserve", history.Deduct, 140},
+		order:     {"order", history.Order, 80},
+		commit:    {"commit", history.Commit, 0},
+		cancel:    {"cancel", history.Cancel, 0},
+		giveBack:  {"return", history.Cancel, 40},
+		retry:     {"retry", history.Deduct, 40},
+		restock:   {"restock", history.Restock, 60},
+		adjust:    {"adjust", history.Adjust, 10},
+		resegment: {"resegment", history.Resegment, 3},
+		readSKU:   {"read_sku", history.Look, 90},
+		readOrder: {"read_deduction", history.Read, 37},
 	}
 }
+
+func (k kind) String() string { return works()[k].name }
 
 const (
 	mostUnits     = 5  // of a deduction or a reservation
@@ -145,7 +149,7 @@ func (p *planner) next(i int, at time.Duration) (kind, history.Operation) {
 	}
 	k, sku := p.kind(), int(p.skus.Uint64())
 	// An id has a source of its own, as the other lines of an order have.
-	o := history.Operation{Kind: k.operation(), ID: load.NewID(rand.New(rand.NewPCG(p.Seed, uint64(i)))), Lines: []history.Line{{SKU: p.SKU(sku)}}}
+	o := history.Operation{Kind: works()[k].asks, ID: load.NewID(rand.New(rand.NewPCG(p.Seed, uint64(i)))), Lines: []history.Line{{SKU: p.SKU(sku)}}}
 	if o.Kind.Takes() {
 		o.Buyer = "buyer-" + strconv.Itoa(i%buyers)
 	}
@@ -176,20 +180,15 @@ func (p *planner) next(i int, at time.Duration) (kind, history.Operation) {
 
 func (p *planner) upTo(most int) int64 { return int64(1 + p.random.IntN(most)) }
 
-func (p *planner) kind() kind {
-	all := shares()
-	sum := 0
-	for _, share := range all {
-		sum += share
-	}
-	drawn := p.random.IntN(sum)
-	for k, share := range all {
-		if drawn < share {
-			return kind(k)
+func (p *planner) kind() (drawn kind) {
+	left := p.random.IntN(1000)
+	for k, w := range works() {
+		if left >= 0 && left < w.share {
+			drawn = kind(k)
 		}
-		drawn -= share
+		left -= w.share
 	}
-	return deduct
+	return drawn
 }
 
 // follow decides what becomes of a reservation, and so how long it lasts: it is committed, cancelled, or left to expire.
@@ -201,7 +200,7 @@ func (p *planner) follow(o history.Operation, at time.Duration) time.Duration {
 	case drawn >= 6:
 		next = cancel
 	}
-	o.Kind, o.Buyer = next.operation(), ""
+	o.Kind, o.Buyer = works()[next].asks, ""
 	p.followers = append(p.followers, follower{at + after, next, o})
 	return holds
 }
@@ -233,7 +232,7 @@ func (p *planner) about(k kind, o history.Operation, at time.Duration) (kind, hi
 	}
 	o = p.operations[of]
 	if k != retry {
-		o.Kind, o.Buyer = k.operation(), ""
+		o.Kind, o.Buyer = works()[k].asks, ""
 	}
 	return k, o
 }

@@ -66,7 +66,7 @@ func TestEveryKindOfWorkIsPlanned(t *testing.T) {
 		}
 	}
 	for k, n := range counts {
-		if share := shares()[k] * len(p.operations) / 1000; n == 0 || share > 100 && (n < share*3/5 || n > share*5/4) {
+		if share := works()[k].share * len(p.operations) / 1000; n == 0 || share > 100 && (n < share*3/5 || n > share*5/4) {
 			t.Errorf("%d requests of %d are of the kind %v", n, len(p.operations), kind(k))
 		}
 	}

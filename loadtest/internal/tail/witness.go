@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -55,27 +54,12 @@ func (w *witness) close() error { return w.opened.Close() }
 // idle tells whether there are no locks.
 func (w *witness) idle() bool { return len(w.locks) == 0 }
 
-// inspector is a lock of any kind.
-type inspector interface {
-	Inspect(ctx context.Context) (locking.State, error)
-}
-
-// lock is that of a segment, named as internal/app/locks.go names it.
-func (w *witness) lock(sku string, segment int) inspector {
-	name := sku + "/" + strconv.Itoa(segment)
-	switch w.kind {
-	case app.LockFair:
-		return w.locks[0].FairMutex(name, locking.Group(sku))
-	case app.LockRed:
-		return locking.RedLock(name, w.locks...)
-	default:
-		return w.locks[0].Mutex(name, locking.Group(sku))
-	}
-}
-
 // look tells which process holds the lock of a segment, "" if none, and what else is known of it.
 func (w *witness) look(ctx context.Context, sku string, segment int) (name string, state locking.State, err error) {
-	if state, err = w.lock(sku, segment).Inspect(ctx); err != nil || !state.Held() {
+	lock := app.SegmentLock(w.kind, w.locks)(sku, segment).(interface { // each kind of lock is one
+		Inspect(ctx context.Context) (locking.State, error)
+	})
+	if state, err = lock.Inspect(ctx); err != nil || !state.Held() {
 		return "", state, err
 	}
 	name, _, _ = strings.Cut(state.Holders[0].Owner, ":") // an owner is PROCESS:OWNER
