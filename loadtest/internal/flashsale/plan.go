@@ -19,14 +19,10 @@ const (
 
 // opening is when the sale opens: when the first phase begins that is no trickle.
 func opening(phases []load.Phase) time.Duration {
-	var at time.Duration
-	for _, p := range phases {
-		if p.Name != Trickle {
-			break
-		}
-		at += p.Length
+	if first := spans(phases)[0]; first.name == Trickle {
+		return first.to
 	}
-	return at
+	return 0
 }
 
 // retries is the share of retries of a phase.

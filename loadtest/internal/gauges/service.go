@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"inventory/loadtest/internal/target"
 )
 
 // scraper reads the metrics of services.
@@ -47,11 +48,7 @@ func Scrape(ctx context.Context, client *http.Client, u string) (Families, error
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		var e *url.Error
-		if errors.As(err, &e) {
-			err = e.Err // without the URL
-		}
-		return nil, fmt.Errorf("ask for metrics: %w", err)
+		return nil, fmt.Errorf("ask for metrics: %w", target.WithoutURL(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

@@ -11,7 +11,8 @@
 //     of a seed, and latency counts from then: a request that had to wait, for whatever reason, has waited.
 //
 // Either way the [Result] has each operation with its attempts ([Closed] makes that of a closed loop), and [Raw] writes them down.
-// A [Drill] is a run in an open loop from its first request to its report.
+// A [Drill] is a run of either from its first request to its report: it holds what was answered against the rows, and tells what
+// every report has.
 //
 // # Connections
 //

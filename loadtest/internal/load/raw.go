@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
 )
@@ -47,16 +46,12 @@ func Raw(parts ...Part) report.Raw {
 	for _, p := range parts {
 		for _, o := range Outcomes() {
 			if waits := p.Latencies(o); waits.Count() > 0 {
-				raw.Waits = append(raw.Waits, p.waits(o, waits))
+				counts, _ := waits.MarshalText() // which only memory could make fail
+				raw.Waits = append(raw.Waits, report.Waits{Of: p.Name + ": " + o.String(), From: p.Start, To: p.Start.Add(p.Elapsed), Counts: counts})
 			}
 		}
 	}
 	return raw
-}
-
-func (p Part) waits(o Outcome, waits *latency.Histogram) report.Waits {
-	counts, _ := waits.MarshalText() // which only memory could make fail
-	return report.Waits{Of: p.Name + ": " + o.String(), From: p.Start, To: p.Start.Add(p.Elapsed), Counts: counts}
 }
 
 // rows are those of each attempt, and one of an operation that was never tried. It reports false if nobody wants more.

@@ -117,23 +117,19 @@ func (p *planner) request(l orderfile.Line) *Request {
 	case p.whole:
 		k.sku = ""
 	}
-	at, known := p.requests[k]
-	if !known {
-		at = len(p.plan.Requests)
-		p.requests[k] = at
-		p.plan.Requests = append(p.plan.Requests, Request{Operation: o})
-	}
-	return &p.plan.Requests[at]
+	return known(p.requests, k, &p.plan.Requests, Request{Operation: o})
 }
 
-func (p *planner) sku(name string) *SKU {
-	at, known := p.skus[name]
-	if !known {
-		at = len(p.plan.SKUs)
-		p.skus[name] = at
-		p.plan.SKUs = append(p.plan.SKUs, SKU{Name: name})
+func (p *planner) sku(name string) *SKU { return known(p.skus, name, &p.plan.SKUs, SKU{Name: name}) }
+
+// known is what has a key, which begins as fresh.
+func known[K comparable, T any](at map[K]int, key K, all *[]T, fresh T) *T {
+	n, there := at[key]
+	if !there {
+		n, at[key] = len(*all), len(*all)
+		*all = append(*all, fresh)
 	}
-	return &p.plan.SKUs[at]
+	return &(*all)[n]
 }
 
 // refOf makes a return's ref, which names the order and the SKU because one return may name several.

@@ -54,35 +54,26 @@ func (t *Tail) courses() []report.Plot {
 		}
 		c := round.course
 		waits.Series = append(waits.Series, c.result.LatencyLines(slot, ", "+titles(killed))...)
-		sales.Series = append(sales.Series, named(c.sales(), killed))
-		locks.Series = append(locks.Series, named(c.rate(gauges.LockSeconds, 1e3), killed))
-		merges.Series = append(merges.Series, named(c.rate(gauges.Merges, 1), killed))
+		sales.Series = append(sales.Series, c.sales(titles(killed)))
+		locks.Series = append(locks.Series, c.rate(titles(killed), gauges.LockSeconds, 1e3))
+		merges.Series = append(merges.Series, c.rate(titles(killed), gauges.Merges, 1))
 	}
 	return []report.Plot{waits, sales, locks, merges}
 }
 
-func named(s report.Series, killed bool) report.Series {
-	s.Name = titles(killed)
-	return s
-}
-
-// sales are the units whose buyers were told in each slot.
-func (c *course) sales() (s report.Series) {
-	units := make([]int64, c.result.Elapsed/slot+1)
+// sales are the units a second whose buyers were told.
+func (c *course) sales(name string) report.Series {
+	units := make([]float64, c.result.Elapsed/slot+1)
 	for i, reply := range c.result.Replies {
 		if reply.Outcome.Done() {
-			units[reply.Over/slot] += c.result.Operations[i].Lines[0].Quantity
+			units[reply.Over/slot] += float64(c.result.Operations[i].Lines[0].Quantity)
 		}
 	}
-	for n, sold := range units {
-		s.X = append(s.X, (time.Duration(n)*slot + slot/2).Seconds())
-		s.Y = append(s.Y, float64(sold)/slot.Seconds())
-	}
-	return s
+	return perSecond(name, units, slot)
 }
 
-// rate is by how much a counter of all processes grew a second, in each of some steps of time, so many times.
-func (c *course) rate(of gauges.Quantity, times float64) (s report.Series) {
+// rate is by how much a counter of all processes grew a second, so many times.
+func (c *course) rate(name string, of gauges.Quantity, times float64) report.Series {
 	const step = 2 * gauge // longer than the time between two readings
 	grown := make([]float64, c.result.Elapsed/step+1)
 	for _, readings := range c.readings {
@@ -91,13 +82,18 @@ func (c *course) rate(of gauges.Quantity, times float64) (s report.Series) {
 		for i := 1; i < len(values); i++ {
 			n := int(math.Floor((seconds[i] - ahead) / step.Seconds()))
 			if n >= 0 && n < len(grown) {
-				grown[n] += values[i] - values[i-1]
+				grown[n] += times * (values[i] - values[i-1])
 			}
 		}
 	}
-	for n, value := range grown {
-		s.X = append(s.X, (time.Duration(n)*step + step/2).Seconds())
-		s.Y = append(s.Y, times*value/step.Seconds())
+	return perSecond(name, grown, step)
+}
+
+// perSecond draws what came in each of some steps of time.
+func perSecond(name string, values []float64, step time.Duration) report.Series {
+	s := report.Series{Name: name}
+	for n, value := range values {
+		s.X, s.Y = append(s.X, (time.Duration(n)*step+step/2).Seconds()), append(s.Y, value/step.Seconds())
 	}
 	return s
 }
