@@ -78,10 +78,10 @@ func (c *labCaller) ask(_ context.Context, o load.Order) (became load.Outcome, e
 	if n := len(c.skus); n > 0 {
 		request.Path = strings.Replace(c.path, "*", c.skus[rand.IntN(n)], 1)
 	}
-	err = c.services.Send(0, request, func(status int, body []byte) (err error) {
+	status, body, err := c.services.Send(0, request)
+	if err == nil {
 		became, err = c.outcome(status, body)
-		return err
-	})
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {

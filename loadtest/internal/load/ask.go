@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 		default:
 			last = problem(a.Answer)
 		}
-		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
+		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > cmp.Or(p.For, DefaultPersistence) || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
 			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
 		}
 		process = (process + 1) % len(s.URLs)
@@ -81,13 +82,6 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 			process = p.Next(attempts[len(attempts)-1].Process)
 		}
 	}
-}
-
-func (p Persistence) patience() time.Duration {
-	if p.For == 0 {
-		return DefaultPersistence
-	}
-	return p.For
 }
 
 // Sleep waits, or tells that ctx has ended.

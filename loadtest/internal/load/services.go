@@ -118,43 +118,41 @@ func (s *Services) Try(process int, r Request, tellsDeadline bool) (history.Atte
 	if tellsDeadline {
 		a.Deadline = hangUp
 	}
-	sent, err := s.ask(process, r, hangUp, tellsDeadline, func(got answer) error {
-		a.Answer = newAnswer(got.status, got.body)
-		return nil
-	})
+	got, sent, err := s.ask(process, r, hangUp, tellsDeadline)
 	a.Ended, a.NotSent = time.Now(), !sent
+	if err == nil {
+		a.Answer = newAnswer(got.status, got.body)
+	}
 	return a, err
 }
 
-// ask asks a process, and has the answer read before another request uses the connection.
-func (s *Services) ask(process int, r Request, hangUp time.Time, tellsDeadline bool, read func(answer) error) (sent bool, err error) {
+// ask asks a process.
+func (s *Services) ask(process int, r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error) {
 	base := s.URL(process)
 	l, err := s.take(base)
 	if err != nil {
-		return false, err
+		return answer{}, false, err
 	}
 	defer s.give(base, l)
-	got, sent, err := l.ask(r, hangUp, tellsDeadline)
-	if err != nil {
-		return sent, err
-	}
-	return true, read(got)
+	return l.ask(r, hangUp, tellsDeadline)
 }
 
-// Send sends a request to a process, once, and has the answer read, whose body is good until then.
-func (s *Services) Send(process int, r Request, read func(status int, body []byte) error) error {
-	_, err := s.ask(process, r, time.Now().Add(s.Patience), false, func(got answer) error { return read(got.status, got.body) })
-	return err
+// Send sends a request to a process, once.
+func (s *Services) Send(process int, r Request) (status int, body []byte, err error) {
+	a, _, err := s.ask(process, r, time.Now().Add(s.Patience), false)
+	return a.status, a.body, err
 }
 
 // Get reads what a process has behind a path.
 func (s *Services) Get(process int, path string, into any) error {
-	return s.Send(process, Request{Method: http.MethodGet, Path: path}, func(status int, body []byte) error {
-		if status != http.StatusOK {
-			return fmt.Errorf("status %d", status)
-		}
-		return json.Unmarshal(body, into)
-	})
+	status, body, err := s.Send(process, Request{Method: http.MethodGet, Path: path})
+	switch {
+	case err != nil:
+		return err
+	case status != http.StatusOK:
+		return fmt.Errorf("status %d", status)
+	}
+	return json.Unmarshal(body, into)
 }
 
 // newAnswer reads what the body of an answer says, whatever was asked for.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -28,8 +29,7 @@ const maxBody = 1 << 20
 
 // line asks one thing at a time.
 type line interface {
-	// ask sends a request and waits for the answer, whose body is good until the next one. Sent tells whether the service may
-	// have got the request.
+	// ask sends a request and waits for the answer. Sent tells whether the service may have got the request.
 	ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)
 	close()
 }
@@ -97,7 +97,7 @@ func (w *wire) ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, s
 		return answer{}, true, fmt.Errorf("receive: %w", err)
 	}
 	w.used = time.Now()
-	return answer{w.response.StatusCode(), w.response.Body()}, true, nil
+	return answer{w.response.StatusCode(), bytes.Clone(w.response.Body())}, true, nil
 }
 
 // prepare has the request as it goes over the wire.
@@ -142,10 +142,7 @@ func newAddress(base, key string) (address, error) {
 	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return address{}, errors.New("API key: holds control characters")
 	}
-	a := address{host: u.Host, name: u.Host, secure: u.Scheme == "https", path: strings.TrimRight(u.EscapedPath(), "/")}
-	if u.Port() == "" {
-		a.host = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[a.secure])
-	}
+	a := address{host: fasthttp.AddMissingPort(u.Host, u.Scheme == "https"), name: u.Host, secure: u.Scheme == "https", path: strings.TrimRight(u.EscapedPath(), "/")}
 	switch {
 	case key != "":
 		a.authorization = "Bearer " + key
