@@ -136,20 +136,17 @@ func (p *process) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	for {
-		err := p.tryStart(ctx)
-		if err == nil || ctx.Err() != nil {
+		running, err := p.program.Start(ctx, p.job)
+		if err == nil {
+			p.worker = running
+			p.url.Store(&running.URL)
+			return nil
+		}
+		if ctx.Err() != nil {
 			return err
 		}
 		load.Sleep(ctx, 100*time.Millisecond)
 	}
-}
-
-func (p *process) tryStart(ctx context.Context) (err error) {
-	if p.worker, err = p.program.Start(ctx, p.job); err != nil {
-		return err
-	}
-	p.url.Store(&p.worker.URL)
-	return nil
 }
 
 // kill ends a process as a crash does.

@@ -55,25 +55,19 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 				a.planned = r.load.At[i] - r.opening
 			}
 		}
-		r.clocks(reply)
+		switch {
+		case reply.Outcome == load.Accepted && reply.Over < r.opening: // the clocks of the service and of this program differ
+			a.early++
+		case reply.Outcome == load.SaleClosed && reply.Sent > r.opening: // so here
+			a.late++
+		case reply.Outcome.Short():
+			a.firstNo = min(a.firstNo, reply.Over)
+		}
 	}
 	a.Told, a.NotHeard = len(told), max(0, a.Rows-len(told))
 	if a.stock.Initial > 0 && a.stock.Available == 0 && a.Told > 0 {
 		a.soldOut = last - r.opening
 		a.SoldOut = a.soldOut.Seconds()
-	}
-}
-
-// clocks finds answers that the clocks of the service and of this program do not agree about, and the first refusal.
-func (r *round) clocks(reply load.Reply) {
-	a := &r.account
-	switch {
-	case reply.Outcome == load.Accepted && reply.Over < r.opening:
-		a.early++
-	case reply.Outcome == load.SaleClosed && reply.Sent > r.opening:
-		a.late++
-	case reply.Outcome.Short():
-		a.firstNo = min(a.firstNo, reply.Over)
 	}
 }
 
