@@ -65,7 +65,8 @@ func (r Result) table(name string, columns []string, rows func(w work, c Costs) 
 
 // needs tells what the sale needs, by how soon its buyers come.
 func (r Result) needs() report.Section {
-	return r.table("what a sale needs", []string{"within", "orders/s", "processes, PostgreSQL nodes, Redis masters, connections a node"}, func(w work, c Costs) (rows [][]string) {
+	columns := []string{"within", "orders/s", "processes, PostgreSQL nodes, Redis masters, connections a node"}
+	return r.table("what a sale needs", columns, func(w work, c Costs) (rows [][]string) {
 		for _, span := range spans() {
 			rate := r.config.Buyers / span.Seconds()
 			n := needsOf(rate, c.limits(w, r.config))
@@ -76,8 +77,10 @@ func (r Result) needs() report.Section {
 			rows = append(rows, []string{strings.Replace(span.String(), "m0s", "m", 1), report.Number(rate), needs})
 		}
 		return rows
-	}, fmt.Sprintf("%s buyers with an order each, who come evenly within that time; processors are busy for %.0f %% of it.", report.Number(r.config.Buyers), 100*busy),
-		fmt.Sprintf("A process has %d processors, a PostgreSQL node %d and %d connections.", r.config.ProcessCores, r.config.NodeCores, r.config.Connections))
+	}, fmt.Sprintf("%s buyers with an order each, who come evenly within that time; processors are busy for %.0f %% of it.",
+		report.Number(r.config.Buyers), 100*busy),
+		fmt.Sprintf("A process has %d processors, a PostgreSQL node %d and %d connections.",
+			r.config.ProcessCores, r.config.NodeCores, r.config.Connections))
 }
 
 // stops tells where each work stops, and what to do then.
@@ -92,17 +95,21 @@ func (r Result) stops() report.Section {
 
 // told tells what each part costs.
 func (r Result) told() report.Section {
-	return r.table("what an order costs", []string{"part", "us an order", "us a write", "us an order of such writes"}, func(_ work, c Costs) (rows [][]string) {
+	columns := []string{"part", "us an order", "us a write", "us an order of such writes"}
+	return r.table("what an order costs", columns, func(_ work, c Costs) (rows [][]string) {
 		for _, p := range append(parts(), disk) {
-			rows = append(rows, []string{string(p), report.Number(c.Parts[p].Order), report.Number(c.Parts[p].Write), report.Number(c.of(p))})
+			cost, n := c.Parts[p], report.Number
+			rows = append(rows, []string{string(p), n(cost.Order), n(cost.Write), n(c.of(p))})
 		}
 		return rows
-	}, fmt.Sprintf("Microseconds of a processor, of orders that shared their writes as those of %d callers did; of the mean of all rounds.", r.config.Scale.Callers[1]))
+	}, fmt.Sprintf("Microseconds of a processor, of orders that shared their writes as those of %d callers did; of the mean of all rounds.",
+		r.config.Scale.Callers[1]))
 }
 
 // waits tells what the simulation says of one process on one node.
 func (r Result) waits() report.Section {
-	return r.table("how long buyers wait", []string{"load", "orders/s", "p50 ms", "p99 ms", "orders a write"}, func(w work, c Costs) (rows [][]string) {
+	columns := []string{"load", "orders/s", "p50 ms", "p99 ms", "orders a write"}
+	return r.table("how long buyers wait", columns, func(w work, c Costs) (rows [][]string) {
 		limits, n := c.limits(w, r.config), report.Number
 		if len(limits) == 0 {
 			return nil // no clock has ticked

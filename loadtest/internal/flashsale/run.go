@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config, to *target.Target) (*Sale, error) {
 		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Prefix: prefix(c.Seed),
 		Bad: []load.Outcome{load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
-	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
+	if err := s.AtOpenLoop(ctx, to, c.Connections, c.Spacing); err != nil {
 		return s, err
 	}
 	if err := s.Play(ctx, s.play); err != nil {
@@ -97,7 +97,8 @@ func (s *Sale) play(ctx context.Context) (err error) {
 	}
 	defer s.services.Close()
 	for n := range s.Rounds {
-		if err := s.services.Fresh(ctx, fmt.Sprintf("seed %d was sold on this database before", s.Config.Seed), skuOf(s.Config.Seed, n)); err != nil {
+		before := fmt.Sprintf("seed %d was sold on this database before", s.Config.Seed)
+		if err := s.services.Fresh(ctx, before, skuOf(s.Config.Seed, n)); err != nil {
 			return err
 		}
 	}

@@ -76,8 +76,8 @@ func statOf(pid int) (procfs.ProcStat, error) {
 	return stat, nil
 }
 
-// family is, on Linux, the processor time of a process and its children, also of those that have ended, which gopsutil does not tell. A
-// child that ends while they are looked at would be counted twice, or not at all: then it looks again.
+// family is, on Linux, the processor time of a process and its children, also of those that have ended, which gopsutil does not
+// tell. A child that ends while they are looked at would be counted twice, or not at all: then it looks again.
 func family(pid int) func(context.Context) (float64, error) {
 	return func(context.Context) (float64, error) {
 		for {

@@ -74,7 +74,8 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 		default:
 			last = problem(a.Answer)
 		}
-		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > cmp.Or(p.For, DefaultPersistence) || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
+		over := p.Tries > 0 && try >= p.Tries || time.Since(began) > cmp.Or(p.For, DefaultPersistence)
+		if over || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
 			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
 		}
 		process = (process + 1) % len(s.URLs)

@@ -33,7 +33,13 @@ type Drill struct {
 	stopped error // why it ended early
 }
 
-// At has a drill be played at a target, which promises what the lab knows. Services of others may have another clock, and answer later.
+// AtOpenLoop is At of a drill that sends in an open loop.
+func (d *Drill) AtOpenLoop(ctx context.Context, to *target.Target, connections int, spacing Spacing) error {
+	return d.At(ctx, to, fmt.Sprintf("open loop, %d connections", connections), "latency from the planned send", fmt.Sprintf("%s arrivals", spacing))
+}
+
+// At has a drill be played at a target, which promises what the lab knows. Services of others may have another clock, and
+// answer later.
 func (d *Drill) At(ctx context.Context, to *target.Target, generator string, measurement ...string) (err error) {
 	d.DatabaseURL = to.DatabaseURL()
 	d.Promise = history.Promise{
@@ -76,7 +82,8 @@ func (d *Drill) Interrupted() bool { return d.stopped != nil }
 func (d *Drill) Head() report.Document {
 	return report.Document{
 		Scenario: d.Scenario, Started: d.started, Elapsed: d.took.Seconds(), Interrupted: d.Interrupted(), Seed: d.Seed,
-		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Tell(d.Found.Violations), Raw: Raw(d.Parts...),
+		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Tell(d.Found.Violations),
+		Raw: Raw(d.Parts...),
 	}
 }
 

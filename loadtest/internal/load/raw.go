@@ -47,7 +47,8 @@ func Raw(parts ...Part) report.Raw {
 		for _, o := range Outcomes() {
 			if waits := p.Latencies(o); waits.Count() > 0 {
 				counts, _ := waits.MarshalText() // which only memory could make fail
-				raw.Waits = append(raw.Waits, report.Waits{Of: p.Name + ": " + o.String(), From: p.Start, To: p.Start.Add(p.Elapsed), Counts: counts})
+				of := p.Name + ": " + o.String()
+				raw.Waits = append(raw.Waits, report.Waits{Of: of, From: p.Start, To: p.Start.Add(p.Elapsed), Counts: counts})
 			}
 		}
 	}

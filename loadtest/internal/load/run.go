@@ -136,8 +136,8 @@ func together(parts []Part) *Result {
 	}
 	all := &Result{}
 	for _, p := range parts {
-		all.At, all.Operations, all.Replies = append(all.At, p.At...), append(all.Operations, p.Operations...), append(all.Replies, p.Replies...)
-		all.silence = cmp.Or(all.silence, p.silence)
+		all.At, all.Operations = append(all.At, p.At...), append(all.Operations, p.Operations...)
+		all.Replies, all.silence = append(all.Replies, p.Replies...), cmp.Or(all.silence, p.silence)
 	}
 	return all
 }

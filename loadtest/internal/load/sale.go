@@ -100,8 +100,8 @@ type Order struct {
 // Seller takes the unit of an order.
 type Seller func(ctx context.Context, o Order) (Outcome, error)
 
-// Buy is a closed loop: it lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no failure: the sale is
-// shorter then. Before the window they buy to warm up, which counts for the audit alone.
+// Buy is a closed loop: it lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no
+// failure: the sale is shorter then. Before the window they buy to warm up, which counts for the audit alone.
 func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Duration, sell Seller) (Sale, error) {
 	s := Sale{Window: window, Waits: latency.New()}
 	failed, first := 0, error(nil)

@@ -142,7 +142,8 @@ func newAddress(base, key string) (address, error) {
 	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return address{}, errors.New("API key: holds control characters")
 	}
-	a := address{host: fasthttp.AddMissingPort(u.Host, u.Scheme == "https"), name: u.Host, secure: u.Scheme == "https", path: strings.TrimRight(u.EscapedPath(), "/")}
+	a := address{name: u.Host, secure: u.Scheme == "https", path: strings.TrimRight(u.EscapedPath(), "/")}
+	a.host = fasthttp.AddMissingPort(u.Host, a.secure)
 	switch {
 	case key != "":
 		a.authorization = "Bearer " + key

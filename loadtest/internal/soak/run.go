@@ -51,7 +51,7 @@ func Run(ctx context.Context, c Config, to *target.Target) (*Soak, error) {
 	s := &Soak{Config: c, to: to, plan: NewPlan(c.Work), Drill: load.Drill{
 		Scenario: "soak", Name: "soak", Seed: c.Seed, Prefix: c.prefix(), Bad: []load.Outcome{load.Failed, load.Unreached, load.Unknown},
 	}}
-	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
+	if err := s.AtOpenLoop(ctx, to, c.Connections, c.Spacing); err != nil {
 		return s, err
 	}
 	return s, s.Play(ctx, s.play)
