@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/loadtest/internal/kinds"
+
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
-	"inventory/loadtest/internal/textbook"
 )
 
 func holders() []string { return []string{os.Args[0], asHolder} }
@@ -55,7 +56,7 @@ func TestFaults(t *testing.T) { // not parallel: a process that is late has lost
 // wantFlaws demands that each lock of others was broken by something.
 func wantFlaws(t *testing.T, r Result) {
 	t.Helper()
-	servers := map[string]string{textbook.SequentialName: "ZooKeeper", textbook.DocumentName: "MongoDB"} // that are not everywhere
+	servers := map[string]string{kinds.Sequential: "ZooKeeper", kinds.Document: "MongoDB"} // that are not everywhere
 	for _, f := range flaws() {
 		absent := slices.ContainsFunc(r.LeftOut, func(line string) bool {
 			return servers[f.Name] != "" && strings.Contains(line, "on "+servers[f.Name]+" ")
@@ -113,15 +114,15 @@ func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	r := Result{faults: faults(), Breaks: []Break{
 		{Fault: "dies while it locks", Lock: "inventory mutex", Ours: true, Outcome: "survived: x"},
-		{Fault: "dies while it locks", Lock: textbook.SetNXExpireName, Broken: true, Outcome: "broken: x"},
-		{Fault: "dies while it locks", Lock: textbook.SetPXName, Broken: true, Outcome: "broken: x"},
+		{Fault: "dies while it locks", Lock: kinds.SetNXExpire, Broken: true, Outcome: "broken: x"},
+		{Fault: "dies while it locks", Lock: kinds.SetPX, Broken: true, Outcome: "broken: x"},
 	}}
 	if err := r.Err(); err != nil {
 		t.Errorf("what must be is wrong: %v", err)
 	}
 	for _, b := range []Break{
 		{Fault: "dies while it locks", Lock: "inventory mutex", Ours: true, Broken: true, Outcome: "broken: two inside"},
-		{Fault: "dies while it locks", Lock: textbook.SetNXExpireName, Outcome: "survived: it was quick"},
+		{Fault: "dies while it locks", Lock: kinds.SetNXExpire, Outcome: "survived: it was quick"},
 	} {
 		r.Breaks[0] = b
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), b.Lock) || !strings.Contains(err.Error(), b.Outcome) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"inventory/loadtest/internal/kinds"
-	"inventory/loadtest/internal/textbook"
 )
 
 // fault is something that happens to holders of locks.
@@ -24,28 +23,28 @@ type fault struct {
 
 // onRedis are the locks of others on Redis, and leased those that end by themselves. with adds to a list.
 func onRedis() []string {
-	return []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.SignalName, kinds.BSM, kinds.Redsync}
+	return []string{kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.BSM, kinds.Redsync}
 }
 
 func leased() []string {
-	return with(onRedis(), textbook.RowExpiryName, textbook.DocumentName, textbook.SequentialName)
+	return with(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential)
 }
 
 func with(names []string, more ...string) []string { return append(names, more...) }
 
 // faults are all, in the order in which they are told.
 func faults() []fault {
-	single := with(leased(), textbook.RowName, textbook.AdvisoryName) // the holder has a connection for itself
+	single := with(leased(), kinds.Row, kinds.Advisory) // the holder has a connection for itself
 	return []fault{
 		{
 			name:    "dies while it locks",
 			steps:   "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
-			happens: diesWhileItLocks, to: onRedis(), breaks: []string{textbook.SetNXExpireName},
+			happens: diesWhileItLocks, to: onRedis(), breaks: []string{kinds.SetNXExpire},
 		},
 		{
 			name:    "dies while it holds",
 			steps:   "The process has the lock and gets SIGKILL. Somebody else waits.",
-			happens: diesWhileItHolds, to: single, breaks: []string{textbook.RowName},
+			happens: diesWhileItHolds, to: single, breaks: []string{kinds.Row},
 		},
 		{
 			name: "stands still, then writes",
@@ -57,29 +56,29 @@ func faults() []fault {
 			name: "unlocks too late",
 			steps: "The process has the lock and gets SIGSTOP until somebody else has the lock. It goes on by SIGCONT, and unlocks. " +
 				"Somebody third tries to lock.",
-			happens: unlocksTooLate, to: leased(), breaks: []string{textbook.SetNXExpireName},
+			happens: unlocksTooLate, to: leased(), breaks: []string{kinds.SetNXExpire},
 		},
 		{
 			name: "loses its unlock",
 			steps: "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else waits. " +
 				"The holder's process lives on.",
-			happens: unlockIsLost, to: single, breaks: []string{textbook.RowName, textbook.SequentialName},
+			happens: unlockIsLost, to: single, breaks: []string{kinds.Row, kinds.Sequential},
 		},
 		{
 			name: "loses its connection",
 			steps: "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it can, and " +
 				"sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
-			happens: connectionIsCut, to: single, breaks: []string{textbook.AdvisoryName},
+			happens: connectionIsCut, to: single, breaks: []string{kinds.Advisory},
 		},
 		{
 			name:    "shares a connection",
 			steps:   "Two callers share a pool of one connection. One has the lock; the other one tries.",
-			happens: sharesConnection, to: with(onRedis(), textbook.PooledName), breaks: []string{textbook.PooledName}, alone: true,
+			happens: sharesConnection, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled}, alone: true,
 		},
 		{
 			name:    "unlocks over another connection",
 			steps:   "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
-			happens: unlocksElsewhere, to: with(onRedis(), textbook.PooledName), breaks: []string{textbook.PooledName},
+			happens: unlocksElsewhere, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled},
 		},
 	}
 }

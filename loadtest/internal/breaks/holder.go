@@ -10,7 +10,6 @@ import (
 
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -76,7 +75,7 @@ func (h *holder) open(ctx context.Context, out io.Writer) error {
 	if len(these) == 0 {
 		return fmt.Errorf("there is no lock %q", h.job.Lock)
 	}
-	s := kinds.Setting{URLs: h.job.Servers, Timing: textbook.Timing{Lease: lease}, Session: lease}
+	s := kinds.Setting{URLs: h.job.Servers, Timing: kinds.Timing{Lease: lease}, Session: lease}
 	if h.job.Trap {
 		h.trap = &trap{sprung: func() {
 			_ = json.NewEncoder(out).Encode(answer{Trapped: true}) // who does not hear it gives up by itself

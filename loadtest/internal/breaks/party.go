@@ -9,7 +9,6 @@ import (
 
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/kinds"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -25,7 +24,7 @@ const (
 // in use would keep its pool open.
 type party struct {
 	client *kinds.Client
-	way    textbook.Lock
+	way    kinds.Lock
 
 	mu   sync.Mutex
 	held []*grip
@@ -50,13 +49,13 @@ func (p *party) lock(ctx context.Context) (*grip, error) { return p.note(p.way.L
 // try tries once. It returns nil where somebody else has the lock.
 func (p *party) try(ctx context.Context) (*grip, error) {
 	g, err := p.note(p.way.TryLock(ctx))
-	if errors.Is(err, textbook.ErrBusy) {
+	if errors.Is(err, kinds.ErrBusy) {
 		return nil, nil
 	}
 	return g, err
 }
 
-func (p *party) note(hold textbook.Hold, err error) (*grip, error) {
+func (p *party) note(hold kinds.Hold, err error) (*grip, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func (p *party) close() error {
 
 // grip is a lock that was taken.
 type grip struct {
-	hold  textbook.Hold
+	hold  kinds.Hold
 	party *party
 }
 

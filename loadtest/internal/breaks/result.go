@@ -9,7 +9,6 @@ import (
 
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/textbook"
 )
 
 // Break is what came of one fault that happened to one lock.
@@ -71,8 +70,8 @@ func (r Result) known() report.Section {
 }
 
 // flaws are what is known of locks that are not ours.
-func flaws() []textbook.Known {
-	return append(textbook.All(), textbook.Known{Name: kinds.BSM, Flaw: textbook.SetPXFlaw}, textbook.Known{Name: kinds.Redsync, Flaw: textbook.SetPXFlaw})
+func flaws() []kinds.Kind {
+	return slices.DeleteFunc(append(kinds.Textbooks(), kinds.Libraries()...), func(k kinds.Kind) bool { return k.Flaw == "" })
 }
 
 // wrong is what must not be: one of ours that was broken, and a known flaw that did not show.

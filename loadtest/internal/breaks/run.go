@@ -12,7 +12,6 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 // atOnce is how many trials there are at the same time. Most of them wait for a lease to run out.
@@ -79,7 +78,7 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []
 		return nil, err
 	}
 	defer db.Close()
-	if err := errors.Join(textbook.CreateRows(ctx, db), stock{db}.create(ctx)); err != nil {
+	if err := errors.Join(kinds.Prepare(ctx, on), stock{db}.create(ctx)); err != nil {
 		return nil, err
 	}
 	all := pairs(chosen, on)

@@ -10,7 +10,6 @@ import (
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -53,7 +52,7 @@ func (t *trial) run(ctx context.Context, f fault) (result Break, err error) {
 
 // open opens a client of the lock in this process, with leases that do not run out unless somebody sets others.
 func (t *trial) open(ctx context.Context, set func(*kinds.Setting)) (*party, error) {
-	s := kinds.Setting{URLs: t.servers, Timing: textbook.Timing{Lease: long}, Session: longSession}
+	s := kinds.Setting{URLs: t.servers, Timing: kinds.Timing{Lease: long}, Session: longSession}
 	set(&s)
 	return join(ctx, t.kind, t.name, s)
 }

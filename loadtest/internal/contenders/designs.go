@@ -18,7 +18,6 @@ import (
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 var (
@@ -61,8 +60,8 @@ func designs() []design {
 		statement("one row, no lock", 1, (*market).take),
 		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*market).take),
 		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*market).take),
-		locked(textbookName, textbook.SignalName, 0, (*market).takeInSteps),
-		locked(textbookName+", one statement", textbook.SignalName, 0, (*market).take),
+		locked(textbookName, kinds.Signal, 0, (*market).takeInSteps),
+		locked(textbookName+", one statement", kinds.Signal, 0, (*market).take),
 		statement("segment rows, no locks", 0, (*market).take),
 		statement("segment rows, SKIP LOCKED", 0, (*market).takeUnlocked),
 		luaStream(), inventory(), inventoryNoLocks(), inventoryEmbedded(),
@@ -196,8 +195,8 @@ func pauseOf(waiters int) time.Duration {
 // locked takes units under a lock of some kind for each segment.
 func locked(name, kind string, segments int, take taker) design {
 	return design{name: name, open: func(ctx context.Context, m *market, callers int) (shop, error) {
-		s := kinds.Setting{URLs: m.world.URLs, Timing: textbook.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
-		if kind == textbook.SignalName {
+		s := kinds.Setting{URLs: m.world.URLs, Timing: kinds.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
+		if kind == kinds.Signal {
 			s.Poll = lease // a release wakes a waiter
 		}
 		client, err := kinds.These(s.URLs, kind)[0].Open(ctx, s)
@@ -215,7 +214,7 @@ func locked(name, kind string, segments int, take taker) design {
 }
 
 // underLock takes an order's unit under a lock, for which nobody waits longer than the window.
-func underLock(ctx context.Context, lock textbook.Lock, o load.Order, take func() (load.Outcome, error)) (became load.Outcome, err error) {
+func underLock(ctx context.Context, lock kinds.Lock, o load.Order, take func() (load.Outcome, error)) (became load.Outcome, err error) {
 	waiting, cancel := context.WithDeadline(ctx, o.End)
 	defer cancel()
 	hold, err := lock.Lock(waiting)

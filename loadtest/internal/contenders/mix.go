@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"inventory/loadtest/internal/kinds"
+
 	"github.com/dustin/go-humanize"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
@@ -15,7 +17,6 @@ import (
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -151,7 +152,7 @@ func (m *market) openMixed(ctx context.Context) ([]seller, error) {
 	if err != nil {
 		return nil, err
 	}
-	locked := locked(textbookName, textbook.SignalName, 0, (*market).takeInSteps)
+	locked := locked(textbookName, kinds.Signal, 0, (*market).takeInSteps)
 	shop, err := locked.open(ctx, m, m.world.Scale.many())
 	if err != nil {
 		return nil, err

@@ -107,11 +107,3 @@ func warmPool(ctx context.Context, db *pgxpool.Pool, connections int) error {
 	}
 	return nil
 }
-
-// dialer is how MongoDB's driver dials.
-type dialer Dial
-
-// DialContext implements [options.ContextDialer].
-func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return d(ctx, network, address)
-}

@@ -1,5 +1,10 @@
 // Package kinds has every kind of lock that the lab compares or breaks, in one shape: ours, those of libraries, and those of
-// textbooks. All have the same settings of their clients: a script is sent once, and a context's end ends a command.
+// textbooks and tutorials. All have the same settings of their clients: a script is sent once, and a context's end ends a
+// command.
+//
+// Each lock of a textbook has a flaw, which its comment names and `go run ./loadtest locks --break` shows. They are written as
+// well as their recipes allow, to be measured and broken beside the locks of internal/locking; nobody should use them for
+// anything else.
 package kinds
 
 import (
@@ -11,12 +16,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 // Kind is a kind of lock.
 type Kind struct {
 	Name   string
+	Flaw   string // what is known to be wrong with it; "": nothing
 	Ours   bool
 	Shared bool // several may have it at once
 	Polls  bool // its waiters try every so often
@@ -26,18 +31,21 @@ type Kind struct {
 	absent func(s servers.URLs) bool // for want of its server; nil: never
 }
 
+// Timing is how long a lock is kept that nobody gives back, and how often a waiter tries that cannot be woken.
+type Timing struct{ Lease, Poll time.Duration }
+
 // Setting is how a client is opened.
 type Setting struct {
 	servers.URLs
-	textbook.Timing               // the lease is the watchdog's, where the lock has one
-	Session         time.Duration // for which ZooKeeper believes that a crashed holder lives
-	Connections     int           // for callers
-	Spare           int           // to Redis, for what a library does beside its callers
-	InTurn          bool          // commands to Redis go over all connections in turn
-	Rival           bool          // of who comes later: where many may read, it is the one who writes
-	Dial            Dial          // how connections are made; nil: as usual
-	Hook            redis.Hook    // for commands to Redis; nil: none
-	Meter           *Meter        // counts what is sent; nil: nobody does
+	Timing                    // the lease is the watchdog's, where the lock has one
+	Session     time.Duration // for which ZooKeeper believes that a crashed holder lives
+	Connections int           // for callers
+	Spare       int           // to Redis, for what a library does beside its callers
+	InTurn      bool          // commands to Redis go over all connections in turn
+	Rival       bool          // of who comes later: where many may read, it is the one who writes
+	Dial        Dial          // how connections are made; nil: as usual
+	Hook        redis.Hook    // for commands to Redis; nil: none
+	Meter       *Meter        // counts what is sent; nil: nobody does
 }
 
 // Dial makes a connection.
@@ -45,8 +53,8 @@ type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Client is one process's way to the locks of a kind.
 type Client struct {
-	// Lock is the way to a lock by its name, of one caller. A hold of ours is a *locking.Hold.
-	Lock func(name string) textbook.Lock
+	// Lock is the way to a lock by its name. A hold of ours is a *locking.Hold.
+	Lock func(name string) Lock
 	// Forget removes what a lock leaves behind for ever; nil: it leaves nothing.
 	Forget func(ctx context.Context, name string) error
 	Close  func() error
@@ -54,7 +62,7 @@ type Client struct {
 
 // All are the kinds whose servers are there.
 func All(s servers.URLs) []Kind {
-	return slices.DeleteFunc(append(append(ours(), libraries()...), textbooks()...), func(k Kind) bool {
+	return slices.DeleteFunc(append(append(ours(), Libraries()...), Textbooks()...), func(k Kind) bool {
 		return k.absent != nil && k.absent(s)
 	})
 }
@@ -70,12 +78,35 @@ func These(s servers.URLs, names ...string) (these []Kind) {
 	return these
 }
 
-// Prepare makes the table of those that are rows.
-func Prepare(ctx context.Context, s servers.URLs) error {
-	db, err := OpenPostgres(ctx, Setting{URLs: s, Connections: 1})
-	if err != nil {
-		return err
+// Textbooks are the locks that textbooks teach. ZooKeeper's and MongoDB's need servers that are not everywhere.
+func Textbooks() []Kind {
+	return []Kind{
+		{
+			Name: SetNXExpire, Polls: true, Open: onRedis(SetNXExpire, setNXExpire),
+			Flaw: "two steps: a holder that dies in between locks for ever; and DEL gives back whoever's lock it is",
+		},
+		{Name: SetPX, Polls: true, Open: onRedis(SetPX, setPX), Flaw: leaseFlaw},
+		{Name: Signal, Open: onRedis(Signal, signal), Flaw: "that of SET NX PX; and a waiter occupies a connection"},
+		{Name: Row, Polls: true, Open: onPostgres(row), Flaw: "the row of a holder that has died stays for ever"},
+		{
+			Name: RowExpiry, Polls: true, Open: onPostgres(rowExpiry),
+			Flaw: "a holder that outlives the expiry is not told and goes on, as with SET NX PX",
+		},
+		{
+			Name: Advisory, Open: onPostgres(advisory),
+			Flaw: "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on",
+		},
+		{
+			Name: Pooled, Polls: true, Open: openPooled,
+			Flaw: "who shares a connection shares its locks; and what was locked over one is not given back over another",
+		},
+		{
+			Name: Sequential, Open: openSequential, absent: func(s servers.URLs) bool { return s.ZooKeeper == "" },
+			Flaw: "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens",
+		},
+		{
+			Name: Document, Polls: true, Open: openDocument, absent: func(s servers.URLs) bool { return s.MongoDBURL == "" },
+			Flaw: "the callers' clocks judge when a hold ends; a holder that outlives it is not told and goes on, as with SET NX PX",
+		},
 	}
-	defer db.Close()
-	return textbook.CreateRows(ctx, db)
 }

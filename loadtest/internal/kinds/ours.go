@@ -7,7 +7,6 @@ import (
 
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 // several is how many locks are taken as one.
@@ -23,48 +22,51 @@ const (
 	RedLock   = "inventory redlock of 3"
 )
 
+// locker makes a lock of ours on some servers.
+type locker func(nodes []*locking.Locks, name string, s Setting) locking.Locker
+
 // ours are the kinds of locks of this repository. RedLock needs servers of its own.
 func ours() []Kind {
-	reader := onOne(Reader, func(l *locking.Locks, name string, s Setting) locking.Locker {
-		if s.Rival {
-			return l.RWMutex(name).Writer()
-		}
-		return l.RWMutex(name).Reader()
-	})
-	reader.Shared = true
-	redLock := inventory(RedLock, func(s Setting) []string { return s.NodeURLs }, func(nodes []*locking.Locks, name string, _ Setting) locking.Locker {
-		return locking.RedLock(name, nodes...)
-	})
-	redLock.absent = func(s servers.URLs) bool { return len(s.NodeURLs) == 0 }
-	return []Kind{
-		onOne(Mutex, func(l *locking.Locks, name string, _ Setting) locking.Locker { return l.Mutex(name) }),
-		onOne(Fair, func(l *locking.Locks, name string, _ Setting) locking.Locker { return l.FairMutex(name) }),
-		onOne(RWMutex, func(l *locking.Locks, name string, _ Setting) locking.Locker { return l.RWMutex(name).Writer() }),
-		reader,
-		onOne(MultiLock, func(l *locking.Locks, name string, _ Setting) locking.Locker {
+	all := []Kind{
+		inventory(Mutex, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].Mutex(name) }),
+		inventory(Fair, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].FairMutex(name) }),
+		inventory(RWMutex, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].RWMutex(name).Writer() }),
+		inventory(Reader, func(on []*locking.Locks, name string, s Setting) locking.Locker {
+			if s.Rival {
+				return on[0].RWMutex(name).Writer()
+			}
+			return on[0].RWMutex(name).Reader()
+		}),
+		inventory(MultiLock, func(on []*locking.Locks, name string, _ Setting) locking.Locker {
 			parts := make([]locking.Locker, several)
 			for i := range parts {
-				parts[i] = l.Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
+				parts[i] = on[0].Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
 			}
 			return locking.MultiLock(parts...)
 		}),
-		redLock,
+		inventory(RedLock, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return locking.RedLock(name, on...) }),
 	}
+	for i := range all {
+		switch all[i].Name {
+		case Reader:
+			all[i].Shared = true
+		case RedLock:
+			all[i].absent = func(s servers.URLs) bool { return len(s.NodeURLs) == 0 }
+		}
+	}
+	return all
 }
 
-// onOne is one of our kinds on one server.
-func onOne(name string, locker func(l *locking.Locks, name string, s Setting) locking.Locker) Kind {
-	return inventory(name, func(s Setting) []string { return []string{s.RedisURL} }, func(nodes []*locking.Locks, name string, s Setting) locking.Locker {
-		return locker(nodes[0], name, s)
-	})
-}
-
-// inventory is one of our kinds on some servers.
-func inventory(name string, urls func(Setting) []string, locker func(nodes []*locking.Locks, name string, s Setting) locking.Locker) Kind {
-	return Kind{Name: name, Ours: true, Open: func(ctx context.Context, s Setting) (*Client, error) {
+// inventory is one of our kinds.
+func inventory(kind string, of locker) Kind {
+	return Kind{Name: kind, Ours: true, Open: func(ctx context.Context, s Setting) (*Client, error) {
 		var opened servers.Closers
 		var nodes []*locking.Locks
-		for _, url := range urls(s) {
+		urls := []string{s.RedisURL}
+		if kind == RedLock {
+			urls = s.NodeURLs
+		}
+		for _, url := range urls {
 			rdb, err := OpenRedis(ctx, url, s)
 			if err != nil {
 				return nil, errors.Join(err, opened.Close())
@@ -77,32 +79,24 @@ func inventory(name string, urls func(Setting) []string, locker func(nodes []*lo
 			opened.OnClose(locks.Close)
 			nodes = append(nodes, locks)
 		}
-		return &Client{
-			Lock:  func(name string) textbook.Lock { return ourLock{locker(nodes, name, s)} },
-			Close: opened.Close,
-		}, nil
+		return &Client{Lock: func(name string) Lock { return asLock(of(nodes, name, s)) }, Close: opened.Close}, nil
 	}}
 }
 
-// ourLock is a lock of ours as the lab knows locks. Each acquisition is another owner's.
-type ourLock struct{ locker locking.Locker }
-
-// Lock implements [textbook.Lock].
-func (l ourLock) Lock(ctx context.Context) (textbook.Hold, error) {
-	return held(l.locker.Lock(locking.NewOwner(ctx)))
-}
-
-// TryLock implements [textbook.Lock].
-func (l ourLock) TryLock(ctx context.Context) (textbook.Hold, error) {
-	return held(l.locker.TryLock(locking.NewOwner(ctx)))
-}
-
-func held(hold *locking.Hold, err error) (textbook.Hold, error) {
-	switch {
-	case errors.Is(err, locking.ErrBusy):
-		return nil, errors.Join(textbook.ErrBusy, err)
-	case err != nil:
-		return nil, err
+// asLock is a lock of ours as the lab knows locks. Each acquisition is another owner's.
+func asLock(l locking.Locker) Lock {
+	return func(ctx context.Context, wait bool) (Hold, error) {
+		take := l.TryLock
+		if wait {
+			take = l.Lock
+		}
+		hold, err := take(locking.NewOwner(ctx))
+		switch {
+		case errors.Is(err, locking.ErrBusy):
+			return nil, errors.Join(ErrBusy, err)
+		case err != nil:
+			return nil, err
+		}
+		return hold, nil
 	}
-	return hold, nil
 }

@@ -12,7 +12,6 @@ import (
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 // Config says what to measure, where, and how long. Its worker does Work.
@@ -187,7 +186,7 @@ func wrong(r experiment.Result) (all []string) {
 // knownFlaws tells what is wrong with the textbooks' locks that took part, however fast they are.
 func knownFlaws(cases []experiment.Result) report.Section {
 	table := &report.Table{Columns: []string{"", "known flaw"}}
-	for _, known := range textbook.All() {
+	for _, known := range kinds.Textbooks() {
 		took := func(c experiment.Contender) bool {
 			return c.Name == known.Name || c.Name == fmt.Sprint(known.Name, " ", seldom)
 		}

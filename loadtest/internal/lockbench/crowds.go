@@ -10,7 +10,6 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -27,14 +26,14 @@ const (
 // textbooks are their locks, beside PostgreSQL's advisory ones. Two that only differ in how they fail are one.
 func textbooks() []string {
 	return []string{
-		textbook.SetNXExpireName, textbook.SetPXName, textbook.SignalName, textbook.RowName, textbook.SequentialName, textbook.DocumentName,
+		kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.Row, kinds.Sequential, kinds.Document,
 	}
 }
 
 // everybody are all contenders that keep everybody else out: readers do not.
 func everybody(s servers.URLs) []entry {
 	return entries(s, append([]string{
-		mutexName, fairName, kinds.BSM, kinds.BSM, kinds.Redsync, textbook.AdvisoryName, kinds.RWMutex, kinds.MultiLock, kinds.RedLock,
+		mutexName, fairName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory, kinds.RWMutex, kinds.MultiLock, kinds.RedLock,
 	}, textbooks()...)...)
 }
 
@@ -83,7 +82,7 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 // oneCaller measures what a lock costs whom nobody disturbs.
 func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	all := entries(b.URLs, append([]string{
-		mutexName, kinds.BSM, kinds.Redsync, textbook.AdvisoryName, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
+		mutexName, kinds.BSM, kinds.Redsync, kinds.Advisory, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
 	}, textbooks()...)...)
 	return b.meet(ctx, all, meeting{name: "one", clients: 1, callers: 1, load: load{window: b.Scale.Window}})
 }

@@ -18,7 +18,7 @@
 //
 // # Peers
 //
-// bsm/redislock, redsync, and the locks of textbooks (package textbook), which are measured although they are broken. All are
+// bsm/redislock, redsync, and the locks of textbooks (package kinds), which are measured although they are broken. All are
 // opened in one way (package kinds). Who has to poll has the interval in its name. rueidislock is left out, because its module
 // could not be had where this was made.
 package lockbench

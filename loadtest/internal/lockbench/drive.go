@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inventory/loadtest/internal/kinds"
+
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/textbook"
 )
 
 // load is what each of some callers does with one lock: again and again for a window of time, or some times.
@@ -59,7 +60,7 @@ func (g *guard) leave() { g.left++ }
 
 // caller is one who locks and unlocks.
 type caller struct {
-	lock   textbook.Lock
+	lock   kinds.Lock
 	load   load
 	guard  *guard
 	counts atomic.Int64 // within the window
@@ -71,7 +72,7 @@ type caller struct {
 }
 
 // drive lets callers loose and waits for them. Each group is of one lock.
-func drive(ctx context.Context, l load, groups ...[]textbook.Lock) *tally {
+func drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tally {
 	var callers []*caller
 	guards := make([]guard, len(groups))
 	for i, group := range groups {

@@ -9,15 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"inventory/loadtest/internal/kinds"
+
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/textbook"
 )
-
-// lockFunc is a lock made of a function.
-type lockFunc func(ctx context.Context) (textbook.Hold, error)
-
-func (f lockFunc) Lock(ctx context.Context) (textbook.Hold, error)    { return f(ctx) }
-func (f lockFunc) TryLock(ctx context.Context) (textbook.Hold, error) { return f(ctx) }
 
 // unlockFunc is a hold made of a function.
 type unlockFunc func()
@@ -28,10 +23,10 @@ func (f unlockFunc) Unlock(context.Context) error {
 }
 
 // mutexHandles are those of some callers to a lock inside this process.
-func mutexHandles(callers int) (handles []textbook.Lock) {
+func mutexHandles(callers int) (handles []kinds.Lock) {
 	var mu sync.Mutex
 	for range callers {
-		handles = append(handles, lockFunc(func(context.Context) (textbook.Hold, error) {
+		handles = append(handles, kinds.Lock(func(_ context.Context, _ bool) (kinds.Hold, error) {
 			mu.Lock()
 			return unlockFunc(mu.Unlock), nil
 		}))
@@ -84,7 +79,7 @@ func TestLostCountsAreViolations(t *testing.T) {
 
 func TestAFailureIsNoted(t *testing.T) {
 	t.Parallel()
-	broken := lockFunc(func(context.Context) (textbook.Hold, error) { return nil, errors.New("broken") })
+	broken := kinds.Lock(func(_ context.Context, _ bool) (kinds.Hold, error) { return nil, errors.New("broken") })
 	got := drive(t.Context(), load{times: 3}, append(mutexHandles(1), broken))
 	if got.All != 3 || !strings.Contains(fmt.Sprint(got.err), "1 of 2 callers failed, one with: lock: broken") {
 		t.Errorf("%+v", got)
@@ -97,14 +92,14 @@ func TestWhoHangsIsLeftBehind(t *testing.T) {
 	never := make(chan struct{})
 	defer close(never)
 	left := 2
-	hangs := lockFunc(func(context.Context) (textbook.Hold, error) {
+	hangs := kinds.Lock(func(_ context.Context, _ bool) (kinds.Hold, error) {
 		if left--; left < 0 {
 			<-never
 		}
 		return unlockFunc(func() {}), nil
 	})
 	const limit = 40 * time.Millisecond
-	got := drive(t.Context(), load{times: 3, limit: limit}, []textbook.Lock{hangs})
+	got := drive(t.Context(), load{times: 3, limit: limit}, []kinds.Lock{hangs})
 	if got.All != 2 || !strings.HasPrefix(fmt.Sprint(got.err), "hung:") || got.Waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
@@ -113,12 +108,12 @@ func TestWhoHangsIsLeftBehind(t *testing.T) {
 // TestWhoHeedsItsContextFails has a lock that is never free.
 func TestWhoHeedsItsContextFails(t *testing.T) {
 	t.Parallel()
-	waits := lockFunc(func(ctx context.Context) (textbook.Hold, error) {
+	waits := kinds.Lock(func(ctx context.Context, _ bool) (kinds.Hold, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
 	const limit = 20 * time.Millisecond
-	got := drive(t.Context(), load{times: 1, limit: limit}, []textbook.Lock{waits})
+	got := drive(t.Context(), load{times: 1, limit: limit}, []kinds.Lock{waits})
 	if got.All != 0 || !strings.Contains(fmt.Sprint(got.err), "canceled") || got.Waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}

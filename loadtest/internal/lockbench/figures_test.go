@@ -11,7 +11,6 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/textbook"
 )
 
 // of is a contender that has the same to tell in each round.
@@ -26,7 +25,7 @@ func sample(t *testing.T) Result {
 	c := q.caseOf([]experiment.Contender{
 		of("inventory mutex", true, experiment.Sample{PerSecond: 80, WaitP99: 0.1, Commands: 2, UnlockP50: 1.5, Violations: 0}, nil),
 		of(kinds.Redsync, false, experiment.Sample{PerSecond: 90, WaitP99: 0.2}, nil),
-		of(textbook.AdvisoryName, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
+		of(kinds.Advisory, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
 		of(sleeping, false, experiment.Sample{PerSecond: 1000}, nil),
 	})
 	r := experiment.Run(t.Context(), c, experiment.Rules{Rounds: 6})
@@ -125,14 +124,14 @@ func TestATargetOnMissingDataIsMissed(t *testing.T) {
 func TestTheDocumentTellsAll(t *testing.T) {
 	t.Parallel()
 	r := sample(t)
-	r.Results[0].Failed[textbook.AdvisoryName] = errors.New(`it "hung"`)
+	r.Results[0].Failed[kinds.Advisory] = errors.New(`it "hung"`)
 	d, _ := told(t, r)
 	var text strings.Builder
 	if err := d.Print(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"2 of 3 targets are met", "0.8 (0.8 to 0.8) times " + textbook.AdvisoryName, `failed: it "hung"`, "met: NO", leftOut, "audit: OK",
+		"2 of 3 targets are met", "0.8 (0.8 to 0.8) times " + kinds.Advisory, `failed: it "hung"`, "met: NO", leftOut, "audit: OK",
 	} {
 		if !strings.Contains(text.String(), says) {
 			t.Errorf("no %q in\n%s", says, &text)

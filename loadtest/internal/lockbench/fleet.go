@@ -9,7 +9,6 @@ import (
 
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -71,7 +70,7 @@ func openFleet(ctx context.Context, e entry, s servers.URLs, clients, callers in
 	f := &fleet{entry: e}
 	for range clients {
 		c, err := e.Open(ctx, kinds.Setting{
-			URLs: s, Timing: textbook.Timing{Lease: e.lease, Poll: e.poll}, Session: session,
+			URLs: s, Timing: kinds.Timing{Lease: e.lease, Poll: e.poll}, Session: session,
 			Connections: (callers + clients - 1) / clients, Spare: spare, Meter: &f.meter,
 		})
 		if err != nil {
@@ -84,8 +83,8 @@ func openFleet(ctx context.Context, e entry, s servers.URLs, clients, callers in
 }
 
 // locks are the ways of some callers to one lock.
-func (f *fleet) locks(name string, callers int) []textbook.Lock {
-	all := make([]textbook.Lock, callers)
+func (f *fleet) locks(name string, callers int) []kinds.Lock {
+	all := make([]kinds.Lock, callers)
 	for i := range all {
 		all[i] = f.clients[i%len(f.clients)].Lock(name)
 	}
@@ -93,7 +92,7 @@ func (f *fleet) locks(name string, callers int) []textbook.Lock {
 }
 
 // drive lets callers meet at locks, and counts what is sent meanwhile.
-func (f *fleet) drive(ctx context.Context, l load, groups ...[]textbook.Lock) *tally {
+func (f *fleet) drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tally {
 	before := f.meter.Commands.Load()
 	t := drive(ctx, l, groups...)
 	t.Commands = f.meter.Commands.Load() - before

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"inventory/loadtest/internal/kinds"
+
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -36,7 +37,7 @@ func manyHolds(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 		return nil, err
 	}
 	b.OnClose(f.Close)
-	kept := &keeper{fleet: f, lock: func(i int) textbook.Lock { return f.clients[0].Lock(fmt.Sprint(b.run, "held-", i)) }}
+	kept := &keeper{fleet: f, lock: func(i int) kinds.Lock { return f.clients[0].Lock(fmt.Sprint(b.run, "held-", i)) }}
 	taken, err := b.keep(ctx, kept, b.Scale.Holds)
 	return []experiment.Contender{{Name: mutexName, Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 		f, err := kept.watch(ctx, b.Scale.Lease/3)
@@ -51,10 +52,10 @@ func manyHolds(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 // keeper keeps locks of ours.
 type keeper struct {
 	*fleet
-	lock func(i int) textbook.Lock
+	lock func(i int) kinds.Lock
 
 	mu    sync.Mutex
-	holds []textbook.Hold
+	holds []kinds.Hold
 }
 
 // keep takes locks until the case is over, and returns what it is to take one.

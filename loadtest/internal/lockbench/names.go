@@ -14,7 +14,6 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -52,7 +51,7 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experi
 	if err != nil {
 		return nil, err
 	}
-	var groups [][]textbook.Lock
+	var groups [][]kinds.Lock
 	names := b.fresh("names")
 	for name := range b.Scale.Names {
 		groups = append(groups, f.locks(fmt.Sprint(names, "-", name), namesClients))

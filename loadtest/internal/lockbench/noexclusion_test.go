@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"inventory/loadtest/internal/textbook"
+	"inventory/loadtest/internal/kinds"
 )
 
 // TestNoExclusionShowsWhereNobodyHoldsTheLock lets everybody in, to do nothing. It is a race, which is what it is about.
 func TestNoExclusionShowsWhereNobodyHoldsTheLock(t *testing.T) {
 	t.Parallel()
-	var all []textbook.Lock
+	var all []kinds.Lock
 	for range 64 {
-		all = append(all, lockFunc(func(context.Context) (textbook.Hold, error) { return unlockFunc(func() {}), nil }))
+		all = append(all, kinds.Lock(func(_ context.Context, _ bool) (kinds.Hold, error) { return unlockFunc(func() {}), nil }))
 	}
 	if got := drive(t.Context(), load{window: 100 * time.Millisecond}, all); got.Violations == 0 {
 		t.Errorf("%d acquisitions of nothing exclude each other", got.All)

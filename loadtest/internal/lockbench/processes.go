@@ -17,7 +17,6 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/textbook"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -48,7 +47,7 @@ func severalProcessesTargets() []experiment.Target {
 func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, error) {
 	lone := job{Callers: 1, Window: b.Scale.Window, Think: lonePause}
 	busy := job{Callers: b.Scale.Crowd, Window: b.Scale.Window}
-	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, textbook.AdvisoryName), func(e entry) bool {
+	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory), func(e entry) bool {
 		return e.Polls && e.poll == seldom
 	})
 	return b.contest("lone", all, []job{lone, busy}, func(all []*tally) (experiment.Sample, error) {
@@ -178,7 +177,7 @@ func (j job) lookForCompany(ctx context.Context, f *fleet) (violations int64, er
 }
 
 // inside takes the lock once, and tells how many had it then.
-func inside(ctx context.Context, lock textbook.Lock, rdb *redis.Client, counter string) (n int64, err error) {
+func inside(ctx context.Context, lock kinds.Lock, rdb *redis.Client, counter string) (n int64, err error) {
 	held, err := lock.Lock(ctx)
 	if err != nil {
 		return 0, err

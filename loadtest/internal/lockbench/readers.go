@@ -11,7 +11,6 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
-	"inventory/loadtest/internal/textbook"
 )
 
 // fewReaders are those whose unlock is the measure for that of many.
@@ -26,7 +25,7 @@ func manyReaders(ctx context.Context, b *bench) (all []experiment.Contender, err
 	b.OnClose(f.Close)
 	for _, readers := range []int{fewReaders, b.Scale.Holds} {
 		reader := f.clients[0].Lock(fmt.Sprint(b.run, "read-by-", readers))
-		r := &room{keeper: keeper{fleet: f, lock: func(int) textbook.Lock { return reader }}}
+		r := &room{keeper: keeper{fleet: f, lock: func(int) kinds.Lock { return reader }}}
 		if _, err := b.keep(ctx, &r.keeper, readers); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/textbook"
 )
 
 // askTimeout bounds what a server may take to tell what it is.
@@ -101,7 +100,7 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	locks, disconnect, err := textbook.ConnectMongoDB(ctx, mongoDBURL)
+	locks, disconnect, err := ConnectMongoDB(ctx, mongoDBURL)
 	if err != nil {
 		return err
 	}

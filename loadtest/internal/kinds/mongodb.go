@@ -1,18 +1,50 @@
-package textbook
+package kinds
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"inventory/loadtest/internal/servers"
 )
 
-// DocumentName is what MongoDB's recipe for a lock is called.
-const DocumentName = "MongoDB findAndModify"
+// Document is what MongoDB's recipe for a lock is called.
+const Document = "MongoDB findAndModify"
 
-// Document is a document with an owner that says until when it counts. findAndModify takes the one that has expired, or
+// openDocument connects to MongoDB. What a lock leaves behind is its document.
+func openDocument(ctx context.Context, s Setting) (*Client, error) {
+	settings := options.Client().SetMaxPoolSize(uint64(s.Connections)).SetDialer(dialer(s.dial)) //nolint:gosec // a few
+	if s.Meter != nil {
+		settings.SetMonitor(&event.CommandMonitor{Started: func(context.Context, *event.CommandStartedEvent) { s.Meter.Commands.Add(1) }})
+	}
+	locks, disconnect, err := servers.ConnectMongoDB(ctx, s.MongoDBURL, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		Lock: func(name string) Lock { return document(locks, name, s.Timing) },
+		Forget: func(ctx context.Context, name string) error {
+			_, err := locks.DeleteOne(ctx, bson.M{"_id": name})
+			return err
+		},
+		Close: disconnect,
+	}, nil
+}
+
+// dialer is how MongoDB's driver dials.
+type dialer Dial
+
+// DialContext implements [options.ContextDialer].
+func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d(ctx, network, address)
+}
+
+// document is a document with an owner that says until when it counts. findAndModify takes the one that has expired, or
 // makes one. Where the lock is held it finds none, and the one that it makes then has a key that is there already. A
 // delete of the owner's document gives the lock back.
 //
@@ -21,7 +53,7 @@ const DocumentName = "MongoDB findAndModify"
 // lock, beside the next one, and without a fencing token nobody stops its writes.
 //
 // FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
-func Document(locks *mongo.Collection, name string, t Timing) Lock {
+func document(locks *mongo.Collection, name string, t Timing) Lock {
 	return recipe{
 		take: func(ctx context.Context, owner string) (bool, error) {
 			now := time.Now()

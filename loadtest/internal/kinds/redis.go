@@ -1,4 +1,4 @@
-package textbook
+package kinds
 
 import (
 	"context"
@@ -9,20 +9,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The locks on Redis.
+// The locks of textbooks on Redis, and the flaw of all that have a lease and no token.
 const (
-	SetNXExpireName = "SETNX + EXPIRE"
-	SetPXName       = "SET NX PX"
-	SetPXFlaw       = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
-	SignalName      = "SET NX PX, BLPOP"
+	SetNXExpire = "SETNX + EXPIRE"
+	SetPX       = "SET NX PX"
+	Signal      = "SET NX PX, BLPOP"
+
+	leaseFlaw = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
 )
 
-// SetNXExpire is the lock of the oldest tutorials: it takes a key by SETNX, then gives it a lease by EXPIRE, and gives it back
+// onRedis opens the locks of a kind on Redis. What one leaves behind is its key.
+func onRedis(kind string, lock func(rdb *redis.Client, key string, t Timing) Lock) func(context.Context, Setting) (*Client, error) {
+	return func(ctx context.Context, s Setting) (*Client, error) {
+		rdb, err := OpenRedis(ctx, s.RedisURL, s)
+		if err != nil {
+			return nil, err
+		}
+		key := func(name string) string { return kind + ":" + name }
+		return &Client{
+			Lock:   func(name string) Lock { return lock(rdb, key(name), s.Timing) },
+			Forget: func(ctx context.Context, name string) error { return rdb.Del(ctx, key(name)).Err() },
+			Close:  rdb.Close,
+		}, nil
+	}
+}
+
+// setNXExpire is the lock of the oldest tutorials: it takes a key by SETNX, then gives it a lease by EXPIRE, and gives it back
 // by DEL.
 //
 // Its flaws: a holder that dies between SETNX and EXPIRE leaves a key that never goes. The key's value says nothing, so a
-// holder that is late deletes the next one's lock, and lets a third one in. And those of [SetPX].
-func SetNXExpire(rdb redis.UniversalClient, key string, t Timing) Lock {
+// holder that is late deletes the next one's lock, and lets a third one in. And those of [setPX].
+func setNXExpire(rdb *redis.Client, key string, t Timing) Lock {
 	return recipe{
 		take: func(ctx context.Context, _ string) (bool, error) {
 			taken, err := rdb.Do(ctx, "SETNX", key, 1).Bool()
@@ -44,18 +61,18 @@ end
 return 0
 `)
 
-// SetPX is the lock of Redis' own documentation: it takes a key with a value of its own and a lease, in one command, and gives
+// setPX is the lock of Redis' own documentation: it takes a key with a value of its own and a lease, in one command, and gives
 // it back by compare-and-delete.
 //
 // Its flaw: nothing renews the lease, nothing tells a holder that it has ended, and there is no fencing token. A holder
 // that is stopped for longer goes on as if it had the lock, beside the next one. And a release that gets lost costs
 // everybody the rest of the lease.
-func SetPX(rdb redis.UniversalClient, key string, t Timing) Lock {
-	return setPX(rdb, t.Lease, deleteMine, key).polled(key, t.Poll)
+func setPX(rdb *redis.Client, key string, t Timing) Lock {
+	return withLease(rdb, t.Lease, deleteMine, key).polled(key, t.Poll)
 }
 
-// setPX takes the first of some keys, which all are known to the script that gives it back.
-func setPX(rdb redis.UniversalClient, lease time.Duration, giveBack *redis.Script, keys ...string) recipe {
+// withLease takes the first of some keys, which all are known to the script that gives it back.
+func withLease(rdb *redis.Client, lease time.Duration, giveBack *redis.Script, keys ...string) recipe {
 	return recipe{
 		take: func(ctx context.Context, owner string) (bool, error) {
 			return rdb.SetNX(ctx, keys[0], owner, lease).Result()
@@ -80,14 +97,14 @@ return 1
 // longestBLPOP is shorter than clients wait for an answer.
 const longestBLPOP = time.Second
 
-// Signal is [SetPX] whose release wakes a waiter: waiters wait for an element of a list (BLPOP), first come first served, and
+// signal is [setPX] whose release wakes a waiter: waiters wait for an element of a list (BLPOP), first come first served, and
 // then try. One that comes in between is faster, and the waiter waits for the next release. Where no release comes, for
 // its holder has died, waiters try every so often.
 //
-// Its flaws: those of [SetPX]; and a waiter occupies a connection.
-func Signal(rdb redis.UniversalClient, key string, t Timing) Lock {
+// Its flaws: those of [setPX]; and a waiter occupies a connection.
+func signal(rdb *redis.Client, key string, t Timing) Lock {
 	signals := key + ":signals"
-	return lock{setPX(rdb, t.Lease, signalMine, key, signals).try(key), func(ctx context.Context) error {
+	return withLease(rdb, t.Lease, signalMine, key, signals).again(key, func(ctx context.Context) error {
 		patience := min(t.Poll, longestBLPOP)
 		if end, has := ctx.Deadline(); has { // the server keeps it: a connection that is cut off would be lost
 			patience = min(patience, time.Until(end))
@@ -100,5 +117,5 @@ func Signal(rdb redis.UniversalClient, key string, t Timing) Lock {
 			}
 		}
 		return ctx.Err()
-	}}
+	})
 }

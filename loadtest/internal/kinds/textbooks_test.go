@@ -1,18 +1,17 @@
-package textbook
+package kinds
 
 import (
 	"context"
 	"errors"
-	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"inventory/internal/servertest"
+	"inventory/loadtest/internal/servers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,102 +21,77 @@ const (
 	callers = 8
 )
 
-var timing = Timing{Lease: time.Minute, Poll: poll}
+// open opens a lock of a kind.
+func open(t *testing.T, on servers.URLs, kind string, timing Timing) Lock {
+	t.Helper()
+	client, err := These(on, kind)[0].Open(t.Context(), Setting{URLs: on, Timing: timing, Session: 10 * time.Second, Connections: callers + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustStop(t, client.Close) })
+	return client.Lock("a/b")
+}
 
-// locks returns every lock of this package that servers can be had for, by its name.
+// locks returns every lock of textbooks that servers can be had for, by its name: not that of a pool, which shares it.
 func locks(t *testing.T) map[string]Lock {
 	t.Helper()
-	rdb, db := openRedis(t), openRows(t)
-	all := map[string]Lock{
-		SetNXExpireName: SetNXExpire(rdb, "setnx", timing),
-		SetPXName:       SetPX(rdb, "setpx", timing),
-		SignalName:      Signal(rdb, "signal", timing),
-		RowName:         Row(db, "row", timing),
-		RowExpiryName:   RowExpiry(db, "expiring row", timing),
-		AdvisoryName:    Advisory{db, "advisory"},
-	}
-	if lock := openSequential(t); lock != nil {
-		all[SequentialName] = lock
-	}
-	if lock := openDocument(t); lock != nil {
-		all[DocumentName] = lock
+	on := servers.URLs{RedisURL: startRedis(t), DatabaseURL: startPostgres(t)}
+	startOthers(t, &on)
+	all := map[string]Lock{}
+	for _, k := range Textbooks() {
+		if k.Name != Pooled && (k.absent == nil || !k.absent(on)) {
+			all[k.Name] = open(t, on, k.Name, Timing{Lease: time.Minute, Poll: poll})
+		}
 	}
 	return all
 }
 
-// openSequential returns nil where ZooKeeper is not installed: the lab leaves it out as well, and says so.
-func openSequential(t *testing.T) Lock {
+// startOthers leaves out what is not installed: the lab leaves it out as well, and says so.
+func startOthers(t *testing.T, on *servers.URLs) {
 	t.Helper()
-	server, err := servertest.StartZooKeeper(t.Context())
-	if errors.Is(err, servertest.ErrNoZooKeeper) {
+	zooKeeper, err := servertest.StartZooKeeper(t.Context())
+	switch {
+	case errors.Is(err, servertest.ErrNoZooKeeper):
 		t.Log(err)
-		return nil
-	}
-	if err != nil {
+	case err != nil:
 		t.Fatal(err)
+	default:
+		t.Cleanup(func() { mustStop(t, zooKeeper.Stop) })
+		on.ZooKeeper = zooKeeper.Addr()
 	}
-	t.Cleanup(func() { mustStop(t, server.Stop) })
-	connection, err := ConnectZooKeeper(t.Context(), server.Addr(), 10*time.Second, net.DialTimeout)
-	if err != nil {
+	mongoDB, err := servertest.StartMongoDB(t.Context())
+	switch {
+	case errors.Is(err, servertest.ErrNoMongoDB):
+		t.Log(err)
+	case err != nil:
 		t.Fatal(err)
+	default:
+		t.Cleanup(func() { mustStop(t, mongoDB.Stop) })
+		on.MongoDBURL = mongoDB.URL()
 	}
-	t.Cleanup(connection.Close)
-	return Sequential{connection, "a/b"}
 }
 
-// openDocument returns nil where no server of MongoDB's protocol is installed: the lab leaves it out as well, and says so.
-func openDocument(t *testing.T) Lock {
-	t.Helper()
-	server, err := servertest.StartMongoDB(t.Context())
-	if errors.Is(err, servertest.ErrNoMongoDB) {
-		t.Log(err)
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { mustStop(t, server.Stop) })
-	documents, disconnect, err := ConnectMongoDB(t.Context(), server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { mustStop(t, disconnect) })
-	return Document(documents, "document", timing)
-}
-
-func openRedis(t *testing.T) *redis.Client {
+func startRedis(t *testing.T) (redisURL string) {
 	t.Helper()
 	server, err := servertest.StartRedis(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mustStop(t, server.Stop) })
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return server.URL()
 }
 
-func openRows(t *testing.T) *pgxpool.Pool {
+func startPostgres(t *testing.T) (databaseURL string) {
 	t.Helper()
 	server, err := servertest.StartPostgres(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mustStop(t, server.Stop) })
-	config, err := pgxpool.ParseConfig(server.URL())
-	if err != nil {
+	if err := Prepare(t.Context(), servers.URLs{DatabaseURL: server.URL()}); err != nil {
 		t.Fatal(err)
 	}
-	config.MaxConns = callers + 1
-	db, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	if err := CreateRows(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	return db
+	return server.URL()
 }
 
 func mustStop(t *testing.T, stop func() error) {
@@ -193,7 +167,7 @@ func exclude(t *testing.T, lock Lock) {
 func TestAReleaseWakesAWaiter(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
-	exclude(t, Signal(openRedis(t), "woken", Timing{Lease: time.Minute, Poll: time.Hour}))
+	exclude(t, open(t, servers.URLs{RedisURL: startRedis(t)}, Signal, Timing{Lease: time.Minute, Poll: time.Hour}))
 	if took := time.Since(begun); took > 5*time.Second { // each of 24 would wait for a second, on average half of one
 		t.Errorf("%v", took)
 	}
@@ -202,7 +176,7 @@ func TestAReleaseWakesAWaiter(t *testing.T) {
 // TestWaitersOutliveAHolder that has died, so that nobody wakes them.
 func TestWaitersOutliveAHolder(t *testing.T) {
 	t.Parallel()
-	l := Signal(openRedis(t), "dead", Timing{Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
+	l := open(t, servers.URLs{RedisURL: startRedis(t)}, Signal, Timing{Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
 	late := must(t, l.Lock)
 	if err := must(t, l.Lock).Unlock(t.Context()); err != nil {
 		t.Error(err)
@@ -215,9 +189,9 @@ func TestWaitersOutliveAHolder(t *testing.T) {
 func TestAllHaveFlaws(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, known := range All() {
+	for _, known := range append(Textbooks(), slices.DeleteFunc(Libraries(), func(k Kind) bool { return k.Name == BSMMulti })...) {
 		if known.Name == "" || known.Flaw == "" || seen[known.Name] {
-			t.Errorf("%+v", known)
+			t.Errorf("%s: %s", known.Name, known.Flaw)
 		}
 		seen[known.Name] = true
 	}

@@ -1,0 +1,179 @@
+package kinds
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/loadtest/internal/servers"
+)
+
+// The locks in PostgreSQL: rows, and its own lock, over a connection that the holder keeps, and behind a pool that lends one for
+// each statement.
+const (
+	Row       = "unique row"
+	RowExpiry = "unique row with expiry"
+	Advisory  = "PostgreSQL advisory"
+	Pooled    = "PostgreSQL advisory, pooled"
+)
+
+var (
+	//go:embed create_rows.sql
+	createRows string
+	//go:embed take_row.sql
+	takeRow string
+	//go:embed take_expired_row.sql
+	takeExpiredRow string
+	//go:embed give_row.sql
+	giveRow string
+)
+
+// Prepare makes the table of the locks that are rows.
+func Prepare(ctx context.Context, s servers.URLs) error {
+	if err := servers.Execute(ctx, s.DatabaseURL, createRows); err != nil {
+		return fmt.Errorf("make the table of locks: %w", err)
+	}
+	return nil
+}
+
+// onPostgres opens locks in PostgreSQL.
+func onPostgres(lock func(db *pgxpool.Pool, name string, t Timing) Lock) func(context.Context, Setting) (*Client, error) {
+	return func(ctx context.Context, s Setting) (*Client, error) {
+		db, err := OpenPostgres(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return &Client{Lock: func(name string) Lock { return lock(db, name, s.Timing) }, Close: func() error { db.Close(); return nil }}, nil
+	}
+}
+
+// row is a row with a unique name: INSERT takes the lock, DELETE gives it back.
+//
+// Its flaw: nobody deletes the row of a holder that has died, or whose DELETE got lost. Until somebody looks by hand, the
+// lock is held. Waiters can only poll, and each cycle costs two commits.
+func row(db *pgxpool.Pool, name string, t Timing) Lock { return takenBy(db, name, t, takeRow) }
+
+// rowExpiry is a [row] that says until when it counts, by the database's clock. Whoever comes later takes it over.
+//
+// Its flaw: the clock judges whether the holder lives. One that was stopped for longer than its lease goes on as if it
+// had the lock, beside the next one, and without a fencing token nobody stops its writes.
+func rowExpiry(db *pgxpool.Pool, name string, t Timing) Lock {
+	return takenBy(db, name, t, takeExpiredRow, t.Lease.Milliseconds())
+}
+
+// takenBy is a lock that a statement takes, which is told the name, an owner, and what else it needs.
+func takenBy(db *pgxpool.Pool, name string, t Timing, take string, more ...any) Lock {
+	do := func(sql string, more ...any) func(ctx context.Context, owner string) (bool, error) {
+		return func(ctx context.Context, owner string) (bool, error) {
+			done, err := db.Exec(ctx, sql, append([]any{name, owner}, more...)...)
+			return done.RowsAffected() > 0, err
+		}
+	}
+	return recipe{do(take, more...), do(giveRow)}.polled(name, t.Poll)
+}
+
+// What advisory locks are asked. In: $1 the key. Out: nothing; whether the lock was free; whether it was this session's.
+const (
+	lockKey    = "SELECT pg_advisory_lock($1)"
+	tryLockKey = "SELECT pg_try_advisory_lock($1)"
+	unlockKey  = "SELECT pg_advisory_unlock($1)"
+)
+
+// advisory is PostgreSQL's advisory lock of a session. A holder, and a waiter too, has a connection for itself.
+//
+// Its flaw: it belongs to the connection. A proxy, a failover or pg_terminate_backend ends that, and with it the lock; a
+// holder that is busy elsewhere hears of it when it asks the next time, and until then the next one is inside as well.
+// There is no fencing token. A holder that stands still with its connection open keeps everybody waiting, without end.
+func advisory(pool *pgxpool.Pool, name string, _ Timing) Lock {
+	return func(ctx context.Context, wait bool) (Hold, error) {
+		db, err := pool.Acquire(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("get a connection for the lock %s: %w", name, err)
+		}
+		hold, err := recipe{
+			take: func(context.Context, string) (bool, error) {
+				if !wait {
+					return ask(ctx, db, tryLockKey, name)
+				}
+				_, err := db.Exec(ctx, lockKey, keyOf(name))
+				return true, err
+			},
+			give: func(ctx context.Context, _ string) (bool, error) {
+				defer db.Release()
+				return ask(ctx, db, unlockKey, name)
+			},
+		}.try(ctx, name)
+		if err != nil {
+			db.Release()
+		}
+		return hold, err
+	}
+}
+
+// openPooled connects to a pooler that lends its connections for one statement each, in turn, as pgbouncer does in its mode for
+// transactions. The lock is the [advisory] one without a connection of its own. Waiters poll: one that waited inside would keep
+// the pool's connection.
+//
+// Its flaws: the lock belongs to whichever connection the pool lent for it. The next caller who is lent that one gets the
+// lock as well, for a session may take its locks again. And an unlock over another connection answers false, and leaves
+// the lock with a connection that the pool keeps open.
+func openPooled(ctx context.Context, s Setting) (*Client, error) {
+	lent, one := &turns{}, s
+	one.Connections = 1
+	for range s.Connections {
+		db, err := OpenPostgres(ctx, one)
+		if err != nil {
+			return nil, errors.Join(err, lent.close())
+		}
+		lent.pools = append(lent.pools, db)
+	}
+	asked := func(question, name string) func(context.Context, string) (bool, error) {
+		return func(ctx context.Context, _ string) (bool, error) { return ask(ctx, lent, question, name) }
+	}
+	return &Client{
+		Lock: func(name string) Lock {
+			return recipe{asked(tryLockKey, name), asked(unlockKey, name)}.polled(name, s.Poll)
+		},
+		Close: lent.close,
+	}, nil
+}
+
+// turns are connections that are lent in turn.
+type turns struct {
+	pools []*pgxpool.Pool // of one connection each
+	last  atomic.Int64
+}
+
+// QueryRow is that of the next connection.
+func (t *turns) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return t.pools[t.last.Add(1)%int64(len(t.pools))].QueryRow(ctx, sql, args...)
+}
+
+func (t *turns) close() error {
+	for _, db := range t.pools {
+		db.Close()
+	}
+	return nil
+}
+
+// ask asks a question about an advisory lock whose answer is yes or no.
+func ask(ctx context.Context, db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, question, name string,
+) (yes bool, err error) {
+	err = db.QueryRow(ctx, question, keyOf(name)).Scan(&yes)
+	return yes, err
+}
+
+// keyOf is the number that PostgreSQL knows a lock by.
+func keyOf(name string) int64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // a hash never refuses
+	return int64(hash.Sum64())
+}
