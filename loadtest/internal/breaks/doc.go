@@ -1,10 +1,9 @@
 // Package breaks breaks locks: it does to each of them what happens to locks in production, and looks what comes of it.
 //
-// A fault is a fixed sequence of steps; nothing is left to luck. A holder that dies or stands still is a process of its
-// own, which does one step at a time as it is told, and gets SIGKILL or SIGSTOP in between; a step that must not be
-// finished is caught by a hook in its client. Where a connection breaks, the holder is in this process, and its connections
-// go through a cable that is cut. Steps follow one another by answers. Only "free again" is waited for, up to a bound of
-// several leases: that is what "for ever" means here.
+// A fault is a fixed sequence of steps; nothing is left to luck. A holder is a process of its own, which does one step at a time
+// as it is told, and gets SIGKILL or SIGSTOP in between; a step that must not be finished is caught by a hook in its client, and
+// its connections go through a cable that can be cut. Steps follow one another by answers. Only "free again" is waited for, up
+// to a bound of several leases: that is what "for ever" means here.
 //
 // What a lock is there for is a row of stock. A holder reads how many units are left, and writes how many will be left;
 // whoever writes what it read before somebody else wrote has sold the same units twice. A lock with a fencing token shows

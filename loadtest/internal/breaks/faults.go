@@ -9,8 +9,9 @@ import (
 
 // fault is something that happens to holders of locks.
 type fault struct {
-	name  string // what the holder does
-	steps string // what happens, in a sentence
+	name   string // what the holder does
+	steps  string // what happens, in a sentence
+	holder job    // how it is set up
 	// happens does it, and judges.
 	happens func(ctx context.Context, t *trial) error
 	// breaks are those locks whose known flaw it shows.
@@ -35,50 +36,51 @@ func with(names []string, more ...string) []string { return append(names, more..
 // faults are all, in the order in which they are told.
 func faults() []fault {
 	single := with(leased(), kinds.Row, kinds.Advisory) // the holder has a connection for itself
+	short := job{Lease: lease, Session: lease}
 	return []fault{
 		{
-			name:    "dies while it locks",
-			steps:   "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
-			happens: diesWhileItLocks, to: onRedis(), breaks: []string{kinds.SetNXExpire},
+			name:   "dies while it locks",
+			steps:  "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
+			holder: job{Lease: lease, Session: lease, Trap: true}, happens: diesWhileItLocks, to: onRedis(), breaks: []string{kinds.SetNXExpire},
 		},
 		{
-			name:    "dies while it holds",
-			steps:   "The process has the lock and gets SIGKILL. Somebody else waits.",
-			happens: diesWhileItHolds, to: single, breaks: []string{kinds.Row},
+			name:   "dies while it holds",
+			steps:  "The process has the lock and gets SIGKILL. Somebody else waits.",
+			holder: short, happens: diesWhileItHolds, to: single, breaks: []string{kinds.Row},
 		},
 		{
 			name: "stands still, then writes",
 			steps: "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells 3 of 10 units. " +
 				"The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
-			happens: standsStill, to: single, breaks: leased(),
+			holder: short, happens: standsStill, to: single, breaks: leased(),
 		},
 		{
 			name: "unlocks too late",
 			steps: "The process has the lock and gets SIGSTOP until somebody else has the lock. It goes on by SIGCONT, and unlocks. " +
 				"Somebody third tries to lock.",
-			happens: unlocksTooLate, to: leased(), breaks: []string{kinds.SetNXExpire},
+			holder: short, happens: unlocksTooLate, to: leased(), breaks: []string{kinds.SetNXExpire},
 		},
 		{
 			name: "loses its unlock",
 			steps: "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else waits. " +
 				"The holder's process lives on.",
-			happens: unlockIsLost, to: single, breaks: []string{kinds.Row, kinds.Sequential},
+			holder: job{Lease: lease, Session: longSession}, happens: unlockIsLost, to: single, breaks: []string{kinds.Row, kinds.Sequential},
 		},
 		{
 			name: "loses its connection",
 			steps: "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it can, and " +
 				"sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
-			happens: connectionIsCut, to: single, breaks: []string{kinds.Advisory},
+			holder: job{Lease: long, Session: longSession}, happens: connectionIsCut, to: single, breaks: []string{kinds.Advisory},
 		},
 		{
-			name:    "shares a connection",
-			steps:   "Two callers share a pool of one connection. One has the lock; the other one tries.",
-			happens: sharesConnection, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled}, alone: true,
+			name:   "shares a connection",
+			steps:  "Two callers share a pool of one connection. One has the lock; the other one tries.",
+			holder: job{Lease: long, Session: longSession, Connections: 1}, happens: sharesConnection, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled}, alone: true,
 		},
 		{
-			name:    "unlocks over another connection",
-			steps:   "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
-			happens: unlocksElsewhere, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled},
+			name:   "unlocks over another connection",
+			steps:  "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
+			holder: job{Lease: long, Session: longSession, Connections: 2}, happens: unlocksElsewhere, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled},
 		},
 	}
 }

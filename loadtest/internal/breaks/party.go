@@ -3,8 +3,6 @@ package breaks
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"inventory/internal/locking"
@@ -20,14 +18,12 @@ const (
 	enough = 8
 )
 
-// party is one process's way to a lock. When it is closed it gives back what its callers have not: a connection that is still
-// in use would keep its pool open.
+// party is one process's way to a lock. When it is closed it gives back what it has not: a connection that is still in use would
+// keep its pool open.
 type party struct {
 	client *kinds.Client
 	way    kinds.Lock
-
-	mu   sync.Mutex
-	held []*grip
+	taken  []*grip
 }
 
 // join opens a client for the lock of a name.
@@ -59,32 +55,30 @@ func (p *party) note(hold kinds.Hold, err error) (*grip, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	g := &grip{hold, p}
-	p.held = append(p.held, g)
+	g := &grip{hold: hold}
+	p.taken = append(p.taken, g)
 	return g, nil
 }
 
 func (p *party) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, g := range slices.Clone(p.held) {
-		_ = g.unlock(ctx) // the lock may be gone, which is what trials are about
+	for _, g := range p.taken {
+		if !g.over {
+			_ = g.unlock(ctx) // the lock may be gone, which is what trials are about
+		}
 	}
 	return p.client.Close()
 }
 
 // grip is a lock that was taken.
 type grip struct {
-	hold  kinds.Hold
-	party *party
+	hold kinds.Hold
+	over bool
 }
 
 func (g *grip) unlock(ctx context.Context) error {
-	g.party.mu.Lock()
-	g.party.held = slices.DeleteFunc(g.party.held, func(held *grip) bool { return held == g })
-	g.party.mu.Unlock()
+	g.over = true
 	return g.hold.Unlock(ctx)
 }
 

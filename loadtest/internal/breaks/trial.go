@@ -10,6 +10,7 @@ import (
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
 const (
@@ -31,6 +32,7 @@ type trial struct {
 	kind    kinds.Kind
 	name    string // of the lock, and of the row that it guards
 	result  Break
+	holder  remote // in a process of its own
 	rival   *party // who comes next
 }
 
@@ -40,25 +42,26 @@ func (t *trial) run(ctx context.Context, f fault) (result Break, err error) {
 	if err := t.stock.put(ctx, t.name); err != nil {
 		return Break{}, err
 	}
-	if t.rival, err = t.open(ctx, rival); err != nil {
+	if t.rival, err = t.open(ctx); err != nil {
 		return Break{}, err
 	}
 	defer func() { err = errors.Join(err, t.leave(ctx)) }()
+	holds := f.holder
+	holds.Servers, holds.Lock, holds.Name = t.servers, t.kind.Name, t.name
+	if t.holder.Process, err = worker.Start(ctx, t.worker, holds, time.Minute); err != nil {
+		return Break{}, err
+	}
+	defer func() { err = errors.Join(err, t.holder.Kill()) }()
 	if err := f.happens(ctx, t); err != nil {
 		return Break{}, fmt.Errorf("%s, %s: %w", f.name, t.kind.Name, err)
 	}
 	return t.result, nil
 }
 
-// open opens a client of the lock in this process, with leases that do not run out unless somebody sets others.
-func (t *trial) open(ctx context.Context, set func(*kinds.Setting)) (*party, error) {
-	s := kinds.Setting{URLs: t.servers, Timing: kinds.Timing{Lease: long}, Session: longSession}
-	set(&s)
-	return join(ctx, t.kind, t.name, s)
+// open opens a client of the lock in this process, of who comes later, with leases that do not run out.
+func (t *trial) open(ctx context.Context) (*party, error) {
+	return join(ctx, t.kind, t.name, kinds.Setting{URLs: t.servers, Timing: kinds.Timing{Lease: long}, Session: longSession, Rival: true})
 }
-
-// rival sets a client of who comes later.
-func rival(s *kinds.Setting) { s.Rival = true }
 
 // leave removes what would stay.
 func (t *trial) leave(ctx context.Context) (err error) {
