@@ -38,13 +38,14 @@ func nodes(ctx context.Context, w *world) (entrants []*entrant, err error) {
 		return nil, fmt.Errorf("start the nodes of Citus: %w", err)
 	}
 	w.OnClose(cluster.Stop)
-	stores := []struct{ name, databaseURL string }{{onPostgresName, plainURL}}
+	type store struct{ name, databaseURL string }
+	stores := []store{{onPostgresName, plainURL}}
 	for _, shards := range []int{fewShards, manyShards} {
 		databaseURL, err := cluster.CreateDatabase(ctx, shards)
 		if err != nil {
 			return nil, fmt.Errorf("divide a database: %w", err)
 		}
-		stores = append(stores, struct{ name, databaseURL string }{onCitus(shards), w.audited(databaseURL)})
+		stores = append(stores, store{onCitus(shards), w.audited(databaseURL)})
 	}
 	mixes := nodesMixes(w.Scale)
 	for _, on := range stores {
@@ -89,15 +90,17 @@ func wholeOrders(service *selling.Service, skus []string) load.Seller {
 	}
 }
 
-func nodesTargets(s Scale) (targets []experiment.Target) {
+func nodesTargets(s Scale) []experiment.Target {
+	var claims []claim
 	for i, bound := range []float64{0.9, 0.8, 0.8, 0.4} {
-		for _, callers := range s.Callers {
-			mix := nodesMixes(s)[i].name
-			targets = append(targets, atLeast(fmt.Sprintf("%s on Citus, %d shards, %d callers, in parts of PostgreSQL", mix, fewShards, callers),
-				at(onCitus(fewShards)+", "+mix, callers), at(onPostgresName+", "+mix, callers), bound))
-		}
+		mix := nodesMixes(s)[i].name
+		claims = append(claims, claim{
+			fmt.Sprintf("%s on Citus, %d shards, # callers, in parts of PostgreSQL", mix, fewShards),
+			onCitus(fewShards) + ", " + mix, onPostgresName + ", " + mix,
+			[2]float64{bound, bound},
+		})
 	}
-	return targets
+	return s.targets(claims...)
 }
 
 // withoutCitus tells why the case is left out; "": it is not.

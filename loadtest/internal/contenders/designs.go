@@ -56,7 +56,7 @@ type shop struct {
 
 // designs are all that sell one hot SKU inside the process. Those of others are described in reference books and blogs.
 func designs() []design {
-	return []design{
+	return append([]design{
 		statement("one row, no lock", 1, (*market).take),
 		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*market).take),
 		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*market).take),
@@ -64,8 +64,8 @@ func designs() []design {
 		locked(textbookName+", one statement", kinds.Signal, 0, (*market).take),
 		statement("segment rows, no locks", 0, (*market).take),
 		statement("segment rows, SKIP LOCKED", 0, (*market).takeUnlocked),
-		luaStream(), inventory(), inventoryNoLocks(), inventoryEmbedded(),
-	}
+		luaStream(),
+	}, inventories()...)
 }
 
 // postgresConnections are those of the peers: two or three for each row, so that the next commit is under way while one is
@@ -281,38 +281,36 @@ func bareTransaction() design {
 	}}
 }
 
-// inventory is this repository's service on PostgreSQL and Redis.
-func inventory() design {
-	return design{name: inventoryName, ours: true, open: func(_ context.Context, m *market, _ int) (shop, error) {
-		return shop{prepare: m.create(0), sell: load.Through(m.service)}, nil
-	}}
+// inventories are this repository's service: on PostgreSQL and Redis; under the guard of the database alone; and on a SQLite
+// file with synchronous=FULL, with a Redis inside the process.
+func inventories() []design {
+	return []design{
+		inventory(inventoryName, nil),
+		inventory("inventory no locks", func(_ *world, c *app.Config) error {
+			c.RedisURL, c.Lock = "", app.LockNone
+			return nil
+		}),
+		inventory("inventory embedded", func(w *world, c *app.Config) (err error) {
+			c.RedisURL = app.Embedded
+			c.DatabaseURL, err = w.sqlite()
+			return err
+		}),
+	}
 }
 
-// inventoryNoLocks is the service under the guard of the database alone.
-func inventoryNoLocks() design {
-	return inventoryOn("inventory no locks", func(m *market) (app.Config, error) {
-		return app.Config{DatabaseURL: m.databaseURL, Lock: app.LockNone}, nil
-	})
-}
-
-// inventoryEmbedded is the service on a SQLite file with synchronous=FULL, and with a Redis inside the process.
-func inventoryEmbedded() design {
-	return inventoryOn("inventory embedded", func(m *market) (app.Config, error) {
-		databaseURL, err := m.world.sqlite()
-		return app.Config{DatabaseURL: databaseURL, RedisURL: app.Embedded}, err
-	})
-}
-
-// inventoryOn is the service with another configuration.
-func inventoryOn(name string, config func(m *market) (app.Config, error)) design {
+// inventory is the service in another configuration than the market's; nil: in that.
+func inventory(name string, change func(w *world, c *app.Config) error) design {
 	return design{name: name, ours: true, open: func(ctx context.Context, m *market, _ int) (shop, error) {
-		c, err := config(m)
-		if err != nil {
-			return shop{}, err
-		}
-		service, err := m.start(ctx, c)
-		if err != nil {
-			return shop{}, err
+		service := m.service
+		if change != nil {
+			c := app.Config{DatabaseURL: m.databaseURL, RedisURL: m.world.URLs.RedisURL}
+			err := change(m.world, &c)
+			if err == nil {
+				service, err = m.start(ctx, c)
+			}
+			if err != nil {
+				return shop{}, err
+			}
 		}
 		return shop{sell: load.Through(service), prepare: func(ctx context.Context, sku string) error {
 			_, _, err := service.CreateSKU(ctx, hot(sku, m.segments(0)))

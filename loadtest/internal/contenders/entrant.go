@@ -57,7 +57,8 @@ type entrant struct {
 
 // round is what came of one.
 type round struct {
-	sku      string // "": nothing was sold, or many SKUs were
+	sku      string // "": nothing was sold
+	units    int64  // of an order; 0: one
 	counts   load.Counts
 	early    int64 // of those accepted, in the warm-up
 	unheard  int64 // requests whose answers nobody waited for
@@ -92,7 +93,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
-				w.told.Add(r.sku, r.counts[load.Accepted], r.unheard)
+				w.told.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unheard)
 			}
 			e.skus = append(e.skus, r.sku)
 			if err != nil {
@@ -149,8 +150,9 @@ func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
 		}}},
 		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
 	}
+	c.Targets = w.Scale.targets(q.claims...)
 	if q.targets != nil {
-		c.Targets = q.targets(w.Scale)
+		c.Targets = append(c.Targets, q.targets(w.Scale)...)
 	}
 	for _, e := range entrants {
 		if e.mix != "" {
@@ -169,6 +171,25 @@ func mostCallers(r experiment.Result, name string) (found string) {
 		}
 	}
 	return found
+}
+
+// claim is a target for what counts of an entrant, in parts of another one.
+type claim struct {
+	what   string // # stands for how many callers
+	of, to string
+	bounds [2]float64 // with some callers, and with many; 0: none
+}
+
+// targets are those of some claims.
+func (s Scale) targets(claims ...claim) (all []experiment.Target) {
+	for _, c := range claims {
+		for i, bound := range c.bounds {
+			if n := s.Callers[i]; bound > 0 {
+				all = append(all, atLeast(strings.ReplaceAll(c.what, "#", strconv.Itoa(n)), at(c.of, n), at(c.to, n), bound))
+			}
+		}
+	}
+	return all
 }
 
 // atLeast is a target for a ratio of what counts.

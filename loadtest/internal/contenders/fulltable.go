@@ -35,7 +35,7 @@ func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) 
 	if err != nil {
 		return nil, err
 	}
-	entrants = append(entrants, empty.entrant(client.NewSKU{}, emptyName, l))
+	entrants = append(entrants, empty.entrant(emptyName, empty.fresh(client.NewSKU{}), l))
 	for _, full := range []struct {
 		name, fill string
 		growing    bool
@@ -46,7 +46,7 @@ func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) 
 		}
 		l := l
 		l.growing = full.growing
-		entrants = append(entrants, site.entrantWith(func(context.Context) (string, error) { return sku, nil }, full.name, l))
+		entrants = append(entrants, site.entrant(full.name, always(sku), l))
 	}
 	return entrants, nil
 }
@@ -88,9 +88,8 @@ func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) error {
 }
 
 func manyOrdersTargets(s Scale) []experiment.Target {
-	empty := at(emptyName, s.many())
-	return []experiment.Target{
-		atLeast(fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), at(randomName, s.many()), empty, 0.75),
-		atLeast(fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), at(growingName, s.many()), empty, 0.90),
-	}
+	return s.targets(
+		claim{fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), randomName, emptyName, [2]float64{0, 0.75}},
+		claim{fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), growingName, emptyName, [2]float64{0, 0.90}},
+	)
 }

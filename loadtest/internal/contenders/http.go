@@ -182,22 +182,32 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	return s.world.generator.drive(ctx, l)
 }
 
-// entrant sells a fresh SKU of some terms in each round.
-func (s *site) entrant(terms client.NewSKU, name string, l traffic) *entrant {
-	return s.entrantWith(func(ctx context.Context) (string, error) { return s.putUp(ctx, terms) }, name, l)
-}
-
-// entrantWith sells a SKU that is asked for in each round.
-func (s *site) entrantWith(next func(ctx context.Context) (sku string, err error), name string, l traffic) *entrant {
-	return &entrant{name: name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
+// entrant sells in each round the SKU that next tells. Who sends winners again has them answered, and nobody else gets a unit.
+func (s *site) entrant(name string, next func(ctx context.Context) (sku string, err error), l traffic) *entrant {
+	return &entrant{name: name, ours: name != noopName, callers: l.connections, measure: func(ctx context.Context) (round, error) {
 		sku, err := next(ctx)
 		if err != nil {
 			return round{}, err
 		}
 		r, err := s.send(ctx, sku, l)
-		r.sku = sku
+		switch {
+		case len(l.winners) > 0 && err == nil:
+			err = check(r)
+		case len(l.winners) == 0 && sku != noopSKU:
+			r.sku = sku
+		}
 		return r, err
 	}}
+}
+
+// fresh tells a fresh SKU of some terms each time.
+func (s *site) fresh(terms client.NewSKU) func(ctx context.Context) (sku string, err error) {
+	return func(ctx context.Context) (string, error) { return s.putUp(ctx, terms) }
+}
+
+// always tells the same SKU each time.
+func always(sku string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return sku, nil }
 }
 
 // putUp puts a fresh SKU of some terms up for sale, which will not be sold out.
@@ -224,15 +234,14 @@ func (s *site) create(ctx context.Context, sku string, n client.NewSKU) error {
 // winnersReturn: one request in so many is that of a buyer who has got a unit, and asks again.
 const winnersReturn = 10
 
-// sellOut sells all of a new SKU. The entrants send orders for what is not there, and have every winner answered who asks
-// again.
-func (s *site) sellOut(ctx context.Context) (gone func(connections int) *entrant, err error) {
-	sku, units := servers.NewName("gone-"), s.world.Scale.Units
+// sellOut sells all of a new SKU, and tells who got a unit.
+func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err error) {
+	units := s.world.Scale.Units
+	sku = servers.NewName("gone-")
 	if err := s.create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	s.world.told.Add(sku, int64(units), 0)
-	var winners []string
 	err = s.withServices(func(services *load.Services) error {
 		buying, ctx := errgroup.WithContext(ctx)
 		buying.SetLimit(sellers)
@@ -243,15 +252,7 @@ func (s *site) sellOut(ctx context.Context) (gone func(connections int) *entrant
 		}
 		return buying.Wait()
 	})
-	return func(connections int) *entrant {
-		return &entrant{name: soldOutName, ours: true, callers: connections, answers: true, measure: func(ctx context.Context) (round, error) {
-			r, err := s.send(ctx, sku, traffic{connections: connections, again: winnersReturn, winners: winners})
-			if err != nil {
-				return r, err
-			}
-			return r, check(r)
-		}}
-	}, err
+	return sku, winners, err
 }
 
 // check demands that winners are told of their unit again, and that nobody else gets one. Requests whose answers were

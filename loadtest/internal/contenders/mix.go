@@ -14,7 +14,6 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 )
@@ -65,31 +64,19 @@ func mixesOf(s Scale) []mix {
 	return []mix{{hotMix, names[:1]}, {uniformName(len(some)), some}, {uniformName(len(names)), names}, {zipfMix, zipf}, {hotAmidMix, amid}}
 }
 
-// mixed is what buyers of mixes were told, of all SKUs together.
-type mixed struct{ accepted, unheard int64 }
+// manySKUs stands in the books for all SKUs that mixes sell: what buyers of each were told is not known.
+const manySKUs = "*"
 
-// against tells in words if the rows are not what buyers were told of.
-func (m *mixed) against(all stock.Audit) []string {
-	var orders int64
+// mixed adds up what the rows of all of them show.
+func mixed(all stock.Audit) stock.Balance {
+	sum := stock.Balance{SKU: manySKUs}
 	for _, b := range all.SKUs {
 		if strings.HasPrefix(b.SKU, mixedSKU) {
-			orders += b.Reserved + b.Committed
+			sum.Committed += b.Reserved + b.Committed
 		}
 	}
-	if orders < m.accepted || orders > m.accepted+m.unheard {
-		return []string{fmt.Sprintf("mixes: %d orders have rows, and buyers know of %d; %d more were not heard", orders, m.accepted, m.unheard)}
-	}
-	return nil
-}
-
-// note notes what a round told its buyers, whose orders have so many units. A process that told nothing may have sold anything.
-func (m *mixed) note(units int64, r round, err error) (round, error) {
-	if err != nil {
-		m.unheard += stock.MaxStock
-	}
-	m.accepted += units * r.counts[load.Accepted]
-	m.unheard += units * r.unheard
-	return r, err
+	sum.Initial = sum.Committed
+	return sum
 }
 
 // mixOfSKUs compares ways to sell many SKUs at once. All sell the same ones, from one database.
@@ -115,16 +102,18 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 			for _, s := range sellers {
 				entrants = append(entrants, m.entrantOf(x, s, callers, 1))
 			}
-			entrants = append(entrants, site.entrantOf(x, overHTTPName, callers))
+			overHTTP := site.entrant(overHTTPName, always(manySKUs), traffic{connections: callers, skus: x.skus})
+			overHTTP.mix = x.name
+			entrants = append(entrants, overHTTP)
 		}
 		if len(x.skus) <= w.Scale.SKUs[0] { // one, and some
-			entrants = append(entrants, m.severalOf(x))
+			entrants = append(entrants, m.processes(mixedThreeNames, x, threeProcesses, w.Scale.many(), w.URLs.RedisURL))
 		}
 	}
 	return entrants, nil
 }
 
-// createAll puts SKUs up for sale. What buyers were told of each is not known, but of all of them.
+// createAll puts SKUs of mixes up for sale.
 func (m *market) createAll(ctx context.Context, skus []string) error {
 	creating, ctx := errgroup.WithContext(ctx)
 	creating.SetLimit(m.world.Scale.many())
@@ -162,7 +151,9 @@ func (m *market) openMixed(ctx context.Context) ([]seller, error) {
 		return nil, err
 	}
 	plain := func(pool *pgxpool.Pool, connections int) seller {
-		return seller{fmt.Sprintf("%s, %d connections", plainSQLName, connections), false, m.plainSQL(pool)}
+		return seller{fmt.Sprintf("%s, %d connections", plainSQLName, connections), false, func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			return inserted(pool.Exec(ctx, takeSQL, o.SKU, rand.IntN(m.segments(0)), o.ID))
+		}}
 	}
 	return []seller{
 		plain(few, fewConnections), plain(m.pool, mostConnections),
@@ -172,54 +163,26 @@ func (m *market) openMixed(ctx context.Context) ([]seller, error) {
 	}, nil
 }
 
-func (m *market) plainSQL(pool *pgxpool.Pool) load.Seller {
-	return func(ctx context.Context, o load.Order) (load.Outcome, error) {
-		return inserted(pool.Exec(ctx, takeSQL, o.SKU, rand.IntN(m.segments(0)), o.ID))
-	}
-}
-
 // entrantOf sells a mix in the process of the lab, so many units an order.
 func (m *market) entrantOf(x mix, s seller, callers int, units int64) *entrant {
 	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
 		sold, err := load.Buy(ctx, "", callers, 0, m.world.Scale.Window, load.Among(x.skus, s.sell))
-		return m.world.mixed.note(units, roundOf(sold, ""), err)
+		r := roundOf(sold, manySKUs)
+		r.units = units
+		return r, err
 	}}
 }
 
-// severalOf sells a mix by three processes.
-func (m *market) severalOf(x mix) *entrant {
-	return &entrant{name: mixedThreeNames, mix: x.name, ours: true, callers: m.world.Scale.many(), measure: func(ctx context.Context) (round, error) {
-		sales, err := m.compete(ctx, job{Job: crowd.Job{SKUs: x.skus, RedisURL: m.world.URLs.RedisURL, Callers: m.world.Scale.many()}}, threeProcesses)
-		return m.world.mixed.note(1, together("", sales), err)
+func mixTargets(s Scale) []experiment.Target {
+	some, hot := uniformName(s.SKUs[0]), overHTTPName+", "+hotMix
+	claims := []claim{{
+		some + ", # callers, in parts of plain SQL", inventoryName + ", " + some, plainSQLName + ", 64 connections, " + some, [2]float64{2.5, 5},
 	}}
-}
-
-// entrantOf sells a mix over HTTP.
-func (s *site) entrantOf(x mix, name string, connections int) *entrant {
-	return &entrant{name: name, mix: x.name, ours: true, callers: connections, measure: func(ctx context.Context) (round, error) {
-		r, err := s.send(ctx, "*", traffic{connections: connections, skus: x.skus})
-		return s.world.mixed.note(1, r, err)
-	}}
-}
-
-func mixTargets(s Scale) (targets []experiment.Target) {
-	some := uniformName(s.SKUs[0])
-	of := func(name, mix string, callers int) string { return at(name+", "+mix, callers) }
-	for i, bound := range []float64{2.5, 5} {
-		n := s.Callers[i]
-		targets = append(targets, atLeast(fmt.Sprintf("%s, %d callers, in parts of plain SQL", some, n),
-			of(inventoryName, some, n), of(plainSQLName+", 64 connections", some, n), bound))
+	for _, c := range []struct {
+		mix    string
+		bounds [2]float64
+	}{{some, [2]float64{0.7, 0.7}}, {zipfMix, [2]float64{0, 0.8}}, {hotAmidMix, [2]float64{0, 0.8}}} {
+		claims = append(claims, claim{c.mix + " over HTTP, # connections, in parts of the hot SKU", overHTTPName + ", " + c.mix, hot, c.bounds})
 	}
-	for i, n := range s.Callers {
-		targets = append(targets, atLeast(fmt.Sprintf("%s over HTTP, %d connections, in parts of the hot SKU", some, n),
-			of(overHTTPName, some, n), of(overHTTPName, hotMix, n), 0.7))
-		if i == 0 {
-			continue
-		}
-		for _, mix := range []string{zipfMix, hotAmidMix} {
-			targets = append(targets, atLeast(fmt.Sprintf("%s over HTTP, %d connections, in parts of the hot SKU", mix, n),
-				of(overHTTPName, mix, n), of(overHTTPName, hotMix, n), 0.8))
-		}
-	}
-	return targets
+	return s.targets(claims...)
 }

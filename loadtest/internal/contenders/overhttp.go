@@ -6,7 +6,6 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
-	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -39,41 +38,23 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	gone, err := service.sellOut(ctx)
+	gone, winners, err := service.sellOut(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sell a SKU out: %w", err)
 	}
 	for _, connections := range w.Scale.Callers {
+		plain, fresh := traffic{connections: connections}, service.fresh(client.NewSKU{})
+		soldOut := service.entrant(soldOutName, always(gone), traffic{connections: connections, again: winnersReturn, winners: winners})
+		soldOut.answers = true
 		entrants = append(entrants,
-			&entrant{name: noopName, callers: connections, measure: func(ctx context.Context) (round, error) {
-				return noop.send(ctx, noopSKU, traffic{connections: connections})
-			}},
-			service.entrant(client.NewSKU{}, inventoryName, traffic{connections: connections}),
-			service.entrant(client.NewSKU{}, manyName, traffic{connections: connections, together: manySize}),
-			embedded.entrant(client.NewSKU{}, embeddedName, traffic{connections: connections}),
-			gone(connections),
+			noop.entrant(noopName, always(noopSKU), plain),
+			service.entrant(inventoryName, fresh, plain),
+			service.entrant(manyName, fresh, traffic{connections: connections, together: manySize}),
+			embedded.entrant(embeddedName, embedded.fresh(client.NewSKU{}), plain),
+			soldOut,
 		)
 	}
 	return entrants, nil
-}
-
-// overHTTPTargets are for some connections, and for many.
-func overHTTPTargets(s Scale) (targets []experiment.Target) {
-	for _, t := range []struct {
-		name   string
-		bounds [2]float64
-	}{
-		{inventoryName, [2]float64{0.45, 0.60}},
-		{manyName, [2]float64{1.5, 1.5}},
-		{embeddedName, [2]float64{0.40, 0.65}},
-		{soldOutName, [2]float64{1, 1}},
-	} {
-		for i, connections := range s.Callers {
-			what := fmt.Sprintf("%s, %d connections, in parts of noop", t.name, connections)
-			targets = append(targets, atLeast(what, at(t.name, connections), at(noopName, connections), t.bounds[i]))
-		}
-	}
-	return targets
 }
 
 const (
@@ -89,14 +70,9 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	none := site.entrant(client.NewSKU{}, noReplaysName, traffic{connections: w.Scale.many()})
-	some := site.entrant(client.NewSKU{}, replaysName, traffic{connections: w.Scale.many(), again: onePercent})
+	fresh := site.fresh(client.NewSKU{})
+	none := site.entrant(noReplaysName, fresh, traffic{connections: w.Scale.many()})
+	some := site.entrant(replaysName, fresh, traffic{connections: w.Scale.many(), again: onePercent})
 	none.answers, some.answers = true, true
 	return []*entrant{none, some}, nil
-}
-
-func replaysTargets(s Scale) []experiment.Target {
-	return []experiment.Target{
-		atLeast("1% replays, answers in parts of those without", at(replaysName, s.many()), at(noReplaysName, s.many()), 0.90),
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
@@ -222,10 +223,11 @@ func TestMixesChooseAsTheyAreNamed(t *testing.T) {
 // TestMixesAreHeldAgainstTheRows, all SKUs together.
 func TestMixesAreHeldAgainstTheRows(t *testing.T) {
 	t.Parallel()
-	m := mixed{accepted: 10, unheard: 2}
+	told := books.Ledger{}
+	told.Add(manySKUs, 10, 2)
 	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
 		rows := stock.Audit{SKUs: []stock.Balance{{SKU: mixedSKU + "1", Committed: orders - 4}, {SKU: mixedSKU + "2", Reserved: 4}, {SKU: "hot-1", Committed: 7}}}
-		if wrong := m.against(rows); (len(wrong) == 0) != right {
+		if wrong := told.Against(stock.Audit{SKUs: []stock.Balance{mixed(rows)}}); (len(wrong) == 0) != right {
 			t.Errorf("%d rows: %q", orders, wrong)
 		}
 	}

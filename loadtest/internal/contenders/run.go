@@ -79,23 +79,46 @@ type question struct {
 	ask     func(ctx context.Context, w *world) ([]*entrant, error)
 	slices  bool // short rounds, as many more
 	rounds  int  // times as many rounds, where a target is near what is expected; 0: no more
-	targets func(s Scale) []experiment.Target
+	claims  []claim
+	targets func(s Scale) []experiment.Target // beside the claims; nil: none
 	// without tells why the case is left out here; "": it is not, nor if this is nil.
 	without func(ctx context.Context, on servers.URLs) (why string, err error)
 }
 
 // questions are all cases, in the order in which they are told.
 func questions() []question {
+	many := func(bound float64) [2]float64 { return [2]float64{0, bound} }
+	toNoop := func(name string, bounds ...float64) claim {
+		return claim{name + ", # connections, in parts of noop", name, noopName, [2]float64(bounds)}
+	}
+	toOneRedis := func(name string) claim {
+		return claim{name + ", # callers, in parts of one Redis", name, oneRedisName, [2]float64{0.95, 0.95}}
+	}
 	return []question{
-		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: inProcessTargets},
+		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, claims: []claim{ // where batches pay
+			{"inventory, # callers, in parts of textbook segments", inventoryName, textbookName, many(20)},
+			{"inventory, # callers, in parts of Redis Lua", inventoryName, luaName, many(1)},
+		}},
 		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: oneCallerTargets},
-		{name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: severalProcessesTargets},
-		{name: redisCase, ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3, targets: kindsOfRedisTargets},
+		{
+			name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: shareTargets,
+			claims: []claim{{"three processes, in parts of one", threeProcessesName, oneProcessName, many(0.90)}},
+		},
+		{
+			name: redisCase, ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3,
+			claims: []claim{toOneRedis(sentinelName), toOneRedis(clusterName)},
+		},
 		{name: citusCase, ratio: onPostgresName, about: onCitus(fewShards), ask: nodes, targets: nodesTargets, without: withoutCitus},
 		{name: mixCase, http: true, ratio: plainSQLName + ", 64 connections", about: inventoryName, ask: mixOfSKUs, targets: mixTargets},
-		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, targets: overHTTPTargets},
-		{name: "replays", http: true, ratio: noReplaysName, about: replaysName, ask: replays, targets: replaysTargets},
-		{name: "terms", http: true, ratio: plainName, about: termsName, ask: underTerms, targets: termsTargets},
+		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, claims: []claim{
+			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.65), toNoop(soldOutName, 1, 1),
+		}},
+		{name: "replays", http: true, ratio: noReplaysName, about: replaysName, ask: replays, claims: []claim{
+			{"1% replays, answers in parts of those without", replaysName, noReplaysName, many(0.90)},
+		}},
+		{name: "terms", http: true, ratio: plainName, about: termsName, ask: underTerms, claims: []claim{
+			{"limit, window and reservations, in parts of plain deductions", termsName, plainName, many(0.80)},
+		}},
 		{name: "bot", http: true, ratio: aloneName, about: botName, ask: besideBot, targets: botTargets},
 		{name: "many orders", http: true, ratio: emptyName, about: randomName, ask: manyOrders, targets: manyOrdersTargets}, // leaves most behind
 	}
@@ -128,9 +151,11 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	var asked []experiment.Asked
 	for _, q := range questions() {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			if why, err := q.leftOut(ctx, on.URLs); why != "" || err != nil {
-				result.LeftOut = append(result.LeftOut, why)
-				return experiment.Result{}, err
+			if q.without != nil {
+				if why, err := q.without(ctx, on.URLs); why != "" || err != nil {
+					result.LeftOut = append(result.LeftOut, why)
+					return experiment.Result{}, err
+				}
 			}
 			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, told: books.Ledger{}}
 			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
@@ -139,13 +164,6 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	err = result.Ask(ctx, c.Config, asked)
 	return result, err
-}
-
-func (q question) leftOut(ctx context.Context, on servers.URLs) (why string, err error) {
-	if q.without == nil {
-		return "", nil
-	}
-	return q.without(ctx, on)
 }
 
 // Result is what a run measured.

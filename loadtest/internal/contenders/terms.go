@@ -35,15 +35,9 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 	many, now := w.Scale.many(), time.Now()
 	limited := client.NewSKU{PerBuyerLimit: new(int64(buyerLimit)), SaleStartsAt: new(now.Add(-saleLasts)), SaleEndsAt: new(now.Add(saleLasts))}
 	return []*entrant{
-		site.entrant(client.NewSKU{}, plainName, traffic{connections: many}),
-		site.entrant(limited, termsName, traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
+		site.entrant(plainName, site.fresh(client.NewSKU{}), traffic{connections: many}),
+		site.entrant(termsName, site.fresh(limited), traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
 	}, nil
-}
-
-func termsTargets(s Scale) []experiment.Target {
-	return []experiment.Target{
-		atLeast("limit, window and reservations, in parts of plain deductions", at(termsName, s.many()), at(plainName, s.many()), 0.80),
-	}
 }
 
 const (
@@ -61,7 +55,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 	limited := client.NewSKU{PerBuyerLimit: new(int64(buyerLimit))}
 	buyers := traffic{connections: w.Scale.many() - w.Scale.bots(), buyer: newBuyers}
 	return []*entrant{
-		site.entrant(limited, aloneName, buyers),
+		site.entrant(aloneName, site.fresh(limited), buyers),
 		{name: botName, ours: true, callers: buyers.connections, measure: func(ctx context.Context) (round, error) {
 			sku, err := site.putUp(ctx, limited)
 			if err != nil {

@@ -23,7 +23,6 @@ type world struct {
 	generator generator
 	keys      keys // of a case over HTTP
 	told      books.Ledger
-	mixed     mixed
 	books     []book
 	servers.Closers
 }
@@ -68,7 +67,9 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 		}
 		all.SKUs = append(all.SKUs, one.SKUs...)
 	}
-	result.SKUs, result.Wrong = len(all.SKUs), append(w.told.Against(all), w.mixed.against(all)...)
+	result.SKUs = len(all.SKUs)
+	all.SKUs = append(all.SKUs, mixed(all))
+	result.Wrong = w.told.Against(all)
 	orders := map[string]int64{}
 	for _, balance := range all.SKUs {
 		orders[balance.SKU] = balance.Reserved + balance.Committed - w.told.Before(balance.SKU)
