@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"inventory/loadtest/internal/kinds"
-
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
 )
 
 func holders() []string { return []string{os.Args[0], asHolder} }

@@ -22,31 +22,29 @@ type fault struct {
 	alone bool
 }
 
-// onRedis are the locks of others on Redis, and leased those that end by themselves. with adds to a list.
+// onRedis are the locks of others on Redis, and leased those that end by themselves.
 func onRedis() []string {
 	return []string{kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.BSM, kinds.Redsync}
 }
 
 func leased() []string {
-	return with(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential)
+	return append(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential)
 }
-
-func with(names []string, more ...string) []string { return append(names, more...) }
 
 // faults are all, in the order in which they are told.
 func faults() []fault {
-	single := with(leased(), kinds.Row, kinds.Advisory) // the holder has a connection for itself
+	single := append(leased(), kinds.Row, kinds.Advisory) // the holder has a connection for itself
 	short := job{Lease: lease, Session: lease}
 	return []fault{
 		{
 			name:   "dies while it locks",
 			steps:  "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
-			holder: job{Lease: lease, Session: lease, Trap: true}, happens: diesWhileItLocks, to: onRedis(), breaks: []string{kinds.SetNXExpire},
+			holder: job{Lease: lease, Session: lease, Trap: true}, happens: dies, to: onRedis(), breaks: []string{kinds.SetNXExpire},
 		},
 		{
 			name:   "dies while it holds",
 			steps:  "The process has the lock and gets SIGKILL. Somebody else waits.",
-			holder: short, happens: diesWhileItHolds, to: single, breaks: []string{kinds.Row},
+			holder: short, happens: dies, to: single, breaks: []string{kinds.Row},
 		},
 		{
 			name: "stands still, then writes",
@@ -75,12 +73,12 @@ func faults() []fault {
 		{
 			name:   "shares a connection",
 			steps:  "Two callers share a pool of one connection. One has the lock; the other one tries.",
-			holder: job{Lease: long, Session: longSession, Connections: 1}, happens: sharesConnection, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled}, alone: true,
+			holder: job{Lease: long, Session: longSession, Connections: 1}, happens: sharesConnection, to: append(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled}, alone: true,
 		},
 		{
 			name:   "unlocks over another connection",
 			steps:  "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
-			holder: job{Lease: long, Session: longSession, Connections: 2}, happens: unlocksElsewhere, to: with(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled},
+			holder: job{Lease: long, Session: longSession, Connections: 2}, happens: unlocksElsewhere, to: append(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled},
 		},
 	}
 }

@@ -100,8 +100,9 @@ func (r Result) Err() error {
 func (r Result) Document() (report.Document, error) {
 	d := report.Document{
 		Scenario: "locks-break", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Environment: r.Environment,
-		Summary: r.summary(), Warnings: r.LeftOut, Figures: r.figures(), Sections: r.Sections(), Wrong: r.wrong(),
+		Warnings: r.LeftOut, Sections: r.Sections(), Wrong: r.wrong(),
 	}
+	d.Summary, d.Figures = r.tell()
 	d.AuditOK = len(d.Wrong) == 0
 	breaks := r.Breaks
 	if breaks == nil {
@@ -110,46 +111,27 @@ func (r Result) Document() (report.Document, error) {
 	return d, d.SetOwn(map[string]any{"breaks": breaks})
 }
 
-// summary is the result in sentences.
-func (r Result) summary() []string {
-	return []string{
-		r.sum(true).sentence("Ours"),
-		r.sum(false).sentence("Textbooks and libraries"),
-		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases),
-	}
-}
-
-// sum is what came of faults in numbers.
-type sum struct{ faults, broken, accepted, refused int }
-
-// sum adds up ours, or the others.
-func (r Result) sum(ours bool) (s sum) {
-	for _, b := range r.Breaks {
-		if b.Ours != ours {
-			continue
+// tell is the result in sentences, and the figures by which two runs are told apart.
+func (r Result) tell() (summary []string, figures []report.Figure) {
+	for _, of := range []struct {
+		name, short string
+		ours        bool
+	}{{"Ours", "ours", true}, {"Textbooks and libraries", "others", false}} {
+		var faults, broken, accepted, late int
+		for _, b := range r.Breaks {
+			if b.Ours != of.ours {
+				continue
+			}
+			faults++
+			if b.Broken {
+				broken++
+			}
+			accepted, late = accepted+b.Stale, late+b.Stale+b.Refused
 		}
-		s.faults++
-		if b.Broken {
-			s.broken++
-		}
-		s.accepted += b.Stale
-		s.refused += b.Refused
+		summary = append(summary, fmt.Sprintf("%s: %d of %d faults broke a lock; of %d writes that came too late %d were accepted.",
+			of.name, broken, faults, late, accepted))
+		figures = append(figures, report.Figure{Name: of.short + " broken", Value: float64(broken)},
+			report.Figure{Name: "late writes accepted, " + of.short, Value: float64(accepted)})
 	}
-	return s
-}
-
-func (s sum) sentence(whose string) string {
-	return fmt.Sprintf("%s: %d of %d faults broke a lock; of %d writes that came too late %d were accepted.",
-		whose, s.broken, s.faults, s.accepted+s.refused, s.accepted)
-}
-
-// figures are those by which two runs are told apart.
-func (r Result) figures() []report.Figure {
-	ours, others := r.sum(true), r.sum(false)
-	return []report.Figure{
-		{Name: "ours broken", Value: float64(ours.broken)},
-		{Name: "others broken", Value: float64(others.broken)},
-		{Name: "late writes accepted, ours", Value: float64(ours.accepted)},
-		{Name: "late writes accepted, others", Value: float64(others.accepted)},
-	}
+	return append(summary, fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases)), figures
 }

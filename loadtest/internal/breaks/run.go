@@ -53,24 +53,6 @@ func choose(names []string) []fault {
 	return slices.DeleteFunc(faults(), func(f fault) bool { return len(names) > 0 && !slices.Contains(names, f.name) })
 }
 
-// pair is a fault and a lock that it happens to.
-type pair struct {
-	fault fault
-	kind  kinds.Kind
-}
-
-// pairs are all of them.
-func pairs(chosen []fault, on servers.URLs) (out []pair) {
-	for _, f := range chosen {
-		for _, k := range kinds.All(on) {
-			if f.happensTo(k) {
-				out = append(out, pair{f, k})
-			}
-		}
-	}
-	return out
-}
-
 // tryAll lets the faults happen, several at a time, and returns what came of them in their order.
 func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []fault) (breaks []Break, err error) {
 	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: on, Connections: enough})
@@ -81,23 +63,27 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []
 	if err := errors.Join(kinds.Prepare(ctx, on), stock{db}.create(ctx)); err != nil {
 		return nil, err
 	}
-	all := pairs(chosen, on)
-	results := make([]Break, len(all))
+	var trials []*trial
 	trying, ctx := errgroup.WithContext(ctx)
 	trying.SetLimit(atOnce)
-	for i, p := range all {
-		if ctx.Err() != nil {
-			break
+	for _, f := range chosen {
+		if ctx.Err() == nil {
+			c.Progress(f.name)
 		}
-		if i == 0 || all[i-1].fault.name != p.fault.name {
-			c.Progress(p.fault.name)
+		for _, k := range kinds.All(on) {
+			if ctx.Err() != nil || !f.happensTo(k) {
+				continue
+			}
+			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, fault: f, kind: k, name: servers.NewName("breaks-")}
+			trials = append(trials, t)
+			trying.Go(func() error { return t.run(ctx) })
 		}
-		trying.Go(func() (err error) {
-			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, kind: p.kind, name: servers.NewName("breaks-")}
-			results[i], err = t.run(ctx, p.fault)
-			return err
-		})
 	}
 	err = trying.Wait()
-	return slices.DeleteFunc(results, func(b Break) bool { return b.Fault == "" }), err
+	for _, t := range trials {
+		if t.over {
+			breaks = append(breaks, t.result)
+		}
+	}
+	return breaks, err
 }

@@ -6,23 +6,16 @@ import (
 	"time"
 )
 
-func diesWhileItLocks(ctx context.Context, t *trial) error {
-	a, err := t.holder.do(toLock)
-	if err == nil && !a.Trapped {
+// dies kills the process when it has locked, or in the midst of that.
+func dies(ctx context.Context, t *trial) error {
+	a, err := t.holder.must(toLock)
+	if err == nil && a.Trapped != t.fault.holder.Trap {
 		err = errors.New("the holder was not trapped in its lock")
 	}
 	if err := errors.Join(err, t.holder.Kill()); err != nil {
 		return err
 	}
-	return t.awaitFree(ctx)
-}
-
-func diesWhileItHolds(ctx context.Context, t *trial) error {
-	_, err := t.holder.must(toLock)
-	if err := errors.Join(err, t.holder.Kill()); err != nil {
-		return err
-	}
-	return t.awaitFree(ctx)
+	return t.await(ctx, forever.String(), "")
 }
 
 // waited is what becomes of a lock that a holder keeps who stands still.
@@ -30,7 +23,7 @@ const waited = "nobody else got in, and everybody waited until the holder went o
 
 // standsStill is a pause of the holder's process beyond its lease, between reading and writing.
 func standsStill(ctx context.Context, t *trial) error {
-	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, leases*lease, waited, t.writesLate)
+	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, waited, t.writesLate)
 }
 
 // connectionIsCut is the end of the connections that the holder locked over.
@@ -45,7 +38,7 @@ func connectionIsCut(ctx context.Context, t *trial) error {
 
 // unlocksTooLate is the pause of standsStill before the holder unlocks.
 func unlocksTooLate(ctx context.Context, t *trial) error {
-	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, leases*lease, waited, func(ctx context.Context, goOn func() error, next *grip) error {
+	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, waited, func(ctx context.Context, goOn func() error, next *grip) error {
 		if err := goOn(); err != nil {
 			return err
 		}
@@ -58,12 +51,12 @@ func unlocksTooLate(ctx context.Context, t *trial) error {
 		case err != nil:
 			return err
 		case inside:
-			t.broken("it gave away the next one's lock: two inside at once")
+			t.became(broken, "it gave away the next one's lock: two inside at once")
 			return nil // whose lock it is, nobody knows any more
 		case late.Error == "":
-			t.survived("the next one kept the lock, but the late one was not told")
+			t.became(survived, "the next one kept the lock, but the late one was not told")
 		default:
-			t.refused("the late unlock changed nothing: %s", late.Error)
+			t.became(refused, "the late unlock changed nothing: %s", late.Error)
 		}
 		return unlocked(ctx, next)
 	})
@@ -106,13 +99,13 @@ func (t *trial) overtaken(ctx context.Context, happens, goOn func() error, bound
 	case err != nil:
 		return err
 	case !wrote.Done:
-		t.broken("the row refused who has the lock")
+		t.became(broken, "the row refused who has the lock")
 		return nil
 	}
 	if _, err := t.holder.must(toUnlock); err != nil {
 		return err
 	}
-	return t.awaitKept(ctx, well)
+	return t.await(ctx, "the holder had unlocked", well)
 }
 
 // writesLate is a holder that writes what it had read, when the next one has sold.
@@ -149,7 +142,7 @@ func unlockIsLost(ctx context.Context, t *trial) error {
 	if _, err := t.holder.must(toPlug); err != nil {
 		return err
 	}
-	return t.awaitFree(ctx)
+	return t.await(ctx, forever.String(), "")
 }
 
 // sharesConnection is two callers of one process, whose pool has one connection.
@@ -159,9 +152,9 @@ func sharesConnection(_ context.Context, t *trial) error {
 		return err
 	}
 	if second.Done {
-		t.broken("the second caller got the lock as well: two inside at once")
+		t.became(broken, "the second caller got the lock as well: two inside at once")
 	} else {
-		t.survived("the second caller was kept out")
+		t.became(survived, "the second caller was kept out")
 	}
 	_, err = t.holder.must(toUnlock)
 	return err
@@ -176,11 +169,11 @@ func unlocksElsewhere(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	if err := t.awaitFree(ctx); err != nil {
+	if err := t.await(ctx, forever.String(), ""); err != nil {
 		return err
 	}
 	if t.result.Broken && late.Error != "" {
-		t.broken("still locked after %s; the unlock said: %s", leases*lease, late.Error)
+		t.became(broken, "still locked after %s; the unlock said: %s", forever, late.Error)
 	}
 	return nil
 }

@@ -16,8 +16,9 @@ import (
 const (
 	// lease is that of holders who die or stand still.
 	lease = time.Second
-	// leases is how many leases "for ever" lasts.
-	leases = 5
+	// forever is how long a lock that is never free again is waited for: so many leases.
+	leases  = 5
+	forever = leases * lease
 	// long is a lease that does not run out, and longSession a session that does not.
 	long, longSession = 30 * time.Second, 20 * time.Second
 	// kept is how long a lock has to be kept from everybody else.
@@ -29,33 +30,36 @@ type trial struct {
 	servers servers.URLs
 	worker  []string // command line of a process that does Hold
 	stock   stock
+	fault   fault
 	kind    kinds.Kind
 	name    string // of the lock, and of the row that it guards
 	result  Break
+	over    bool   // all steps were done
 	holder  remote // in a process of its own
 	rival   *party // who comes next
 }
 
-// run lets a fault happen, and returns what came of it.
-func (t *trial) run(ctx context.Context, f fault) (result Break, err error) {
-	t.result = Break{Fault: f.name, Lock: t.kind.Name, Ours: t.kind.Ours}
+// run lets the fault happen, and judges what came of it.
+func (t *trial) run(ctx context.Context) (err error) {
+	t.result = Break{Fault: t.fault.name, Lock: t.kind.Name, Ours: t.kind.Ours}
 	if err := t.stock.put(ctx, t.name); err != nil {
-		return Break{}, err
+		return err
 	}
 	if t.rival, err = t.open(ctx); err != nil {
-		return Break{}, err
+		return err
 	}
 	defer func() { err = errors.Join(err, t.leave(ctx)) }()
-	holds := f.holder
+	holds := t.fault.holder
 	holds.Servers, holds.Lock, holds.Name = t.servers, t.kind.Name, t.name
 	if t.holder.Process, err = worker.Start(ctx, t.worker, holds, time.Minute); err != nil {
-		return Break{}, err
+		return err
 	}
 	defer func() { err = errors.Join(err, t.holder.Kill()) }()
-	if err := f.happens(ctx, t); err != nil {
-		return Break{}, fmt.Errorf("%s, %s: %w", f.name, t.kind.Name, err)
+	if err := t.fault.happens(ctx, t); err != nil {
+		return fmt.Errorf("%s, %s: %w", t.fault.name, t.kind.Name, err)
 	}
-	return t.result, nil
+	t.over = true
+	return nil
 }
 
 // open opens a client of the lock in this process, of who comes later, with leases that do not run out.
@@ -88,32 +92,20 @@ func (t *trial) wait(ctx context.Context, bound time.Duration) (*grip, error) {
 	return nil, fmt.Errorf("wait for the lock: %w", err)
 }
 
-// awaitFree judges a lock by whether it is ever free again.
-func (t *trial) awaitFree(ctx context.Context) error {
-	g, err := t.wait(ctx, leases*lease)
-	if err != nil {
+// await judges a lock by whether it is ever free again after something; "" says how soon is well.
+func (t *trial) await(ctx context.Context, after, well string) error {
+	g, err := t.wait(ctx, forever)
+	switch {
+	case err != nil:
 		return err
-	}
-	if g == nil {
-		t.broken("still locked after %s", leases*lease)
+	case g == nil:
+		t.became(broken, "still locked after %s", after)
 		return nil
+	case well == "":
+		well = "free after " + report.Number(t.result.Waited) + " ms"
 	}
-	t.survived("free after %s ms", report.Number(t.result.Waited))
+	t.became(survived, "%s", well)
 	return unlocked(ctx, g)
-}
-
-// awaitKept judges a lock that a holder has given back.
-func (t *trial) awaitKept(ctx context.Context, well string) error {
-	next, err := t.wait(ctx, leases*lease)
-	if err != nil {
-		return err
-	}
-	if next == nil {
-		t.broken("still locked after the holder had unlocked")
-		return nil
-	}
-	t.survived("%s", well)
-	return unlocked(ctx, next)
 }
 
 // sell is what the rival does under the lock. It keeps it.
@@ -138,28 +130,23 @@ func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 	switch {
 	case accepted:
 		t.result.Stale++
-		t.broken("both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
+		t.became(broken, "both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
 	case told == "":
 		t.result.Refused++
-		t.broken("the row refused the late write, but nobody told its holder")
+		t.became(broken, "the row refused the late write, but nobody told its holder")
 	default:
 		t.result.Refused++
-		t.refused("the row refused the late write, and its holder was told: %s", told)
+		t.became(refused, "the row refused the late write, and its holder was told: %s", told)
 	}
 	return nil
 }
 
-func (t *trial) broken(format string, args ...any) {
-	t.result.Broken = true
-	t.result.Outcome = "broken: " + fmt.Sprintf(format, args...)
-}
+// What becomes of a lock.
+const broken, survived, refused = "broken", "survived", "refused"
 
-func (t *trial) survived(format string, args ...any) {
-	t.result.Outcome = "survived: " + fmt.Sprintf(format, args...)
-}
-
-func (t *trial) refused(format string, args ...any) {
-	t.result.Outcome = "refused: " + fmt.Sprintf(format, args...)
+func (t *trial) became(what, format string, args ...any) {
+	t.result.Broken = what == broken
+	t.result.Outcome = what + ": " + fmt.Sprintf(format, args...)
 }
 
 // unlocked gives a lock back that nothing has happened to.
