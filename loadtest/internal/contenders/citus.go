@@ -57,12 +57,12 @@ func nodes(ctx context.Context, w *world) (entrants []*entrant, err error) {
 			return nil, err
 		}
 		for _, x := range mixes {
-			s, units := seller{on.name, true, load.Through(m.service)}, int64(1)
+			sell, units := load.Through(m.service), int64(1)
 			if x.name == wholeMix {
-				s.sell, units = wholeOrders(m.service, x.skus), wholeLines
+				sell, units = wholeOrders(m.service, x.skus), wholeLines
 			}
 			for _, callers := range w.Scale.Callers {
-				entrants = append(entrants, m.entrantOf(x, s, callers, units))
+				entrants = append(entrants, w.entrantOf(x, design{name: on.name, ours: true}, sell, callers, units))
 			}
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/errgroup"
 
-	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
@@ -25,17 +24,9 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// The kinds of work that processes of their own do.
-const (
-	workNoop    = "noop"    // answer without doing anything
-	workServe   = "serve"   // the service, over HTTP
-	workCallers = "callers" // the service, with callers inside
-)
-
-// job is what a process of its own shall do. Callers want all of it, a service where its servers are.
+// job is what a process of its own shall do: that of a crowd, or answer without doing anything.
 type job struct {
-	Kind     string `json:"kind"`
-	KeysFile string `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
+	Noop bool `json:"noop"`
 	crowd.Job
 }
 
@@ -43,23 +34,13 @@ type job struct {
 // listens any more.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	j, lines, err := worker.Read[job](in)
-	if err != nil {
-		return err
-	}
 	switch {
-	case j.Kind == workNoop:
+	case err != nil:
+		return err
+	case j.Noop:
 		return serveNoop(ctx, lines, out)
-	case j.Kind == workServe:
-		config := app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Access: access.Config{KeysFile: j.KeysFile}}
-		return crowd.WithService(ctx, config, func(service *app.App) error {
-			_, err := fmt.Fprintln(out, service.URL())
-			lines.Scan() // until nobody talks any more
-			return err
-		})
-	case j.Kind == workCallers:
-		return j.Do(ctx, lines, out)
 	}
-	return fmt.Errorf("there is no work %q", j.Kind)
+	return j.Do(ctx, lines, out)
 }
 
 // noopRequest is what the service is asked.
@@ -137,9 +118,7 @@ func (w *world) serve(ctx context.Context, j job) (*site, error) {
 
 // serveService starts the service, and lets it sell for a moment.
 func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) (*site, error) {
-	s, err := w.serve(ctx, job{
-		Kind: workServe, KeysFile: w.keys.file, Job: crowd.Job{DatabaseURL: databaseURL, RedisURL: redisURL},
-	})
+	s, err := w.serve(ctx, job{Job: crowd.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keys.file}})
 	if err != nil {
 		return nil, err
 	}

@@ -6,15 +6,13 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"inventory/loadtest/internal/kinds"
-
 	"github.com/dustin/go-humanize"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/load"
 )
 
@@ -89,9 +87,12 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err := m.createAll(ctx, mixes[2].skus); err != nil {
 		return nil, err
 	}
-	sellers, err := m.openMixed(ctx)
-	if err != nil {
-		return nil, err
+	all := mixedDesigns()
+	shops := make([]shop, len(all))
+	for i, d := range all {
+		if shops[i], err = d.open(ctx, m, w.Scale.many()); err != nil {
+			return nil, fmt.Errorf("open %s: %w", d.name, err)
+		}
 	}
 	site, err := w.serveService(ctx, m.databaseURL, w.URLs.RedisURL)
 	if err != nil {
@@ -99,8 +100,8 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	}
 	for _, x := range mixes {
 		for _, callers := range w.Scale.Callers {
-			for _, s := range sellers {
-				entrants = append(entrants, m.entrantOf(x, s, callers, 1))
+			for i, d := range all {
+				entrants = append(entrants, w.entrantOf(x, d, shops[i].sell, callers, 1))
 			}
 			overHTTP := site.entrant(overHTTPName, always(manySKUs), traffic{connections: callers, skus: x.skus})
 			overHTTP.mix = x.name
@@ -127,46 +128,38 @@ func (m *market) createAll(ctx context.Context, skus []string) error {
 	return nil
 }
 
-// seller sells in the process of the lab.
-type seller struct {
-	name string
-	ours bool
-	sell load.Seller
+// mixedDesigns sell mixes in process: plain SQL, one statement an order; a Redis lock for each segment around a transaction; and
+// the service, with and without shared writes.
+func mixedDesigns() []design {
+	return []design{
+		plainSQL(fewConnections), plainSQL(mostConnections),
+		locked(textbookName, kinds.Signal, 0, (*market).takeInSteps),
+		inventory(inventoryName, nil),
+		inventory(writeAloneName, func(_ *world, c *app.Config) error {
+			c.WriteAlone = true
+			return nil
+		}),
+	}
 }
 
-// openMixed opens those who sell mixes in process: plain SQL, one statement an order; a Redis lock for each segment around a
-// transaction; and the service, with and without shared writes.
-func (m *market) openMixed(ctx context.Context) ([]seller, error) {
-	few, err := m.connect(ctx, fewConnections)
-	if err != nil {
-		return nil, err
-	}
-	locked := locked(textbookName, kinds.Signal, 0, (*market).takeInSteps)
-	shop, err := locked.open(ctx, m, m.world.Scale.many())
-	if err != nil {
-		return nil, err
-	}
-	alone, err := m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: m.world.URLs.RedisURL, WriteAlone: true})
-	if err != nil {
-		return nil, err
-	}
-	plain := func(pool *pgxpool.Pool, connections int) seller {
-		return seller{fmt.Sprintf("%s, %d connections", plainSQLName, connections), false, func(ctx context.Context, o load.Order) (load.Outcome, error) {
+// plainSQL takes units over so many connections; the most are those that the market has.
+func plainSQL(connections int) design {
+	name := fmt.Sprintf("%s, %d connections", plainSQLName, connections)
+	return design{name: name, open: func(ctx context.Context, m *market, _ int) (s shop, err error) {
+		pool := m.pool
+		if connections != mostConnections {
+			pool, err = m.connect(ctx, connections)
+		}
+		return shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			return inserted(pool.Exec(ctx, takeSQL, o.SKU, rand.IntN(m.segments(0)), o.ID))
-		}}
-	}
-	return []seller{
-		plain(few, fewConnections), plain(m.pool, mostConnections),
-		{locked.name, false, shop.sell},
-		{inventoryName, true, load.Through(m.service)},
-		{writeAloneName, true, load.Through(alone)},
-	}, nil
+		}}, err
+	}}
 }
 
 // entrantOf sells a mix in the process of the lab, so many units an order.
-func (m *market) entrantOf(x mix, s seller, callers int, units int64) *entrant {
-	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
-		sold, err := load.Buy(ctx, "", callers, 0, m.world.Scale.Window, load.Among(x.skus, s.sell))
+func (w *world) entrantOf(x mix, d design, sell load.Seller, callers int, units int64) *entrant {
+	return &entrant{name: d.name, mix: x.name, ours: d.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
+		sold, err := load.Buy(ctx, "", callers, 0, w.Scale.Window, load.Among(x.skus, sell))
 		r := roundOf(sold, manySKUs)
 		r.units = units
 		return r, err

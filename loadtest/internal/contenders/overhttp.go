@@ -19,7 +19,7 @@ const (
 
 // overHTTP compares the service with a handler that does nothing.
 func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
-	noop, err := w.serve(ctx, job{Kind: workNoop})
+	noop, err := w.serve(ctx, job{Noop: true})
 	if err == nil {
 		err = noop.warmUp(ctx, noopSKU)
 	}

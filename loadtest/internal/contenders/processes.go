@@ -44,11 +44,11 @@ func (m *market) processes(name string, x mix, n, callers int, redisURL string) 
 				return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
 			}
 		}
-		jobs := make([]job, n) // which share the callers
+		jobs := make([]crowd.Job, n) // which share the callers
 		for i := range jobs {
-			jobs[i] = job{Kind: workCallers, Job: crowd.Job{
+			jobs[i] = crowd.Job{
 				DatabaseURL: m.databaseURL, RedisURL: redisURL, SKU: sku, SKUs: x.skus, Callers: (callers + i) / n, WarmUp: scale.WarmUp, Window: scale.Window,
-			}}
+			}
 		}
 		sales, err := worker.Compete[load.Sale](ctx, m.world.Worker, scale.WarmUp+scale.Window+crowd.Limit, jobs)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/target"
@@ -23,9 +24,10 @@ type Job struct {
 	Lock        string        `json:"lock"`        // its kind; "" is the default
 	BatchLimit  int           `json:"batch_limit"` // orders of one write; 0: as many as pay
 	Workers     int           `json:"workers"`     // of the SKU, at most; 0: as the product has it
+	KeysFile    string        `json:"keys_file"`   // of the API keys that it asks for over HTTP; "": it asks for none
 	SKU         string        `json:"sku"`
-	SKUs        []string      `json:"skus"` // from which each order chooses by chance; none: all buy the one
-	Callers     int           `json:"callers"`
+	SKUs        []string      `json:"skus"`    // from which each order chooses by chance; none: all buy the one
+	Callers     int           `json:"callers"` // 0: it serves whoever asks over HTTP
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
 	Patient     bool          `json:"patient"` // whether the callers are
@@ -40,45 +42,48 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return j.Do(ctx, lines, out)
 }
 
-// Do lets callers buy when the lab says so, and tells what came of it.
-func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
-	return WithService(ctx, app.Config{
-		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: target.AnswerWithin,
-		BatchLimit: j.BatchLimit, Workers: j.Workers,
-	}, func(service *app.App) error {
-		if err := worker.WaitForGo(lines, out); err != nil {
-			return err
-		}
-		sell := load.Among(j.SKUs, load.Through(service.Service()))
-		if j.Patient {
-			sell = load.Patient(sell)
-		}
-		s, err := load.Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, sell)
-		if err != nil {
-			return err
-		}
-		s.GCPercent = gcPercent()
-		if ctx.Err() == nil { // or else nobody looks at them any more
-			if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
-				return err
-			}
-		}
-		return json.NewEncoder(out).Encode(s)
-	})
-}
-
 // drainTimeout is for what is in flight when a service ends.
 const drainTimeout = 10 * time.Second
 
-// WithService starts the service as the product does, with its metrics, for some work.
-func WithService(ctx context.Context, config app.Config, work func(service *app.App) error) error {
-	config.DrainTimeout = drainTimeout
-	app.SpendMemory(config.Logger) // as `inventory serve` does
+// Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and it tells what came of it; a
+// service without callers tells its URL, and serves until nobody listens any more.
+func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err error) {
+	config := app.Config{
+		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit, Workers: j.Workers,
+		Access: access.Config{KeysFile: j.KeysFile}, DrainTimeout: drainTimeout,
+	}
+	if j.Callers > 0 {
+		config.AnswerWithin = target.AnswerWithin
+	}
+	app.SpendMemory(nil) // as `inventory serve` does
 	service, err := app.Start(ctx, config)
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
-	return errors.Join(work(service), service.Close(context.WithoutCancel(ctx)))
+	defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
+	if j.Callers == 0 {
+		_, err := fmt.Fprintln(out, service.URL())
+		lines.Scan()
+		return err
+	}
+	if err := worker.WaitForGo(lines, out); err != nil {
+		return err
+	}
+	sell := load.Among(j.SKUs, load.Through(service.Service()))
+	if j.Patient {
+		sell = load.Patient(sell)
+	}
+	s, err := load.Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, sell)
+	if err != nil {
+		return err
+	}
+	s.GCPercent = gcPercent()
+	if ctx.Err() == nil { // or else nobody looks at them any more
+		if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(out).Encode(s)
 }
 
 // gcPercent is how far the heap of this process may grow between two collections, as the runtime tells it.

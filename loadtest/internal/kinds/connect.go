@@ -8,10 +8,10 @@ import (
 	"net"
 	"time"
 
-	"inventory/loadtest/internal/servers"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+
+	"inventory/loadtest/internal/servers"
 )
 
 // patience bounds a connect and an answer.
@@ -27,7 +27,7 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
 	options.PoolSize, options.PoolFIFO = s.Connections+s.Spare, s.InTurn
-	options.Dialer = s.Meter.counting(underTLS(s.dial, options.TLSConfig))
+	options.Dialer = s.Meter.watching(underTLS(s.dial, options.TLSConfig), commands)
 	rdb := redis.NewClient(options)
 	if s.Hook != nil {
 		rdb.AddHook(s.Hook)

@@ -25,8 +25,8 @@ func (m *Meter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 // TraceQueryEnd implements [pgx.QueryTracer].
 func (*Meter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// counting makes connections to Redis that are counted.
-func (m *Meter) counting(dial Dial) Dial {
+// watching makes connections of which what is written is counted.
+func (m *Meter) watching(dial Dial, count func() func(written []byte) int64) Dial {
 	if m == nil {
 		return dial
 	}
@@ -35,7 +35,7 @@ func (m *Meter) counting(dial Dial) Dial {
 		if err != nil {
 			return nil, err
 		}
-		counted := &counted{Conn: conn, meter: m}
+		counted := &counted{Conn: conn, meter: m, count: count()}
 		if tcp, is := conn.(*net.TCPConn); is {
 			return &countedTCP{counted, tcp}, nil
 		}
@@ -43,17 +43,23 @@ func (m *Meter) counting(dial Dial) Dial {
 	}
 }
 
+// commands counts those that are sent to Redis.
+func commands() func([]byte) int64 { return new(requests).count }
+
+// packets counts what a client of ZooKeeper writes: each packet is one write.
+func packets() func([]byte) int64 { return func([]byte) int64 { return 1 } }
+
 // counted is one connection, which one goroutine at a time writes to.
 type counted struct {
 	net.Conn
-	meter    *Meter
-	requests requests
-	asking   atomic.Bool // written since the last read
+	meter  *Meter
+	count  func(written []byte) int64
+	asking atomic.Bool // written since the last read
 }
 
 // Write implements [net.Conn].
 func (c *counted) Write(p []byte) (int, error) {
-	c.meter.Commands.Add(c.requests.count(p))
+	c.meter.Commands.Add(c.count(p))
 	if !c.asking.Swap(true) {
 		c.meter.Trips.Add(1)
 	}
@@ -111,25 +117,9 @@ func (r *requests) count(p []byte) (commands int64) {
 	return commands
 }
 
-// packets counts what a client of ZooKeeper writes: each packet is one write.
-type packets struct {
-	net.Conn
-	meter *Meter
-}
-
-// Write implements [net.Conn].
-func (c packets) Write(p []byte) (int, error) {
-	c.meter.Commands.Add(1)
-	return c.Conn.Write(p)
-}
-
 // dialZooKeeper is how its client dials, which knows no context.
 func (s Setting) dialZooKeeper(network, address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	conn, err := s.dial(ctx, network, address)
-	if err != nil || s.Meter == nil {
-		return conn, err
-	}
-	return packets{conn, s.Meter}, nil
+	return s.Meter.watching(s.dial, packets)(ctx, network, address)
 }

@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inventory/loadtest/internal/kinds"
-
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/kinds"
 )
 
 // load is what each of some callers does with one lock: again and again for a window of time, or some times.

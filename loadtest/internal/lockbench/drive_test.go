@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"inventory/loadtest/internal/kinds"
-
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/kinds"
 )
 
 // unlockFunc is a hold made of a function.

@@ -8,14 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"inventory/loadtest/internal/kinds"
-
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/gauges"
+	"inventory/loadtest/internal/kinds"
 )
 
 const (

@@ -76,13 +76,7 @@ func keepCommon(e *report.Environment, other report.Environment) {
 // summary tells what was run, and how far the figures are apart.
 func (r Result) summary() []string {
 	lines := []string{fmt.Sprintf("Sweep of %s over %s, runs: %d.", r.Scenario, r.Grid, len(r.Runs))}
-	failed := 0
-	for _, run := range r.Runs {
-		if run.Error != "" {
-			failed++
-		}
-	}
-	if failed > 0 {
+	if failed := len(r.notes()); failed > 0 {
 		lines = append(lines, fmt.Sprintf("%d of them did not end as they should.", failed))
 	}
 	for _, m := range r.Measured.Case.Metrics {
@@ -128,12 +122,12 @@ func (r Result) headlines() (all []report.Figure) {
 // notes tell which runs did not end as they should.
 func (r Result) notes() (lines []string) {
 	for _, run := range r.Runs {
-		switch {
-		case run.Error == "":
-		case r.Rounds > 1:
-			lines = append(lines, fmt.Sprintf("%s, round %d: %s", run.Point, run.Round, run.Error))
-		default:
-			lines = append(lines, fmt.Sprintf("%s: %s", run.Point, run.Error))
+		name := run.Point.String()
+		if r.Rounds > 1 {
+			name += fmt.Sprintf(", round %d", run.Round)
+		}
+		if run.Error != "" {
+			lines = append(lines, name+": "+run.Error)
 		}
 	}
 	return lines
