@@ -56,36 +56,6 @@ func Tiny() Scale {
 	}
 }
 
-// question is a case.
-type question struct {
-	name    string
-	ask     func(ctx context.Context, b *bench) ([]experiment.Contender, error)
-	targets func() []experiment.Target
-	slices  bool // short rounds, as many more
-}
-
-// questions are all cases, in the order in which they are told.
-func questions() []question {
-	return []question{
-		{"one caller", oneCaller, oneCallerTargets, true},
-		{"64 goroutines", manyGoroutines, manyGoroutinesTargets, false},
-		{"16 clients", separateClients, separateClientsTargets, false},
-		{"3 processes", severalProcesses, severalProcessesTargets, false},
-		{"lone caller", loneCaller, loneCallerTargets, false},
-		{"readers", manyReaders, manyReadersTargets, false},
-		{"10,000 holds", manyHolds, manyHoldsTargets, false},
-		{"1,000 names", manyNames, manyNamesTargets, false},
-	}
-}
-
-// Names are those of all cases.
-func Names() (names []string) {
-	for _, q := range questions() {
-		names = append(names, q.name)
-	}
-	return names
-}
-
 // bench is a run.
 type bench struct {
 	Config
@@ -138,7 +108,7 @@ func (b *bench) answer(ctx context.Context, q question) (result experiment.Resul
 // caseOf is a question as a case.
 func (q question) caseOf(contenders []experiment.Contender) experiment.Case {
 	return experiment.Case{
-		Contenders: contenders, Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
+		Contenders: contenders, Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets,
 		About: func(r experiment.Result) []string { return []string{r.First()} },
 	}
 }

@@ -36,7 +36,7 @@ func TestEverybodyKeepsOthersOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tally := f.drive(t.Context(), load{times: times}, f.locks("met", callers))
+			tally := f.drive(t.Context(), load{Times: times}, f.locks("met", callers))
 			if err := f.Close(); err != nil {
 				t.Error(err)
 			}

@@ -49,78 +49,51 @@ func (b *bench) crowd() []entry {
 	return all
 }
 
-// meeting is callers at one lock.
-type meeting struct {
-	name             string // of the lock
-	clients, callers int
-	load             load
-	also             func(t *tally, f experiment.Sample) // adds figures; nil: none
-}
-
-// meet makes contenders of kinds whose callers meet. They are warm then.
-func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []experiment.Contender, err error) {
-	for _, e := range all {
-		f, err := openFleet(ctx, e, b.URLs, m.clients, m.callers)
-		if err != nil {
-			return nil, err
-		}
-		b.OnClose(f.Close)
-		f.warmUp(ctx, b.run+m.name, m.callers)
-		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-			t := f.drive(ctx, m.load, f.locks(b.fresh(m.name), m.callers))
-			experiment.Keep(ctx, t.Waits)
-			figures := t.figures()
-			if m.also != nil {
-				m.also(t, figures)
-			}
-			return figures, t.err
-		}})
-	}
-	return contenders, nil
-}
-
 // oneCaller measures what a lock costs whom nobody disturbs.
 func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	all := entries(b.URLs, append([]string{
 		mutexName, kinds.BSM, kinds.Redsync, kinds.Advisory, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
 	}, textbooks()...)...)
-	return b.meet(ctx, all, meeting{name: "one", clients: 1, callers: 1, load: load{window: b.Scale.Window}})
-}
-
-func oneCallerTargets() []experiment.Target {
-	return []experiment.Target{
-		experiment.AtLeast("cycles, in parts of the fastest library's", toFastestLibrary(PerSecond), 0.85),
-		experiment.AtLeast("cycles, in parts of the fastest peer's", toFastestPeer(PerSecond), 0.85),
-		experiment.AtMost("commands a cycle", experiment.Level(Commands, mutexName), 2),
-	}
+	return b.meet(ctx, all, nil, job{Clients: 1, Callers: 1, Load: load{Window: b.Scale.Window}})
 }
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
 func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, error) {
-	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.Scale.Crowd, load: load{window: b.Scale.Window}})
+	return b.meet(ctx, b.crowd(), nil, job{Clients: 1, Callers: b.Scale.Crowd, Load: load{Window: b.Scale.Window}})
 }
 
-func manyGoroutinesTargets() []experiment.Target {
-	return []experiment.Target{
-		experiment.AtLeast("acquisitions, in parts of the fastest peer's", toFastestPeer(PerSecond), 5),
-		experiment.AtLeast("Jain's index", experiment.Level(Fairness, mutexName), 0.95),
-		experiment.AtMost("longest wait, in parts of the fastest library's", toFastestLibrary(WaitMax), 1.0/20),
-	}
+// severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
+func severalProcesses(ctx context.Context, b *bench) ([]experiment.Contender, error) {
+	one := job{Clients: 1, Callers: eachProcess, Load: load{Window: b.Scale.Window}}
+	return b.meet(ctx, b.crowd(), nil, one, one, one)
+}
+
+// loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
+// 50 ms is left out: its lone caller is seldom seen.
+func loneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
+	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory), func(e entry) bool {
+		return e.Polls && e.poll == seldom
+	})
+	window := b.Scale.Window
+	return b.meet(ctx, all, func(all []*tally) experiment.Sample {
+		f := all[0].figures()
+		f[BusyPerSecond] = float64(all[1].within()) / window.Seconds()
+		f[Violations] += float64(all[1].Violations)
+		return f
+	}, job{Clients: 1, Callers: 1, Load: load{Window: window, Think: lonePause}}, job{Clients: 1, Callers: b.Scale.Crowd, Load: load{Window: window}})
 }
 
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
 func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	holds := b.Scale.Visits * separate
-	all, err := b.meet(ctx, b.crowd(), meeting{
-		name: "clients", clients: separate, callers: separate,
-		load: load{times: b.Scale.Visits, hold: separateHold, think: separateThink, traced: true},
-		also: func(t *tally, f experiment.Sample) {
-			f[behindAll] = f[WaitP99]
-			f[IdleP50] = idle(t.visits)
-			f[OrderViolations] = float64(overtaken(t.visits))
-		},
-	})
+	all, err := b.meet(ctx, b.crowd(), func(all []*tally) experiment.Sample {
+		f := all[0].figures()
+		f[behindAll] = f[WaitP99]
+		f[IdleP50] = idle(all[0].visits)
+		f[OrderViolations] = float64(overtaken(all[0].visits))
+		return f
+	}, job{Clients: separate, Callers: separate, Load: load{Times: b.Scale.Visits, Hold: separateHold, Think: separateThink, Traced: true}})
 	baseline := experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return sleep(holds), nil }}
 	return append(all, baseline), err
 }
@@ -167,16 +140,4 @@ func overtaken(visits []visit) (count int) {
 
 func byGrant(visits []visit) []visit {
 	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return cmp.Compare(a.granted.UnixNano(), b.granted.UnixNano()) })
-}
-
-func separateClientsTargets() []experiment.Target {
-	return []experiment.Target{
-		experiment.AtMost("total time, in parts of the holds slept one after another", experiment.Times(Seconds, mutexName, sleeping), 1.1),
-		experiment.AtMost("idle after a release, p50 ms", experiment.Level(IdleP50, mutexName), 0.3),
-		experiment.AtMost("commands an acquisition", experiment.Level(Commands, mutexName), 4),
-		experiment.AtMost("wait p99, in parts of 16 holds", experiment.Times(behindAll, mutexName, sleeping), 1.3),
-		experiment.AtMost("fair: callers who were overtaken", experiment.Level(OrderViolations, fairName), 0),
-		experiment.AtLeast("fair: acquisitions, in parts of the mutex's", experiment.Times(PerSecond, fairName, mutexName), 0.8),
-		experiment.AtMost("fair: commands an acquisition", experiment.Level(Commands, fairName), 4),
-	}
 }

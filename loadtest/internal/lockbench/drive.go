@@ -14,12 +14,12 @@ import (
 
 // load is what each of some callers does with one lock: again and again for a window of time, or some times.
 type load struct {
-	window time.Duration // 0: as many times as times says
-	times  int
-	hold   time.Duration // how long it is held
-	think  time.Duration // how long a caller stays away
-	limit  time.Duration // for all of it; 0: the window and half a minute
-	traced bool          // keep every visit
+	Window time.Duration `json:"window"` // 0: as many times as Times says
+	Times  int           `json:"times"`
+	Hold   time.Duration `json:"hold"`   // how long it is held
+	Think  time.Duration `json:"think"`  // how long a caller stays away
+	Limit  time.Duration `json:"limit"`  // for all of it; 0: the window and half a minute
+	Traced bool          `json:"traced"` // keep every visit
 }
 
 // slack is what a load may take beyond its window, or at all where it has none.
@@ -29,7 +29,7 @@ const slack = 30 * time.Second
 type visit struct{ called, granted, releasing time.Time }
 
 // patience is how long callers may take to come back: a while longer than their contexts last.
-func (l load) patience() time.Duration { return l.limit + l.limit/4 + time.Second }
+func (l load) patience() time.Duration { return l.Limit + l.Limit/4 + time.Second }
 
 // tally is what became of a load.
 type tally struct {
@@ -79,8 +79,8 @@ func drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tally {
 			callers = append(callers, &caller{lock: h, load: l, guard: &guards[i]})
 		}
 	}
-	if l.limit == 0 {
-		l.limit = l.window + slack
+	if l.Limit == 0 {
+		l.Limit = l.Window + slack
 	}
 	var wait sync.WaitGroup
 	start := time.Now()
@@ -90,7 +90,7 @@ func drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tally {
 			// cancelled, and has no deadline, for what a library does about that is its own affair.
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			defer time.AfterFunc(l.limit, cancel).Stop()
+			defer time.AfterFunc(l.Limit, cancel).Stop()
 			c.run(ctx, start)
 		})
 	}
@@ -111,7 +111,7 @@ func drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tally {
 
 // run locks and unlocks until the load is done or something goes wrong.
 func (c *caller) run(ctx context.Context, start time.Time) {
-	end := start.Add(c.load.window)
+	end := start.Add(c.load.Window)
 	after := context.WithoutCancel(ctx) // to give back what was taken at the last moment
 	for called := time.Now(); c.more(called, end); {
 		held, err := c.lock.Lock(ctx)
@@ -122,13 +122,13 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 			return
 		}
 		c.guard.enter()
-		if c.load.hold > 0 {
-			time.Sleep(c.load.hold)
+		if c.load.Hold > 0 {
+			time.Sleep(c.load.Hold)
 		} else {
 			runtime.Gosched() // or else nobody who must not be there would have the time to come in
 		}
 		c.guard.leave()
-		if c.load.traced {
+		if c.load.Traced {
 			c.visits = append(c.visits, visit{called, granted, time.Now()})
 		}
 		if err := held.Unlock(after); err != nil {
@@ -138,8 +138,8 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 		c.waits = append(c.waits, granted.Sub(called))
 		released := time.Now()
 		c.released(released, end)
-		if called = released; c.load.think > 0 {
-			time.Sleep(c.load.think)
+		if called = released; c.load.Think > 0 {
+			time.Sleep(c.load.Think)
 			called = time.Now()
 		}
 	}
@@ -147,24 +147,24 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 
 // more tells whether the caller shall lock once more.
 func (c *caller) more(now, end time.Time) bool {
-	if c.load.window > 0 {
+	if c.load.Window > 0 {
 		return now.Before(end)
 	}
-	return c.all.Load() < int64(c.load.times)
+	return c.all.Load() < int64(c.load.Times)
 }
 
 // released counts an acquisition that has ended.
 func (c *caller) released(at, end time.Time) {
 	c.last = at
 	c.all.Add(1)
-	if c.load.window == 0 || at.Before(end) {
+	if c.load.Window == 0 || at.Before(end) {
 		c.counts.Add(1)
 	}
 }
 
 // settle adds up what callers did that have all come back.
 func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
-	t := &tally{Waits: latency.New(), Elapsed: l.window}
+	t := &tally{Waits: latency.New(), Elapsed: l.Window}
 	failed, last := 0, start
 	var first error
 	for _, c := range callers {
@@ -182,7 +182,7 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 			first = c.err
 		}
 	}
-	if l.window == 0 {
+	if l.Window == 0 {
 		t.Elapsed = last.Sub(start)
 	}
 	var entered int64
@@ -194,7 +194,7 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 		t.Violations += max(t.All-entered, entered-t.All)
 		return t
 	}
-	if l.window == 0 {
+	if l.Window == 0 {
 		t.Elapsed = time.Since(start) // it was not done with the last release
 	}
 	t.err = fmt.Errorf("%d of %d callers failed, one with: %w", failed, len(callers), first)
@@ -203,11 +203,11 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 
 // abandon adds up what callers did of whom some never came back. What they still write to is theirs.
 func abandon(callers []*caller, l load) *tally {
-	t := &tally{Waits: latency.New(), Elapsed: l.limit, err: fmt.Errorf("hung: after %s not all callers had come back", l.patience())}
+	t := &tally{Waits: latency.New(), Elapsed: l.Limit, err: fmt.Errorf("hung: after %s not all callers had come back", l.patience())}
 	for _, c := range callers {
 		t.Counts = append(t.Counts, c.counts.Load())
 		t.All += c.all.Load()
 	}
-	t.Waits.Record(l.limit)
+	t.Waits.Record(l.Limit)
 	return t
 }

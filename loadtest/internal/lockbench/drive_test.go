@@ -35,7 +35,7 @@ func mutexHandles(callers int) (handles []kinds.Lock) {
 
 func TestSomeTimesEach(t *testing.T) {
 	t.Parallel()
-	got := drive(t.Context(), load{times: 7, traced: true}, mutexHandles(4), mutexHandles(4))
+	got := drive(t.Context(), load{Times: 7, Traced: true}, mutexHandles(4), mutexHandles(4))
 	if got.All != 56 || got.Violations != 0 || got.err != nil || compare.Jain(got.Counts) != 1 || len(got.visits) != 56 || got.Waits.Count() != 56 {
 		t.Errorf("%+v", got)
 	}
@@ -44,7 +44,7 @@ func TestSomeTimesEach(t *testing.T) {
 func TestForAWindow(t *testing.T) {
 	t.Parallel()
 	const window = 200 * time.Millisecond
-	got := drive(t.Context(), load{window: window}, mutexHandles(4))
+	got := drive(t.Context(), load{Window: window}, mutexHandles(4))
 	got.Commands = 2 * got.All
 	f := got.figures()
 	if got.All == 0 || got.Violations != 0 || got.Elapsed != window || f[Commands] != 2 || f[PerSecond] == 0 {
@@ -71,7 +71,7 @@ func TestLostCountsAreViolations(t *testing.T) {
 	t.Parallel()
 	c := &caller{}
 	c.all.Store(5)
-	if got := settle([]*caller{c}, []guard{{entered: 3, left: 3}}, time.Now(), load{times: 5}); got.Violations != 2 {
+	if got := settle([]*caller{c}, []guard{{entered: 3, left: 3}}, time.Now(), load{Times: 5}); got.Violations != 2 {
 		t.Errorf("%d violations", got.Violations)
 	}
 }
@@ -79,7 +79,7 @@ func TestLostCountsAreViolations(t *testing.T) {
 func TestAFailureIsNoted(t *testing.T) {
 	t.Parallel()
 	broken := kinds.Lock(func(_ context.Context, _ bool) (kinds.Hold, error) { return nil, errors.New("broken") })
-	got := drive(t.Context(), load{times: 3}, append(mutexHandles(1), broken))
+	got := drive(t.Context(), load{Times: 3}, append(mutexHandles(1), broken))
 	if got.All != 3 || !strings.Contains(fmt.Sprint(got.err), "1 of 2 callers failed, one with: lock: broken") {
 		t.Errorf("%+v", got)
 	}
@@ -98,7 +98,7 @@ func TestWhoHangsIsLeftBehind(t *testing.T) {
 		return unlockFunc(func() {}), nil
 	})
 	const limit = 40 * time.Millisecond
-	got := drive(t.Context(), load{times: 3, limit: limit}, []kinds.Lock{hangs})
+	got := drive(t.Context(), load{Times: 3, Limit: limit}, []kinds.Lock{hangs})
 	if got.All != 2 || !strings.HasPrefix(fmt.Sprint(got.err), "hung:") || got.Waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
@@ -112,7 +112,7 @@ func TestWhoHeedsItsContextFails(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	const limit = 20 * time.Millisecond
-	got := drive(t.Context(), load{times: 1, limit: limit}, []kinds.Lock{waits})
+	got := drive(t.Context(), load{Times: 1, Limit: limit}, []kinds.Lock{waits})
 	if got.All != 0 || !strings.Contains(fmt.Sprint(got.err), "canceled") || got.Waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}

@@ -101,5 +101,5 @@ func (f *fleet) drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tall
 
 // warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
 func (f *fleet) warmUp(ctx context.Context, name string, callers int) {
-	drive(ctx, load{times: 1, hold: time.Millisecond}, f.locks(name+"-warm", callers))
+	drive(ctx, load{Times: 1, Hold: time.Millisecond}, f.locks(name+"-warm", callers))
 }

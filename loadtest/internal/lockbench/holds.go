@@ -127,11 +127,3 @@ func (k *keeper) lost() (count int) {
 	}
 	return count
 }
-
-func manyHoldsTargets() []experiment.Target {
-	return []experiment.Target{
-		experiment.AtMost("round trips a period", experiment.Level(TripsPerPeriod, mutexName), 100),
-		experiment.AtMost("percent of a core, at the default lease", experiment.Level(CPUPercent, mutexName), 2),
-		experiment.AtMost("holds lost", experiment.Level(LostHolds, mutexName), 0),
-	}
-}

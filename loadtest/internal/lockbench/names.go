@@ -57,7 +57,7 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experi
 		groups = append(groups, f.locks(fmt.Sprint(names, "-", name), namesClients))
 	}
 	watch := watchSubscribers(ctx, probe)
-	t := f.drive(ctx, load{times: b.Scale.NameVisits}, groups...)
+	t := f.drive(ctx, load{Times: b.Scale.NameVisits}, groups...)
 	figures := t.figures()
 	subscribers, err := watch()
 	if err := errors.Join(err, t.err, f.Close()); err != nil {
@@ -162,14 +162,5 @@ func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, er
 		case <-ctx.Done():
 			return now, ctx.Err()
 		}
-	}
-}
-
-func manyNamesTargets() []experiment.Target {
-	return []experiment.Target{
-		experiment.AtMost("subscription connections of 3 clients", func(r experiment.Result) experiment.Estimate {
-			return r.Of(r.Most(Subscribers, func(string) bool { return true }), Subscribers)
-		}, namesClients),
-		experiment.AtMost("goroutines, channels and keys left behind", experiment.Total(LeftBehind), 0),
 	}
 }

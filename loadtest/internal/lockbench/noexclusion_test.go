@@ -17,7 +17,7 @@ func TestNoExclusionShowsWhereNobodyHoldsTheLock(t *testing.T) {
 	for range 64 {
 		all = append(all, kinds.Lock(func(_ context.Context, _ bool) (kinds.Hold, error) { return unlockFunc(func() {}), nil }))
 	}
-	if got := drive(t.Context(), load{window: 100 * time.Millisecond}, all); got.Violations == 0 {
+	if got := drive(t.Context(), load{Window: 100 * time.Millisecond}, all); got.Violations == 0 {
 		t.Errorf("%d acquisitions of nothing exclude each other", got.All)
 	}
 }

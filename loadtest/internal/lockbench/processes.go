@@ -21,62 +21,47 @@ import (
 )
 
 const (
-	threeProcesses = 3
-	eachProcess    = 16 // goroutines
+	eachProcess = 16 // goroutines
 	// lonePause is how long the lone caller stays away: it comes and goes, and does not compete for throughput.
 	lonePause = time.Millisecond
 	// checkers are the callers of a process that look for company, at most, and checks how often each does.
 	checkers, checks = 8, 5
 )
 
-// severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
-func severalProcesses(_ context.Context, b *bench) ([]experiment.Contender, error) {
-	jobs := slices.Repeat([]job{{Callers: eachProcess, Window: b.Scale.Window}}, threeProcesses)
-	return b.contest("processes", b.crowd(), jobs, func(all []*tally) (experiment.Sample, error) {
-		t := together(all)
-		return t.figures(), t.err
-	})
-}
-
-func severalProcessesTargets() []experiment.Target {
-	return []experiment.Target{experiment.AtLeast("Jain's index over the processes", experiment.Level(Fairness, mutexName), 0.95)}
-}
-
-// loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
-// 50 ms is left out: its lone caller is seldom seen.
-func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, error) {
-	lone := job{Callers: 1, Window: b.Scale.Window, Think: lonePause}
-	busy := job{Callers: b.Scale.Crowd, Window: b.Scale.Window}
-	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory), func(e entry) bool {
-		return e.Polls && e.poll == seldom
-	})
-	return b.contest("lone", all, []job{lone, busy}, func(all []*tally) (experiment.Sample, error) {
-		f := together(all[:1]).figures()
-		f[BusyPerSecond] = float64(all[1].within()) / b.Scale.Window.Seconds()
-		f[Violations] += float64(all[1].Violations)
-		return f, together(all).err
-	})
-}
-
-func loneCallerTargets() []experiment.Target {
-	return []experiment.Target{experiment.AtMost("the lone caller's wait, p99 ms", experiment.Level(WaitP99, mutexName), 5)}
-}
-
-// contest makes contenders that compete in processes: what jobs of a kind do, and what their tallies come to.
-func (b *bench) contest(name string, all []entry, jobs []job, figures func(all []*tally) (experiment.Sample, error),
-) (contenders []experiment.Contender, err error) {
+// meet makes contenders whose callers want one lock: those of one job inside this process, where they are warm, and those of
+// several each in a process of its own. figures are of the tallies of the jobs; nil: of all together.
+func (b *bench) meet(ctx context.Context, all []entry, figures func(all []*tally) experiment.Sample, jobs ...job) (contenders []experiment.Contender, err error) {
+	if figures == nil {
+		figures = func(all []*tally) experiment.Sample { return together(all).figures() }
+	}
 	for _, e := range all {
-		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-			mine, lock := slices.Clone(jobs), b.fresh(name)
+		compete := func(ctx context.Context, lock string) ([]*tally, error) {
+			mine := slices.Clone(jobs)
 			for i := range mine {
 				mine[i].Servers, mine[i].Kind, mine[i].Lock = b.URLs, e.title(), lock
 			}
-			tallies, err := worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, mine) // one that hangs is killed
+			return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, mine) // one that hangs is killed
+		}
+		if len(jobs) == 1 {
+			j := jobs[0]
+			f, err := openFleet(ctx, e, b.URLs, j.Clients, j.Callers)
 			if err != nil {
 				return nil, err
 			}
-			experiment.Keep(ctx, together(tallies).Waits)
-			return figures(tallies)
+			b.OnClose(f.Close)
+			f.warmUp(ctx, b.run+"met", j.Callers)
+			compete = func(ctx context.Context, lock string) ([]*tally, error) {
+				return []*tally{f.drive(ctx, j.Load, f.locks(lock, j.Callers))}, nil
+			}
+		}
+		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			tallies, err := compete(ctx, b.fresh("met"))
+			if err != nil {
+				return nil, err
+			}
+			t := together(tallies)
+			experiment.Keep(ctx, t.Waits)
+			return figures(tallies), t.err
 		}})
 	}
 	return contenders, nil
@@ -84,6 +69,9 @@ func (b *bench) contest(name string, all []entry, jobs []job, figures func(all [
 
 // together is what some processes did as one; fairness is that between processes.
 func together(all []*tally) *tally {
+	if len(all) == 1 {
+		return all[0]
+	}
 	sum := &tally{Waits: latency.New()}
 	for _, t := range all {
 		sum.Counts = append(sum.Counts, t.within())
@@ -99,12 +87,12 @@ func together(all []*tally) *tally {
 
 // job is what a process of its own shall do. It goes to its standard input: addresses may hold passwords.
 type job struct {
-	Servers servers.URLs  `json:"servers"`
-	Kind    string        `json:"kind"`
-	Lock    string        `json:"lock"`
-	Callers int           `json:"callers"`
-	Window  time.Duration `json:"window"`
-	Think   time.Duration `json:"think"`
+	Servers servers.URLs `json:"servers"`
+	Kind    string       `json:"kind"`
+	Lock    string       `json:"lock"`
+	Clients int          `json:"clients"` // which the callers share
+	Callers int          `json:"callers"`
+	Load    load         `json:"load"`
 }
 
 // Work does one job: that of a process which the lab has started to compete with others. It ends when nobody listens
@@ -119,7 +107,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if i < 0 {
 		return fmt.Errorf("there is no lock %q", j.Kind)
 	}
-	f, err := openFleet(ctx, all[i], j.Servers, 1, j.Callers)
+	f, err := openFleet(ctx, all[i], j.Servers, j.Clients, j.Callers)
 	if err != nil {
 		return err
 	}
@@ -136,7 +124,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // do measures, and then looks whether the lock excludes processes from each other.
 func (j job) do(ctx context.Context, f *fleet) (*tally, error) {
-	t := f.drive(ctx, load{window: j.Window, think: j.Think}, f.locks(j.Lock, j.Callers))
+	t := f.drive(ctx, j.Load, f.locks(j.Lock, j.Callers))
 	if t.err != nil {
 		t.Note = t.err.Error()
 		return t, nil // it would hang again

@@ -86,13 +86,3 @@ func (r *room) visit(ctx context.Context) (out, in time.Duration, err error) {
 	}
 	return out, time.Since(start) - out, nil
 }
-
-func manyReadersTargets() []experiment.Target {
-	return []experiment.Target{
-		experiment.AtMost("unlock and lock beside many readers, in parts of that beside 10", func(r experiment.Result) experiment.Estimate {
-			rooms := r.Case.Contenders
-			return experiment.Times(cost, rooms[1].Name, rooms[0].Name)(r)
-		}, 2),
-		experiment.AtMost("holds lost", experiment.Total(LostHolds), 0),
-	}
-}
