@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -121,17 +120,13 @@ func (c *sweepCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 		return report.Document{}, err
 	}
 	result, runs := sweep.Result{Scenario: c.scenario()[0], Grid: grid, Rounds: c.Rounds}, c.Rounds*len(grid.Points())
-	var failed []string
 	result.Run(ctx, sweepSeed, func(ctx context.Context, point sweep.Point) (*report.Document, error) {
 		_, _ = fmt.Fprintf(s.Err, "sweep: run %d of %d: %s\n", len(result.Runs)+1, runs, point)
-		document, err := c.once(ctx, s, point)
-		if err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %s", point, strings.Join(strings.Fields(err.Error()), " ")))
-		}
-		return document, err
+		return c.once(ctx, s, point)
 	})
 	document, err := result.Document()
 	document.Flags = append(c.flags, c.scenarioFlags(grid)...)
+	failed := result.Failed()
 	switch {
 	case ctx.Err() != nil: // which says why, where the last run's error is what came of it
 		err = errors.Join(err, fmt.Errorf("the sweep was stopped: %w", context.Cause(ctx)))

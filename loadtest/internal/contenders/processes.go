@@ -12,7 +12,6 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/worker"
 )
 
 const (
@@ -44,13 +43,9 @@ func (m *market) processes(name string, x mix, n, callers int, redisURL string) 
 				return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
 			}
 		}
-		jobs := make([]crowd.Job, n) // which share the callers
-		for i := range jobs {
-			jobs[i] = crowd.Job{
-				DatabaseURL: m.databaseURL, RedisURL: redisURL, SKU: sku, SKUs: x.skus, Callers: (callers + i) / n, WarmUp: scale.WarmUp, Window: scale.Window,
-			}
-		}
-		sales, err := worker.Compete[load.Sale](ctx, m.world.Worker, scale.WarmUp+scale.Window+crowd.Limit, jobs)
+		sales, err := crowd.Job{
+			DatabaseURL: m.databaseURL, RedisURL: redisURL, SKU: sku, SKUs: x.skus, Callers: callers, WarmUp: scale.WarmUp, Window: scale.Window,
+		}.Share(ctx, m.world.Worker, n, nil)
 		if err != nil {
 			return round{sku: sku, unheard: stock.MaxStock}, err // a process that told nothing may have sold anything
 		}

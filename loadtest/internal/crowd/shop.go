@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
@@ -16,9 +15,6 @@ import (
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
-
-// Limit is how long callers may take beyond their window.
-const Limit = time.Minute
 
 // Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
 // SKUs.
@@ -57,30 +53,15 @@ func (s *Shop) Create(ctx context.Context, segments int) (sku string, err error)
 	return sku, nil
 }
 
-// Jobs are those of some processes that sell a SKU here, and share the callers. All else is as in the job that is given.
-func (s *Shop) Jobs(sku string, processes, callers int, like Job) []Job {
-	jobs := make([]Job, processes)
-	for i := range jobs {
-		jobs[i] = like
-		jobs[i].DatabaseURL, jobs[i].RedisURL, jobs[i].SKU = s.DatabaseURL, s.RedisURL, sku
-		jobs[i].Callers = (callers + i) / processes
-	}
-	return jobs
-}
-
-// Sell sells a fresh SKU by some processes that share the callers.
-func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like Job) (sku string, sales []load.Sale, err error) {
+// Sell sells a fresh SKU by some processes that share the callers. Meanwhile something may happen to them; nil: nothing does.
+func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job, meanwhile func(worker.All) error) (sku string, sales []load.Sale, err error) {
 	if sku, err = s.Create(ctx, segments); err != nil {
 		return "", nil, err
 	}
-	sales, err = worker.Compete[load.Sale](ctx, s.worker, like.WarmUp+like.Window+Limit, s.Jobs(sku, processes, callers, like))
+	like.DatabaseURL, like.RedisURL, like.SKU = s.DatabaseURL, s.RedisURL, sku
+	sales, err = like.Share(ctx, s.worker, processes, meanwhile)
 	s.WriteDown(sku, sales, err)
 	return sku, sales, err
-}
-
-// Start starts the processes of some jobs. Whoever does writes their sales down.
-func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (worker.All, error) {
-	return worker.StartAll(ctx, s.worker, window+Limit, jobs)
 }
 
 // Tell writes down what callers were told of a SKU.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"inventory/internal/access"
@@ -31,6 +32,18 @@ type Job struct {
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
 	Patient     bool          `json:"patient"` // whether the callers are
+}
+
+// limit is how long callers may take beyond their window.
+const limit = time.Minute
+
+// Share has some processes of a command line do the job, who share its callers.
+func (j Job) Share(ctx context.Context, command []string, processes int, meanwhile func(worker.All) error) ([]load.Sale, error) {
+	jobs := slices.Repeat([]Job{j}, processes)
+	for i := range jobs {
+		jobs[i].Callers = (j.Callers + i) / processes
+	}
+	return worker.Compete[load.Sale](ctx, command, j.WarmUp+j.Window+limit, jobs, meanwhile)
 }
 
 // Work does the job of a process that the lab has started, which is the first line of what the lab says.

@@ -19,13 +19,9 @@ const (
 	unlocked   = "writes without a lock"
 )
 
-func metrics() []experiment.Metric {
-	return []experiment.Metric{{Name: throughput, Exact: true}, {Name: median}, {Name: slowest}, {Name: perWrite}, {Name: unlocked}}
-}
-
 // question is the factorial as a case.
 func (s *shop) question() experiment.Case {
-	c := experiment.Case{Metrics: metrics()}
+	c := experiment.Case{Metrics: []experiment.Metric{{Name: throughput, Exact: true}, {Name: median}, {Name: slowest}, {Name: perWrite}, {Name: unlocked}}}
 	for i, f := range factors() {
 		c.Factors = append(c.Factors, f.name)
 		c.Comparisons = append(c.Comparisons, effect(i, everywhere()))
@@ -48,10 +44,10 @@ func (s *shop) question() experiment.Case {
 // play sells a fresh SKU in the way of a cell.
 func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (experiment.Sample, error) {
 	segments, processes := []int{1, 10}[cell[bySegments]], []int{1, 3}[cell[byProcesses]]
-	_, sales, err := s.Sell(ctx, segments, processes, s.scale.Callers, crowd.Job{
-		Lock: factors()[byLock].cells[cell[byLock]], BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
+	_, sales, err := s.Sell(ctx, segments, processes, crowd.Job{
+		Callers: s.scale.Callers, Lock: factors()[byLock].cells[cell[byLock]], BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
 		WarmUp: s.scale.WarmUp, Window: window, Patient: true,
-	})
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -25,58 +25,37 @@ func (r Result) Document() (report.Document, error) {
 	if r.SKUs > 0 && d.AuditOK {
 		cells.Notes = append(cells.Notes, fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", r.SKUs))
 	}
-	d.Sections = []report.Section{{Name: "what each buys", Table: effectTable(findings), Plots: []report.Plot{effectPlot(findings)}}, cells}
-	return d, d.SetOwn(own{Rounds: len(m.Rounds), Narrow: m.Narrow, Effects: findings, Cells: r.cells(), SKUs: r.SKUs})
+	d.Sections = []report.Section{effects(findings), cells}
+	return d, d.SetOwn(map[string]any{"rounds": len(m.Rounds), "narrow": m.Narrow, "effects": findings, "cells": entries(m), "skus_audited": r.SKUs})
 }
 
-// own are the members of the document that only this scenario has.
-type own struct {
-	Rounds  int       `json:"rounds"`
-	Narrow  bool      `json:"narrow"` // all intervals are as narrow as they need be
-	Effects []finding `json:"effects"`
-	Cells   []cell    `json:"cells"`
-	SKUs    int       `json:"skus_audited"`
-}
-
-// cell is a combination, and what it sold.
-type cell struct {
-	Levels  map[string]string              `json:"levels"` // by factor
-	Metrics map[string]experiment.Estimate `json:"metrics"`
-}
-
-func (r Result) cells() (all []cell) {
-	for _, c := range r.measured().Case.Contenders {
-		out := cell{map[string]string{}, map[string]experiment.Estimate{}}
-		for i, f := range factors() {
-			out.Levels[f.name] = c.Levels[i]
+// entries are the combinations, and what each sold.
+func entries(r experiment.Result) (all []map[string]any) {
+	for _, c := range r.Case.Contenders {
+		levels, told := map[string]string{}, map[string]experiment.Estimate{}
+		for i, factor := range r.Case.Factors {
+			levels[factor] = c.Levels[i]
 		}
-		for _, m := range metrics() {
-			out.Metrics[m.Name] = r.measured().Of(c.Name, m.Name)
+		for _, m := range r.Case.Metrics {
+			told[m.Name] = r.Of(c.Name, m.Name)
 		}
-		all = append(all, out)
+		all = append(all, map[string]any{"levels": levels, "metrics": told})
 	}
 	return all
 }
 
-// effectTable has a row for each factor and combination.
-func effectTable(findings []finding) *report.Table {
-	t := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
-	for _, f := range findings {
-		t.Rows = append(t.Rows, []string{f.Factor, "all combinations", f.Ratio.String()})
-		for _, c := range f.Cases {
-			t.Rows = append(t.Rows, []string{"", c.With, c.Ratio.String()})
-		}
-	}
-	return t
-}
-
-// effectPlot has a bar for each factor.
-func effectPlot(findings []finding) report.Plot {
-	p := report.Plot{Name: "effects", Title: "what each buys, over all combinations", Kind: report.Bars, Y: report.Axis{Label: "times the orders a second"}}
+// effects have a row for each factor and combination, and a bar for each factor.
+func effects(findings []finding) report.Section {
+	table := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
+	plot := report.Plot{Name: "effects", Title: "what each buys, over all combinations", Kind: report.Bars, Y: report.Axis{Label: "times the orders a second"}}
 	bars := report.Series{}
 	for _, f := range findings {
-		p.Categories, bars.Y = append(p.Categories, f.Factor), append(bars.Y, f.Ratio.Value)
+		table.Rows = append(table.Rows, []string{f.Factor, "all combinations", f.Ratio.String()})
+		for _, c := range f.Cases {
+			table.Rows = append(table.Rows, []string{"", c.With, c.Ratio.String()})
+		}
+		plot.Categories, bars.Y = append(plot.Categories, f.Factor), append(bars.Y, f.Ratio.Value)
 	}
-	p.Series = []report.Series{bars}
-	return p
+	plot.Series = []report.Series{bars}
+	return report.Section{Name: "what each buys", Table: table, Plots: []report.Plot{plot}}
 }

@@ -40,7 +40,7 @@ func (b *bench) meet(ctx context.Context, all []entry, figures func(all []*tally
 			for i := range mine {
 				mine[i].Servers, mine[i].Kind, mine[i].Lock = b.URLs, e.title(), lock
 			}
-			return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, mine) // one that hangs is killed
+			return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, mine, nil) // one that hangs is killed
 		}
 		if len(jobs) == 1 {
 			j := jobs[0]

@@ -100,7 +100,9 @@ func counted(n, one string) string {
 
 // sell is a seller.
 func (s *shop) sell(ctx context.Context, name string, segments, processes int, window time.Duration) (experiment.Sample, error) {
-	sku, sales, err := s.Sell(ctx, segments, processes, s.config.Scale.Callers, crowd.Job{Lock: s.config.Lock, WarmUp: s.config.Scale.WarmUp, Window: window})
+	sku, sales, err := s.Sell(ctx, segments, processes, crowd.Job{
+		Callers: s.config.Scale.Callers, Lock: s.config.Lock, WarmUp: s.config.Scale.WarmUp, Window: window,
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package segments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -103,7 +102,7 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 // twoAlone sells by two processes, to as many callers each as if there were a third.
 func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experiment.Sample, error) {
 	callers := c.config.Scale.Callers * (threeProcesses - 1) / threeProcesses
-	_, sales, err := c.Sell(ctx, c.config.Scale.Default, threeProcesses-1, callers, crowd.Job{Lock: c.config.Lock, Window: window})
+	_, sales, err := c.Sell(ctx, c.config.Scale.Default, threeProcesses-1, crowd.Job{Callers: callers, Lock: c.config.Lock, Window: window}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -126,31 +125,21 @@ func (c *stopping) sample(ctx context.Context, course string, sales []load.Sale,
 
 // stop lets three processes sell, and tells when the first of them stood still, since the beginning.
 func (c *stopping) stop(ctx context.Context, window time.Duration) (sales []load.Sale, stopped, continued time.Duration, err error) {
-	sku, err := c.Create(ctx, c.config.Scale.Default)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	defer func() { c.WriteDown(sku, sales, err) }()
-	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.config.Scale.Callers, crowd.Job{Lock: c.config.Lock, Window: window, Patient: true}))
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	defer func() { err = errors.Join(err, all.End()) }()
-	began := time.Now()
-	if err := all.Go(); err != nil {
-		return nil, 0, 0, err
-	}
-	load.Sleep(ctx, c.config.Scale.After)
-	stopped = time.Since(began)
-	if err := all[0].Stop(); err != nil {
-		return nil, 0, 0, fmt.Errorf("stop a process: %w", err)
-	}
-	load.Sleep(ctx, c.config.Scale.Still)
-	continued = time.Since(began)
-	if err := all[0].Continue(); err != nil {
-		return nil, 0, 0, fmt.Errorf("continue a process: %w", err)
-	}
-	sales, err = worker.Results[load.Sale](all)
+	job := crowd.Job{Callers: c.config.Scale.Callers, Lock: c.config.Lock, Window: window, Patient: true}
+	_, sales, err = c.Sell(ctx, c.config.Scale.Default, threeProcesses, job, func(all worker.All) error {
+		began := time.Now()
+		load.Sleep(ctx, c.config.Scale.After)
+		stopped = time.Since(began)
+		if err := all[0].Stop(); err != nil {
+			return fmt.Errorf("stop a process: %w", err)
+		}
+		load.Sleep(ctx, c.config.Scale.Still)
+		continued = time.Since(began)
+		if err := all[0].Continue(); err != nil {
+			return fmt.Errorf("continue a process: %w", err)
+		}
+		return nil
+	})
 	return sales, stopped, continued, err
 }
 

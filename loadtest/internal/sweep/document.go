@@ -17,7 +17,7 @@ func (r Result) Document() (report.Document, error) {
 	d.Summary = r.summary()
 	d.Figures, d.Raw = r.headlines(), experiment.Raw(r.Measured)
 	section := r.Measured.Section("combinations")
-	section.Notes = r.notes()
+	section.Notes = r.Failed()
 	d.Sections = []report.Section{section}
 	r.judge(&d)
 	runs := r.Runs
@@ -76,7 +76,7 @@ func keepCommon(e *report.Environment, other report.Environment) {
 // summary tells what was run, and how far the figures are apart.
 func (r Result) summary() []string {
 	lines := []string{fmt.Sprintf("Sweep of %s over %s, runs: %d.", r.Scenario, r.Grid, len(r.Runs))}
-	if failed := len(r.notes()); failed > 0 {
+	if failed := len(r.Failed()); failed > 0 {
 		lines = append(lines, fmt.Sprintf("%d of them did not end as they should.", failed))
 	}
 	for _, m := range r.Measured.Case.Metrics {
@@ -119,8 +119,8 @@ func (r Result) headlines() (all []report.Figure) {
 	return all
 }
 
-// notes tell which runs did not end as they should.
-func (r Result) notes() (lines []string) {
+// Failed tells which runs did not end as they should, and why.
+func (r Result) Failed() (lines []string) {
 	for _, run := range r.Runs {
 		name := run.Point.String()
 		if r.Rounds > 1 {

@@ -38,77 +38,49 @@ func WaitForGo(lines *bufio.Scanner, out io.Writer) error {
 	return nil
 }
 
-// All are processes that begin at once. Whoever has them ends them.
+// All are processes that begin at once.
 type All []*Process
 
-// StartAll starts a process for each job, which is interrupted after limit, and waits until all are ready.
-func StartAll[J any](ctx context.Context, command []string, limit time.Duration, jobs []J) (all All, err error) {
+// Compete runs each job in a process of its own, all at once, and returns what they have to tell, in that order. One that has not
+// ended after limit is interrupted. While they are at it, something may happen to them; nil: nothing does.
+func Compete[R, J any](ctx context.Context, command []string, limit time.Duration, jobs []J, meanwhile func(All) error) (results []R, err error) {
+	var all All
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, all.End())
-			all = nil
+		for _, p := range all {
+			err = errors.Join(err, p.End())
 		}
 	}()
 	for _, j := range jobs {
 		p, err := Start(ctx, command, j, limit)
 		if err != nil {
-			return all, err
+			return nil, err
 		}
 		all = append(all, p)
 	}
 	for _, p := range all {
 		if said, err := p.Hear(); err != nil || said != ready {
-			return all, errors.Join(err, fmt.Errorf("a process is not ready, it says %q", said))
+			return nil, errors.Join(err, fmt.Errorf("a process is not ready, it says %q", said))
 		}
 	}
-	return all, nil
-}
-
-// Go lets all of them begin.
-func (all All) Go() error {
 	for _, p := range all {
 		if err := p.Say(goAhead); err != nil {
-			return fmt.Errorf("start the clock: %w", err)
+			return nil, fmt.Errorf("start the clock: %w", err)
 		}
 	}
-	return nil
-}
-
-// Compete runs each job in a process of its own, all at once, and returns what they have to tell, in that order. One that has not
-// ended after limit is interrupted.
-func Compete[R, J any](ctx context.Context, command []string, limit time.Duration, jobs []J) (results []R, err error) {
-	all, err := StartAll(ctx, command, limit, jobs)
-	if err != nil {
-		return nil, err
+	if meanwhile != nil {
+		if err := meanwhile(all); err != nil {
+			return nil, err
+		}
 	}
-	defer func() { err = errors.Join(err, all.End()) }()
-	if err := all.Go(); err != nil {
-		return nil, err
-	}
-	return Results[R](all)
-}
-
-// End waits for the end of all.
-func (all All) End() error {
-	var errs []error
-	for _, p := range all {
-		errs = append(errs, p.End())
-	}
-	return errors.Join(errs...)
-}
-
-// Results waits for what each has to tell, in the order of the jobs.
-func Results[R any](all All) (results []R, err error) {
-	for _, p := range all {
+	results = make([]R, len(all))
+	for i, p := range all {
 		said, err := p.Hear()
 		if err != nil {
 			return nil, err
 		}
-		var r R
-		if err := json.Unmarshal([]byte(said), &r); err != nil {
+		if err := json.Unmarshal([]byte(said), &results[i]); err != nil {
 			return nil, fmt.Errorf("understand a process: %w", err)
 		}
-		results = append(results, r)
 	}
 	return results, nil
 }
