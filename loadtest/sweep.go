@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -24,6 +25,9 @@ type sweepCommand struct {
 	Rounds   int      `help:"How often each combination is run, 1 to 100; each round has an order of its own. Figures are means, from six rounds on with the interval that holds the true one with a certainty of 95%. Default: ${default}." default:"1" placeholder:"ROUNDS" least:"1" most:"100"`
 	Scenario []string `arg:"" passthrough:"partial" help:"The scenario and its other flags."`
 	reportFlags
+
+	grid   sweep.Grid
+	common []report.Flag // of the scenario, that all runs have
 }
 
 // Help is what --help and list tell beside the flags.
@@ -35,12 +39,11 @@ func (*sweepCommand) Help() string {
 }
 
 // Validate parses all command lines before anything is started.
-func (c *sweepCommand) Validate() error {
-	grid, err := sweep.ParseGrid(c.Grid)
-	if err != nil {
+func (c *sweepCommand) Validate() (err error) {
+	if c.grid, err = sweep.ParseGrid(c.Grid); err != nil {
 		return wrongFlag("--grid", err)
 	}
-	return c.check(grid)
+	return c.check()
 }
 
 // scenario is its name and its flags.
@@ -52,15 +55,15 @@ func (c *sweepCommand) scenario() []string {
 }
 
 // check tells whether the scenario can be run at each point.
-func (c *sweepCommand) check(grid sweep.Grid) error {
+func (c *sweepCommand) check() error {
 	if len(c.scenario()) == 0 {
 		return errors.New("name a scenario")
 	}
 	nobody := cli.Streams{Out: io.Discard, Err: io.Discard}
-	for i, point := range grid.Points() {
+	for i, point := range c.grid.Points() {
 		parsed, err := c.parse(context.Background(), nobody, point.Arguments())
 		if err == nil && i == 0 {
-			err = c.checkScenario(parsed, grid)
+			err = c.checkScenario(parsed)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", point, err)
@@ -81,7 +84,7 @@ func (c *sweepCommand) parse(ctx context.Context, s cli.Streams, more []string) 
 }
 
 // checkScenario tells whether what was named is a scenario, and which of its flags are the sweep's.
-func (c *sweepCommand) checkScenario(parsed *kong.Context, grid sweep.Grid) error {
+func (c *sweepCommand) checkScenario(parsed *kong.Context) error {
 	node := parsed.Selected()
 	if node == nil || !isScenario(node) || node.Name == sweepName {
 		return fmt.Errorf("%s is no scenario to be run again and again", c.scenario()[0])
@@ -101,11 +104,12 @@ func (c *sweepCommand) checkScenario(parsed *kong.Context, grid sweep.Grid) erro
 			return fmt.Errorf("--%s is the sweep's: put it before the scenario", flag.Name)
 		}
 	}
-	for _, axis := range grid {
+	for _, axis := range c.grid {
 		if given[axis.Flag] > 1 {
 			return fmt.Errorf("--%s is in the grid, and among the scenario's flags as well", axis.Flag)
 		}
 	}
+	c.common = flagsOf(parsed)
 	return nil
 }
 
@@ -115,17 +119,13 @@ func (c *sweepCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 func (c *sweepCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
-	grid, err := sweep.ParseGrid(c.Grid)
-	if err != nil {
-		return report.Document{}, err
-	}
-	result, runs := sweep.Result{Scenario: c.scenario()[0], Grid: grid, Rounds: c.Rounds}, c.Rounds*len(grid.Points())
+	result, runs := sweep.Result{Scenario: c.scenario()[0], Grid: c.grid, Rounds: c.Rounds}, c.Rounds*len(c.grid.Points())
 	result.Run(ctx, sweepSeed, func(ctx context.Context, point sweep.Point) (*report.Document, error) {
 		_, _ = fmt.Fprintf(s.Err, "sweep: run %d of %d: %s\n", len(result.Runs)+1, runs, point)
 		return c.once(ctx, s, point)
 	})
 	document, err := result.Document()
-	document.Flags = append(c.flags, c.scenarioFlags(grid)...)
+	document.Flags = append(c.flags, c.scenarioFlags()...)
 	failed := result.Failed()
 	switch {
 	case ctx.Err() != nil: // which says why, where the last run's error is what came of it
@@ -154,24 +154,10 @@ func (c *sweepCommand) once(ctx context.Context, s cli.Streams, point sweep.Poin
 	return &document, err
 }
 
-// scenarioFlags are those of the scenario that all runs have in common.
-func (c *sweepCommand) scenarioFlags(grid sweep.Grid) (all []report.Flag) {
-	points := grid.Points()
-	parsed, err := c.parse(context.Background(), cli.Streams{Out: io.Discard, Err: io.Discard}, points[0].Arguments())
-	if err != nil {
-		return nil // it was parsed before
-	}
-	varies := map[string]bool{}
-	for _, axis := range grid {
-		varies[axis.Flag] = true
-	}
-	for _, flag := range c.flags {
-		varies[flag.Name] = true // the sweep's own of that name
-	}
-	for _, flag := range flagsOf(parsed) {
-		if !varies[flag.Name] {
-			all = append(all, flag)
-		}
-	}
-	return all
+// scenarioFlags are those of the scenario that all runs have in common: neither in the grid, nor of a name of the sweep's own.
+func (c *sweepCommand) scenarioFlags() []report.Flag {
+	return slices.DeleteFunc(c.common, func(flag report.Flag) bool {
+		return slices.ContainsFunc(c.grid, func(a sweep.Axis) bool { return a.Flag == flag.Name }) ||
+			slices.ContainsFunc(c.flags, func(own report.Flag) bool { return own.Name == flag.Name })
+	})
 }

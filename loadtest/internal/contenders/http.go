@@ -43,17 +43,9 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return j.Do(ctx, lines, out)
 }
 
-// noopRequest is what the service is asked.
-type noopRequest struct {
-	SKU      string `param:"sku"`
-	OrderID  string `json:"order_id"`
-	BuyerID  string `json:"buyer_id"`
-	Quantity int64  `json:"quantity"`
-}
-
-// noopAnswer is what it answers.
-type noopAnswer struct {
-	SKU      string `json:"sku"`
+// noopOrder is what the service is asked, and what it answers.
+type noopOrder struct {
+	SKU      string `param:"sku" json:"sku"`
 	OrderID  string `json:"order_id"`
 	BuyerID  string `json:"buyer_id,omitempty"`
 	Quantity int64  `json:"quantity"`
@@ -67,11 +59,12 @@ func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 	app.SpendMemory(nil) // as the service does that it is compared with
 	e := echo.New()
 	e.POST("/v1/skus/:sku/deductions", func(c echo.Context) error {
-		var r noopRequest
-		if err := c.Bind(&r); err != nil {
+		var o noopOrder
+		if err := c.Bind(&o); err != nil {
 			return err
 		}
-		return c.JSON(http.StatusCreated, noopAnswer{r.SKU, r.OrderID, r.BuyerID, r.Quantity, "committed"})
+		o.Status = "committed"
+		return c.JSON(http.StatusCreated, o)
 	})
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,11 +73,11 @@ func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 	server := &http.Server{Handler: e, ReadHeaderTimeout: headerTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	if _, err := fmt.Fprintln(out, "http://"+listener.Addr().String()); err != nil {
-		return errors.Join(fmt.Errorf("talk to the lab: %w", err), server.Close(), <-served)
+	_, err = fmt.Fprintln(out, "http://"+listener.Addr().String())
+	if err == nil {
+		lines.Scan() // until nobody talks any more
 	}
-	lines.Scan() // until nobody talks any more
-	err = server.Close()
+	err = errors.Join(err, server.Close())
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}

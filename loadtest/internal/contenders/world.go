@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"inventory/internal/access"
 	"inventory/internal/stock"
@@ -144,12 +143,11 @@ func (w *world) issueKeys() error {
 		return err
 	}
 	w.keys.file = filepath.Join(folder, "keys")
-	lines := make([]string, 2)
-	var err2 error
-	w.keys.buyer, lines[0], err = access.NewKey("shop", access.ScopeBuyer)
-	w.keys.admin, lines[1], err2 = access.NewKey("lab", access.ScopeAdmin)
+	buyer, buyerLine, err := access.NewKey("shop", access.ScopeBuyer)
+	admin, adminLine, err2 := access.NewKey("lab", access.ScopeAdmin)
+	w.keys.buyer, w.keys.admin = buyer, admin
 	if err = errors.Join(err, err2); err == nil {
-		err = os.WriteFile(w.keys.file, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+		err = os.WriteFile(w.keys.file, []byte(buyerLine+"\n"+adminLine+"\n"), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("issue API keys: %w", err)

@@ -32,7 +32,10 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	if s.Hook != nil {
 		rdb.AddHook(s.Hook)
 	}
-	if err := warm(ctx, rdb, s.Connections); err != nil {
+	if err := warm(s.Connections, func() (func(), error) {
+		conn := rdb.Conn()
+		return func() { _ = conn.Close() }, conn.Ping(ctx).Err()
+	}); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), rdb.Close())
 	}
 	return rdb, nil
@@ -64,14 +67,14 @@ func underTLS(dial Dial, config *tls.Config) Dial {
 	}
 }
 
-// warm opens connections and leaves them in the pool.
-func warm(ctx context.Context, rdb *redis.Client, connections int) error {
+// warm opens connections, and gives all of them back to their pool.
+func warm(connections int, open func() (giveBack func(), err error)) error {
 	for range connections {
-		conn := rdb.Conn()
-		defer func() { _ = conn.Close() }() // back into the pool
-		if err := conn.Ping(ctx).Err(); err != nil {
+		giveBack, err := open()
+		if err != nil {
 			return err
 		}
+		defer giveBack()
 	}
 	return nil
 }
@@ -90,20 +93,12 @@ func OpenPostgres(ctx context.Context, s Setting) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	if err := warmPool(ctx, db, s.Connections); err != nil {
+	if err := warm(s.Connections, func() (func(), error) {
+		conn, err := db.Acquire(ctx)
+		return conn.Release, err
+	}); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	return db, nil
-}
-
-func warmPool(ctx context.Context, db *pgxpool.Pool, connections int) error {
-	for range connections {
-		conn, err := db.Acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-	}
-	return nil
 }
