@@ -60,7 +60,7 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []
 		return nil, err
 	}
 	defer db.Close()
-	if err := errors.Join(kinds.Prepare(ctx, on), stock{db}.create(ctx)); err != nil {
+	if err := errors.Join(kinds.Prepare(ctx, on), servers.Execute(ctx, on.DatabaseURL, createStock)); err != nil {
 		return nil, err
 	}
 	var trials []*trial

@@ -30,13 +30,7 @@ const (
 // stock is what locks guard: rows that are read and written in two steps.
 type stock struct{ db *pgxpool.Pool }
 
-func (s stock) create(ctx context.Context) error {
-	if _, err := s.db.Exec(ctx, createStock); err != nil {
-		return fmt.Errorf("make the table of stock: %w", err)
-	}
-	return nil
-}
-
+// put puts a row there.
 func (s stock) put(ctx context.Context, name string) error {
 	if _, err := s.db.Exec(ctx, putStock, name, units); err != nil {
 		return fmt.Errorf("put stock there: %w", err)

@@ -169,14 +169,12 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 // Result is what a run measured.
 type Result struct {
 	experiment.Report
-	LeftOut []string // which cases, and why
-	scale   Scale
+	scale Scale
 }
 
 // Document is the result as it is told.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
-	d.Summary = append(d.Summary, r.LeftOut...)
 	entries := map[bool][]map[string]any{true: {}, false: {}} // by whether they are over HTTP
 	for _, q := range questions() {
 		one := r.Result(q.name)

@@ -25,5 +25,5 @@ func (c Config) Rules(window time.Duration, rounds int) Rules {
 
 // Begin is the report of a comparison on servers that are ready, before anything is asked.
 func (c Config) Begin(scenario string, on *servers.Servers) Report {
-	return Report{Scenario: scenario, Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings}
+	return Report{Scenario: scenario, Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings, LeftOut: on.LeftOut}
 }

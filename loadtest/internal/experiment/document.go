@@ -23,6 +23,7 @@ type Report struct {
 	Interrupted bool
 	Environment report.Environment
 	Warnings    []string
+	LeftOut     []string // which cases or contenders, and why
 	SKUs        int      // that were audited after all cases, beside those of each
 	Wrong       []string // what did not add up then
 }
@@ -136,6 +137,7 @@ func (r Report) Document() report.Document {
 	if r.SKUs > 0 && len(r.Wrong) == 0 {
 		d.Summary = append(d.Summary, audited(r.SKUs))
 	}
+	d.Summary = append(d.Summary, r.LeftOut...)
 	d.AuditOK = len(d.Wrong) == 0
 	return d
 }

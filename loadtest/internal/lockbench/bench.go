@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{LeftOut: on.LeftOut, Report: c.Begin("locks", on)}
+	result = Result{c.Begin("locks", on)}
 	b := &bench{Config: c, run: "bench-" + rand.Text()[:8] + "-"}
 	b.URLs = on.URLs
 	var asked []experiment.Asked
@@ -120,10 +120,7 @@ func (b *bench) fresh(name string) string { return servers.NewName(b.run + name 
 const leftOut = "rueidislock is not among the peers: its module could not be had where this was made."
 
 // Result is what a run measured.
-type Result struct {
-	experiment.Report
-	LeftOut []string // which contenders, and why
-}
+type Result struct{ experiment.Report }
 
 // Document is the result as it is told. What a lock is audited for is that it lets in one at a time.
 func (r Result) Document() (report.Document, error) {
@@ -131,7 +128,7 @@ func (r Result) Document() (report.Document, error) {
 	if s := knownFlaws(r.Results); len(s.Table.Rows) > 0 {
 		d.Sections = append(d.Sections, s)
 	}
-	d.Summary = append(d.Summary, append(r.LeftOut, leftOut)...)
+	d.Summary = append(d.Summary, leftOut)
 	cases := []map[string]any{}
 	for _, one := range r.Results {
 		entry := map[string]any{"case": one.Name, "contenders": one.Entries()}
