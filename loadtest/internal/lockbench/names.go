@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
@@ -80,27 +80,27 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experi
 func watchSubscribers(ctx context.Context, probe *redis.Client) func() (most int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var most int
-	var failed error
-	var wait sync.WaitGroup
-	wait.Go(func() {
+	var watching errgroup.Group
+	watching.Go(func() error {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		for failed == nil {
-			var now int
-			if now, failed = countSubscribers(context.WithoutCancel(ctx), probe); now > most {
-				most = now
+		for {
+			now, err := countSubscribers(context.WithoutCancel(ctx), probe)
+			if err != nil {
+				return err
 			}
+			most = max(most, now)
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				return
+				return nil
 			}
 		}
 	})
 	return func() (int, error) {
 		stop()
-		wait.Wait()
-		return most, failed
+		err := watching.Wait()
+		return most, err
 	}
 }
 

@@ -3,6 +3,7 @@ package lockbench
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -25,12 +26,12 @@ func manyReaders(ctx context.Context, b *bench) (all []experiment.Contender, err
 	b.OnClose(f.Close)
 	for _, readers := range []int{fewReaders, b.Scale.Holds} {
 		reader := f.clients[0].Lock(fmt.Sprint(b.run, "read-by-", readers))
-		r := &room{keeper: keeper{fleet: f, lock: func(int) kinds.Lock { return reader }}}
-		if _, err := b.keep(ctx, &r.keeper, readers); err != nil {
+		inside := &keeper{fleet: f, lock: func(int) kinds.Lock { return reader }}
+		if _, err := b.keep(ctx, inside, readers); err != nil {
 			return nil, err
 		}
 		all = append(all, experiment.Contender{Name: roomName(readers), Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-			return r.play(ctx, b.Scale.Window)
+			return inside.goAround(ctx, b.Scale.Window)
 		}})
 	}
 	return all, nil
@@ -43,18 +44,13 @@ func roomName(readers int) string {
 // cost is what it takes to unlock and to lock again.
 const cost = "unlock and lock ms"
 
-// room is a lock with readers inside.
-type room struct {
-	keeper
-	next int
-}
-
-// play has one reader after the other go out and in again, for a window of time.
-func (r *room) play(ctx context.Context, window time.Duration) (experiment.Sample, error) {
+// goAround has one of the readers inside after the other go out and in again, for a window of time.
+func (k *keeper) goAround(ctx context.Context, window time.Duration) (experiment.Sample, error) {
 	t, unlocks := &tally{Counts: make([]int64, 1), Waits: latency.New()}, latency.New()
-	before := r.meter.Commands.Load()
-	for end := time.Now().Add(window); time.Now().Before(end); {
-		out, in, err := r.visit(ctx)
+	before, from := k.meter.Commands.Load(), rand.IntN(len(k.holds))
+	for end := time.Now().Add(window); time.Now().Before(end); t.All++ {
+		i := (from + int(t.All)) % len(k.holds)
+		out, in, err := k.goOutAndIn(ctx, i)
 		if err != nil {
 			return nil, err
 		}
@@ -62,26 +58,23 @@ func (r *room) play(ctx context.Context, window time.Duration) (experiment.Sampl
 		t.Waits.Record(in)
 		t.Elapsed += out + in
 		t.Counts[0]++
-		t.All++
 	}
-	t.Commands = r.meter.Commands.Load() - before
+	t.Commands = k.meter.Commands.Load() - before
 	f := t.figures()
 	f[UnlockP50] = compare.Quantile(unlocks, 50)
 	f[cost] = f[UnlockP50] + f[WaitP50]
-	f[LostHolds] = float64(r.lost())
+	f[LostHolds] = float64(k.lost())
 	return f, nil
 }
 
-// visit lets the next reader out and in, and tells how long each took.
-func (r *room) visit(ctx context.Context) (out, in time.Duration, err error) {
-	i := r.next % len(r.holds)
-	r.next++
+// goOutAndIn lets a reader out and in, and tells how long each took.
+func (k *keeper) goOutAndIn(ctx context.Context, i int) (out, in time.Duration, err error) {
 	start := time.Now()
-	if err := r.holds[i].Unlock(ctx); err != nil {
+	if err := k.holds[i].Unlock(ctx); err != nil {
 		return 0, 0, fmt.Errorf("unlock one of many readers: %w", err)
 	}
 	out = time.Since(start)
-	if r.holds[i], err = r.lock(i).Lock(ctx); err != nil {
+	if k.holds[i], err = k.lock(i).Lock(ctx); err != nil {
 		return 0, 0, fmt.Errorf("lock beside many readers: %w", err)
 	}
 	return out, time.Since(start) - out, nil
