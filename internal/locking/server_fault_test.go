@@ -354,7 +354,8 @@ func TestRing(t *testing.T) {
 		}
 		one, other := locks(), locks()
 		for _, pair := range [][2]Locker{
-			{one.Mutex(w.name), other.Mutex(w.name)}, {one.FairMutex(w.name), other.FairMutex(w.name)},
+			{one.Mutex(w.name), other.Mutex(w.name)},
+			{one.FairMutex(w.name), other.FairMutex(w.name)},
 			{one.RWMutex(w.name).Reader(), other.RWMutex(w.name).Writer()},
 		} {
 			h := w.must(pair[0].Lock(ctx))
