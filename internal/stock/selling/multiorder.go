@@ -24,6 +24,8 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if err := order.Check(); err != nil {
 		return nil, false, err
 	}
+	ctx, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx)) // which begins before the wait for a turn
+	defer cancel()
 	leave, err := s.placing.enter(ctx, order)
 	if err != nil {
 		return nil, false, err
