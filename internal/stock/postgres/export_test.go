@@ -28,7 +28,8 @@ func Statements() map[string]string {
 		"insertSKU": tables.InsertSKU, "insertSegments": tables.InsertSegments, "selectStatus": tables.SelectStatus, "selectSummaries": tables.SelectSummaries, "selectViews": selectViews,
 		"selectSoldOut": tables.SelectSoldOut, "selectAccepted": tables.SelectAccepted,
 		"insertDeductions": tables.InsertDeductions,
-		"lockToPrune":      lockToPrune, "prune.sql": pruneSQL,
+		"lockToPrune":      lockToPrune, "selectPrunable": tables.SelectPrunable, "foldSum": tables.FoldSum, "forgetBuyers": tables.ForgetBuyers, "markOrders": tables.MarkOrders,
+		"deleteLines": tables.DeleteLines, "deleteAmendments": tables.DeleteAmendments, "deleteDeductions": tables.DeleteDeductions,
 		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,
 	}
 }

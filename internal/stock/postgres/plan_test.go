@@ -25,7 +25,7 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			for name, statement := range postgres.Statements() {
 				plan := keptPlan(t, conn, statement)
-				if why := slow(plan, name == "prune.sql"); why != "" && name != "selectAccepted" { // which wants all orders of a SKU
+				if why := slow(plan, name == "selectPrunable" || name == "deleteAmendments"); why != "" && name != "selectAccepted" { // which wants all orders of a SKU
 					t.Errorf("%s: %s\n%s", name, why, strings.Join(plan, "\n"))
 				}
 			}

@@ -42,7 +42,7 @@ func (s *Store) Shard(of Shard) *Store {
 		shard:     of.ID,
 		shardLock: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
 		translate: func(statement string) string {
-			if statement == tables.AuditSQL || statement == pruneSQL { // lines are with their orders, which may be anywhere
+			if statement == tables.AuditSQL || statement == tables.SelectPrunable { // lines are with their orders, which may be anywhere
 				statement = strings.Replace(statement, "FROM order_lines l", `FROM (SELECT '' AS sku_id, '' AS order_id LIMIT 0) l`, 1)
 			}
 			return table.ReplaceAllStringFunc(statement, func(found string) string {

@@ -18,24 +18,26 @@ var words = []struct {
 	here  string
 }{
 	{regexp.MustCompile(`::\w+(\[\])?`), ``},
-	{regexp.MustCompile(`\s+(FOR UPDATE|COLLATE "C")`), ``},
+	{regexp.MustCompile(`\s+(FOR UPDATE( SKIP LOCKED)?|COLLATE "C"|OFFSET 0)`), ``},
 	{regexp.MustCompile(`\bclock_timestamp\(\)`), `NULL`},
 	{regexp.MustCompile(`\binterval '1 microsecond'`), `1`},
 	{regexp.MustCompile(`\bgreatest\(`), `max(`},
-	// A row is found by its key, and not by its place.
+	// Rows are found by their key, and not by their place.
+	{
+		regexp.MustCompile(`ctid = ANY \(ARRAY\(\s+SELECT r\.ctid FROM unnest\((.*)\) AS asked \(id\)\s+` +
+			`CROSS JOIN LATERAL \(SELECT ctid FROM \w+ WHERE (.*?)= asked\.id(.*)\) AS r\)\)`),
+		`${2}IN (SELECT value FROM json_each(${1}))${3}`,
+	},
 	{
 		regexp.MustCompile(`(\w+)\.ctid = \(SELECT ctid FROM \w+ WHERE sku_id = \$1 AND (\w+) = ([\w.]+)\)`),
 		`${1}.sku_id = $$1 AND ${1}.${2} IN (SELECT value FROM json_each($$2)) AND ${1}.${2} = ${3}`,
 	},
 	// The tables of a CROSS JOIN are read in their order.
 	{
-		regexp.MustCompile(`CROSS JOIN LATERAL \(SELECT \* FROM (\w+) WHERE (.*?)( OFFSET 0)?\) AS (\w+)`),
-		`CROSS JOIN ${1} AS ${4} ON ${2}`,
+		regexp.MustCompile(`CROSS JOIN LATERAL \(SELECT \* FROM (\w+) WHERE (.*?)\) AS (\w+)`),
+		`CROSS JOIN ${1} AS ${3} ON ${2}`,
 	},
 }
-
-// deleteParts is [tables.DeleteParts], which finds them by their place.
-const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2))`
 
 // rowsOf are rows that are made of arrays, one for each column, which are JSON here. Where there are several, a limit has them made
 // once, and found by an index that SQLite makes.
@@ -43,7 +45,6 @@ var rowsOf = regexp.MustCompile(`unnest\((\$[^()]*)\)( WITH ORDINALITY)?\s+AS (\
 
 // dialect is a statement in SQLite's SQL.
 func dialect(statement string) string {
-	statement = strings.Replace(statement, tables.DeleteParts, deleteParts, 1)
 	for _, word := range words {
 		statement = word.there.ReplaceAllString(statement, word.here)
 	}

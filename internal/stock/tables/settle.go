@@ -29,12 +29,6 @@ WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new
 	// This row is locked last of all, and is not a segment's: a commit does not wait for those who sell.
 	KeepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
 
-	DeleteParts = `
-DELETE FROM deduction_parts
-WHERE ctid = ANY (ARRAY(
-    SELECT p.ctid FROM unnest($2::text[]) AS asked (id)
-    CROSS JOIN LATERAL (SELECT ctid FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS p))`
-
 	SelectAmendments = `
 SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
 FROM unnest($2::text[], $3::text[]) AS asked (id, by)
