@@ -9,24 +9,6 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Expire implements [stock.Store].
-func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	for {
-		back := &tables.Returned{}
-		err := s.inTx(ctx, time.Time{}, func(tx *transaction) error {
-			trip := &tables.Trip{}
-			back = tx.Expire(trip, sku, at)
-			return tx.Send(ctx, trip)
-		})
-		if err == nil {
-			reservations += back.Reservations
-		}
-		if err != nil || back.Reservations < stock.ExpireLimit {
-			return reservations, err
-		}
-	}
-}
-
 // endExpired is for the JSON array of order ids $2.
 const endExpired = `
 UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2))`

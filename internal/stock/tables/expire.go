@@ -3,6 +3,8 @@ package tables
 import (
 	"context"
 	"time"
+
+	"inventory/internal/stock"
 )
 
 // HasExpired tells whether reservations of a SKU have expired whose units are not back.
@@ -34,4 +36,35 @@ LIMIT $2`
 // Expired implements [stock.Store].
 func (b Base) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
 	return All(ctx, b.DB, Value[string], SelectWithExpired, At(at), limit)
+}
+
+// Expire implements [stock.Store].
+func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	for {
+		var due bool // asked without locks: another process may have given the units back already
+		if err := Single(ctx, b.DB, []any{&due}, HasExpired, sku, At(at)); err != nil || !due {
+			return reservations, err
+		}
+		n, err := b.expireSome(ctx, sku, at)
+		reservations += n
+		if err != nil || n < stock.ExpireLimit {
+			return reservations, err
+		}
+	}
+}
+
+func (b Base) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
+		trip, told := &Trip{}, &Trip{}
+		trip.LockAll(sku)
+		back := tx.Expire(trip, sku, at)
+		if err := tx.Send(ctx, trip); err != nil {
+			return err
+		}
+		if reservations = back.Reservations; reservations > 0 {
+			tx.Notify(told, sku)
+		}
+		return tx.Send(ctx, told)
+	})
+	return reservations, err
 }
