@@ -84,7 +84,8 @@ func TestWhoHasJustHungUp(t *testing.T) {
 	handler, registry, log := watched(t, brokenStore{err: errors.New("broken")})
 	r := post(t, "/v1/skus/a/restock", `{"ref":"r","quantity":1}`)
 	handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(api.ConnContext(t.Context(), left(t))))
-	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="client_gone",route="/v1/skus/:sku/restock",status="499"} 1`) || log.Len() > 0 {
+	const counted = `{code="client_gone",route="/v1/skus/:sku/restock",status="499"} 1`
+	if metrics := scraped(t, registry); !strings.Contains(metrics, counted) || log.Len() > 0 {
 		t.Error(log.String(), metrics)
 	}
 }

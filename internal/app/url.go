@@ -42,7 +42,7 @@ func checkPostgresURL(text string) error {
 		return nil
 	}
 	if err == nil && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
-		return errors.New("default_query_exec_mode=simple_protocol does not tell the server the types of parameters, which statements need: take exec")
+		return errors.New("default_query_exec_mode=simple_protocol tells the server no types of parameters: take exec")
 	}
 	return err // pgx keeps the password out of it
 }
