@@ -162,7 +162,7 @@ const (
 
 func processes() []Process { return []Process{Generator, Service, Redis, PostgreSQL, Machine} }
 
-// quantity is something that is read. Counters count since their process began.
+// Quantity is something that is read. Counters count since their process began.
 type Quantity string
 
 // cpu is the processor time of a process in seconds, of user and system together.
