@@ -154,7 +154,7 @@ func (r *Result) courseSection() report.Section {
 			X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "accepted a second"}, Series: []report.Series{line},
 		}
 		for _, f := range round.Faults {
-			plot.Marks = append(plot.Marks, report.Mark{X: f.From, Label: f.What}, report.Mark{X: f.To, Label: "over"})
+			plot.Marks = append(plot.Marks, report.Mark{X: f.From, Label: f.What, Broke: true}, report.Mark{X: f.To, Label: "over"})
 		}
 		section.Plots = append(section.Plots, plot)
 	}

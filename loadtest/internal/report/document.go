@@ -122,5 +122,6 @@ type Series struct {
 type Mark struct {
 	X     float64 `json:"x"`
 	Label string  `json:"label"`
-	Other bool    `json:"-"` // of the run that this one is compared with (Overlay)
+	Broke bool    `json:"broke,omitempty"` // something was broken then
+	Other bool    `json:"-"`               // of the run that this one is compared with (Overlay)
 }

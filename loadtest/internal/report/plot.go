@@ -58,12 +58,12 @@ func (p Plot) classes() (classes []string) {
 		}
 		numbers[s.Name] = cmp.Or(numbers[s.Name], len(numbers)+1)
 		n := numbers[s.Name] - 1
-		classes = append(classes, fmt.Sprint("s", n%7, ofOther(s.Other), strings.Repeat(" again", n/7)))
+		classes = append(classes, fmt.Sprint("s", n%7, when(s.Other, " other"), strings.Repeat(" again", n/7)))
 	}
 	return classes
 }
 
-func ofOther(other bool) string { return map[bool]string{true: " other"}[other] }
+func when(is bool, class string) string { return map[bool]string{true: class}[is] }
 
 // legend names the series, in as many rows as it takes.
 func (p Plot) legend(d *drawing, classes []string) {
@@ -168,11 +168,11 @@ func (f frame) marks(d *drawing, marks []Mark) {
 			d.height += rowHeight
 		}
 		ends[row] = from + textWidth(text)
-		y := above + float64(row+1)*rowHeight
-		d.line("s6 mark"+ofOther(m.Other), at, f.top, at, f.bottom)
-		d.line("s6 mark"+ofOther(m.Other), at, above, at, y-5)
+		look, y := "s6 mark"+when(m.Broke, " broke")+when(m.Other, " other"), above+float64(row+1)*rowHeight
+		d.line(look, at, f.top, at, f.bottom)
+		d.line(look, at, above, at, y-5)
 		d.about = append(d.about, m.Label+" at "+Number(m.X))
-		d.text("mark-label", at, from-at*narrow/100, y, text)
+		d.text("mark-label"+when(m.Broke, " broke"), at, from-at*narrow/100, y, text)
 	}
 }
 

@@ -187,3 +187,14 @@ func TestColoursAreThoseOfTheNamesake(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
+
+// TestWhatBrokeHasAColourOfItsOwn: a mark where something broke looks unlike one that explains something.
+func TestWhatBrokeHasAColourOfItsOwn(t *testing.T) {
+	t.Parallel()
+	p := Plot{Name: "p", Kind: Lines, Series: []Series{{Name: "s", X: []float64{0, 9}, Y: []float64{1, 2}}}}
+	p.Marks = []Mark{{X: 2, Label: "opens"}, {X: 5, Label: "killed", Broke: true}}
+	text, _ := p.svg(t)
+	if lines, labels := strings.Count(text, `"s6 mark broke"`), strings.Count(text, `"mark-label broke"`); lines != 2 || labels != 1 {
+		t.Errorf("%d lines and %d labels of what broke: %s", lines, labels, text)
+	}
+}

@@ -150,7 +150,7 @@ func (c *stopping) plots() []report.Plot {
 		Name: "stopped-accepted", Title: "one of three processes stands still for a while", Kind: report.Lines,
 		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "orders a second"},
 		Series: c.series(allThree, standsStill, twoOthers),
-		Marks:  []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.config.Scale.Still.Seconds(), Label: "continued"}},
+		Marks:  []report.Mark{{X: stopped, Label: "stopped", Broke: true}, {X: stopped + c.config.Scale.Still.Seconds(), Label: "continued"}},
 	}}
 }
 

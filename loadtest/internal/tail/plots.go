@@ -30,7 +30,7 @@ func (t *Tail) marks() (all []report.Mark) {
 		return nil
 	}
 	if s := killed.Strike; s != nil {
-		all = append(all, report.Mark{X: s.At, Label: "a holder killed"})
+		all = append(all, report.Mark{X: s.At, Label: "a holder killed", Broke: true})
 		if s.LeaseLeft > 0 {
 			all = append(all, report.Mark{X: s.At + s.LeaseLeft, Label: "its lease over"})
 		}
