@@ -40,7 +40,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 // again. So it does if the sale has ended while the write waited for such a transaction: given is the instant to decide by, zero
 // for the store's clock.
 func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch, given time.Time) (result stock.BatchResult, err error) {
-	read, facts := &tables.Trip{}, &stock.Facts{}
+	read, facts := &tables.Statements{}, &stock.Facts{}
 	rows := read.LockSome(batch.SKU, batch.Segment)
 	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
 	if batch.Limit > 0 {
@@ -60,7 +60,7 @@ func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch, g
 	if err != nil || len(plan.Admitted) == 0 {
 		return plan.BatchResult, err
 	}
-	write, orders := &tables.Trip{}, stock.Pick(batch.Orders, plan.Admitted)
+	write, orders := &tables.Statements{}, stock.Pick(batch.Orders, plan.Admitted)
 	write.Count(batch.SKU, batch.Limit, orders)
 	c := tables.ArraysOf(orders)
 	for range orders {

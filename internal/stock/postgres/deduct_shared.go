@@ -92,11 +92,11 @@ func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
 		}
 		return err
 	}
-	var trip trip
+	var statements shardStatements
 	for _, p := range parts {
-		trip.in(p.store.pool.dialect, sql, p.args...).Into = p.columns()
+		statements.in(p.store.pool.dialect, sql, p.args...).Into = p.columns()
 	}
-	err := trip.send(ctx, pool)
+	err := statements.send(ctx, pool)
 	for _, p := range parts {
 		if err == nil {
 			p.note(sent)

@@ -12,9 +12,9 @@ import (
 var expireSQL string
 
 // Expire implements [tables.Tx].
-func (t transaction) Expire(trip *tables.Trip, sku string, at time.Time) *tables.Returned {
+func (t transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
 	back := &tables.Returned{Segments: make(map[int]int64)}
-	trip.Each(func(row tables.Row) error {
+	statements.Each(func(row tables.Row) error {
 		var segments, units []int64
 		err := row.Scan(&back.Reservations, &segments, &units)
 		for i, segment := range segments {

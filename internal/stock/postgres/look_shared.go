@@ -65,11 +65,11 @@ func lookTogether(ctx context.Context, asked []sharedLook) (map[string]stock.Vie
 		return first.look(ctx, skus[first]...)
 	}
 	views := make(map[string]stock.View, len(asked))
-	var trip trip
+	var statements shardStatements
 	for store, some := range skus {
-		trip.in(store.pool.dialect, selectViews, some).Each = readViews(views)
+		statements.in(store.pool.dialect, selectViews, some).Each = readViews(views)
 	}
-	return views, trip.send(ctx, first.pool)
+	return views, statements.send(ctx, first.pool)
 }
 
 // Views implements [stock.Store].

@@ -88,7 +88,7 @@ func takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) (
 	rows, _ := rowsOf(orders)
 	lines := tables.ArraysOf(o.lines)
 	var now time.Time
-	take := &tables.Trip{}
+	take := &tables.Statements{}
 	take.Exec(sharedRouted)
 	take.Exec(copyOrders, o.ids, o.buyers, o.reserves, o.given.orNull())
 	take.Exec(copyOrderLines, lines.OrderIDs, o.skus, lines.Quantities)

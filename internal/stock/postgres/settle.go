@@ -42,7 +42,7 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
 	one := settlingOf(settlement)
 	err = s.inTx(ctx, settlement.Deadline, func(tx transaction) error {
-		err := settle(ctx, tx, &tables.Trip{}, &tables.Trip{}, one)
+		err := settle(ctx, tx, &tables.Statements{}, &tables.Statements{}, one)
 		one.look = true
 		switch {
 		case err != nil:
@@ -81,7 +81,7 @@ func settlingOf(settlement stock.Settlement) *settling {
 
 // settle settles in a transaction, in three round trips, the first of which is left out if there is nothing to find. The second
 // one locks. Both may begin with other statements.
-func settle(ctx context.Context, tx transaction, find, lock *tables.Trip, all ...*settling) error {
+func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, all ...*settling) error {
 	for _, w := range all {
 		if w.ground = (ground{count: 1}); w.look {
 			w.queue(find, func() { w.ground.queueFind(find, w.Settlement, w.ids) })
@@ -97,7 +97,7 @@ func settle(ctx context.Context, tx transaction, find, lock *tables.Trip, all ..
 			w.amended = lock.Amendments(w.Settlement)
 		})
 	}
-	write, now := &tables.Trip{}, time.Time{}
+	write, now := &tables.Statements{}, time.Time{}
 	tx.Instant(lock, time.Time{}, &now)
 	if err := tx.Send(ctx, lock); err != nil {
 		return err
@@ -115,11 +115,11 @@ func settle(ctx context.Context, tx transaction, find, lock *tables.Trip, all ..
 }
 
 // queue has statements of a settlement queued, in its dialect.
-func (w *settling) queue(trip *tables.Trip, some func()) {
-	before := len(trip.Steps)
+func (w *settling) queue(statements *tables.Statements, some func()) {
+	before := len(statements.List)
 	some()
 	if w.dialect != nil {
-		for _, step := range trip.Steps[before:] {
+		for _, step := range statements.List[before:] {
 			step.SQL = w.dialect.of(step.SQL)
 		}
 	}
@@ -137,7 +137,7 @@ type ground struct {
 }
 
 // queueFind reads, without locks, what a settlement would give back.
-func (g *ground) queueFind(look *tables.Trip, settlement stock.Settlement, ids []string) {
+func (g *ground) queueFind(look *tables.Statements, settlement stock.Settlement, ids []string) {
 	look.Single([]any{&g.count, &g.at}, countSegments, settlement.SKU, instant(settlement.At))
 	g.found = look.Whole(selectWhole, settlement.SKU, ids)
 }
@@ -150,7 +150,7 @@ func (g *ground) learn(settlement stock.Settlement) {
 }
 
 // queueLock locks the ground and the deductions, and reads the deductions as they are then.
-func (g *ground) queueLock(lock *tables.Trip, sku string, ids []string) map[string]stock.Deduction {
+func (g *ground) queueLock(lock *tables.Statements, sku string, ids []string) map[string]stock.Deduction {
 	if g.locked = new([]stock.Segment); len(g.segments) > 0 {
 		g.locked = lock.LockSome(sku, g.segments...)
 		lock.Exec(lockBuyers, sku, g.buyers)

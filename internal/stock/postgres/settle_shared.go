@@ -36,14 +36,14 @@ func (s *Store) settleTogether(ctx context.Context, settlement stock.Settlement)
 // deduction has changed since it was found.
 func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*settling) ([][]stock.Settled, error) {
 	inOrder := slices.SortedFunc(slices.Values(all), func(a, b *settling) int { return strings.Compare(a.SKU, b.SKU) })
-	var find trip
+	var find shardStatements
 	for _, w := range inOrder {
 		find.lock(w.dialect)
 	}
-	lock := &tables.Trip{}
+	lock := &tables.Statements{}
 	lock.Exec(limitWaits, sharedWait)
 	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		return s.once(ctx, conn, deadline, func(tx transaction) error { return settle(ctx, tx, &find.Trip, lock, inOrder...) })
+		return s.once(ctx, conn, deadline, func(tx transaction) error { return settle(ctx, tx, &find.Statements, lock, inOrder...) })
 	})
 	results := make([][]stock.Settled, len(all))
 	for i, w := range all {

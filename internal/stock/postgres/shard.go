@@ -152,10 +152,10 @@ func (d database) Each(ctx context.Context, read func(tables.Row) error, sql str
 		}
 		return each(read)(rows)
 	}
-	trip := &pgx.Batch{}
-	trip.Queue(d.dialect.shardLock)
-	trip.Queue(d.dialect.of(sql), args...).Query(each(read))
-	return d.SendBatch(ctx, trip).Close()
+	statements := &pgx.Batch{}
+	statements.Queue(d.dialect.shardLock)
+	statements.Queue(d.dialect.of(sql), args...).Query(each(read))
+	return d.SendBatch(ctx, statements).Close()
 }
 
 // each reads the rows of a query.

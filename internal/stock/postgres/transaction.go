@@ -84,17 +84,17 @@ func (t transaction) Each(ctx context.Context, read func(tables.Row) error, sql 
 }
 
 // Send implements [tables.Tx].
-func (t transaction) Send(ctx context.Context, trip *tables.Trip) error {
-	if len(trip.Steps) == 0 {
+func (t transaction) Send(ctx context.Context, statements *tables.Statements) error {
+	if len(statements.List) == 0 {
 		return nil
 	}
-	return t.tx.SendBatch(ctx, message(trip, t.dialect)).Close()
+	return t.tx.SendBatch(ctx, message(statements, t.dialect)).Close()
 }
 
-// message is a trip in a dialect.
-func message(trip *tables.Trip, d *dialect) *pgx.Batch {
+// message is statements in a dialect.
+func message(statements *tables.Statements, d *dialect) *pgx.Batch {
 	m := &pgx.Batch{}
-	for _, step := range trip.Steps {
+	for _, step := range statements.List {
 		q := m.Queue(d.of(step.SQL), step.Args...)
 		switch {
 		case step.Into != nil:
@@ -109,16 +109,16 @@ func message(trip *tables.Trip, d *dialect) *pgx.Batch {
 }
 
 // Notify implements [tables.Tx]. The notification goes out with the commit.
-func (t transaction) Notify(trip *tables.Trip, sku string) { trip.Exec(notify, sku) }
+func (t transaction) Notify(statements *tables.Statements, sku string) { statements.Exec(notify, sku) }
 
 // readInstant reads the instant of a decision, once the transaction has its locks: the given one, or else the server's
 // clock.
 const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
 
 // Instant implements [tables.Tx].
-func (t transaction) Instant(trip *tables.Trip, given time.Time, at *time.Time) {
+func (t transaction) Instant(statements *tables.Statements, given time.Time, at *time.Time) {
 	sent := time.Now()
-	trip.Each(func(row tables.Row) error {
+	statements.Each(func(row tables.Row) error {
 		if err := row.Scan((*tables.Time)(at)); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	if err != nil {
 		return result, err
 	}
-	read, facts := &tables.Trip{}, stock.Facts{At: batch.At}
+	read, facts := &tables.Statements{}, stock.Facts{At: batch.At}
 	if !fits(batch, row) {
 		read.Facts(&facts, batch.SKU, batch.Limit, batch.Orders)
 	}
@@ -80,7 +80,7 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 			before = append(before, i)
 		}
 	}
-	counts := &tables.Trip{}
+	counts := &tables.Statements{}
 	counts.Count(batch.SKU, batch.Limit, stock.Pick(batch.Orders, fresh))
 	if err := tx.Send(ctx, counts); err != nil || before == nil {
 		return err

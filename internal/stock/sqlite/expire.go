@@ -23,9 +23,9 @@ FROM (
 ORDER BY l.expires_at, l.order_id, p.segment`
 
 // Expire implements [tables.Tx].
-func (t *transaction) Expire(trip *tables.Trip, sku string, at time.Time) *tables.Returned {
+func (t *transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
 	back := &tables.Returned{}
-	trip.Exec("").Do = func(ctx context.Context) error {
+	statements.Exec("").Do = func(ctx context.Context) error {
 		segments, err := tables.Segments(ctx, t, sku)
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func (t *transaction) Expire(trip *tables.Trip, sku string, at time.Time) *table
 		if err != nil || len(expired) == 0 {
 			return err
 		}
-		returns, write := stock.PlanExpiry(expired, len(segments)), &tables.Trip{}
+		returns, write := stock.PlanExpiry(expired, len(segments)), &tables.Statements{}
 		back.Reservations, back.Segments = len(expired), returns.Segments
 		write.Exec(endExpired, sku, stock.Column(expired, func(d stock.Deduction) string { return d.OrderID }))
 		write.GiveBack(sku, returns)

@@ -27,9 +27,9 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 
 // deductLine is a batch that has what has expired back first, so that one segment fills more lines.
 func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch) (stock.BatchResult, error) {
-	trip := &tables.Trip{}
-	tx.Expire(trip, line.SKU, line.At)
-	if err := tx.Send(ctx, trip); err != nil {
+	statements := &tables.Statements{}
+	tx.Expire(statements, line.SKU, line.At)
+	if err := tx.Send(ctx, statements); err != nil {
 		return stock.BatchResult{}, err
 	}
 	return s.deduct(ctx, tx, line)

@@ -14,7 +14,7 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 		if err != nil {
 			return err
 		}
-		read, write := &tables.Trip{}, &tables.Trip{}
+		read, write := &tables.Statements{}, &tables.Statements{}
 		there := read.Whole(tables.LockWhole, settlement.SKU, settlement.OrderIDs())
 		amended := read.Amendments(settlement)
 		if err := tx.Send(ctx, read); err != nil {

@@ -138,8 +138,8 @@ func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, tex
 }
 
 // Send implements [tables.Tx].
-func (t *transaction) Send(ctx context.Context, trip *tables.Trip) error {
-	for _, step := range trip.Steps {
+func (t *transaction) Send(ctx context.Context, statements *tables.Statements) error {
+	for _, step := range statements.List {
 		if err := t.take(ctx, step); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (t *transaction) Send(ctx context.Context, trip *tables.Trip) error {
 	return nil
 }
 
-func (t *transaction) take(ctx context.Context, step *tables.Step) error {
+func (t *transaction) take(ctx context.Context, step *tables.Statement) error {
 	switch {
 	case step.Do != nil:
 		return step.Do(ctx)
@@ -165,10 +165,10 @@ func (t *transaction) take(ctx context.Context, step *tables.Step) error {
 }
 
 // Instant implements [tables.Tx]. Who has the file waits for nobody any more.
-func (*transaction) Instant(_ *tables.Trip, given time.Time, at *time.Time) { *at = now(given) }
+func (*transaction) Instant(_ *tables.Statements, given time.Time, at *time.Time) { *at = now(given) }
 
 // Notify implements [tables.Tx]. There is no other process.
-func (*transaction) Notify(*tables.Trip, string) {}
+func (*transaction) Notify(*tables.Statements, string) {}
 
 // begin starts a transaction.
 func (d *database) begin(ctx context.Context) (*transaction, error) {

@@ -58,7 +58,7 @@ func AllOf(rows int) func(int64) error {
 }
 
 // Count adds orders to the counts of their buyers, where there is a limit. If it cannot do so for all of them, it is a race.
-func (t *Trip) Count(sku string, limit int64, orders []stock.Order) {
+func (s *Statements) Count(sku string, limit int64, orders []stock.Order) {
 	counts := make(map[string]int64, len(orders))
 	for _, o := range orders {
 		if o.BuyerID != "" {
@@ -67,20 +67,20 @@ func (t *Trip) Count(sku string, limit int64, orders []stock.Order) {
 	}
 	if limit > 0 && len(counts) > 0 {
 		buyers, units := columnsOf(counts)
-		t.Exec(CountBuyers, sku, buyers, units, limit).Wrote = AllOf(len(buyers))
+		s.Exec(CountBuyers, sku, buyers, units, limit).Wrote = AllOf(len(buyers))
 	}
 }
 
 // GiveBack gives units back to segments and buyers, whose rows are locked.
-func (t *Trip) GiveBack(sku string, back stock.Returns) {
+func (s *Statements) GiveBack(sku string, back stock.Returns) {
 	var returned Changes // by no lock's write
 	for segment, units := range back.Segments {
 		returned.Add(segment, units, -back.Reserved[segment], stock.Fence{})
 	}
-	t.Change(sku, returned)
+	s.Change(sku, returned)
 	if len(back.Buyers) > 0 {
 		buyers, units := columnsOf(back.Buyers)
-		t.Exec(UncountBuyers, sku, buyers, units)
+		s.Exec(UncountBuyers, sku, buyers, units)
 	}
 }
 

@@ -55,10 +55,10 @@ func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservation
 
 func (b Base) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
-		trip, told := &Trip{}, &Trip{}
-		trip.LockAll(sku)
-		back := tx.Expire(trip, sku, at)
-		if err := tx.Send(ctx, trip); err != nil {
+		statements, told := &Statements{}, &Statements{}
+		statements.LockAll(sku)
+		back := tx.Expire(statements, sku, at)
+		if err := tx.Send(ctx, statements); err != nil {
 			return err
 		}
 		if reservations = back.Reservations; reservations > 0 {

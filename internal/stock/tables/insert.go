@@ -97,7 +97,7 @@ func (a *Arrays) Add(b Arrays) {
 }
 
 // Insert inserts deductions by [InsertMerged] or [InsertDeductions].
-func (t *Trip) Insert(statement, sku string, a Arrays, at time.Time) *Step {
+func (s *Statements) Insert(statement, sku string, a Arrays, at time.Time) *Statement {
 	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at}
-	return t.Exec(statement, append(args, a.Texts...)...)
+	return s.Exec(statement, append(args, a.Texts...)...)
 }

@@ -19,7 +19,7 @@ SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part
 // begin by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
 func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, error) {
-	read, facts := &Trip{}, &stock.Facts{}
+	read, facts := &Statements{}, &stock.Facts{}
 	segments := read.LockAll(merge.SKU)
 	back := tx.Expire(read, merge.SKU, merge.At)
 	read.Facts(facts, merge.SKU, merge.Limit, merge.Orders)
@@ -33,7 +33,7 @@ func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, er
 	if err != nil {
 		return result, err
 	}
-	write := &Trip{}
+	write := &Statements{}
 	if len(plan.Admitted) > 0 {
 		write.Count(merge.SKU, merge.Limit, stock.Pick(merge.Orders, plan.Admitted))
 		write.merged(merge, plan, facts.At)
@@ -51,12 +51,12 @@ func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, er
 
 // Facts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's units is
 // followed by one that finds the order.
-func (t *Trip) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
+func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
 	facts.BuyerUnits, facts.Known = make(map[string]int64), make(map[string]stock.Deduction)
 	if limit > 0 {
-		t.Each(Into(facts.BuyerUnits), SelectBuyerUnits, sku, stock.BuyersOf(orders))
+		s.Each(Into(facts.BuyerUnits), SelectBuyerUnits, sku, stock.BuyersOf(orders))
 	}
-	t.Each(DeductionsByID(facts.Known), SelectByIDs, sku, stock.IDsOf(orders))
+	s.Each(DeductionsByID(facts.Known), SelectByIDs, sku, stock.IDsOf(orders))
 }
 
 func holdAny(segments []int64) bool {
@@ -64,7 +64,7 @@ func holdAny(segments []int64) bool {
 }
 
 // merged inserts the deductions of a merge, and the parts of those that have several.
-func (t *Trip) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
+func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
 	c := ArraysOf(stock.Pick(merge.Orders, plan.Admitted))
 	var several parts
 	for _, i := range plan.Admitted {
@@ -75,8 +75,8 @@ func (t *Trip) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
 		c.Segments = append(c.Segments, nil)
 		several.add(merge.Orders[i].OrderID, plan.Parts[i])
 	}
-	t.Insert(InsertMerged, merge.SKU, c, at)
-	several.insert(t, merge.SKU)
+	s.Insert(InsertMerged, merge.SKU, c, at)
+	several.insert(s, merge.SKU)
 }
 
 // parts are the columns of rows of deduction_parts.
@@ -93,8 +93,8 @@ func (p *parts) add(orderID string, given []stock.Part) {
 	}
 }
 
-func (p *parts) insert(t *Trip, sku string) {
+func (p *parts) insert(s *Statements, sku string) {
 	if len(p.orderIDs) > 0 {
-		t.Exec(InsertParts, sku, p.orderIDs, p.segments, p.quantities)
+		s.Exec(InsertParts, sku, p.orderIDs, p.segments, p.quantities)
 	}
 }

@@ -49,14 +49,14 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		return false, err
 	}
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
-		trip, write, back := &Trip{}, &Trip{}, &Returned{}
-		all := trip.LockAll(m.SKU)
+		statements, write, back := &Statements{}, &Statements{}, &Returned{}
+		all := statements.LockAll(m.SKU)
 		if m.NeedsExpired() {
-			back = tx.Expire(trip, m.SKU, m.At)
+			back = tx.Expire(statements, m.SKU, m.At)
 		}
-		insert := trip.Exec(InsertMovement, m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
+		insert := statements.Exec(InsertMovement, m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
 		insert.Wrote = wrote(&created)
-		if err := tx.Send(ctx, trip); err != nil {
+		if err := tx.Send(ctx, statements); err != nil {
 			return err
 		}
 		if !created && len(*all) > 0 {
@@ -76,7 +76,7 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 }
 
 // move writes what is planned of a movement.
-func move(ctx context.Context, tx Tx, write *Trip, m stock.Movement, all []stock.Segment, levels []int64) error {
+func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, levels []int64) error {
 	plan, err := stock.PlanMovement(m, all, levels)
 	if err != nil {
 		return err

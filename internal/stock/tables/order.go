@@ -62,21 +62,21 @@ func PlaceOrder(
 	if p.KnownOnly {
 		return nil, false, nil
 	}
-	trip, o := &Trip{}, p.Order
-	trip.Exec(InsertOrder, o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
+	statements, o := &Statements{}, p.Order
+	statements.Exec(InsertOrder, o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
 	quantities := stock.Column(o.Lines, func(l stock.Line) int32 { return int32(l.Quantity) }) //nolint:gosec // at most stock.MaxQuantity
-	trip.Exec(InsertLines, o.OrderID, o.SKUs(), quantities)
+	statements.Exec(InsertLines, o.OrderID, o.SKUs(), quantities)
 	for i, line := range p.Lines {
 		switch {
 		case !byRow:
 		case line.Segment < 0:
-			trip.LockAll(o.Lines[i].SKU)
+			statements.LockAll(o.Lines[i].SKU)
 		default:
-			trip.LockSome(o.Lines[i].SKU, line.Segment)
+			statements.LockSome(o.Lines[i].SKU, line.Segment)
 		}
 	}
-	tx.Instant(trip, p.At, &p.At)
-	if err := tx.Send(ctx, trip); err != nil || !created {
+	tx.Instant(statements, p.At, &p.At)
+	if err := tx.Send(ctx, statements); err != nil || !created {
 		return nil, false, err
 	}
 	lines, err = p.Place(deduct, func(line stock.Merge) (stock.MergeResult, error) { return Merge(ctx, tx, line) })

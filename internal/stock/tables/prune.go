@@ -74,7 +74,7 @@ func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, er
 	if pruned.Deductions = int64(len(ids)); err != nil || p.DryRun || ids == nil {
 		return pruned, err
 	}
-	fold := &Trip{}
+	fold := &Statements{}
 	fold.Exec(FoldSum, p.SKU, ids)
 	buyers, units := columnsOf(held)
 	fold.Exec(UncountBuyers, p.SKU, buyers, units)

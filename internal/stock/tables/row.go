@@ -1,5 +1,5 @@
 // Package tables is what all stores in SQL have alike: statements, in the order in which a verb needs them ([Base], [Merge],
-// [PlaceOrder], [Trip.Settle]), columns, and where these are scanned.
+// [PlaceOrder], [Statements.Settle]), columns, and where these are scanned.
 //
 // Statements are in PostgreSQL's SQL. A store of another database has its own words for what that does not know. A store says how
 // it reads ([Querier]) and writes ([Tx]), and has its own way where that is faster.

@@ -45,7 +45,7 @@ func TestWhatIsMissingIsNotZero(t *testing.T) {
 			return tables.SameMovement(ctx, none, stock.Movement{})
 		},
 		"a SKU that is there":          func() error { return tables.CheckReplay(ctx, none, stock.NewSKU{}) },
-		"the terms of a SKU":           func() error { return tables.ChangeTerms(ctx, none, &tables.Trip{}, stock.Movement{}) },
+		"the terms of a SKU":           func() error { return tables.ChangeTerms(ctx, none, &tables.Statements{}, stock.Movement{}) },
 		"a row that cannot be scanned": func() error { return tables.Single(ctx, rows{{"a", "b"}}, nil, "") },
 	} {
 		if err := read(); err == nil {

@@ -22,19 +22,19 @@ SELECT ` + segmentColumns + ` FROM stock_segments WHERE sku_id = $1 AND segment 
 )
 
 // LockAll locks the rows of all segments. None means that there is no such SKU.
-func (t *Trip) LockAll(sku string) *[]stock.Segment {
-	t.Exec(LockLayout, sku)
-	return t.segments(LockSegments, sku)
+func (s *Statements) LockAll(sku string) *[]stock.Segment {
+	s.Exec(LockLayout, sku)
+	return s.segments(LockSegments, sku)
 }
 
 // LockSome locks the rows of some segments. Those that are not there are missing in the result.
-func (t *Trip) LockSome(sku string, segments ...int) *[]stock.Segment {
-	return t.segments(LockSome, sku, segments)
+func (s *Statements) LockSome(sku string, segments ...int) *[]stock.Segment {
+	return s.segments(LockSome, sku, segments)
 }
 
-func (t *Trip) segments(statement string, args ...any) *[]stock.Segment {
+func (s *Statements) segments(statement string, args ...any) *[]stock.Segment {
 	var found []stock.Segment
-	t.Each(func(row Row) error {
+	s.Each(func(row Row) error {
 		one, err := segment(row)
 		found = append(found, one)
 		return err
@@ -86,8 +86,8 @@ func (c *Changes) Add(segment int, units, reserved int64, fence stock.Fence) {
 }
 
 // Change changes segments.
-func (t *Trip) Change(sku string, c Changes) {
+func (s *Statements) Change(sku string, c Changes) {
 	if len(c.segments) > 0 {
-		t.Exec(ChangeSegments, sku, c.segments, c.units, c.reserved, c.token, c.owners)
+		s.Exec(ChangeSegments, sku, c.segments, c.units, c.reserved, c.token, c.owners)
 	}
 }

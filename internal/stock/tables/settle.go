@@ -6,8 +6,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// LockWhole reads deductions with the segment that gave all of each, for [Trip.Whole]. Each order id is looked up by itself, as in
-// [SelectByIDs]. The ids are ascending, so the locks are taken in ascending order.
+// LockWhole reads deductions with the segment that gave all of each, for [Statements.Whole]. Each order id is looked up by itself, as
+// in [SelectByIDs]. The ids are ascending, so the locks are taken in ascending order.
 var LockWhole = `
 SELECT` + DeductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
@@ -48,12 +48,12 @@ FROM unnest($2::text[], $3::text[], $4::integer[], $5::bigint[]) AS new (o, r, u
 )
 
 // Whole reads deductions with their parts, by [LockWhole] or a statement that does not lock them.
-func (t *Trip) Whole(statement, sku string, ids []string) map[string]stock.Deduction {
+func (s *Statements) Whole(statement, sku string, ids []string) map[string]stock.Deduction {
 	there := make(map[string]stock.Deduction, len(ids))
 	var r Deduction
 	var segment *int
 	columns := append(r.Columns(), &segment)
-	t.Each(func(row Row) error {
+	s.Each(func(row Row) error {
 		err := row.Scan(columns...)
 		d := r.Read()
 		if d.Merged = segment == nil; !d.Merged {
@@ -62,7 +62,7 @@ func (t *Trip) Whole(statement, sku string, ids []string) map[string]stock.Deduc
 		there[d.OrderID] = d
 		return err
 	}, statement, sku, ids)
-	t.Each(func(row Row) error {
+	s.Each(func(row Row) error {
 		var id string
 		var part stock.Part
 		err := row.Scan(&id, &part.Segment, &part.Quantity)
@@ -76,7 +76,7 @@ func (t *Trip) Whole(statement, sku string, ids []string) map[string]stock.Deduc
 }
 
 // Amendments reads the amendments that have the refs of requests. The deductions are locked, so none is under way.
-func (t *Trip) Amendments(settlement stock.Settlement) map[string]stock.Amendment {
+func (s *Statements) Amendments(settlement stock.Settlement) map[string]stock.Amendment {
 	var ids, refs []string
 	for _, request := range settlement.Requests {
 		if request.Amends() {
@@ -87,7 +87,7 @@ func (t *Trip) Amendments(settlement stock.Settlement) map[string]stock.Amendmen
 		return nil
 	}
 	there := make(map[string]stock.Amendment)
-	t.Each(func(row Row) error {
+	s.Each(func(row Row) error {
 		var a stock.Amendment
 		err := row.Scan(&a.OrderID, &a.Ref, &a.Returned, (*Micros)(&a.Extended))
 		there[a.OrderID] = a
@@ -97,17 +97,17 @@ func (t *Trip) Amendments(settlement stock.Settlement) map[string]stock.Amendmen
 }
 
 // Settle writes what was planned at an instant. What it changes is locked.
-func (t *Trip) Settle(tx Tx, sku string, plan stock.SettlementPlan, at time.Time) {
+func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at time.Time) {
 	id := func(d stock.Deduction) string { return d.OrderID }
 	quantity := func(d stock.Deduction) int32 { return int32(d.Quantity) }    //nolint:gosec // at most stock.MaxQuantity
 	asked := func(d stock.Deduction) int32 { return int32(d.Order.Quantity) } //nolint:gosec // as above
 	if changed := plan.Changed; len(changed) > 0 {
-		t.Exec(UpdateDeductions, sku, stock.Column(changed, id),
+		s.Exec(UpdateDeductions, sku, stock.Column(changed, id),
 			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
 			stock.Column(changed, quantity), stock.Column(changed, asked))
 	}
 	if amended := plan.Amended; len(amended) > 0 {
-		t.Exec(UpdateAmended, sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
+		s.Exec(UpdateAmended, sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
 			stock.Column(amended, func(d stock.Deduction) int64 { return d.Committed }),
 			stock.Column(amended, func(d stock.Deduction) Instant { return Instant(d.ExpiresAt) }),
 			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }))
@@ -117,21 +117,21 @@ func (t *Trip) Settle(tx Tx, sku string, plan stock.SettlementPlan, at time.Time
 		for _, d := range plan.Split {
 			kept.add(d.OrderID, d.Parts)
 		}
-		t.Exec(DeleteParts, sku, stock.Column(plan.Split, id))
-		kept.insert(t, sku)
+		s.Exec(DeleteParts, sku, stock.Column(plan.Split, id))
+		kept.insert(s, sku)
 	}
 	if made := plan.Amendments; len(made) > 0 {
-		t.Exec(InsertAmendments, sku,
+		s.Exec(InsertAmendments, sku,
 			stock.Column(made, func(a stock.Amendment) string { return a.OrderID }),
 			stock.Column(made, func(a stock.Amendment) string { return a.Ref }),
 			stock.Column(made, func(a stock.Amendment) int64 { return a.Returned }),
 			stock.Column(made, func(a stock.Amendment) int64 { return a.Extended.Microseconds() }), at)
 	}
 	if plan.Units() > 0 {
-		t.GiveBack(sku, plan.Returns)
-		tx.Notify(t, sku)
+		s.GiveBack(sku, plan.Returns)
+		tx.Notify(s, sku)
 	}
 	if plan.Kept > 0 {
-		t.Exec(KeepReserved, sku, plan.Kept)
+		s.Exec(KeepReserved, sku, plan.Kept)
 	}
 }

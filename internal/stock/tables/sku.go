@@ -41,7 +41,7 @@ func (b Base) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (cr
 		if err := sku.CheckWindow(since); err != nil {
 			return err
 		}
-		write := &Trip{}
+		write := &Statements{}
 		write.Exec(InsertSegments, sku.SKU, stock.Spread(sku.Stock, sku.Segments))
 		return tx.Send(ctx, write)
 	})
@@ -62,7 +62,7 @@ func checkReplay(ctx context.Context, q Querier, sku stock.NewSKU) error {
 // Archive implements [stock.Store]. Other processes are told, so that they forget that the SKU has sold out.
 func (b Base) Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error) {
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
-		lock, write := &Trip{}, &Trip{}
+		lock, write := &Statements{}, &Statements{}
 		all := lock.LockAll(sku)
 		if err := tx.Send(ctx, lock); err != nil {
 			return err

@@ -38,7 +38,7 @@ GROUP BY buyer_id`
 
 // changeTerms changes what a SKU is called and its terms. While the rows of all segments are locked, nobody takes units of the
 // SKU or gives any back, so what buyers hold stands still.
-func changeTerms(ctx context.Context, q Querier, write *Trip, m stock.Movement) error {
+func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Movement) error {
 	var there stock.Profile
 	if err := Single(ctx, q, append([]any{&there.Name}, Terms(&there.Terms)...), SelectProfile, m.SKU); err != nil {
 		return err

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Trip are statements that go to the database together: in one message, where it takes messages.
-type Trip struct{ Steps []*Step }
+// Statements are statements that go to the database together: in one message, where it takes messages.
+type Statements struct{ List []*Statement }
 
-// Step is a statement of a trip.
-type Step struct {
+// Statement is one of them.
+type Statement struct {
 	SQL   string
 	Args  []any
 	Into  []any                       // where its row is scanned, of which there has to be one; nil: it has other rows, or none
@@ -19,17 +19,19 @@ type Step struct {
 }
 
 // Exec adds a statement that writes.
-func (t *Trip) Exec(sql string, args ...any) *Step {
-	step := &Step{SQL: sql, Args: args}
-	t.Steps = append(t.Steps, step)
-	return step
+func (s *Statements) Exec(sql string, args ...any) *Statement {
+	one := &Statement{SQL: sql, Args: args}
+	s.List = append(s.List, one)
+	return one
 }
 
 // Each adds a query.
-func (t *Trip) Each(read func(Row) error, sql string, args ...any) { t.Exec(sql, args...).Each = read }
+func (s *Statements) Each(read func(Row) error, sql string, args ...any) {
+	s.Exec(sql, args...).Each = read
+}
 
 // Single adds a query that always has one row.
-func (t *Trip) Single(into []any, sql string, args ...any) { t.Exec(sql, args...).Into = into }
+func (s *Statements) Single(into []any, sql string, args ...any) { s.Exec(sql, args...).Into = into }
 
 // wrote notes whether a row was written.
 func wrote(any *bool) func(int64) error {
@@ -42,15 +44,15 @@ func wrote(any *bool) func(int64) error {
 // Tx is a transaction of a store.
 type Tx interface {
 	Querier
-	// Send carries a trip out, which may be empty.
-	Send(ctx context.Context, trip *Trip) error
+	// Send carries statements out; there may be none.
+	Send(ctx context.Context, statements *Statements) error
 	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most. The rows of all segments are
 	// locked.
-	Expire(trip *Trip, sku string, at time.Time) *Returned
+	Expire(statements *Statements, sku string, at time.Time) *Returned
 	// Instant takes the instant of a decision behind all that waits: the given one, or else that of the store's clock.
-	Instant(trip *Trip, given time.Time, at *time.Time)
+	Instant(statements *Statements, given time.Time, at *time.Time)
 	// Notify tells other processes that units of a SKU are back or were added.
-	Notify(trip *Trip, sku string)
+	Notify(statements *Statements, sku string)
 }
 
 // Returned is what came back from expired reservations.
