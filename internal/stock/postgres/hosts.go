@@ -42,23 +42,43 @@ func (h *hosts) order(config *pgconn.Config) {
 		h.learn(host, addresses)
 		return addresses, err
 	}
-	var asked string // last
-	var since time.Time
+	asking := &asking{hosts: h}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if asked != "" && time.Since(since) >= silentFor {
-			h.fail(asked)
-		}
-		asked, since = address, time.Now()
+		start := time.Now()
+		asking.next(address, start)
 		conn, err := dial(ctx, network, address)
 		if err == nil && h.hasFailed(address) {
-			err = conn.SetDeadline(since.Add(silentFor))
+			err = conn.SetDeadline(start.Add(silentFor))
 		}
 		return conn, err
 	}
 	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
-		h.answered(asked)
+		h.answered(conn.Conn().RemoteAddr().String())
 		return conn.Conn().SetDeadline(time.Time{})
 	}
+}
+
+// asking is what a new connection has asked. pgx asks one address after the other; beside that, in a goroutine of its own, it
+// asks one that it has given up once more, to cancel what runs there.
+type asking struct {
+	hosts *hosts
+	mu    sync.Mutex
+	asked []string  // addresses, each once
+	since time.Time // of the last one
+}
+
+// next notes that an address is asked, and that the one before it has failed if it did not answer for long. One that is asked
+// again changes nothing.
+func (a *asking) next(address string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.Contains(a.asked, address) {
+		return
+	}
+	if before := len(a.asked) - 1; before >= 0 && now.Sub(a.since) >= silentFor {
+		a.hosts.fail(a.asked[before])
+	}
+	a.asked, a.since = append(a.asked, address), now
 }
 
 // sort puts those that have failed last, the latest at the end.
