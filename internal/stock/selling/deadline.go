@@ -24,9 +24,15 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 // uninterrupted is the context of a write for a caller who may leave meanwhile: its commit is not cancelled in flight. It
 // ends with the caller's deadline.
 func (s *Service) uninterrupted(ctx context.Context) (writing context.Context, done context.CancelFunc, err error) {
+	return s.uninterruptedUntil(ctx, s.deadlineOf(ctx))
+}
+
+// uninterruptedUntil does so with a deadline that began before. It asks the caller's own context, which may know before net/http
+// that the caller has hung up; one that is made of it does not.
+func (s *Service) uninterruptedUntil(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, stock.Unavailable(err, "wait to be written")
 	}
-	writing, done = context.WithDeadline(context.WithoutCancel(ctx), s.deadlineOf(ctx))
+	writing, done = context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	return writing, done, nil
 }

@@ -24,14 +24,15 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if err := order.Check(); err != nil {
 		return nil, false, err
 	}
-	ctx, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx)) // which begins before the wait for a turn
+	deadline := s.deadlineOf(ctx) // from before the wait for a turn
+	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	leave, err := s.placing.enter(ctx, order)
+	leave, err := s.placing.enter(waiting, order)
 	if err != nil {
 		return nil, false, err
 	}
 	defer leave()
-	writing, done, err := s.uninterrupted(ctx)
+	writing, done, err := s.uninterruptedUntil(ctx, deadline)
 	if err != nil {
 		return nil, false, err
 	}
