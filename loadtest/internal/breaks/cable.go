@@ -45,15 +45,7 @@ func (c *cable) add(conn *net.TCPConn) (net.Conn, error) {
 	return conn, nil // itself: clients look at its socket
 }
 
-// cut ends all connections. New ones work.
-func (c *cable) cut() { c.set(false) }
-
-// pull ends all connections, and there are no new ones.
-func (c *cable) pull() { c.set(true) }
-
-// plug ends pull.
-func (c *cable) plug() { c.set(false) }
-
+// set ends all connections. If the cable is out from then on, there are no new ones.
 func (c *cable) set(out bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

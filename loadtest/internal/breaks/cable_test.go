@@ -26,9 +26,9 @@ func TestCable(t *testing.T) {
 		}
 		return near, far
 	}
-	for _, end := range []func(){c.cut, c.pull} {
+	for _, out := range []bool{false, true} {
 		near, far := connect()
-		end()
+		c.set(out)
 		for _, conn := range []net.Conn{near, far} {
 			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Errorf("read from a connection that was cut: %v", err)
@@ -39,7 +39,7 @@ func TestCable(t *testing.T) {
 	if _, err := c.dial(t.Context(), "tcp", listener.Addr().String()); !errors.Is(err, errOut) {
 		t.Errorf("dial while the cable is out: %v", err)
 	}
-	c.plug()
+	c.set(false)
 	near, far := connect()
 	_, _ = near.Close(), far.Close()
 }
