@@ -343,14 +343,28 @@ func TestCheckServer(t *testing.T) {
 	}
 }
 
-// On a Ring nobody is woken, so waiters poll.
+// ringInside is a client that embeds a Ring.
+type ringInside struct{ *redis.Ring }
+
+// On a Ring nobody is woken, so waiters poll, also where the Ring is inside of another client.
 func TestRing(t *testing.T) {
+	for name, inside := range map[string]func(*redis.Ring) redis.UniversalClient{
+		"ring":     func(ring *redis.Ring) redis.UniversalClient { return ring },
+		"embedded": func(ring *redis.Ring) redis.UniversalClient { return ringInside{ring} },
+		"opaque":   func(ring *redis.Ring) redis.UniversalClient { return opaque{ring} },
+	} {
+		t.Run(name, func(t *testing.T) { onRing(t, inside) })
+	}
+}
+
+func onRing(t *testing.T, inside func(*redis.Ring) redis.UniversalClient) {
+	t.Helper()
 	onRedis(t, func(w *world) {
 		ctx := w.ctx()
 		locks := func() *Locks {
 			ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": three[0].Addr(), "b": three[1].Addr()}})
 			w.t.Cleanup(func() { _ = ring.Close() })
-			return w.locksOn(ring)
+			return w.locksOn(inside(ring))
 		}
 		one, other := locks(), locks()
 		for _, pair := range [][2]Locker{

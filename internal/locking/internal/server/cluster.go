@@ -9,10 +9,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// A cluster is what the client of a cluster can do, and any client that embeds one.
+type cluster interface {
+	Options() *redis.ClusterOptions
+	ReloadState(ctx context.Context)
+	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+	ForEachMaster(ctx context.Context, do func(ctx context.Context, master *redis.Client) error) error
+}
+
+// A ring is what a Ring can do, and any client that embeds one.
+type ring interface {
+	ForEachShard(ctx context.Context, do func(ctx context.Context, shard *redis.Client) error) error
+}
+
 // NoticeError has a cluster client look again which node has which slots if a node cannot be reached. By itself the
 // client does so after MOVED, which a node that is gone does not say, and otherwise every minute.
 func (s *Server) NoticeError(err error) {
-	if cluster, ok := s.Client.(*redis.ClusterClient); ok && !IsAnswer(err) {
+	if cluster, ok := s.Client.(cluster); ok && !IsAnswer(err) {
 		cluster.ReloadState(context.Background()) // in the background, and no more than five times a second
 	}
 }
@@ -67,7 +80,7 @@ func EachBatch[T any](s *Server, items []T, key func(T) string, do func(batch []
 
 // byNode splits items by node. A node that is not known is like a node of its own.
 func byNode[T any](s *Server, items []T, key func(T) string) [][]T {
-	cluster, ok := s.Client.(*redis.ClusterClient)
+	cluster, ok := s.Client.(cluster)
 	if !ok || len(items) < 2 {
 		return [][]T{items}
 	}

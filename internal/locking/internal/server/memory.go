@@ -20,9 +20,9 @@ func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan s
 			return memoryError(rdb.Info(ctx, "memory").Result())
 		}
 		switch rdb := s.Client.(type) {
-		case *redis.ClusterClient:
+		case cluster:
 			return nil, rdb.ForEachMaster(ctx, check)
-		case *redis.Ring:
+		case ring:
 			return nil, rdb.ForEachShard(ctx, check)
 		default:
 			return nil, memoryError(rdb.Info(ctx, "memory").Result())

@@ -30,6 +30,8 @@ type Server struct {
 	// that of a single server may spread what it does over several.
 	counted bool
 
+	canListen bool
+
 	replicas replicas
 	running  sync.WaitGroup // commands under way
 }
@@ -37,15 +39,25 @@ type Server struct {
 // New returns the server of a client.
 func New(rdb redis.UniversalClient) *Server {
 	one, ok := rdb.(*redis.Client)
-	return &Server{Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, counted: ok}
+	return &Server{
+		Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, counted: ok, canListen: canListen(rdb),
+	}
 }
 
-// CanListen tells whether the client hears what scripts publish. A Ring publishes on the shard of the lock, listens on
-// one of all, and panics where it is to listen on none.
-func (s *Server) CanListen() bool {
-	_, ring := s.Client.(*redis.Ring)
-	return !ring
+// canListen tries to listen on no channel, which asks no server. A Ring panics then, also one inside of another client.
+// A client that gives no subscription does so here as well.
+func canListen(rdb redis.UniversalClient) (can bool) {
+	defer func() {
+		if recover() != nil {
+			can = false
+		}
+	}()
+	return rdb.Subscribe(context.Background()).Close() == nil
 }
+
+// CanListen tells whether the client hears what scripts publish. That of a Ring does not: it publishes on the shard of
+// the lock, and listens on one of all.
+func (s *Server) CanListen() bool { return s.canListen }
 
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
@@ -62,7 +74,7 @@ func (s *Server) Address() string {
 			return ""
 		}
 		return fmt.Sprintf("%s/%d", rdb.Options().Addr, rdb.Options().DB)
-	case *redis.ClusterClient:
+	case cluster:
 		seeds := slices.Clone(rdb.Options().Addrs)
 		slices.Sort(seeds)
 		return strings.Join(seeds, ",")

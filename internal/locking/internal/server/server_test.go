@@ -286,6 +286,23 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// A client of a cluster is known inside of another client too, and the Ring that hears nothing.
+func TestClientInsideOfAnother(t *testing.T) {
+	t.Parallel()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"b:2", "a:1"}})
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "nowhere:1"}})
+	t.Cleanup(func() { _, _ = cluster.Close(), ring.Close() })
+	outer := server.New(struct{ *redis.ClusterClient }{cluster})
+	if got := outer.Address(); got != "a:1,b:2" || !outer.CanListen() {
+		t.Errorf("a cluster: the address is %q, it listens: %t", got, outer.CanListen())
+	}
+	for _, rdb := range []redis.UniversalClient{ring, struct{ *redis.Ring }{ring}, struct{ redis.UniversalClient }{ring}} {
+		if server.New(rdb).CanListen() {
+			t.Errorf("%T listens", rdb)
+		}
+	}
+}
+
 // Work is split by nothing but its size where there is one server, and ends with the first batch without an answer.
 func TestEachBatchOfOneServer(t *testing.T) {
 	t.Parallel()
