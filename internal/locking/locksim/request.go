@@ -42,7 +42,8 @@ type verbs struct {
 	names map[string]string
 }
 
-var verbLine = regexp.MustCompile(`(?m)^-- (fifo_)?(acquire|release|renew|handoff|cancel|force|inspect|raise|level)\b`)
+// verbLine finds the name of a script, with which it begins.
+var verbLine = regexp.MustCompile(`^-- ([a-z_]+) `)
 
 // of returns the verb of a command.
 func (v *verbs) of(words []string) string {
@@ -56,7 +57,7 @@ func (v *verbs) of(words []string) string {
 			source = words[1]
 		}
 		if found := verbLine.FindStringSubmatch(source); found != nil {
-			v.names[digest(source)] = found[1] + found[2]
+			v.names[digest(source)] = found[1]
 		}
 		if verb == "eval" {
 			return v.named(digest(source))
