@@ -210,11 +210,11 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		left := row{lock: p.lock, id: p.id}
 		if g := p.endReentryLocked(); g != nil {
 			left = g.rowLocked()
-			l.closeGrantLocked(g)
 		}
 		s.rows = append(s.rows, left)
 	}
 	l.mu.Unlock()
+	s.Tried = func() { l.closeGrants(s) }
 	l.settleBriefly(s)
 }
 

@@ -37,12 +37,15 @@ func (l *Locks) withdrawLocked(p *part) {
 	if g == nil || g.gone {
 		return
 	}
-	if g.countLocked() != g.told {
-		l.settleLater(&settlement{
-			attempt: l.attempt(), rows: []row{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
-		})
+	if g.countLocked() == g.told {
+		l.closeGrantLocked(g)
+		return
 	}
-	l.closeGrantLocked(g)
+	s := &settlement{
+		attempt: l.attempt(), rows: []row{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
+	}
+	s.Tried = func() { l.closeGrants(s) }
+	l.settleLater(s)
 }
 
 // admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
@@ -50,13 +53,10 @@ func (l *Locks) withdrawLocked(p *part) {
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
 	g := p.endReentryLocked()
 	if g == nil {
-		at := share{p.lock.stateKey, acq.owner}
-		if old := l.grants[at]; old != nil {
-			old.gone = true
+		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
+		if old := l.addGrantLocked(g); old != nil {
 			over = slices.Clone(old.holds)
 		}
-		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
-		l.grants[at] = g
 	}
 	g.token = max(g.token, ls.first)
 	l.holdAllLocked(acq, p, g, trusted)
@@ -71,6 +71,7 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.
 	if g.holds == nil {
 		g.holds = g.firstHold[:0]
 	}
+	g.decideLocked()
 	for range p.times {
 		h := newHold(acq, p, g, trusted)
 		l.deadlines.add(h)

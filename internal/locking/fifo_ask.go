@@ -42,15 +42,33 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	defer l.mu.Unlock()
 	at := share{f.part.lock.stateKey, f.acq.owner}
 	s := l.asking[at]
-	if !l.reenterLocked(f.acq, f.part) && s.count > 0 {
-		if s.over == nil {
-			s.over = make(chan struct{})
-			l.asking[at] = s
+	if !l.reenterLocked(f.acq, f.part) {
+		if s.count > 0 {
+			if s.over == nil {
+				s.over = make(chan struct{})
+				l.asking[at] = s
+			}
+			return s.over
 		}
-		return s.over
+		if over := f.undecidedLocked(); over != nil {
+			return over
+		}
 	}
 	s.count++
 	l.asking[at] = s
+	return nil
+}
+
+// undecidedLocked is that of either side, for a caller that cannot wait in the queue.
+func (f *fifoAsker) undecidedLocked() <-chan struct{} {
+	if !f.acq.try && !f.acq.waitIsOver(time.Now()) {
+		return nil
+	}
+	for _, state := range []string{f.fifo.stateKey, f.fifo.otherKey} {
+		if over := f.locks.undecidedLocked(state, f.acq.owner); over != nil {
+			return over
+		}
+	}
 	return nil
 }
 

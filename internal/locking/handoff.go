@@ -45,6 +45,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	}
 	l.dropLocked(h)
 	h.grant.handedOff = true
+	l.forgetLocked(h.grant)
 	now := time.Now()
 	l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 	ls := h.grant.lease

@@ -127,9 +127,11 @@ type grant struct {
 	holds     []*Hold
 	reentries []*part // further holds, while the server is asked for them
 	told      int     // how many holds and re-entries the server was last told of
+	closing   int     // how many calls are under way that tell the server of none
 	gone      bool    // the server no longer has it
 	handedOff bool    // its lease has gone on to the next owner
 	lease     *lease
+	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
 
 	firstHold [1]*Hold // where the slice begins
 }

@@ -26,10 +26,15 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) (may turn, sibling <-chan st
 		l.leaveLineLocked(p)
 		return turnToAsk, nil
 	}
+	now := time.Now()
+	if acq.try || acq.waitIsOver(now) {
+		if decided := l.undecidedLocked(p.lock.stateKey, acq.owner); decided != nil {
+			return turnAgain, decided
+		}
+	}
 	st := l.stateOfLocked(p.lock)
 	l.joinLocked(acq, p, st)
 	p.waiter.woken = false // it looks now; what comes from now on is new
-	now := time.Now()
 	if head := st.waiters[0]; head != p.waiter || st.handingOff {
 		if head.asking && head.owner == acq.owner && (acq.try || acq.waitIsOver(now)) {
 			return turnAgain, p.waiter.readyLocked()
@@ -90,7 +95,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 		return false
 	}
 	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
-	l.grants[share{p.lock.stateKey, acq.owner}] = g
+	l.addGrantLocked(g)
 	l.holdAllLocked(acq, p, g, handed.trusted)
 	st.wakeOwnerLocked(acq.owner, nil)
 	return true

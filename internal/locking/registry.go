@@ -59,7 +59,42 @@ func (l *Locks) tidyLocked(a *lock) {
 
 // grantOfLocked returns what an owner has of the lock with a state key, or nil.
 func (l *Locks) grantOfLocked(state string, who *owner) *grant {
-	return l.grants[share{state, who}]
+	if g := l.grants[share{state, who}]; g != nil && g.countLocked() > 0 {
+		return g
+	}
+	return nil
+}
+
+// addGrantLocked notes a grant, and returns the one that its owner had until now, if that is not over. It is gone then.
+func (l *Locks) addGrantLocked(g *grant) (old *grant) {
+	at := share{g.lock.stateKey, g.owner}
+	if old = l.grants[at]; old != nil {
+		old.gone = true
+		old.decideLocked()
+	}
+	l.grants[at] = g
+	return old
+}
+
+// undecidedLocked returns what to wait for while an owner has a grant without a hold: the release is under way, or a
+// re-entry. The server says busy then, though nobody is in the way.
+func (l *Locks) undecidedLocked(state string, who *owner) <-chan struct{} {
+	g := l.grants[share{state, who}]
+	if g == nil || len(g.holds) > 0 {
+		return nil
+	}
+	if g.decided == nil {
+		g.decided = make(chan struct{})
+	}
+	return g.decided
+}
+
+// decideLocked lets those go on who wait for what becomes of a grant.
+func (g *grant) decideLocked() {
+	if g.decided != nil {
+		close(g.decided)
+		g.decided = nil
+	}
 }
 
 // closeGrantLocked ends a grant of which nothing is left, and with it the lease.
@@ -71,16 +106,17 @@ func (l *Locks) closeGrantLocked(g *grant) {
 
 // forgetLocked takes a grant out of the registry if nothing is left of it, and tells whether it did.
 func (l *Locks) forgetLocked(g *grant) bool {
-	if !g.gone && g.countLocked() > 0 {
+	if !g.gone && g.countLocked()+g.closing > 0 {
 		return false
 	}
+	g.decideLocked()
 	if at := (share{g.lock.stateKey, g.owner}); l.grants[at] == g {
 		delete(l.grants, at)
 	}
 	return true
 }
 
-// dropLocked takes a hold out of the registry. It tells whether it was there.
+// dropLocked takes a hold out of the registry, and leaves the grant there. It tells whether it was there.
 func (l *Locks) dropLocked(h *Hold) bool {
 	g := h.grant
 	i := slices.Index(g.holds, h)
@@ -88,7 +124,6 @@ func (l *Locks) dropLocked(h *Hold) bool {
 		return false
 	}
 	g.holds = slices.Delete(g.holds, i, i+1)
-	l.forgetLocked(g)
 	l.deadlines.remove(h)
 	h.owner.removeHold(h.lock.order)
 	return true

@@ -123,11 +123,18 @@ func (l *Locks) giveUp(holds []*Hold) {
 	l.settleBriefly(s)
 }
 
-// closeGrants lets those in line try for the locks that have been given back.
+// closeGrants ends the grants of which the server has been told that nothing is left, and lets those in line try for the
+// locks.
 func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range s.rows {
+		if r.grant == nil {
+			continue
+		}
+		if r.count == 0 {
+			r.grant.closing--
+		}
 		l.closeGrantLocked(r.grant)
 	}
 }

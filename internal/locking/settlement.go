@@ -81,10 +81,13 @@ func (l *Locks) bury(a *lock, attempt int64, life time.Duration) {
 	})
 }
 
-// rowLocked is what a release tells the server of the grant from now on.
+// rowLocked is what a release tells the server of the grant from now on. When it has been told, closeGrants follows.
 func (g *grant) rowLocked() row {
 	r := row{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
 	g.told = r.count
+	if r.count == 0 {
+		g.closing++
+	}
 	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
 	return r
 }

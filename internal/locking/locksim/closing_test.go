@@ -1,0 +1,63 @@
+package locksim_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/locking/locksim"
+)
+
+// Whose own unlock is under way is never told that the lock is busy: it is still the owner's, or free already.
+func TestTryBesideAnUnlock(t *testing.T) {
+	for name, pair := range map[string]func(l *locking.Locks) (held, wanted locking.Locker){
+		"mutex": func(l *locking.Locks) (held, wanted locking.Locker) { return l.Mutex("a"), l.Mutex("a") },
+		"fair":  func(l *locking.Locks) (held, wanted locking.Locker) { return l.FairMutex("a"), l.FairMutex("a") },
+		"write": func(l *locking.Locks) (held, wanted locking.Locker) {
+			return l.RWMutex("a").Writer(), l.RWMutex("a").Writer()
+		},
+		"read after write": func(l *locking.Locks) (held, wanted locking.Locker) {
+			return l.RWMutex("a").Writer(), l.RWMutex("a").Reader()
+		},
+		"write after read": func(l *locking.Locks) (held, wanted locking.Locker) {
+			return l.RWMutex("a").Reader(), l.RWMutex("a").Writer()
+		},
+		"multi": func(l *locking.Locks) (held, wanted locking.Locker) {
+			return locking.MultiLock(l.Mutex("a"), l.FairMutex("b")), locking.MultiLock(l.FairMutex("b"), l.Mutex("a"))
+		},
+		"red": func(l *locking.Locks) (held, wanted locking.Locker) {
+			return locking.RedLock("a", l), locking.RedLock("a", l)
+		},
+	} {
+		for way, try := range map[string]func(lock locking.Locker, ctx context.Context) (*locking.Hold, error){
+			"TryLock": func(lock locking.Locker, ctx context.Context) (*locking.Hold, error) { return lock.TryLock(ctx) },
+			"Wait(0)": func(lock locking.Locker, ctx context.Context) (*locking.Hold, error) {
+				return lock.Lock(ctx, locking.Wait(0))
+			},
+		} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				scripted(t, func(t *testing.T, w *locksim.World) {
+					c := once(w)
+					ctx := c.Actor().Ctx
+					held, wanted := pair(c.Locks)
+					for _, lock := range []locking.Locker{wanted, held} { // the scripts are known
+						hold, err := lock.Lock(ctx)
+						ok(t, err)
+						ok(t, hold.Unlock(ctx))
+					}
+					hold, err := held.Lock(ctx)
+					ok(t, err)
+					late := lag(w, "release")
+					unlocked := make(chan error, 1)
+					go func() { unlocked <- hold.Unlock(ctx) }()
+					soon(t, time.Second, "the release is on its way", late.Load)
+					hold, err = try(wanted, ctx)
+					ok(t, err)
+					ok(t, <-unlocked)
+					ok(t, hold.Unlock(ctx))
+				})
+			})
+		}
+	}
+}
