@@ -62,8 +62,7 @@ func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migr
 		change(config.ConnConfig)
 	}
 	db := stdlib.OpenDB(*config.ConnConfig)
-	driver, err := pgxmigrate.WithInstance(db, &pgxmigrate.Config{})
-	m, err := open("postgres", db, driver, err)
+	m, err := open(Postgres(), db, func() (database.Driver, error) { return pgxmigrate.WithInstance(db, &pgxmigrate.Config{}) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +76,19 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	driver, err := sqlite.WithInstance(db, &sqlite.Config{})
-	return open("sqlite", db, driver, err)
+	return open(SQLite(), db, func() (database.Driver, error) { return sqlite.WithInstance(db, &sqlite.Config{}) })
 }
 
-// open takes over db and its driver, which may have failed.
-func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrator, error) {
+// open takes over db. Its driver makes the table of migrations: nothing is written before that.
+func open(d Dialect, db *sql.DB, begin func() (database.Driver, error)) (*Migrator, error) {
+	if err := checkOwn(db, d); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	driver, err := begin()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the migration table: %w", err), db.Close())
 	}
-	files, err := fs.Sub(steps, folder)
+	files, err := fs.Sub(steps, d.folder)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
 	}
@@ -94,7 +96,7 @@ func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrat
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
 	}
-	m, err := migrate.NewWithInstance("embedded", from, folder, driver)
+	m, err := migrate.NewWithInstance("embedded", from, d.folder, driver)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open migrations: %w", err), driver.Close())
 	}

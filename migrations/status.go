@@ -32,17 +32,29 @@ func (s Status) Newer() bool { return s.Version > s.Steps[len(s.Steps)-1].Versio
 type Dialect struct {
 	folder  string
 	isThere string // asks whether there is a table of migrations
+	hasSKUs string // asks whether there is the table of the first step
 }
 
 // Postgres is the dialect of PostgreSQL.
 func Postgres() Dialect {
-	return Dialect{"postgres", `SELECT to_regclass('schema_migrations') IS NOT NULL`}
+	return Dialect{
+		"postgres",
+		`SELECT to_regclass('schema_migrations') IS NOT NULL`,
+		`SELECT to_regclass('skus') IS NOT NULL`,
+	}
 }
 
 // SQLite is the dialect of SQLite.
 func SQLite() Dialect {
-	return Dialect{"sqlite", `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_migrations'`}
+	return Dialect{
+		"sqlite",
+		`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_migrations'`,
+		`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'skus'`,
+	}
 }
+
+// lastStep reads the version, 0 for golang-migrate's none, which it marks while the first step is undone.
+const lastStep = `SELECT CASE WHEN version > 0 THEN version ELSE 0 END, dirty FROM schema_migrations`
 
 // None is the status of a database without a schema.
 func (d Dialect) None() (Status, error) {
@@ -67,7 +79,7 @@ func ReadStatus(ctx context.Context, db *sql.DB, d Dialect) (Status, error) {
 	if !there {
 		return status, nil
 	}
-	err = db.QueryRowContext(ctx, `SELECT version, dirty FROM schema_migrations`).Scan(&status.Version, &status.Dirty)
+	err = db.QueryRowContext(ctx, lastStep).Scan(&status.Version, &status.Dirty)
 	if errors.Is(err, sql.ErrNoRows) {
 		return status, nil
 	}

@@ -1,0 +1,39 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// ErrForeign is returned for a database that another program has made: it has a table with the name of ours that no
+// step here has created, or steps that are not ours. Nothing is written to it.
+var ErrForeign = errors.New("the database belongs to another program")
+
+// checkOwn returns ErrForeign for the database of another program. Processes that migrate meanwhile change no verdict: a
+// step is marked as begun before it runs, so the table of the first step is looked for before the mark; and it is marked
+// as done after it ran, so the table is looked for once more after that.
+func checkOwn(db *sql.DB, d Dialect) error {
+	ctx := context.Background() // bounded by the lock time-out
+	var before, after bool
+	if err := db.QueryRowContext(ctx, d.hasSKUs).Scan(&before); err != nil {
+		return fmt.Errorf("look for our tables: %w", err)
+	}
+	status, err := ReadStatus(ctx, db, d)
+	if err != nil {
+		return err
+	}
+	if err := db.QueryRowContext(ctx, d.hasSKUs).Scan(&after); err != nil {
+		return fmt.Errorf("look for our tables: %w", err)
+	}
+	switch {
+	case status.Dirty:
+		return nil
+	case before && status.Version == 0:
+		return fmt.Errorf("%w: it has a table skus, which no migration of ours has made", ErrForeign)
+	case !after && status.Version > 0:
+		return fmt.Errorf("%w: its schema_migrations has steps, but there is no table skus", ErrForeign)
+	}
+	return nil
+}
