@@ -46,14 +46,14 @@ func (serveCommand) Help() string {
 
 // Validate tells kong which value is out of range.
 func (c *serveCommand) Validate() error {
-	if c.ShutdownDelay != nil && *c.ShutdownDelay < 0 {
-		return errors.New("--shutdown-delay must be 0s or more")
+	if c.ShutdownDelay != nil && (*c.ShutdownDelay < 0 || *c.ShutdownDelay > mostStopping) {
+		return fmt.Errorf("--shutdown-delay must be 0s to %s", mostStopping)
 	}
-	if c.DrainTimeout <= 0 {
-		return errors.New("--drain-timeout must be more than 0s")
+	if c.DrainTimeout <= 0 || c.DrainTimeout > mostStopping {
+		return fmt.Errorf("--drain-timeout must be more than 0s, and at most %s", mostStopping)
 	}
-	if c.AnswerWithin < leastAnswerWithin {
-		return fmt.Errorf("--answer-within must be %s or more", leastAnswerWithin)
+	if c.AnswerWithin < leastAnswerWithin || c.AnswerWithin > mostAnswerWithin {
+		return fmt.Errorf("--answer-within must be %s to %s", leastAnswerWithin, mostAnswerWithin)
 	}
 	if c.MaxConnections < 1 {
 		return errors.New("--max-connections must be 1 or more")
@@ -61,8 +61,14 @@ func (c *serveCommand) Validate() error {
 	return c.accessFlags.check()
 }
 
-// leastAnswerWithin leaves an order enough time to wait in a queue, wait for a lock and be written.
-const leastAnswerWithin = 200 * time.Millisecond
+const (
+	// leastAnswerWithin leaves an order enough time to wait in a queue, wait for a lock and be written.
+	leastAnswerWithin = 200 * time.Millisecond
+	// mostAnswerWithin leaves time for the answer, before the connection is given up.
+	mostAnswerWithin = 15 * time.Second
+	// mostStopping is longer than whoever stops a service waits before it is killed.
+	mostStopping = time.Hour
+)
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {

@@ -12,6 +12,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/internal/stock"
 )
 
 // Exit statuses. 0 is success.
@@ -43,7 +44,8 @@ func statusOf(err error) int {
 	_, unparsed := errors.AsType[*kong.ParseError](err)
 	_, unusable := errors.AsType[app.ConfigError](err)
 	_, unclear := errors.AsType[usageError](err)
-	if unparsed || unusable || unclear {
+	_, unread := errors.AsType[stock.BadCursor](err)
+	if unparsed || unusable || unclear || unread {
 		return statusUsage
 	}
 	return statusFailed

@@ -284,7 +284,7 @@ func TestBadQueries(t *testing.T) {
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
 	for query, field := range map[string]string{
-		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=1.5": "limit", "limit=1e3": "limit", "limit=%2B5": "limit",
+		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=1.5": "limit", "limit=1e3": "limit", "limit=%2B5": "limit", "limit=05": "limit",
 		"limit=x": "limit", "limit=": "limit", "limit": "limit", "limit=9223372036854775808": "limit", "limit=5&limit=5": "limit",
 		"after=": "after", "after=%00": "after", "after=AAAA": "after", "after=AAAAAAAAAAA": "after", "after=!": "after",
 		"after=AAAAAAAAAABh&after=AAAAAAAAAABh": "after",

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // defaultPage is how many items the page of a list has.
@@ -17,7 +16,7 @@ func pageSize(query url.Values, most int) (limit int, err error) {
 	}
 	text := query.Get("limit")
 	limit, err = strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > most || strings.HasPrefix(text, "+") {
+	if err != nil || limit < 1 || limit > most || text != strconv.Itoa(limit) {
 		return 0, invalid("limit", fmt.Sprintf("must be 1 to %d", most))
 	}
 	return limit, nil

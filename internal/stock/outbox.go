@@ -40,7 +40,9 @@ type Change struct {
 // ErrNoOutbox means that the database lacks the migration that an outbox needs.
 var ErrNoOutbox = errors.New("the database has no outbox yet: apply the migrations")
 
-// BadCursor is the error for a cursor that no change came with.
-func BadCursor(cursor string) error {
-	return fmt.Errorf("cursor %q: must be one that was read", cursor)
+// BadCursor is the error for a cursor that no change came with: the cursor itself.
+type BadCursor string
+
+func (c BadCursor) Error() string {
+	return fmt.Sprintf("cursor %q: must be one that was read", string(c))
 }

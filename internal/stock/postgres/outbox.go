@@ -132,14 +132,13 @@ func parseCursor(text string) (cursor, error) {
 		return cursor{xid: "0"}, nil
 	}
 	xid, position, _ := strings.Cut(text, ".")
-	if _, err := strconv.ParseUint(xid, 10, 64); err != nil {
-		return cursor{}, stock.BadCursor(text)
-	}
+	transaction, unread := strconv.ParseUint(xid, 10, 64)
 	n, err := strconv.ParseInt(position, 10, 64)
-	if err != nil || n < 0 {
+	at := cursor{strconv.FormatUint(transaction, 10), n}
+	if unread != nil || err != nil || n < 0 || at.String() != text {
 		return cursor{}, stock.BadCursor(text)
 	}
-	return cursor{xid, n}, nil
+	return at, nil
 }
 
 // IsCursor tells whether a text is a cursor.

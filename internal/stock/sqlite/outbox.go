@@ -116,7 +116,7 @@ func parseCursor(text string) (position int64, err error) {
 	if text == "" {
 		return 0, nil
 	}
-	if position, err = strconv.ParseInt(text, 10, 64); err != nil || position < 0 {
+	if position, err = strconv.ParseInt(text, 10, 64); err != nil || position < 0 || strconv.FormatInt(position, 10) != text {
 		return 0, stock.BadCursor(text)
 	}
 	return position, nil
