@@ -6,8 +6,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// Archive ends the sale of a SKU for good, and returns the SKU. An order that comes at the same time is sold before, or
-// refused. Live reservations end as they would have. It may be sent again.
+// Archive ends the sale of a SKU for good, and returns the SKU. An order that comes at the same
+// time is sold before it, or refused. Live reservations end as they would have. A repeated call does nothing more.
 func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Status{}, err
@@ -21,7 +21,7 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 		_, err := s.store.Archive(writing, sku, s.at())
 		return err
 	})
-	s.onRestock(sku) // also after an error: it may be done
+	s.onRestock(sku) // also after an error: the change may be committed
 	if err != nil {
 		return stock.Status{}, stock.Unavailable(err, "archive SKU")
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	lockFailures = 3                      // in a row; then nobody waits for a lock any more
-	lockPause    = 500 * time.Millisecond // until it is found out whether locks work again
+	lockFailures = 3                      // in a row; then no worker waits for a lock any more
+	lockPause    = 500 * time.Millisecond // until the next probe
 	probeTries   = 3                      // of one probe; then locks still fail
 	probeRest    = 150 * time.Millisecond
 )
@@ -24,19 +24,18 @@ const (
 //	                                     ^                        │
 //	                                     └── the probe fails ─────┘
 //
-// A probe tries probeTries times, with probeRest between them. The first try of a client that has been at rest may go to a
-// server that is not the master any more, or over a connection that is dead; the client learns by it alone where the locks
-// are now.
+// A probe makes up to probeTries tries, probeRest apart. The first try of an idle client may go to a server that is no
+// longer the master, or over a dead connection. Only that failure makes the client look for the locks' new place.
 //
-// It counts acquisitions only: a lost hold says nothing about Redis, and a Redis without memory still releases what it does
-// not grant. The first worker that asks starts the probe, in the background, with a lock that no worker takes: "busy" is an
-// answer of Redis too.
+// It counts acquisitions only: a lost hold says nothing about Redis, and a Redis that is out of memory still releases locks
+// but grants none. The first worker that asks starts the probe, in the background, with a lock that no worker takes. "Busy"
+// is an answer of Redis too.
 type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[any]
 	cause   atomic.Pointer[error] // the last failure, for the log
 }
 
-// newCircuit returns a closed circuit that tells the service's log and observer when it opens and closes.
+// newCircuit returns a closed circuit that reports to the service's log and observer when it opens and closes.
 func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
 	return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		MaxRequests:  1,
@@ -56,13 +55,13 @@ func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
 	})
 }
 
-// lockAnswered tells whether Redis answered an acquisition. Busy is an answer, and so is a loss: the guard refuses it, if it
-// matters.
+// lockAnswered reports whether Redis answered an acquisition. Busy is an answer. So is a lost lock: if the loss matters, the
+// guard refuses the write.
 func lockAnswered(err error) bool {
 	return err == nil || errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrLost)
 }
 
-// report gives the circuit the result of an acquisition that it has allowed.
+// report gives the circuit the result of an acquisition that it allowed.
 func (b *breaker) report(done func(error), err error) {
 	if !lockAnswered(err) {
 		b.cause.Store(&err)
@@ -72,7 +71,7 @@ func (b *breaker) report(done func(error), err error) {
 
 func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClosed }
 
-// mayLock tells whether locks of a SKU may be asked for now. If so, report must be called with the result.
+// mayLock reports whether locks of a SKU may be requested now. If so, the caller must call report with the result.
 func (s *Service) mayLock(sku string) (report func(error), ok bool) {
 	if s.lock == nil {
 		return nil, false
@@ -88,7 +87,7 @@ func (s *Service) mayLock(sku string) (report func(error), ok bool) {
 	return func(err error) { s.breaker.report(done, err) }, true
 }
 
-// lookForLocks starts a probe if one is due, for a worker that needs no lock itself: others may.
+// lookForLocks starts a probe if one is due. A worker that needs no lock calls it for those that do.
 func (s *Service) lookForLocks(sku string) {
 	if s.lock == nil || s.breaker.closed() {
 		return
@@ -124,8 +123,8 @@ func (s *Service) tryLock(sku string) error {
 	return hold.Unlock(s.base)
 }
 
-// giveBack unlocks a hold, in the background while locks fail. Nobody needs its error: the lock library repeats a release
-// for as long as the lock can exist.
+// giveBack unlocks a hold, in the background while locks fail. Its error may be dropped: the lock library repeats a release
+// while the lock can exist.
 func (s *Service) giveBack(hold *locking.Hold) {
 	unlock := func() { _ = hold.Unlock(s.base) }
 	if s.breaker.closed() {

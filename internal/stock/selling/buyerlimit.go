@@ -6,14 +6,14 @@ import (
 	"inventory/internal/stock"
 )
 
-// mostExpiries bounds how often a batch waits for expired reservations to be given back: more expire meanwhile.
+// mostExpiries bounds how often one batch waits for expired reservations to be given back, since more may expire meanwhile.
 const mostExpiries = 3
 
 // refuseLimited refuses orders whose buyers would hold too much. If reservations have expired whose units still count, they
 // are given back first, and the orders are returned to be tried again.
 //
-// A buyer who asks far over the limit has more orders in the queue. Those that ask for as much are refused along with the
-// first, so that each does not take a place in a batch. A winner's retry among them is looked up.
+// A buyer who orders far over the limit has more orders in the queue. Those of the same quantity or a larger one are refused
+// with the first, so that they take no places in later batches. Retries of accepted orders among them are looked up first.
 func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bool) (again []*request) {
 	if len(limited) == 0 {
 		return nil
@@ -22,7 +22,7 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bo
 		return w.expireFor(ctx, limited)
 	}
 	refusal := stock.BuyerLimited(w.sku, w.terms.PerBuyerLimit)
-	least := make(map[string]int64, len(limited)) // units that are too many, per buyer
+	least := make(map[string]int64, len(limited)) // by buyer: a quantity that is too much
 	for _, r := range limited {
 		least[r.order.BuyerID] = r.order.Quantity
 		r.refuse(refusal)
@@ -40,8 +40,8 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bo
 	return nil
 }
 
-// expireFor gives back what has expired, and returns the requests that wait for it, to be tried again. If that fails, it
-// answers them here: others of their batch have answers, so the batch must not be done over.
+// expireFor gives expired units back, and returns the requests that wait for them, to be tried again. If that fails, it
+// refuses them itself: other requests of the batch have their answers, so the batch must not be repeated.
 func (w *worker) expireFor(ctx context.Context, waiting []*request) (again []*request) {
 	w.expiries++
 	w.levels = nil

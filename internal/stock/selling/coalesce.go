@@ -8,19 +8,19 @@ import (
 // The bounds of coalescing.
 const (
 	coalesceFrom   = 8  // orders of the batch before: fewer callers are not worth waiting for
-	mostYields     = 4  // of the processor, before one batch; each lets some 60 goroutines run
-	coalescePays   = 3  // times as fast as orders came while the batch before was written, or it is not worth the database's time
-	coalesceCosts  = 16 // of the time that batch took, what a yield may take at most one part of without paying
-	coalescePauses = 32 // batches that follow one another at once, after a yield that cost and did not pay
+	mostYields     = 4  // of the processor, before one batch; each lets about 60 goroutines run
+	coalescePays   = 3  // orders must come this many times faster than during the last write to be worth the wait
+	coalesceCosts  = 16 // a yield that takes more than one part in this many of the last batch's time must pay
+	coalescePauses = 32 // batches without a yield, after one that cost time and did not pay
 )
 
-// coalescer lets callers who have just been answered come back before the next batch is taken. They are runnable now. A
-// worker that goes on at once takes the half of them that waited meanwhile, again and again: twice as many batches as it
-// takes. Where callers do more between two orders than order, as over HTTP, it does not wait.
+// coalescer lets callers that were just answered order again before the next batch is taken. They are runnable now. A worker
+// that continues at once takes only the half that queued during its write, every time, and so writes twice as many batches
+// as it needs. Where callers have other work between two orders, as over HTTP, a yield does not pay and it does not wait.
 type coalescer struct {
-	orders int           // of the last batch; 0: there is nobody to wait for
-	took   time.Duration // from taking it to answering it
-	pause  int           // batches until it is tried again
+	orders int           // of the last batch; 0: no caller to wait for
+	took   time.Duration // from taking that batch to answering it
+	pause  int           // batches until the next try
 }
 
 // wrote notes the last batch.
@@ -59,7 +59,7 @@ func (c *coalescer) wait(queue *queue) {
 	}
 }
 
-// pays tells whether orders came in fast enough to wait for more.
+// pays reports whether orders came in fast enough to wait for more.
 func pays(came int, spent time.Duration, orders int, took time.Duration) bool {
 	return int64(came)*int64(took) >= coalescePays*int64(orders)*int64(spent)
 }

@@ -6,38 +6,38 @@ import (
 	"inventory/internal/stock"
 )
 
-// When a worker takes the lock of its segment. A lock costs two round trips to Redis, a collision on a row the wait for
-// another's commit.
+// When a worker takes the lock of its segment. A lock costs two round trips to Redis. A collision on a row costs the wait
+// for another process's commit.
 const (
-	queuedBatches = 3             // of several orders, or with orders waiting at their end, at most lockLinger apart
-	metWithin     = lockTurn      // after a write that ended so long ago, a change of the row is by somebody who sells now
-	metFor        = 10 * lockTurn // for so long after somebody else was met
+	queuedBatches = 3             // that had several orders, or left some waiting, with gaps of at most lockLinger
+	metWithin     = lockTurn      // a row that changed since a write no older than this was changed by a process that sells now
+	metFor        = 10 * lockTurn // how long another process counts as met
 )
 
-// contention tells a worker whether the lock of its segment saves waiting. It does while orders queue for the SKU, since
-// then the row is written again and again; and while others are met on the rows. A SKU that one process sells to one buyer
-// at a time needs none.
+// contention decides whether a worker takes the lock of its segment, because that saves waiting: while orders queue for the
+// SKU, since then the row is written all the time, and while other processes are met on the rows. A SKU that one process
+// sells to one buyer at a time needs no lock.
 type contention struct {
 	always bool
 	queued int       // batches in a row for which orders queued
-	met    time.Time // when somebody else was; the zero time: never
+	met    time.Time // when another process was last met; the zero time: never
 
 	wrote   time.Time // when the last write ended, of this segment
 	segment int
-	level   int64 // what it held then
-	known   bool  // this process has not changed that since
-	leaves  bool  // no orders queue, and somebody else sells from it too
+	level   int64 // what the segment held then
+	known   bool  // this process has not changed the level since
+	leaves  bool  // the segment: no orders queue, and another process sells from it too
 }
 
-// locks tells whether to take a lock now.
+// locks reports whether to take a lock now.
 func (c *contention) locks() bool {
 	now := time.Now()
 	queues := c.queued >= queuedBatches && now.Sub(c.wrote) <= lockLinger
 	return c.always || queues || now.Sub(c.met) < metFor
 }
 
-// note learns from the write of a batch, which has taken some units. waiting is how many orders wait at its end, before
-// anybody is answered.
+// note learns from the write of a batch, which took some units. waiting is the number of orders that wait at its end, before
+// the first answer.
 func (c *contention) note(segment int, start time.Time, result stock.BatchResult, units int64, waiting int) {
 	now, gap := time.Now(), start.Sub(c.wrote)
 	if gap > lockLinger {

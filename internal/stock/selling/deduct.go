@@ -14,7 +14,7 @@ type SKUOrder struct {
 	stock.Order
 }
 
-// Check tells whether an order is allowed.
+// Check reports what is wrong with an order.
 func (o SKUOrder) Check() error {
 	if err := stock.CheckSKU(o.SKU); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (o SKUOrder) Check() error {
 //
 // Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
 // be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order
-// id belongs to an order of other content. After CodeUnavailable the same call tells what happened. ctx bounds the wait; an
-// order whose write has begun when ctx ends may be accepted.
+// id belongs to an order with other content. After CodeUnavailable the outcome is unknown, and the same call finds it out.
+// ctx bounds the wait; if it ends during the write, the order may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
 	r, err := s.ask(ctx, sku, order)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) await(ctx context.Context, r *request) answer {
 	}
 }
 
-// tell makes of an answer what its caller is told, under the order id that the caller has sent.
+// tell turns an answer into what the caller gets, under the order id that the caller sent.
 func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.Deduction, created bool, err error) {
 	if a.err != nil {
 		return stock.Deduction{}, false, a.err
@@ -72,20 +72,20 @@ func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.D
 	return d, a.created && d.Status != stock.StatusExpired, err
 }
 
-// enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.
+// enqueue puts an order into the queue of its SKU's seller. It starts a seller if there is none.
 func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*request, error) {
 	for {
 		seller, err := s.seller(sku)
 		if err != nil {
 			return nil, err
 		}
-		if seller.queue.length() >= queueLimit { // refused before anything is done for it: under overload nearly all are
+		if seller.queue.length() >= queueLimit { // refuse before any work: under overload nearly all orders end here
 			return nil, s.overloaded
 		}
 		r := s.newRequest(ctx, order)
 		switch err := seller.push(r); {
 		case errors.Is(err, errRetired):
-			continue // it ended between our finding it and our pushing: start another
+			continue // the seller ended before the push: start another
 		case err != nil:
 			s.used(r)
 			return nil, err
@@ -95,14 +95,14 @@ func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*
 	}
 }
 
-// newRequest returns a request, perhaps one that was used before.
+// newRequest returns a request, new or from the pool.
 func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
 	r := s.requests.Get().(*request)
 	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
 	return r
 }
 
-// used gives back a request whose answer has been taken: nobody else knows it any more.
+// used puts a request back into the pool. Its answer has been taken, so nothing else refers to it.
 func (s *Service) used(r *request) {
 	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
 	s.requests.Put(r)

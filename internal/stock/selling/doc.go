@@ -1,41 +1,43 @@
 // Package selling sells stock. Workers write orders in batches, each batch to one segment; a merge fills what no single
 // segment can fill.
 //
-// # The way of a deduction
+// # The path of a deduction
 //
-// [Service.Deduct] puts an order into the queue of its SKU. A worker serves the queue: a goroutine that sells from one
-// segment at a time. A process has one worker for each SKU that sells, and extra ones while there is a backlog:
+// [Service.Deduct] puts an order into the queue of its SKU. A worker, a goroutine that sells from one segment at a time,
+// serves the queue. A process has one worker for each SKU that sells, and extra ones while there is a backlog:
 //
-//		queue ──> lock of a segment ──> one write of all that has queued ──> an answer for each order
+//		queue ──> lock of a segment ──> one write of all queued orders ──> an answer for each order
 //		             │ not in time                     │ does not fit
 //		             └─> without it,                   ├─> the next segment that could fill it
 //		                 under the guard               └─> none could: merge over all segments
 //
 //	  - The lock ([Config.Lock]) keeps processes out of each other's way: a process that holds it finds the row free. It
-//	    decides nothing. A worker takes it while orders queue, or others are met on the rows. One that does not get it in
-//	    time, or has no Redis to ask, writes without it.
+//	    decides nothing. A worker takes it while orders queue, or while other processes are met on the rows. A worker that
+//	    does not get it in time, or cannot reach Redis, writes without it.
 //	  - The write is one transaction of the [stock.Store], relative and conditional. It locks the segment's row, checks the
 //	    fencing token on it, inserts the orders that fit and subtracts what it inserted. This guard is on every path. So a
-//	    worker that has lost its lock without knowing it changes nothing, and one without a lock sells nothing twice.
+//	    worker that has lost its lock without noticing changes nothing, and a worker without a lock sells nothing twice.
 //	  - The worker keeps the lock from batch to batch while there is work, and offers it to others every turn.
 //	  - A merge takes the locks of the segments that hold something as a MultiLock, with its own as a part. Then, with the
-//	    locks or without, it locks the rows of all segments, ascending. So its refusals are final. It leaves the rest where
-//	    single segments can sell it.
+//	    locks or without, it locks the rows of all segments, ascending. So its refusals are final. It leaves the
+//	    remaining units where single segments can sell them.
 //
 // # Sold out
 //
-// A merge that found nothing in any segment begins an entry of the sold-out cache: a fact in three parts that one snapshot
-// of the [stock.Store] told. Nothing is left; these orders have been accepted; these are the versions of the segments. A
-// loser is refused from it in its own goroutine, without a queue, a worker or a statement. A winner who asks again is found
-// among the ids, which are held as hashes, and goes through the worker, which looks the row up.
+// A merge that found nothing in any segment creates an entry of the sold-out cache: a fact in three parts, read in one
+// snapshot of the [stock.Store]. Nothing is left; these orders have been accepted; these are the versions of the segments.
+// An order that was not accepted is refused from the entry in its caller's goroutine, without a queue, a worker or a
+// statement. A retry of an accepted order is found among the ids, which are held as hashes, and goes to the worker, which
+// looks the row up.
 //
-//   - It lasts a second. While buyers ask, reading the versions refreshes it before that. Every write raises one, so while
-//     they are the same, the ids are all there are.
-//   - It ends at once when this process restocks or sells, and when a notification tells of another's restock
+//   - It lasts a second. While orders come, reading the versions refreshes it before that. Every write raises a version. So
+//     while the versions are the same, the ids are complete.
+//   - It ends at once when this process restocks or sells, and when a notification reports a restock by another process
 //     ([stock.Store.Watch]).
-//   - So a refusal was true at most a second before its answer. Until then, if the notification is late, a winner who bought
-//     from another process just after a restock may be refused here too. The process that sold never does that.
-//   - While there is no entry (ids are being read, or find no room) the worker refuses for a second after its merge, and
+//   - So a refusal was true at most a second before its answer. If a notification is late, an order that another process
+//     accepted just after a restock may be refused here for that long when it is repeated. The process that accepted it
+//     never refuses it.
+//   - While there is no entry (its ids are being read, or do not fit) the worker refuses for a second after its merge, and
 //     looks up every id.
 //
 // # Reservations
@@ -43,32 +45,33 @@
 // A deduction may be a reservation, which ends once: by a commit (of all of it or a part), a cancel, or time.
 //
 //   - It expires by a write. From the instant of its expiry on, every write that meets it ends it: it cannot be committed,
-//     and its units are for the next order that needs them. A merge gives them back before it decides, so nobody is told
-//     "sold out" while they are there; an entry of the sold-out cache ends with its first live reservation. A read ends it
-//     first, and a sweep ends what nobody asks for. So "expired" is told of written rows alone.
-//   - Its buyer's count is lowered when it ends. If a batch meets a buyer at the limit and expired reservations that still
-//     count, they are given back first and the order is tried again.
+//     and its units go to the next order that needs them. A merge gives them back before it decides, so no order is refused
+//     as sold out while there are such units; an entry of the sold-out cache ends when its first live reservation expires. A
+//     read ends an expired reservation before it answers, and a sweep ends the rest. So only written rows are reported as
+//     expired.
+//   - Its buyer's count is lowered when it ends. If a buyer is at the limit and has expired reservations that still count,
+//     they are given back first and the order is tried again.
 //
 // # Time
 //
 // The instant that decides about sale windows and expiry is read from the clock of the [stock.Store], once the write has
 // locked the last row that it has to wait for. For a test it may be another clock ([Config.Clock]).
 //
-// Nothing is written for a request after its deadline: that of its context, and [Config.AnswerWithin] from when it came.
-// The store holds every commit to it, wherever the write was held up. Nor is anything written for a caller whose context
-// has ended when the write begins. So a refusal is final once that time has passed since the last attempt that got no
-// answer.
+// Nothing is written for a request after its deadline: the earlier of its context's deadline and [Config.AnswerWithin] after
+// it came. The store checks every commit against it, wherever the write was delayed. Nothing is written either for a caller
+// whose context has ended when the write begins. So a refusal is final once that time has passed since the last attempt
+// that got no answer.
 //
 // # Order ids
 //
-// Those of a shop are one namespace, those of each buyer who orders with a token are another. Stores see keys, in which
-// the buyer is contained: see internal/stock/orderkey.go.
+// The shop's order ids are one namespace. Each buyer who orders with a token has another. Stores see order keys, which
+// contain the buyer: see internal/stock/orderkey.go.
 //
 // # Terms
 //
-// A SKU may have a sale window, a number of units a buyer, a number of units an order ([stock.Terms]). A worker reads them with
-// the segments. A change of terms raises the layout, so a write by old terms is refused, and the worker reads anew; it does so
-// too before it refuses anybody by terms. The buyer limit is a constraint of the database as well.
+// A SKU may have a sale window, a limit of units for each buyer, and one for each order ([stock.Terms]). A worker reads them
+// with the segments. A change of terms raises the layout, so a write by old terms is refused, and the worker reads again. It
+// also reads again before it refuses an order by terms. The buyer limit is a constraint of the database as well.
 //
 // # Failure cases
 //

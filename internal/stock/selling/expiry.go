@@ -9,8 +9,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// Nobody waits for the sweep: an order that needs units of expired reservations gets them itself. The sweep is for units that
-// nobody asks for.
+// No order waits for the sweep: one that needs units of expired reservations gives them back itself. The sweep is for the
+// other units.
 const (
 	sweepEvery = time.Second
 	sweptSKUs  = 64 // in one sweep, at most
@@ -30,7 +30,7 @@ func (s *Service) sweepExpired() {
 	}
 }
 
-// sweepOnce goes on after a SKU whose reservations cannot be ended, or not in time.
+// sweepOnce does one sweep. A SKU whose reservations cannot be ended, or not in time, does not stop it.
 func (s *Service) sweepOnce(ctx context.Context) error {
 	look, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -47,9 +47,9 @@ func (s *Service) sweep(ctx context.Context, sku string) error {
 	return s.expire(ctx, sku)
 }
 
-// expire gives back the units of a SKU's expired reservations. One caller of each SKU does so at a time, for all who come
-// before it begins. What began before a caller came may have looked at the clock too early, and ends with the context of
-// whoever began it: that caller shares the next one.
+// expire gives back the units of a SKU's expired reservations. It runs once at a time for each SKU, on behalf of all callers
+// that came before it started. A run that started before a caller came may have read the clock too early, and ends with its
+// own starter's context: such a caller waits for the next run.
 func (s *Service) expire(ctx context.Context, sku string) error {
 	for shared := 0; ; shared++ {
 		own := false

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// fenceOf is the fence of a hold, the zero Fence without one.
+// fenceOf returns the fence of a hold; the zero Fence for no hold.
 func fenceOf(hold *locking.Hold) stock.Fence {
 	if hold == nil || hold.Context().Err() != nil { // a lost lock proves nothing
 		return stock.Fence{}
@@ -26,8 +26,8 @@ func fencesOf(holds map[int]*locking.Hold) map[int]stock.Fence {
 
 // writeFenced writes under the fences of the holds, one for each segment that is locked. A row that refuses its fence has
 // seen a later holder, or a Redis whose clock was ahead of this one. Then it writes once more with tokens above the rows',
-// which Redis gives only to a process that still holds the locks. Without such tokens somebody has held a lock since: it
-// writes without fences, and the guard alone decides.
+// which Redis gives only to a process that still holds the locks. If Redis refuses, another process has held a lock since:
+// it writes without fences, and the guard alone decides.
 func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]stock.Fence) error) error {
 	err := write(fencesOf(holds))
 	var refused *stock.FencedError
@@ -44,8 +44,8 @@ func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, w
 	return write(nil)
 }
 
-// raiseTokens gets tokens above those of the rows that refused, within lockWait. It reports false if a hold is not ours any
-// more, or Redis does not answer.
+// raiseTokens gets tokens above those of the rows that refused, within lockWait. It reports false if a hold is lost or
+// Redis does not answer.
 func (w *worker) raiseTokens(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
 	if !w.service.breaker.closed() {
 		return false

@@ -6,21 +6,21 @@ import (
 	"inventory/internal/stock"
 )
 
-// The bounds of callers who ask again and again, besides queueLimit.
+// The bounds of callers that repeat requests, in addition to queueLimit.
 const (
-	longQueue   = queueLimit / 8 // requests from which on those of each buyer are counted, until half of them are left
-	mostOfBuyer = 64             // requests of one buyer in a long queue; those that are there already may stay
+	longQueue   = queueLimit / 8 // with this many requests it begins to count each buyer's, until half of them are left
+	mostOfBuyer = 64             // requests of one buyer in a long queue; earlier ones may stay
 	mostJoined  = 64             // requests that wait for the answer to one order
 )
 
-// A request that comes with the order id of one that waits joins it. If it asks the same it gets the same answer: that is a
-// replay, and costs no place in the queue and no row. If the first one's caller leaves, the next one takes its place.
+// A request joins a waiting one that has the same order id. If its content is the same too, it gets the same answer, as a
+// replay, and takes no place in the queue and no row. If the first one's caller leaves, the next one takes its place.
 
 // orderIDs knows the requests of a queue by their order ids. Its queue's mutex guards it.
 type orderIDs struct {
 	byID   map[string]*request // the first of each order id
-	behind int                 // those who have joined one
-	buyers map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
+	behind int                 // requests that have joined another
+	buyers map[string]int      // requests of each buyer, with the joined ones; nil: not counted
 }
 
 func newOrderIDs() orderIDs { return orderIDs{byID: make(map[string]*request)} }
@@ -32,7 +32,7 @@ func (q *orderIDs) joinLocked(r, first *request) {
 	q.countBuyerLocked(r, 1)
 }
 
-// addLocked counts a request that is the first of its order id in the queue, and those behind it.
+// addLocked adds a request that is the first of its order id, and those that have joined it.
 func (q *orderIDs) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
 	q.behind += len(r.joined)
@@ -46,7 +46,7 @@ func (q *orderIDs) removeLocked(r *request) {
 	q.countBuyersOfLocked(r, -1)
 }
 
-// countBuyersOfLocked counts the buyers of a request and of those behind it.
+// countBuyersOfLocked counts the buyers of a request and of those that have joined it.
 func (q *orderIDs) countBuyersOfLocked(r *request, by int) {
 	q.countBuyerLocked(r, by)
 	for _, other := range r.joined {
@@ -66,8 +66,8 @@ func (q *orderIDs) countBuyerLocked(r *request, by int) {
 	}
 }
 
-// countBuyersLocked begins to count the requests of each buyer when the queue has become long, and ends when it is short:
-// while there is room for everybody, nobody pays for that.
+// countBuyersLocked starts to count the requests of each buyer when the queue is long, and stops when it is short again: a
+// short queue does not pay for it.
 func (q *orderIDs) countBuyersLocked(waiting []*request) {
 	switch {
 	case q.buyers == nil && len(waiting) >= longQueue:
@@ -80,8 +80,8 @@ func (q *orderIDs) countBuyersLocked(waiting []*request) {
 	}
 }
 
-// startableLocked returns a request that waits if it may be started. Else it refuses it, and the first of those that joined
-// it and may be started takes its place; nil where there is none.
+// startableLocked returns a waiting request if it may be started. Otherwise it refuses it, and returns the first request
+// that joined it and may be started, in its place; nil if there is none.
 func (q *orderIDs) startableLocked(r *request, now time.Time) *request {
 	err := r.unstartable(now)
 	if err == nil {

@@ -7,9 +7,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. Created is false when the same was done before. CodeRefReused
-// means that the ref belongs to another change, CodeInsufficientStock that an adjustment would take away more than is
-// available.
+// Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. Created is false when the same change
+// was made before. CodeRefReused means that the ref belongs to another change. CodeInsufficientStock means that an adjustment
+// would take away more than is available.
 func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
 	if err := m.Check(); err != nil {
 		return false, err
@@ -30,7 +30,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 	} else {
 		created, err = s.store.Move(writing, m)
 	}
-	// Also after an error: it may be done.
+	// Also after an error: the change may be committed.
 	s.onRestock(m.SKU)
 	if err != nil {
 		return false, stock.Unavailable(err, string(m.Kind))
@@ -43,9 +43,9 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 
 // layAnew spreads a SKU over other segments, or changes its terms, while it is sold.
 //
-// The locks of the segments are a big-reader lock. A worker that sells holds one of them, as a reader does; a new layout takes
-// them all, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each has its
-// layout, and refuses a batch that was meant for another. So whoever sells learns of new terms, in every process.
+// The locks of the segments work as a big-reader lock: a worker that sells holds one of them, as a reader; a new layout takes
+// all of them, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each row has its
+// layout, and refuses a batch that was made for another. So all workers, in every process, learn of new terms.
 func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, err error) {
 	pause, err := s.whileNobodySells(ctx, m.SKU, func() error {
 		created, err = s.store.Move(ctx, m)
@@ -57,7 +57,8 @@ func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, 
 	return created, err
 }
 
-// whileNobodySells does something under the locks of all segments, if they can be had, and tells how long they were held.
+// whileNobodySells calls do under the locks of all segments, and returns for how long they were held. If it does not get
+// them, it calls do without them.
 func (s *Service) whileNobodySells(ctx context.Context, sku string, do func() error) (pause time.Duration, err error) {
 	view, err := s.view(ctx, sku)
 	if err != nil {

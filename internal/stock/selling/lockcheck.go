@@ -2,12 +2,12 @@ package selling
 
 import "fmt"
 
-// nobodysSKU is none: its lock shows whether locks work, also before anything is sold.
+// nobodysSKU is not a SKU. Its lock shows whether locks work, also before the first sale.
 const nobodysSKU = "?"
 
-// CheckLocks finds out whether locks work, and returns why they do not; nil if the service has no locks. When the answer is
-// an error the breaker is open, so workers need not find out. While it is open the answer may be a moment old. A check takes
-// as long as a probe.
+// CheckLocks finds out whether locks work, and returns why they do not; nil if the service has no locks. An error also opens
+// the breaker, so that workers do not have to find out themselves. While the breaker is open the answer may be a moment old.
+// A check takes as long as a probe.
 func (s *Service) CheckLocks() error {
 	if s.lock == nil || !s.begin() {
 		return nil
@@ -22,7 +22,7 @@ func (s *Service) CheckLocks() error {
 	if lockAnswered(err) {
 		return nil
 	}
-	for range lockFailures - 1 { // a closed breaker opens
+	for range lockFailures - 1 { // open a closed breaker
 		if done, refused := s.breaker.circuit.Allow(); refused == nil {
 			s.breaker.report(done, err)
 		}

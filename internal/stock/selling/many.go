@@ -9,15 +9,15 @@ import (
 	"inventory/internal/turns"
 )
 
-// A request may ask for many orders, each for itself. They all go into the queues before the first answer is waited for, so
-// they meet in the workers' batches. So that such requests leave room in every queue, callers take turns: at most so many
-// orders of all of them are under way, and those who ask for few go before those who ask for many.
+// A request of many orders puts all of them into the queues before it waits for the first answer, so they meet in the
+// workers' batches. So that such requests leave room in every queue, callers take turns: at most manyUnderWay orders of all
+// of them are under way, and small requests go before large ones.
 const (
 	manyUnderWay = queueLimit / 2
 	manyWaiting  = 8 * queueLimit // orders of requests that wait for their turn
 )
 
-// Result is what [Service.Deduct] returns for one of many orders.
+// Result is what [Service.Deduct] would return for one of many orders.
 type Result struct {
 	Deduction stock.Deduction
 	Created   bool
@@ -28,8 +28,9 @@ func newMany() *turns.Turns {
 	return turns.New(turns.Config{Places: manyUnderWay, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
 }
 
-// DeductAll deducts stock for many orders, each as Deduct would alone, and returns their results in their order. One that is
-// there again is a replay of itself. Its error is that of a caller who got no turn: then nothing was done.
+// DeductAll deducts stock for many orders, each as Deduct would alone, and returns the results in the same order. An
+// order that is repeated in the list is a replay of its first. DeductAll itself fails only if the caller got no turn: then
+// nothing was done.
 func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrder) ([]Result, error) {
 	switch {
 	case len(orders) == 0:
@@ -56,7 +57,7 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 	return s.tellAll(ctx, orders, first, answers), nil
 }
 
-// enterMany waits for the turn of a request, as long as something may be written for it.
+// enterMany waits for the turn of a request, until its deadline.
 func (s *Service) enterMany(ctx context.Context, caller string, orders int) (leave func(), err error) {
 	ctx, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx))
 	defer cancel()
@@ -71,7 +72,7 @@ func (s *Service) enterMany(ctx context.Context, caller string, orders int) (lea
 	}
 }
 
-// firstOfEach tells for each order where the same one is for the first time.
+// firstOfEach returns for each order the index of the first equal one.
 func firstOfEach(orders []SKUOrder) []int {
 	first, seen := make([]int, len(orders)), make(map[SKUOrder]int, len(orders))
 	for i, o := range orders {
@@ -84,7 +85,7 @@ func firstOfEach(orders []SKUOrder) []int {
 	return first
 }
 
-// tellAll makes results of answers. Reservations that have to be ended first are ended together.
+// tellAll turns answers into results. Reservations that have to be ended first are ended at the same time.
 func (s *Service) tellAll(ctx context.Context, orders []SKUOrder, first []int, answers []answer) []Result {
 	results := make([]Result, len(orders))
 	var ending sync.WaitGroup

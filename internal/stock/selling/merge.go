@@ -71,7 +71,7 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold, locked bool, unlock func()) {
 	holds = map[int]*locking.Hold{w.lock.segment: w.lock.hold}
 	if w.lock.hold != nil {
-		ctx = w.lock.hold.Context() // the owner of our own segment: its part is a re-entry
+		ctx = w.lock.hold.Context() // of the owner of the worker's own segment: that part is a re-entry
 	}
 	segments := w.stocked()
 	hold := w.service.lockParts(ctx, stock.Column(segments, func(segment int) part { return part{w.sku, segment} }))

@@ -13,8 +13,8 @@ type part struct {
 	segment int
 }
 
-// lockParts takes the locks of segments as a MultiLock, within lockWait. It returns nil if it does not get them: then the guard
-// alone decides.
+// lockParts takes the locks of segments as a MultiLock, within lockWait. It returns nil if it does not get them; then the
+// guard alone decides.
 func (s *Service) lockParts(ctx context.Context, parts []part) *locking.Hold {
 	if len(parts) == 0 {
 		return nil

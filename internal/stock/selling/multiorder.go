@@ -10,15 +10,15 @@ import (
 	"inventory/internal/stock"
 )
 
-// placements is how often an order of several SKUs is placed anew because somebody else was faster.
+// placements is how often an order of several SKUs is placed again because another write came first.
 const placements = 8
 
-// Order deducts all lines of an order of several SKUs, or nothing. Created is false when the very order was accepted before;
-// its lines are then as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
+// Order deducts all lines of an order of several SKUs, or nothing. Created is false when the same order was accepted before;
+// its lines are then returned as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
 // belongs to another order, or to a deduction of one of the SKUs.
 //
 // It deducts each line from one segment, under a MultiLock over those SKUs where a lock saves waiting. If no single segment
-// holds enough, it deducts from all segments together. Everybody locks in the same order, so the order of the lines does not
+// holds enough, it deducts from all segments together. All writes lock in the same order, so the order of the lines does not
 // matter.
 func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	if err := order.Check(); err != nil {
@@ -68,7 +68,7 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	return lines, order.OrderID, err
 }
 
-// place writes an order whose lines are sorted, as long as its caller waits for it.
+// place writes an order whose lines are sorted, unless its caller has left.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
 	for range placements {
@@ -101,7 +101,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 				return nil, false, err
 			}
 		case refusal != nil && stock.CodeOf(err) == stock.CodeUnknownDeduction:
-			if time.Since(looked) < soldOutFor { // else it may not be true any more
+			if time.Since(looked) < soldOutFor { // otherwise it may no longer be true
 				return nil, false, refusal
 			}
 		case !errors.Is(err, stock.ErrLayout):
@@ -111,8 +111,8 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 	return nil, false, stock.ErrLayout
 }
 
-// lookupTerms reads the order's SKUs and holds it to their terms. If they refuse it, it is placed only to find out whether
-// it was accepted before.
+// lookupTerms reads the order's SKUs and checks the order against their terms. A refusal is no answer yet: the order is
+// looked up, since it may have been accepted before.
 func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
 	views, err = s.store.Views(ctx, order.SKUs()...)
@@ -133,7 +133,7 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 	return p, views, refusal, nil
 }
 
-// choose finds a segment for each line that holds enough, at random, so that orders spread.
+// choose finds for each line a segment that holds enough, at random, so that orders spread.
 func choose(p *stock.Placement, views map[string]stock.View) {
 	for i, line := range p.Order.Lines {
 		segments := views[line.SKU].Segments
@@ -158,7 +158,7 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 	fencePlacement(p, parts, hold)
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
-	if errors.Is(err, stock.ErrFenced) { // somebody has held a lock since: the guard alone decides
+	if errors.Is(err, stock.ErrFenced) { // another process has held a lock since: the guard alone decides
 		s.observer.FencedOut()
 		fencePlacement(p, nil, nil)
 		lines, created, err = s.store.Order(ctx, p)
@@ -177,7 +177,7 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 	return lines, created, nil
 }
 
-// expireAll gives back what has expired of all SKUs of an order.
+// expireAll gives back the expired units of all SKUs of an order.
 func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 	for _, line := range order.Lines {
 		if err := s.expire(ctx, line.SKU); err != nil {
@@ -187,7 +187,8 @@ func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 	return nil
 }
 
-// partsToLock are the segments of a placement whose locks save waiting: this process sells their SKUs under a lock as well.
+// partsToLock returns the segments of a placement whose locks save waiting: those of SKUs that this process sells under a
+// lock as well.
 func (s *Service) partsToLock(p stock.Placement) (parts []part) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
@@ -213,7 +214,7 @@ func fencePlacement(p stock.Placement, parts []part, hold *locking.Hold) {
 	}
 }
 
-// inOrderOf returns deductions in the order in which the lines came.
+// inOrderOf returns deductions in the order of the caller's lines.
 func inOrderOf(order stock.MultiOrder, lines []stock.Deduction) []stock.Deduction {
 	bySKU := make(map[string]stock.Deduction, len(lines))
 	for _, d := range lines {

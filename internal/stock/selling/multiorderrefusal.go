@@ -6,11 +6,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// refuseOrder is why a new order of several SKUs cannot be placed although its terms allow it, as far as the views show; nil
-// if it can. It saves writing line after line to find out. The views are a snapshot, so what they show was true. Only an
-// order that is there already gets another answer.
+// refuseOrder returns why the views do not allow a new order of several SKUs that the terms allow; nil if they do. It saves
+// a write of line after line just to find out. The views are one snapshot, so the refusal was true. Only an order that was
+// accepted before gets another answer.
 //
-// If reservations have expired whose units are not back, it gives them back, and has the order looked up anew: ErrLayout.
+// If expired reservations have not been given back, it gives them back and returns ErrLayout: read the views again.
 func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[string]stock.View) (refusal, err error) {
 	held, err := s.heldBy(ctx, p)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 	return nil, nil
 }
 
-// heldBy reads what the buyer of an order has of those of its SKUs that have a buyer limit.
+// heldBy reads how many units the buyer of an order holds of each of its SKUs that has a buyer limit.
 func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int64, error) {
 	var limited []string
 	for i, line := range p.Lines {

@@ -14,23 +14,24 @@ import (
 type Config struct {
 	Store stock.Store
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
-	// takes them in one round trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
-	// slower under contention, never wrong.
+	// takes them in one round trip. The lock of segment -1 guards nothing: it shows whether locks work. Nil
+	// runs without locks: slower under contention, never wrong.
 	Lock func(sku string, segment int) locking.Locker
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
 	Workers    int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
-	Placing    int // orders of several SKUs are placed at the same time, of up to ten lines each; 0 is Workers
-	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
+	Placing    int // orders of several SKUs, with up to ten lines each, that are placed at the same time; 0 is Workers
+	// BatchLimit is how many orders one write carries out at most; 0 is no limit but the queue's. The lab measures what batches
+	// are worth with 1.
 	BatchLimit int
-	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
+	// MaxReserveFor is how long a reservation lasts at most, if the SKU's terms do not say; 0 is MaxReserve.
 	MaxReserveFor time.Duration
 	Observer      Observer     // nil: none
 	Events        stock.Events // nil: none
-	// AnswerWithin is how long after it was read something may be written for a request, unless its context ends before; 0
-	// is DefaultAnswerWithin.
+	// AnswerWithin is how long after it was read a request may still be written, unless its context ends before; 0 is
+	// DefaultAnswerWithin.
 	AnswerWithin time.Duration
-	// Clock, for tests, is what sale windows and reservations are timed by; nil is the store's.
+	// Clock times sale windows and reservations, for tests; nil is the store's clock.
 	Clock  func() time.Time
 	Logger *slog.Logger // nil: none
 }

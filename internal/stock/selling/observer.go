@@ -2,38 +2,38 @@ package selling
 
 import "time"
 
-// Observer is told what the service does, for metrics. Its methods are called on the hot path by many
+// Observer receives what the service does, for metrics. Its methods are called on the hot path by many
 // goroutines, so they must be quick and safe for concurrent use.
 type Observer interface {
-	// BatchWritten tells that a batch of orders was answered from one segment. locked is false when it was
+	// BatchWritten reports that a batch of orders was answered from one segment. locked is false when it was
 	// written under the guard alone.
 	BatchWritten(orders int, took time.Duration, locked bool)
-	// MergeWritten tells that a merge was answered, and how many of its orders took from several segments.
+	// MergeWritten reports that a merge was answered, and how many of its orders took from several segments.
 	MergeWritten(orders, merged int, took time.Duration, locked bool)
-	// LockWaited tells how long a worker waited for a lock, and whether it got it.
+	// LockWaited reports how long a worker waited for a lock, and whether it got it.
 	LockWaited(took time.Duration, got bool)
-	// LocksFail tells that workers no longer ask for locks, because they fail, or that they ask again.
+	// LocksFail reports that workers no longer ask for locks, because they fail, or that they ask again.
 	LocksFail(fail bool)
-	// Queued tells how long an order waited in its queue.
+	// Queued reports how long an order waited in its queue.
 	Queued(took time.Duration)
-	// FencedOut tells that the guard refused a fencing token.
+	// FencedOut reports that the guard refused a fencing token.
 	FencedOut()
-	// GuardFired tells that a constraint of the database fired: a bug, or a stranger who writes to the tables.
+	// GuardFired reports that a constraint of the database fired: a bug, or a stranger who writes to the tables.
 	GuardFired()
-	// SoldOutFromCache tells how many orders were refused without asking for stock again.
+	// SoldOutFromCache reports how many orders were refused without asking for stock again.
 	SoldOutFromCache(orders int)
-	// SoldOutCached tells that the ids of the orders of a SKU that sold out were read.
+	// SoldOutCached reports that the ids of the orders of a SKU that sold out were read.
 	SoldOutCached(ids int, took time.Duration)
-	// SettlementWritten tells that commits and cancels were answered together.
+	// SettlementWritten reports that commits and cancels were answered together.
 	SettlementWritten(requests int, took time.Duration)
-	// ReservationsExpired tells that reservations have expired and their units are back.
+	// ReservationsExpired reports that reservations have expired and their units are back.
 	ReservationsExpired(reservations int)
-	// OrderWritten tells that an order of several SKUs was answered. locked is false when it was written under the guard
+	// OrderWritten reports that an order of several SKUs was answered. locked is false when it was written under the guard
 	// alone.
 	OrderWritten(lines int, took time.Duration, locked bool)
-	// Resegmented tells for how long workers were kept out while a SKU got other segments.
+	// Resegmented reports for how long workers were kept out while a SKU got other segments.
 	Resegmented(pause time.Duration)
-	// NotificationsFail tells that notifications of other processes' restocks have begun to fail, or work again.
+	// NotificationsFail reports that notifications of other processes' restocks have begun to fail, or work again.
 	NotificationsFail(failing bool)
 }
 

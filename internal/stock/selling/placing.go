@@ -10,13 +10,12 @@ import (
 	"inventory/internal/turns"
 )
 
-// Orders of several SKUs differ in size as a basket and a year's supply do. Each line costs the same. An order takes as long
-// as it has lines, and locks the rows of all of them until its end. So each size has places of its own. The larger ones leave
-// time for other orders.
+// Orders of several SKUs have very different sizes. Each line costs the same time, and an order locks the rows of all its
+// lines until its end. So each size has its own places, and the larger ones leave time for other orders.
 const (
-	smallOrder  = 10  // lines; the places of these are as many as a SKU has workers, or as the store wants
-	mediumOrder = 100 // lines; these have as many places as a SKU has workers, and use them half of the time at most
-	// The others, up to MaxLines, have one place, and use it a quarter of the time at most.
+	smallOrder  = 10  // lines; these orders have as many places as a SKU has workers, or as the store wants
+	mediumOrder = 100 // lines; these have as many places as a SKU has workers, and use them at most half of the time
+	// The others, up to MaxLines, have one place, and use it at most a quarter of the time.
 	mediumRest = 1
 	largeRest  = 3
 	turnWait   = 4 * time.Second // for a place
@@ -26,7 +25,7 @@ const (
 type placing struct {
 	service              *Service
 	small, medium, large *turns.Turns
-	last                 *atomic.Int64 // when a small order came, in nanoseconds
+	last                 *atomic.Int64 // when the last small order came, in nanoseconds
 }
 
 func (s *Service) newPlacing() placing {
@@ -40,7 +39,7 @@ func (s *Service) newPlacing() placing {
 	return p
 }
 
-// rest leaves the rows to smaller orders, if there are any, for so many times as long as the last order took.
+// rest leaves the rows to smaller orders, if there are any, for a multiple of the time that the last order took.
 func (p placing) rest(times int) func(int, time.Duration) time.Duration {
 	return func(_ int, took time.Duration) time.Duration {
 		if !p.others() {
@@ -72,7 +71,7 @@ func (p placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(
 	}
 }
 
-// others tells whether there are orders that are quick to serve.
+// others reports whether there are smaller orders.
 func (p placing) others() bool {
 	p.service.workers.RLock()
 	defer p.service.workers.RUnlock()

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// The bounds of a queue, and of what is taken out of it.
+// The bounds of a queue and of a batch.
 const (
-	batchLimit = 256        // orders of one write; more, where more than batchParts times as many wait
-	queueLimit = 8192       // orders waiting before callers are told overloaded
-	backlog    = batchLimit // orders waiting, while others are being written, for which an extra worker pays
+	batchLimit = 256        // orders of one write; more if more than batchParts times as many wait
+	queueLimit = 8192       // waiting orders; more are refused as overloaded
+	backlog    = batchLimit // waiting orders, during a write, for which an extra worker pays
 )
 
 // errRetired is returned by a queue whose worker has ended.
 var errRetired = errors.New("worker has ended")
 
-// queue is the bounded first-come queue in front of the workers. It holds one request of an order id; the others of that id
-// wait behind it. While it is long it bounds the requests of each buyer: nobody fills it alone.
+// queue is the bounded first-come queue of the workers. It holds one request for each order id; other requests of that id
+// wait behind it. While it is long it bounds the requests of each buyer, so that no buyer fills it alone.
 type queue struct {
 	mu         sync.Mutex
 	waiting    []*request
 	orderIDs                // of waiting
-	count      atomic.Int64 // of waiting, for those who only look
+	count      atomic.Int64 // of waiting, to be read without the mutex
 	oneEach    atomic.Bool  // a batch has at most one order of each buyer
 	retired    bool
-	backlog    int           // so many waiting are one
+	backlog    int           // this many waiting orders are one
 	arrived    chan struct{} // holds one: something may be waiting
 	backlogged chan struct{} // holds one: a backlog may be waiting
 }
@@ -35,8 +35,8 @@ func newQueue() *queue {
 	return &queue{orderIDs: newOrderIDs(), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1), backlog: backlog}
 }
 
-// push adds a request and tells how many wait now. It fails if there is no room or the queue has retired. A full queue
-// refuses without the mutex, which others need: under overload it refuses nearly everybody.
+// push adds a request and returns how many wait now. It fails if there is no room or the queue has retired. A full queue
+// refuses without the mutex, which the workers need: under overload nearly all requests are refused.
 func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	if q.length() >= limit {
 		return 0, overloaded()
@@ -78,8 +78,8 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// pop removes up to limit requests, the longest waiting first; none where fewer than least wait. It refuses a request whose
-// caller has gone or whose deadline has passed. Where buyers are counted, a buyer's second request waits for the next batch.
+// pop removes up to limit requests, the longest waiting first; none if fewer than least wait. It refuses a request whose
+// caller has gone or whose deadline has passed. With oneEach a buyer's second request waits for the next batch.
 func (q *queue) pop(least, limit int) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +109,7 @@ func (q *queue) pop(least, limit int) []*request {
 	return batch
 }
 
-// drain removes every request that is meant, in their order.
+// drain removes the requests for which meant returns true, in their order.
 func (q *queue) drain(meant func(*request) bool) (drained []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,7 +124,7 @@ func (q *queue) drain(meant func(*request) bool) (drained []*request) {
 	return drained
 }
 
-// filterLocked replaces each request that waits by what stays of it, nil for nothing.
+// filterLocked replaces each waiting request by what stays returns for it; nil removes it.
 func (q *queue) filterLocked(stays func(*request) *request) {
 	kept := q.waiting[:0]
 	for _, r := range q.waiting {
@@ -140,7 +140,7 @@ func (q *queue) filterLocked(stays func(*request) *request) {
 
 func (q *queue) length() int { return int(q.count.Load()) }
 
-// retire closes the queue if nobody waits in it.
+// retire closes the queue if it is empty.
 func (q *queue) retire() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

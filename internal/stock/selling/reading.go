@@ -6,13 +6,13 @@ import (
 	"inventory/internal/stock"
 )
 
-// mostReads is how many callers read at once. A store has more connections: the others are for what writes.
+// mostReads is how many callers read at once. A store has more connections: the others are for writes.
 const mostReads = 8
 
 // reading waits until a caller may read.
 func (s *Service) reading(ctx context.Context) (done func(), err error) {
 	select {
-	case s.reads <- struct{}{}: // without a look at the caller, who may have left: the read finds out
+	case s.reads <- struct{}{}: // without a check of ctx: the read makes one
 		return func() { <-s.reads }, nil
 	default:
 	}
@@ -24,7 +24,7 @@ func (s *Service) reading(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// read reads something for a caller, when the caller may read.
+// read waits until a caller may read, and calls from.
 func read[T any](ctx context.Context, s *Service, doing string, from func() (T, error)) (found T, err error) {
 	done, err := s.reading(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func checkLimit(limit, most int) error {
 	return nil
 }
 
-// view reads what those who sell have to know of a SKU.
+// view reads what a worker has to know of a SKU.
 func (s *Service) view(ctx context.Context, sku string) (stock.View, error) {
 	views, err := s.store.Views(ctx, sku)
 	if err != nil {
@@ -71,18 +71,18 @@ func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
 		if err != nil || !status.Stale {
 			return status, err
 		}
-		if err := s.expire(ctx, sku); err != nil { // what could not be given back is told as reserved, which it is
+		if err := s.expire(ctx, sku); err != nil { // those units are then shown as reserved, which they are
 			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
 		}
 		return s.store.Status(ctx, sku, s.at())
 	})
 }
 
-// MaxSKUPage bounds how many SKUs are read at once: of each, all segments are summed up.
+// MaxSKUPage bounds how many SKUs are read at once: for each of them all segments are summed up.
 const MaxSKUPage = 200
 
-// SKUs returns the totals of SKUs in the order of their bytes, from behind one on; "" is before all. Reservations whose
-// time has come count as reserved until they are ended, which takes a second or so.
+// SKUs returns the totals of the SKUs after one, in the order of their bytes; "" is before all. Expired reservations count as
+// reserved until they are ended, which takes approximately a second.
 func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
 	if after != "" {
 		if err := stock.CheckSKU(after); err != nil {
@@ -95,8 +95,8 @@ func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Su
 	return read(ctx, s, "read SKUs", func() ([]stock.Summary, error) { return s.store.Summaries(ctx, after, limit) })
 }
 
-// Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
-// is not "", of the buyer's own order of that id, or else of the shop's for that buyer.
+// Deduction returns the deduction of an order id as it is now, with its parts. Without a buyerID it is the shop's order. With
+// one it is the buyer's own order of that id, or otherwise the shop's order for that buyer.
 func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
@@ -123,8 +123,8 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	return d, err
 }
 
-// tellable is a deduction as a caller may be told: a reservation whose time has come is ended first. Else a commit that is
-// under way could undo what the caller was told.
+// tellable returns a deduction as a caller may see it: an expired reservation is ended first. Otherwise a commit in flight
+// could contradict what the caller has seen.
 func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
 	if !d.Due(s.now()) {
 		return d, nil
@@ -132,7 +132,7 @@ func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduct
 	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
 }
 
-// keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
+// keyOf finds the order key of an order id: for a buyer, the key of the buyer's own order if there is one.
 func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key string, err error) {
 	if buyerID == "" {
 		return orderID, nil
@@ -161,12 +161,12 @@ func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
 	return read(ctx, s, "audit", func() (stock.Audit, error) { return s.store.Audit(ctx, sku) })
 }
 
-// mostScanned bounds the rows that one page of deductions is looked for in.
+// mostScanned bounds the rows that are scanned for one page of deductions.
 const mostScanned = 5000
 
-// Deductions returns a page of a SKU's deductions, in the order of their order keys' bytes. A page has MaxPage of them at
-// most. Of those that are meant it may have few or none, and go on all the same. A reservation whose time has come is told
-// as reserved until it is ended.
+// Deductions returns a page of a SKU's deductions, in the order of their order keys' bytes. A page has at most
+// MaxPage of them. With a filter it may have few or none, and still have a next page. An expired reservation is shown as
+// reserved until it is ended.
 func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	query.Scan = mostScanned
 	if err := query.Check(); err != nil {
@@ -178,8 +178,8 @@ func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (s
 	return read(ctx, s, "read deductions", func() (stock.DeductionPage, error) { return s.store.DeductionPage(ctx, query) })
 }
 
-// Movements reads a SKU's ledger, the oldest first, from behind a position on; the zero Position is before all. A reader who
-// goes on from the last one of a page misses none.
+// Movements reads a SKU's ledger after a position, the oldest first; the zero Position is before all. A reader that continues
+// after the last one of a page misses none.
 func (s *Service) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ func (w *worker) refuse(ctx context.Context, batch []*request) ([]*request, erro
 	return rest, err
 }
 
-// replyKnown answers requests whose order ids have deductions already, and returns the others. key tells the id to look
-// for, "" for none.
+// replyKnown answers requests whose order ids have deductions already, and returns the others. key returns the id to look
+// up, "" for none.
 func (w *worker) replyKnown(ctx context.Context, requests []*request, key func(stock.Order) string) (unknown []*request, err error) {
 	var keys []string
 	for _, r := range requests {
@@ -48,10 +48,10 @@ func (w *worker) replyKnown(ctx context.Context, requests []*request, key func(s
 	return unknown, nil
 }
 
-// ownID is the id under which an order is kept.
+// ownID returns the order key of a request.
 func ownID(o stock.Order) string { return o.OrderID }
 
-// shopID is the id under which the shop may have made an order for a buyer who asks with an id of their own.
+// shopID returns the id under which the shop may have made the order for the buyer.
 func shopID(o stock.Order) string {
 	if !o.Own {
 		return ""
@@ -60,9 +60,9 @@ func shopID(o stock.Order) string {
 	return orderID
 }
 
-// refuseByTerms answers what the SKU's terms do not allow, and returns the others. They may have changed elsewhere, so they
-// are read anew before they refuse anything. Who was accepted before is still told of the order, whatever the terms were
-// then.
+// refuseByTerms answers the requests that the SKU's terms do not allow, and returns the others. The terms may have changed in
+// another process, so they are read again before they refuse anything. An order that was accepted before is still answered
+// as a replay, whatever the terms are now.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
 	allowed, refused := w.byTerms(batch)
 	if len(refused) > 0 && !w.termsFresh {
@@ -78,19 +78,19 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 	for _, r := range unknown {
 		if err := w.service.refuses(*w.terms, w.sku, r.order); err != nil {
 			r.refuse(err)
-		} else { // it has begun meanwhile
+		} else { // the sale has begun meanwhile
 			allowed = append(allowed, r)
 		}
 	}
 	return allowed, nil
 }
 
-// byTerms parts requests by whether the terms, as far as is known, refuse them now.
+// byTerms splits requests by whether the terms, as last read, refuse them now.
 func (w *worker) byTerms(batch []*request) (allowed, refused []*request) {
 	for i, r := range batch {
 		refuses := w.service.refuses(*w.terms, w.sku, r.order) != nil
 		switch {
-		case refuses && refused == nil: // as a rule nobody is refused
+		case refuses && refused == nil: // the usual case: none is refused
 			allowed, refused = slices.Clone(batch[:i]), []*request{r}
 		case refuses:
 			refused = append(refused, r)
@@ -104,8 +104,8 @@ func (w *worker) byTerms(batch []*request) (allowed, refused []*request) {
 	return allowed, refused
 }
 
-// refuses returns the refusal of an order by terms. It may have been accepted before: on other terms, or by a process with
-// other bounds; or it is another order with the same id.
+// refuses returns the refusal of an order by terms. It is no answer yet: the order may have been accepted before, on other
+// terms or by a process with other bounds, or its id may belong to another order.
 func (s *Service) refuses(t stock.Terms, sku string, o stock.Order) error {
 	if err := cmp.Or(t.Allow(sku, o), t.SaleWindow().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
 		return err
@@ -116,11 +116,11 @@ func (s *Service) refuses(t stock.Terms, sku string, o stock.Order) error {
 	return nil
 }
 
-// refuseSoldOut refuses a batch if nothing is known to be left. It returns the requests that it cannot answer.
+// refuseSoldOut refuses a batch if the SKU is known to be sold out. It returns the requests that it cannot answer.
 //
 // The worker knows that from a merge that saw zero under the locks of all rows, or from the sold-out cache. It looks order
-// ids up after the zero was seen, so a winner's row is there. What comes here are retries of winners that the cache knows,
-// and everybody while the cache has no entry.
+// ids up after the zero was seen, so the row of an accepted order is there. The requests here are retries of accepted
+// orders that the cache knows, and all requests while the cache has no entry.
 func (w *worker) refuseSoldOut(ctx context.Context, batch []*request) ([]*request, error) {
 	if !w.isSoldOut() {
 		return batch, nil

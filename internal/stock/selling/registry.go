@@ -7,13 +7,13 @@ import (
 	"inventory/internal/stock"
 )
 
-// registry has what runs in a service: a seller and a settler of each SKU that is in use, and what runs besides.
+// registry holds what runs in a service: a seller and a settler for each SKU in use, and the background goroutines.
 type registry struct {
 	sync.RWMutex
 	sellers  map[string]*seller
 	settlers map[string]*settler
 	stopped  bool
-	running  sync.WaitGroup // also of what runs besides the workers
+	running  sync.WaitGroup // also of the background goroutines
 }
 
 // shuttingDown is the error of a request that comes after Close.
@@ -21,7 +21,7 @@ func shuttingDown() error {
 	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 }
 
-// retire takes a seller or settler out of the service unless a request has come in. Afterwards push refuses.
+// retire removes a seller or settler from the service unless a request has come in. Afterwards push refuses.
 func retire[T any](s *Service, serving map[string]T, sku string, q *queue) bool {
 	s.workers.Lock()
 	defer s.workers.Unlock()
@@ -32,7 +32,7 @@ func retire[T any](s *Service, serving map[string]T, sku string, q *queue) bool 
 	return true
 }
 
-// begin lets Close wait for what its caller does, until it says Done; but not once the service stops.
+// begin makes Close wait until the caller calls running.Done. It reports false once the service stops.
 func (s *Service) begin() bool {
 	s.workers.RLock()
 	defer s.workers.RUnlock()

@@ -8,12 +8,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// leastTime is what a request must have left until its deadline when its write begins. With less, hardly anybody would wait
-// for the answer, and the others of its batch would have to be written once more.
+// leastTime is the time that a request must have left until its deadline when its write begins. With less the write would
+// often be too late, and the other requests of its batch would have to be written again.
 const leastTime = 25 * time.Millisecond
 
-// request is one order on its way through a worker, or one settle request on its way through a settler. It gets exactly one
-// answer.
+// request is one order for a worker, or one settle request for a settler. It gets exactly one answer.
 type request struct {
 	ctx    context.Context
 	order  stock.Order
@@ -22,9 +21,9 @@ type request struct {
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
 	sent     bool        // to the store, so that it may have been written
-	answer   chan answer // holds one, so that no worker waits for a caller that has gone
-	queue    requeuer    // that it was put into
-	joined   []*request  // those that came with its order id while it waited: see joined.go
+	answer   chan answer // with room for one, so that no worker waits for a caller that has gone
+	queue    requeuer    // the one that holds it
+	joined   []*request  // the ones with the same order id that came while it waited: see joined.go
 }
 
 // A requeuer takes a request back.
@@ -36,15 +35,15 @@ type answer struct {
 	err       error
 }
 
-// reply answers a request that has left the queue, and those that joined it and ask the same. Those that ask for something
-// else under its order id go back into the queue: the store decides about them.
+// reply answers a request that has left the queue, and the joined ones with the same content. The joined ones with other
+// content under the same order id go back into the queue: the store decides about them.
 func (r *request) reply(a answer) { r.end(a, true) }
 
-// end answers a request, and may answer those that joined it.
+// end answers a request, and, if shared, also the joined ones with the same content. The others go back into the queue.
 func (r *request) end(a answer, shared bool) {
 	joined, queue, order, settle := r.joined, r.queue, r.order, r.settle
 	r.joined = nil
-	r.answer <- a // from now on it may be another's
+	r.answer <- a // from here on it may be reused
 	a.created = false
 	for _, other := range joined {
 		if shared && other.order == order && other.settle == settle {
@@ -63,7 +62,7 @@ func refuseAll(requests []*request, err error) {
 	}
 }
 
-// replyOutcome answers a request that was accepted, now or before.
+// replyOutcome answers a request whose order was accepted, now or before.
 func (r *request) replyOutcome(o stock.Outcome) {
 	switch {
 	case o.Kind == stock.Accepted:
@@ -75,8 +74,8 @@ func (r *request) replyOutcome(o stock.Outcome) {
 	}
 }
 
-// unstartable is why a request is not started: its caller has gone, or its deadline has passed. It knows of the caller what
-// the context has told, and does not ask it.
+// unstartable returns why a request must not be started: its caller has gone, or its deadline has passed. It only looks at the
+// channel Done: it runs for each request under the queue's mutex, and Err of a caller's context may look at the connection.
 func (r *request) unstartable(now time.Time) error {
 	select {
 	case <-r.ctx.Done():
@@ -89,8 +88,8 @@ func (r *request) unstartable(now time.Time) error {
 	return nil
 }
 
-// stillWaiting returns the requests whose callers still wait, and long enough for a write that begins now. It answers the
-// others. It asks right before the write: callers may have left while their requests waited in the queue or for a lock.
+// stillWaiting returns the requests whose callers still wait and will wait for the end of a write that begins now. It answers
+// the others. It is called right before the write: callers may have left while the worker waited for a lock.
 func stillWaiting(requests []*request) []*request {
 	soon := time.Now().Add(leastTime)
 	var kept []*request
@@ -113,8 +112,7 @@ func stillWaiting(requests []*request) []*request {
 	return kept
 }
 
-// giveUp answers a request that has left the queue and that nobody waits for any more. Those that joined it go back into
-// the queue.
+// giveUp answers a request that has left the queue and whose caller has left. The joined ones go back into the queue.
 func (r *request) giveUp() {
 	var err error = overloaded()
 	if gone := r.ctx.Err(); gone != nil {
@@ -125,19 +123,19 @@ func (r *request) giveUp() {
 	r.end(answer{err: err}, false)
 }
 
-// firstDeadline is the instant by which requests that are written together have to be written.
+// firstDeadline is the earliest deadline of some requests: a write of all of them has to end by then.
 func firstDeadline(requests []*request) time.Time {
 	return slices.MinFunc(requests, byDeadline).deadline
 }
 
-// lastDeadline is the instant after which nobody waits for any of some requests.
+// lastDeadline is the latest deadline of some requests.
 func lastDeadline(requests []*request) time.Time {
 	return slices.MaxFunc(requests, byDeadline).deadline
 }
 
 func byDeadline(a, b *request) int { return a.deadline.Compare(b.deadline) }
 
-// inTurn joins requests with others of their batch, in the order in which they came.
+// inTurn merges two lists of requests of one batch, in the order in which they came.
 func inTurn(requests, others []*request) []*request {
 	if len(others) == 0 {
 		return requests

@@ -7,22 +7,22 @@ import (
 	"inventory/internal/locking"
 )
 
-// For how long a lock is waited for and held.
+// How long a worker waits for a lock and holds it.
 const (
-	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
+	lockWait   = 100 * time.Millisecond // for the lock of a batch, and again for those of a merge; then it writes under the guard alone
 	lockTurn   = 25 * time.Millisecond  // a busy worker offers its lock to other processes this often
 	lockLinger = 2 * time.Millisecond   // an idle worker gives its lock back after this
 )
 
 // triedLocks is how many locks a worker tries before it waits for one. So processes that sell one SKU spread over its
-// segments: each keeps to one that nobody else holds.
+// segments: each stays at one that no other process holds.
 const triedLocks = 3
 
 // noSegment is the segment of a worker that has not sold yet.
 const noSegment = -1
 
-// segmentLock is the segment where a worker sells, and its lock if the worker has it. The lock saves waiting for rows and
-// decides nothing: without it the worker goes on under the guard.
+// segmentLock is the segment from which a worker sells, and its lock if the worker holds it. The lock saves waiting for rows
+// and decides nothing: without it the worker writes under the guard.
 type segmentLock struct {
 	service *Service
 	sku     string
@@ -33,7 +33,8 @@ type segmentLock struct {
 
 func (l *segmentLock) held() bool { return l.hold != nil && l.hold.Context().Err() == nil }
 
-// holds are what a write of the segment is fenced by. Nearly every write of many SKUs is without a lock, and makes no map.
+// holds returns the holds by which a write of the segment is fenced. Without a lock, the usual case for most SKUs, it makes
+// no map.
 func (l *segmentLock) holds() map[int]*locking.Hold {
 	if l.hold == nil {
 		return nil
@@ -41,7 +42,7 @@ func (l *segmentLock) holds() map[int]*locking.Hold {
 	return map[int]*locking.Hold{l.segment: l.hold}
 }
 
-// acquire chooses one of the segments, and takes its lock if it can be had until an instant.
+// acquire chooses one of the segments, and takes its lock if it gets it before an instant.
 func (l *segmentLock) acquire(segments []int, by time.Time) {
 	if l.held() && segments[0] == l.segment {
 		return
@@ -65,7 +66,7 @@ func (l *segmentLock) acquire(segments []int, by time.Time) {
 	report(err)
 }
 
-// doWithout chooses a segment and takes no lock. It keeps the one that it has of this segment.
+// doWithout chooses a segment and takes no lock. It keeps the lock of that segment if it has it.
 func (l *segmentLock) doWithout(segment int) {
 	if l.segment != segment || !l.held() {
 		l.release()
@@ -74,8 +75,8 @@ func (l *segmentLock) doWithout(segment int) {
 	l.service.lookForLocks(l.sku)
 }
 
-// claim chooses one of the segments whose lock is free, without waiting, and reports false where there is none. Without
-// locks any segment will do.
+// claim chooses one of the segments whose lock is free, without waiting, and reports false if there is none. Without locks
+// any segment will do.
 func (l *segmentLock) claim(segments []int) bool {
 	if len(segments) == 0 {
 		return false
@@ -94,8 +95,8 @@ func (l *segmentLock) claim(segments []int) bool {
 	return err == nil
 }
 
-// try takes the first lock that is free, of a few segments. Its error is the last one seen. The hold outlives the batch, so
-// it gets the service's context.
+// try takes the first free lock of a few segments. It returns the last error. The hold outlives the batch, so it gets the
+// service's context.
 func (l *segmentLock) try(segments []int, by time.Time) (err error) {
 	for _, segment := range segments[:min(len(segments), triedLocks)] {
 		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, waitUntil(by)); err == nil {
@@ -111,8 +112,8 @@ func (l *segmentLock) try(segments []int, by time.Time) (err error) {
 
 func waitUntil(t time.Time) locking.LockOption { return locking.Wait(max(0, time.Until(t))) }
 
-// offer gives the lock back after a turn. If another process waits for it, the lock is reserved for that one now; the worker
-// finds it busy, and goes to another segment or waits.
+// offer gives the lock back after a turn. If another process waits for it, the lock is now reserved for that process. Then
+// the worker finds it busy, and goes to another segment or waits.
 func (l *segmentLock) offer() {
 	if l.hold != nil && time.Since(l.heldAt) > lockTurn {
 		l.release()

@@ -13,14 +13,14 @@ import (
 // LockUse says whether locks are in use.
 type LockUse string
 
-// What a service does with locks.
+// The uses of locks.
 const (
 	LocksWork LockUse = "working"
 	LocksFail LockUse = "failing" // the lock server does not answer: selling goes on under the guard
 	LocksOff  LockUse = "off"     // the service has none
 )
 
-// LockUse tells whether workers ask for locks now.
+// LockUse reports whether workers ask for locks now.
 func (s *Service) LockUse() LockUse {
 	switch {
 	case s.lock == nil:
@@ -32,21 +32,21 @@ func (s *Service) LockUse() LockUse {
 	}
 }
 
-// SegmentLock is what the lock server says of the lock of a segment.
+// SegmentLock is the state of a segment's lock, as read from the lock server.
 type SegmentLock struct {
 	Segment int
 	locking.State
 }
 
-// MaxLockPage bounds how many locks are looked at at once: each is a round trip to the lock server.
+// MaxLockPage bounds how many locks one call reads: each is a round trip to the lock server.
 const MaxLockPage = 128
 
-// inspections is how many locks are looked at at a time.
+// inspections is how many locks are read at the same time.
 const inspections = 8
 
-// SegmentLocks tells who holds the locks of a SKU's segments, from a segment on, at most limit of them. Locks that nobody
-// holds or wants are left out, and so are all while locks fail or there are none, as use says. It is for people who watch:
-// when it is read, it is past already.
+// SegmentLocks returns who holds the locks of a SKU's segments, for at most limit segments from one on. It leaves out locks
+// that are free and have no waiters. It returns none while locks fail or are off, as use says. It is for display only: the
+// locks may have changed since.
 func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int) (locks []SegmentLock, use LockUse, err error) {
 	use = s.LockUse()
 	if err := stock.CheckSKU(sku); err != nil {
@@ -82,8 +82,8 @@ func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int)
 	return locks, use, nil
 }
 
-// inspect asks the lock server for the locks of some segments, and tells whether it answered at all. A busy one may leave a
-// few unanswered, which are told as free.
+// inspect reads the locks of some segments, and reports whether the server answered any of the calls. Locks without an answer
+// are returned as free.
 func (s *Service) inspect(ctx context.Context, sku string, from, count int) (states []locking.State, answered bool) {
 	states = make([]locking.State, count)
 	errs := make([]error, len(states))

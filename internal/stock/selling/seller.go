@@ -6,7 +6,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// defaultWorkers is how many workers of one SKU there are at most, where the configuration does not say.
+// defaultWorkers is how many workers a SKU has at most, if the configuration does not say.
 const defaultWorkers = 4
 
 // seller is what sells one SKU in this process: a queue, and the workers that serve it.
@@ -31,7 +31,7 @@ func newSeller(s *Service, sku string) *seller {
 	return &seller{service: s, sku: sku, queue: q}
 }
 
-// learn takes over what a worker has read.
+// learn takes over what a worker has read of the SKU.
 func (s *seller) learn(view stock.View) {
 	s.segments.Store(int32(len(view.Segments))) //nolint:gosec // at most MaxSegments
 	s.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)

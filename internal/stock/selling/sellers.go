@@ -1,6 +1,6 @@
 package selling
 
-// seller returns the seller of a SKU, and starts one where there is none.
+// seller returns the seller of a SKU. It starts one if there is none.
 func (s *Service) seller(sku string) (*seller, error) {
 	s.workers.RLock()
 	known, stopped := s.workers.sellers[sku], s.workers.stopped

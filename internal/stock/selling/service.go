@@ -29,12 +29,12 @@ type Service struct {
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
-	reads        chan struct{}      // holds as many as there are callers who read
+	reads        chan struct{}      // one element for each caller that reads
 
-	base   context.Context // of the workers' writes; outlives the callers, ends when a Close has waited long enough
+	base   context.Context // of the workers' writes; outlives the callers, and ends when Close has waited long enough
 	cancel context.CancelFunc
 	stop   chan struct{} // closed by Close: workers finish their queues and end
-	// background is of what runs besides the workers, and ends when Close begins.
+	// background is the context of the background goroutines, and ends when Close begins.
 	background    context.Context
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
@@ -42,13 +42,13 @@ type Service struct {
 	notificationsFail bool
 	breaker           breaker      // between the workers and the locks
 	requests          sync.Pool    // of *request
-	overloaded        error        // shared by all that find a queue full
+	overloaded        error        // shared by all requests that a full queue refuses
 	placing           placing      // of orders of several SKUs
 	many              *turns.Turns // of requests with many orders
 	workers           registry
 }
 
-// at is the instant by which a write decides: zero, which is the store's clock, but where a test has one of its own.
+// at is the instant by which a write decides: zero for the store's own clock, or the time of a test's clock.
 func (s *Service) at() time.Time {
 	if s.clock == nil {
 		return time.Time{}
@@ -56,7 +56,7 @@ func (s *Service) at() time.Time {
 	return s.now()
 }
 
-// now is about the instant by which a write would decide: UTC, and no finer than what both stores keep.
+// now is approximately the instant by which a write would decide now: in UTC, in microseconds as both stores keep it.
 func (s *Service) now() time.Time {
 	if s.clock == nil {
 		return s.store.Now()
@@ -64,5 +64,5 @@ func (s *Service) now() time.Time {
 	return s.clock().UTC().Truncate(time.Microsecond)
 }
 
-// over tells whether an instant at which a reservation expires has come; the zero time is none.
+// over reports whether the expiry of a reservation has come; the zero time never does.
 func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now().Before(until) }

@@ -9,19 +9,20 @@ import (
 	"inventory/internal/stock"
 )
 
-// settler commits, cancels and amends deductions of one SKU in this process: a queue, and a goroutine that settles all that has
-// queued in one write. It needs no lock: a commit or an extension changes no segment, and what comes back is added to rows relatively.
+// settler commits, cancels and amends deductions of one SKU in this process. It is a queue, and a goroutine that carries out
+// all queued requests in one write. It needs no lock: a commit or an extension changes no segment, and units that come back
+// are added to rows relatively.
 type settler struct {
 	service *Service
 	sku     string
 	queue   *queue
 }
 
-// Settle commits, cancels or amends a deduction, and returns it as it is then. What has happened already is no error, so a
-// request may be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with
-// another quantity; for extending what is not reserved; and for giving back a part of what is cancelled or has expired.
-// CodeRefReused is for a ref that another amendment of the deduction has. If the request names a buyer, another buyer's
-// deduction is unknown.
+// Settle commits, cancels or amends a deduction, and returns it as it is then. A request may be repeated: what has happened
+// already is no error. CodeNotReserved: a commit of a deduction that is cancelled, has expired, or is committed with another
+// quantity; an extension of one that is not reserved; a return of a part of one that is cancelled or has expired.
+// CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer, deductions of other buyers
+// are unknown.
 func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
@@ -48,7 +49,7 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 	return d, nil
 }
 
-// longestReservation is how long a reservation of a SKU may last.
+// longestReservation returns how long a reservation of a SKU may last.
 func (s *Service) longestReservation(ctx context.Context, sku string) (time.Duration, error) {
 	view, err := s.view(ctx, sku)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Service) settleKey(ctx context.Context, sku string, to stock.SettleRequ
 	return a.deduction, a.err
 }
 
-// run settles until nobody has asked for a while, or the service stops.
+// run settles requests until none has come for a while, or the service stops.
 func (t *settler) run() {
 	for {
 		if batch := t.queue.pop(1, batchLimit); len(batch) > 0 {
@@ -122,7 +123,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)
 	if returning {
-		s.onRestock(t.sku) // also after an error: the units may have come back
+		s.onRestock(t.sku) // also after an error: the units may be back
 	}
 	if errors.Is(err, stock.ErrLate) {
 		return requests, nil
@@ -138,7 +139,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		r.reply(answer{deduction: results[i].Deduction, err: results[i].Err})
 	}
 	if back.Units > 0 {
-		if !returning { // a reservation that was to be committed had expired
+		if !returning { // a commit found an expired reservation, and gave its units back
 			s.onRestock(t.sku)
 		}
 		s.events.Publish(back)
@@ -146,7 +147,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	return nil, nil
 }
 
-// settler returns the settler of a SKU, and starts one where there is none.
+// settler returns the settler of a SKU. It starts one if there is none.
 func (s *Service) settler(sku string) (*settler, error) {
 	s.workers.Lock()
 	defer s.workers.Unlock()

@@ -6,11 +6,11 @@ import (
 
 // soldOutCache is what a service knows of the SKUs that have sold out.
 type soldOutCache struct {
-	loading chan struct{} // holds one: a SKU's ids are being read
+	loading chan struct{} // with room for one: a SKU's ids are being read
 
 	mu      sync.RWMutex
 	bySKU   map[string]*soldOutEntry
-	counted int // held in all
+	counted int // ids of all entries
 }
 
 func newSoldOutCache() *soldOutCache {
@@ -24,7 +24,7 @@ func (c *soldOutCache) entry(sku string) *soldOutEntry {
 	return c.bySKU[sku]
 }
 
-// invalidate ends the entry of a SKU: nobody who asks from now on is answered from it.
+// invalidate ends the entry of a SKU: no later order is answered from it.
 func (c *soldOutCache) invalidate(sku string) {
 	if known := c.entry(sku); known != nil {
 		known.invalidate()
@@ -40,14 +40,14 @@ func (c *soldOutCache) invalidateAll() {
 	}
 }
 
-// room is how many ids may be read.
+// room returns how many more ids the cache may hold.
 func (c *soldOutCache) room() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return cacheLimit - c.counted
 }
 
-// count counts ids that are held. dropEntry gives them back.
+// count adds ids to those held. dropEntry subtracts them.
 func (c *soldOutCache) count(ids int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

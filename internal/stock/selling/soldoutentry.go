@@ -9,39 +9,39 @@ import (
 // The bounds of the sold-out cache.
 const (
 	soldOutFor   = time.Second      // for this long a refusal may rest on one read of the rows
-	refreshAfter = soldOutFor / 2   // what was confirmed longer ago is refreshed if somebody asks, before it lapses
+	refreshAfter = soldOutFor / 2   // an entry that is needed is refreshed when it is this old, before it lapses
 	loadLimit    = 10 * time.Second // for reading the accepted ids of a SKU
-	entryIdle    = 10 * time.Second // what nobody has needed for this long is dropped
-	loadRest     = 3                // the next load of a SKU waits this many times as long as the last one took
+	entryIdle    = 10 * time.Second // an entry that was not needed for this long is dropped
+	loadRest     = 3                // the next load of a SKU waits this many times the length of the last one
 	cacheLimit   = 4 << 20          // ids of all SKUs together, at 12 bytes each
-	fullRest     = time.Minute      // until a SKU whose ids found no room tries again
+	fullRest     = time.Minute      // until the next load of a SKU whose ids did not fit
 )
 
 // soldOutEntry is what this process knows of one SKU that has sold out: a fact in three parts, all true at one instant. No
 // segment held anything; accepted are the ids of all orders that had been accepted; versions are those of the segments.
-// While the versions are the same nothing has been written, so reading them confirms the rest anew. The fact ends by itself
-// when the first reservation expires that was live then: from that instant its units can be bought.
+// While the versions are the same nothing has been written, so reading them confirms the other two parts. The fact ends by
+// itself when the first reservation that was live then expires: from that instant its units can be bought.
 //
-// Its goroutine, run, loads the ids once, and refreshes the entry as long as somebody asks. Once invalidated, an entry stays
-// so. A restock invalidates it after its commit, so no read from before can overtake the restock.
+// The goroutine run loads the ids once, and refreshes the entry while orders need it. An invalidated entry stays invalid. A
+// restock invalidates it after its commit, so no earlier read can overtake the restock.
 type soldOutEntry struct {
 	service       *Service
 	sku           string
 	ctx           context.Context // ends when it is invalidated
 	invalidate    context.CancelFunc
-	refreshWanted chan struct{} // holds one: a refresh is due
-	refusal       error         // shared by all who are refused
+	refreshWanted chan struct{} // with room for one: a refresh is due
+	refusal       error         // shared by all refused orders
 
 	// Written before the first confirmation, and never again.
 	versions []int64
 	accepted *idSet
 	until    time.Time // zero: no reservation is live
-	// confirmed is an instant before the rows were last read as above; nil: they were not yet.
+	// confirmed is an instant just before the last read that confirmed the fact; nil: there was none yet.
 	confirmed atomic.Pointer[time.Time]
 }
 
-// valid tells whether the SKU may be called sold out without reading the rows. It waits for nothing: every caller runs it. A
-// nil entry is not valid.
+// valid reports whether an order may be refused without reading the rows. It never waits: every caller runs it. A nil entry
+// is not valid.
 func (e *soldOutEntry) valid() bool {
 	if e == nil {
 		return false
@@ -65,5 +65,5 @@ func (e *soldOutEntry) refuse(orderID string) error {
 	return e.refusal
 }
 
-// has tells whether an order id was accepted, as far as is known.
+// has reports whether an order id is among the accepted ones.
 func (e *soldOutEntry) has(orderID string) bool { return e.valid() && e.accepted.has(orderID) }

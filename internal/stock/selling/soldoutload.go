@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// cacheSoldOut begins the entry of a SKU in which nothing was left, or has the one that is there refreshed.
+// cacheSoldOut creates the entry of a SKU that has sold out, or has the existing one refreshed.
 func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
@@ -22,7 +22,7 @@ func (s *Service) cacheSoldOut(sku string) {
 	s.workers.running.Go(e.run)
 }
 
-// dropEntry removes an entry that has ended. If the SKU has sold out again, another one begins.
+// dropEntry removes an entry that has ended. If the SKU has sold out again, it creates the next one.
 func (s *Service) dropEntry(e *soldOutEntry) {
 	s.soldOut.mu.Lock()
 	delete(s.soldOut.bySKU, e.sku)
@@ -35,7 +35,8 @@ func (s *Service) dropEntry(e *soldOutEntry) {
 	}
 }
 
-// run loads, and refreshes until the fact has ended. The rest bounds what a SKU costs that sells out again and again.
+// run loads the entry, and refreshes it until the fact has ended. The rest after it bounds the cost of a SKU that sells out
+// again and again.
 func (e *soldOutEntry) run() {
 	defer e.service.dropEntry(e)
 	known, rest := e.load()
@@ -49,8 +50,8 @@ func (e *soldOutEntry) run() {
 	}
 }
 
-// load reads the ids, if the SKU is sold out and there is room for them, and tells how long to rest before they are read
-// again. One SKU loads at a time, so the limit holds for all of them.
+// load reads the ids, if the SKU is sold out and they fit, and returns how long to rest before the next load. One SKU loads
+// at a time, so cacheLimit holds for all of them.
 func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	s := e.service
 	select {
@@ -83,7 +84,7 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	return known, loadRest * took
 }
 
-// keepFresh refreshes what was loaded as long as it is true and somebody asks.
+// keepFresh refreshes the entry while it is true and orders need it.
 func (e *soldOutEntry) keepFresh() {
 	expiry := make(<-chan time.Time) // never
 	if !e.until.IsZero() {
@@ -98,7 +99,7 @@ func (e *soldOutEntry) keepFresh() {
 		}
 		e.confirmed.Store(&asked)
 		select {
-		case <-e.refreshWanted: // by somebody who is answered now
+		case <-e.refreshWanted: // by an order that was answered from the entry
 		default:
 		}
 		select {
@@ -113,7 +114,7 @@ func (e *soldOutEntry) keepFresh() {
 	}
 }
 
-// refresh tells whether the rows are as they were. Meanwhile what was confirmed before is good until it lapses.
+// refresh reports whether the rows have not changed. During the read the entry stays valid until it lapses.
 func (e *soldOutEntry) refresh() bool {
 	ctx, cancel := context.WithTimeout(e.ctx, soldOutFor)
 	defer cancel()

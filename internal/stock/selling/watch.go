@@ -36,7 +36,7 @@ func (s *Service) watch() {
 	}
 }
 
-// noteNotifications tells when notifications begin to fail and when they work again. Only watch calls it.
+// noteNotifications reports when notifications begin to fail and when they work again. Only watch calls it.
 func (s *Service) noteNotifications(err error) {
 	failing := err != nil
 	if failing == s.notificationsFail {
@@ -51,8 +51,8 @@ func (s *Service) noteNotifications(err error) {
 	}
 }
 
-// onRestock makes the SKU's workers read the segments anew, and invalidates the sold-out cache: there may be more units than
-// they know of.
+// onRestock makes the SKU's workers read the segments again, and invalidates its entry of the sold-out cache: there may be
+// more units than they know of.
 func (s *Service) onRestock(sku string) {
 	s.workers.RLock()
 	if seller := s.workers.sellers[sku]; seller != nil {
@@ -62,7 +62,7 @@ func (s *Service) onRestock(sku string) {
 	s.soldOut.invalidate(sku)
 }
 
-// onMissedRestocks does so for all SKUs.
+// onMissedRestocks does the same for all SKUs.
 func (s *Service) onMissedRestocks() {
 	s.workers.RLock()
 	for _, seller := range s.workers.sellers {

@@ -30,8 +30,8 @@ func (w *worker) run() {
 	}
 }
 
-// idle waits for a request. It gives the lock back soon. It reports true when this goroutine is to end: the worker has
-// ended, or rests in another one.
+// idle waits for a request, and gives the lock back after lockLinger. It reports true when this goroutine must end: the
+// worker has ended, or waits in another goroutine.
 func (w *worker) idle() (ended bool) {
 	if w.lock.hold != nil && w.service.waitFor(lockLinger, w.queue.arrived) {
 		return false
@@ -47,16 +47,16 @@ func (w *worker) idle() (ended bool) {
 	return true
 }
 
-// rest waits on, in a goroutine whose stack is small. Writing has made that of the other one several times as large as all
-// else that a worker holds, and most of the workers of many SKUs rest.
+// rest continues the wait in a new goroutine, whose stack is small. Writes have made the old stack several times larger than
+// everything else that a worker holds, and with many SKUs most workers are idle.
 func (w *worker) rest() {
 	if w.service.waitFor(workerIdle-shortIdle, w.queue.arrived) || !retire(w.service, w.service.workers.sellers, w.sku, w.queue) {
 		w.run()
 	}
 }
 
-// learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted. If it fails, it refuses
-// those who came before it began to read. The SKU may have been created since.
+// learnTerms reads the SKU once, before the first batch: the queue has to know whether there is a buyer limit. If that fails,
+// it refuses the requests that came before the read began. Later ones stay: the SKU may have been created since.
 func (w *worker) learnTerms() (known bool) {
 	if w.terms != nil {
 		return true
@@ -67,13 +67,13 @@ func (w *worker) learnTerms() (known bool) {
 	err := w.read(ctx)
 	if err != nil {
 		for _, r := range w.queue.drain(func(r *request) bool { return !r.queued.After(start) }) {
-			r.end(answer{err: err}, false) // whoever has joined it may have come later
+			r.end(answer{err: err}, false) // joined requests may have come later
 		}
 	}
 	return err == nil
 }
 
-// serve answers every request of a batch.
+// serve answers all requests of a batch.
 func (w *worker) serve(batch []*request) {
 	if len(batch) == 0 {
 		return
@@ -93,11 +93,11 @@ func (w *worker) serve(batch []*request) {
 	refuseAll(rest, err)
 }
 
-// sell chooses a segment, locks it and writes, again and again, and merges what no single segment can fill. It returns the
-// requests that got no answer, and the error they all share.
+// sell repeats three steps: choose a segment, lock it, write. It merges what no single segment can fill. It returns the
+// requests that got no answer, and the error that they share.
 func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, error) {
 	lockBy := time.Now().Add(lockWait)
-	isRead := false // whether levels were read for this batch
+	isRead := false // the levels were read for this batch
 	w.expiries = 0
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
@@ -113,7 +113,7 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 		} else if !isRead || w.levels == nil {
 			isRead = true
 			pending, err = w.readAnew(ctx, pending)
-			hop = -1 // the levels may show segments worth another try
+			hop = -1 // the new levels may show segments that are worth a try
 		} else {
 			pending, err = w.mergeFirst(ctx, pending, hop)
 		}
@@ -132,8 +132,8 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	return nil, nil
 }
 
-// readAnew reads the SKU amid a batch. Where its terms are others than those that the batch was held to, it answers the
-// requests that they do not allow, and returns the others.
+// readAnew reads the SKU again in the middle of a batch. If its terms have changed, it answers the requests that the new ones
+// do not allow. It returns the other requests.
 func (w *worker) readAnew(ctx context.Context, pending []*request) ([]*request, error) {
 	before := *w.terms
 	if err := w.read(ctx); err != nil || *w.terms == before {

@@ -11,21 +11,21 @@ import (
 
 // The bounds of a worker.
 const (
-	batchParts = 4                // of a long queue, which one write takes one of
+	batchParts = 4                // one write takes one part in this many of a long queue
 	maxHops    = 4                // segments tried before a merge
-	maxLayouts = 8                // resegments that may come between, before a batch is given up
-	workerIdle = time.Second      // a worker without work for this long ends
-	shortIdle  = workerIdle / 10  // and for this long gives its stack back
-	writeLimit = 10 * time.Second // for what nobody waits for
+	maxLayouts = 8                // changes of the layout during one batch, before it is given up
+	workerIdle = time.Second      // without a request for this long a worker ends
+	shortIdle  = workerIdle / 10  // and for this long it gives its stack back
+	writeLimit = 10 * time.Second // for work that no caller waits for
 )
 
 // worker sells one SKU in batches. One goroutine owns it. A batch goes through these steps:
 //
-//	refuse  answer what needs no stock: replays, what the terms do not allow, what is sold out
+//	refuse  answer the requests that need no stock: replays, not allowed by the terms, sold out
 //	choose  find the segments that can fill something
-//	lock    take the lock of one of them if it saves waiting, and can be had in time
-//	write   fill what fits into it
-//	merge   fill what no single segment can fill, from all of them
+//	lock    take the lock of one of them, if that saves waiting and succeeds in time
+//	write   fill the requests that fit into it
+//	merge   fill the others from all segments together
 type worker struct {
 	service   *Service
 	seller    *seller
@@ -36,23 +36,23 @@ type worker struct {
 
 	contention contention // whether it takes that lock
 
-	notified   int64        // notifications of the seller that are applied
+	notified   int64        // so many of the seller's notifications are applied
 	terms      *stock.Terms // on which the SKU is sold; nil before the first read
 	termsFresh bool         // they were read for the batch at hand
-	layout     int64        // that levels belong to
-	levels     []int64      // per segment what it last held as far as is known; nil: read them
-	soldOut    time.Time    // when zero was confirmed over all segments; the zero time: not
-	until      time.Time    // when that ends by itself, because a reservation expires; the zero time: not
-	expiries   int          // of reservations, that the batch at hand has waited for
-	retries    int          // so many batches from now on may have known orders
+	layout     int64        // of levels
+	levels     []int64      // units of each segment, as last read or written; nil: read them
+	soldOut    time.Time    // when all segments were last seen empty; the zero time: never
+	until      time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
+	expiries   int          // how often the batch at hand has waited for expired reservations
+	retries    int          // how many of the next batches are expected to have known orders
 	unknownSKU bool         // the SKU does not exist: end as soon as the queue is empty
 }
 
-// batchSize is how many orders one write takes. A worker that falls behind takes more: getting a turn between those who
-// push, again and again, costs more than a larger write.
+// batchSize is how many orders one write takes. A worker that falls behind takes more: more turns at the queue's mutex, among
+// all the callers that push, cost more than a larger write.
 func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
 
-// onNotification forgets what stock from elsewhere has made wrong.
+// onNotification forgets what changes of stock outside this worker have made wrong.
 func (w *worker) onNotification() {
 	if n := w.seller.notifications.Load(); n != w.notified {
 		w.notified, w.levels, w.soldOut = n, nil, time.Time{}
@@ -71,8 +71,8 @@ func (w *worker) read(ctx context.Context) error {
 	return nil
 }
 
-// choose returns the segments that can fill the first request, as far as is known. That is the locked one alone if it can,
-// else all that can, shuffled.
+// choose returns the segments that can fill the first request, as far as is known: only the locked one if it can, otherwise
+// all that can, shuffled.
 func (w *worker) choose(pending []*request) []int {
 	found := w.segmentsWith(pending[0].order.Quantity)
 	if w.lock.held() && slices.Contains(found, w.lock.segment) {
@@ -100,8 +100,8 @@ func (w *worker) segmentsWith(units int64) (found []int) {
 	return found
 }
 
-// shuffle spreads workers and processes over segments. The one where we sold last comes first, unless others sell from it too
-// and orders do not queue: where they do, locks spread the processes.
+// shuffle spreads workers and processes over segments. The segment of the last write comes first, unless other processes sell
+// from it too and no orders queue. While orders queue, the locks spread the processes.
 func (w *worker) shuffle(segments []int) []int {
 	rand.Shuffle(len(segments), func(i, j int) { segments[i], segments[j] = segments[j], segments[i] })
 	if at := slices.Index(segments, w.lock.segment); at >= 0 && !w.contention.leaves {

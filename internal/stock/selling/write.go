@@ -22,8 +22,8 @@ func (w *worker) deduct(ctx context.Context, pending []*request) ([]*request, er
 	return slices.Concat(short, rest), err
 }
 
-// fit splits requests where the segment, as far as is known, cannot fill the next one. So nobody is served before those who
-// came earlier. The store decides; this saves it batches that cannot pass whole.
+// fit splits requests at the first one that the segment, as far as is known, cannot fill. So no order is served before an
+// earlier one. The store decides; this only saves writes that would fill a part.
 func (w *worker) fit(pending []*request) (fitting, rest []*request) {
 	available := w.levels[w.lock.segment]
 	for i, r := range pending {
@@ -34,7 +34,7 @@ func (w *worker) fit(pending []*request) (fitting, rest []*request) {
 	return pending, nil
 }
 
-// write answers requests from the segment. It returns those that turn out short, and all of them if one was too late.
+// write writes requests to the segment and answers them. It returns those that did not fit, or all if the write was too late.
 func (w *worker) write(ctx context.Context, requests []*request) (short []*request, err error) {
 	if requests = stillWaiting(requests); len(requests) == 0 {
 		return nil, nil
@@ -65,8 +65,8 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	return w.answer(ctx, requests, result.Outcomes, result.At, result.Stale, false), nil
 }
 
-// answer answers the requests of a write, decided at an instant. It returns those that are short, unless the write is final,
-// and those that are tried again once what has expired is given back.
+// answer answers the requests of a write that was decided at an instant. It returns those that are short, unless the write is
+// final, and those that are tried again because expired reservations were given back.
 func (w *worker) answer(
 	ctx context.Context, requests []*request, outcomes []stock.Outcome, at time.Time, stale, final bool,
 ) (again []*request) {
@@ -92,7 +92,7 @@ func (w *worker) answer(
 	return inTurn(short, w.refuseLimited(ctx, limited, stale))
 }
 
-// noteRetries learns from a batch whether the next ones may have known orders: retries seldom come alone.
+// noteRetries learns from a batch whether the next ones may have known orders: a retry seldom comes alone.
 func (w *worker) noteRetries(outcomes []stock.Outcome) {
 	w.retries = max(0, w.retries-1)
 	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
@@ -100,8 +100,8 @@ func (w *worker) noteRetries(outcomes []stock.Outcome) {
 	}
 }
 
-// noteSold invalidates the sold-out cache if something was sold: units have come, and an order that is told of its stock
-// must not be refused when it asks again. It returns how many units were sold.
+// noteSold invalidates the sold-out entry if something was sold: there were units, and an accepted order must not be refused
+// when it is repeated. It returns how many units were sold.
 func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) (units int64) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
@@ -124,9 +124,9 @@ func (s *Service) noteGuard(sku string, err error) {
 	}
 }
 
-// isolate does some work on requests together. If a constraint fires, it does the work on each half, and on the halves of
-// a half, until the request that violates it is alone and is refused: one poisoned order must not cost its neighbours
-// their answers. It returns the requests that have no answer, and the error they share.
+// isolate calls work with all requests. If a constraint fires, it halves them again and again until the request that violates
+// it is alone, and refuses that one: one bad order must not cost the others their answers. It returns the requests that have
+// no answer, and the error that they share.
 func isolate(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
 	requests, err = work(requests)
 	if !errors.Is(err, stock.ErrGuard) || len(requests) == 1 {
