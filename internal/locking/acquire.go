@@ -10,7 +10,7 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// take waits for locks that can be asked for together. If it cannot have them all, it gives back what it took.
+// take waits for locks that one script call can take together. If it cannot get all of them, it gives back what it took.
 func (acq *acquisition) take(run []*part) error {
 	first := run[0].lock
 	l := first.locks
@@ -37,7 +37,7 @@ func (acq *acquisition) take(run []*part) error {
 
 // seek asks and waits until it has all locks.
 func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
-	waiting := error(nil) // ErrBusy once somebody else was in the way
+	waiting := error(nil) // ErrBusy once another owner was in the way
 	for run = unheld(run); len(run) > 0; run = unheld(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
@@ -81,7 +81,7 @@ func unheld(run []*part) []*part {
 	return run
 }
 
-// check returns why a caller may not go on, joined with what it was doing.
+// check returns why a caller may not continue, joined with the error of what it was doing.
 func (l *Locks) check(acq *acquisition, doing error) error {
 	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, doing)
@@ -94,15 +94,15 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 	}
 }
 
-// askOnce asks the server once. If a lock is still missing, it returns when to ask again at the latest; negative is at
-// once.
+// askOnce asks the server once. If a lock is still missing, it returns how long to wait at most before the next call;
+// negative is no wait.
 func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.Duration, err error) {
 	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
 	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))
 	answer, err := l.send(acq, q, trusted)
-	if l.server.IsMoving(err) && !acq.try { // it may work in a moment
+	if l.server.IsMoving(err) && !acq.try { // the call may succeed in a moment
 		if q.attempt.Resent() {
 			a.disclaim(q, 0) // the first copy may still arrive
 		}
@@ -164,7 +164,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 		l.denied(re, p.token)
 		return -1, nil
 	case answer.Code == scripts.Cancelled && re != nil:
-		return -1, nil // a later word about the grant came first
+		return -1, nil // a later script call about the grant was answered first
 	case answer.Code == scripts.Upgrade:
 		return 0, ErrUpgrade
 	default:
@@ -191,9 +191,9 @@ func (q *question) leases(leases []*lease, answer scripts.Acquired, term time.Du
 	return leases, nil
 }
 
-// cancel makes sure that an attempt whose outcome is uncertain leaves nothing of its n-th lock and those after it,
-// whether it has arrived or will arrive. What it would have taken anew is given back. Of what it re-enters, the server
-// is told how much is left. A late copy meets a tombstone.
+// cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
+// has arrived or will arrive. New grants are given back. For re-entered ones the server gets the count that is left. A late
+// copy of the attempt meets a tombstone.
 func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	if n == len(q.run) || q.attempt.GiveUp() {
 		return // it never went out
@@ -218,7 +218,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	l.settleBriefly(s)
 }
 
-// reasonOf tells why a call has failed.
+// reasonOf returns why a call has failed.
 func (acq *acquisition) reasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, ErrClosed):
@@ -237,7 +237,7 @@ func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return a.acquire(ctx, false, opts)
 }
 
-// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but reserved for a waiter.
+// TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy.
 func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return a.acquire(ctx, true, opts)
 }
@@ -250,7 +250,7 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
-	only := &struct { // in one piece of memory
+	only := &struct { // one allocation for all
 		part part
 		run  [1]*part
 	}{part: part{lock: a, times: 1}}

@@ -16,15 +16,15 @@ type acquisition struct {
 	start time.Time
 	lease time.Duration // of the holds
 	fixed bool          // nothing renews them
-	kept  bool          // but a MultiLock that has not taken all its parts yet
+	kept  bool          // except a MultiLock that has not taken all its parts yet
 	until time.Time     // when the wait runs out; zero for never
 
 	ordered         bool // never wait backwards
 	taken           []*Hold
 	renewedAt       time.Time // the earliest at which a lease of taken began
 	lastBegan       time.Time // when the lease of the last one began
-	renewalTried    time.Time // when the last try to begin all of them anew was made
-	waitedForOthers bool      // somebody else was in the way
+	renewalTried    time.Time // when all of them were last tried to be restarted
+	waitedForOthers bool      // another owner was in the way
 }
 
 // A LockOption configures one Lock.
@@ -41,7 +41,7 @@ func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisit
 	return acq, nil
 }
 
-// within bounds a pause by what is left of the wait.
+// within limits a pause to what is left of the wait.
 func (acq *acquisition) within(pause time.Duration) time.Duration {
 	if acq.until.IsZero() {
 		return pause
@@ -49,7 +49,7 @@ func (acq *acquisition) within(pause time.Duration) time.Duration {
 	return max(0, min(pause, time.Until(acq.until)))
 }
 
-// patience is how long another call of the owner may take.
+// patience is how long to wait for another call of the same owner.
 func (acq *acquisition) patience() time.Duration {
 	if acq.until.IsZero() {
 		return math.MaxInt64
@@ -57,7 +57,7 @@ func (acq *acquisition) patience() time.Duration {
 	return time.Until(acq.until.Add(policy.Grace))
 }
 
-// waitIsOver tells whether the wait has run out.
+// waitIsOver reports whether the wait has run out.
 func (acq *acquisition) waitIsOver(now time.Time) bool {
 	return !acq.until.IsZero() && !now.Before(acq.until)
 }

@@ -8,8 +8,8 @@ import (
 	"inventory/internal/locking/internal/cleaner"
 )
 
-// reenterLocked lets an acquisition re-enter the grant of its owner, if that has a hold: a grant that only re-entries
-// keep may come to nothing.
+// reenterLocked lets an acquisition re-enter its owner's grant, if the grant has a hold. A grant that only has re-entries
+// under way may still end without a hold.
 func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
 	if g == nil || len(g.holds) == 0 {
@@ -31,7 +31,7 @@ func (p *part) endReentryLocked() *grant {
 	return g
 }
 
-// withdrawLocked ends a re-entry that has come to nothing. If the server may count it, the server is told.
+// withdrawLocked ends a re-entry that has failed. If the server may count it, the server gets the new count.
 func (l *Locks) withdrawLocked(p *part) {
 	g := p.endReentryLocked()
 	if g == nil || g.gone {
@@ -48,8 +48,8 @@ func (l *Locks) withdrawLocked(p *part) {
 	l.settleLater(s)
 }
 
-// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
-// owner had until now is gone then. It returns the holds that the caller must lose after it has unlocked l.mu.
+// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. If it makes a new one,
+// an older grant of the owner is gone. It returns the holds that the caller must lose after it has unlocked l.mu.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
 	g := p.endReentryLocked()
 	if g == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// deadlines are those of the holds of a process, the next one first, with one timer for all. Most holds end long before
+// deadlines holds the deadlines of a process's holds, the next one first, with one timer for all. Most holds end long before
 // their deadline, which then costs nothing. Guarded by Locks.mu.
 type deadlines struct {
 	holds []*Hold // by deadline
@@ -14,7 +14,7 @@ type deadlines struct {
 	next  time.Time // when the timer fires; zero when it does not
 }
 
-// place is where the deadlines begin that are not before a moment.
+// place returns the index of the first deadline that is not before a moment.
 func (d *deadlines) place(at time.Time) int {
 	i, _ := slices.BinarySearchFunc(d.holds, at, func(h *Hold, at time.Time) int { return h.deadline.Compare(at) })
 	return i
@@ -26,7 +26,7 @@ func (d *deadlines) add(h *Hold) {
 	d.arm()
 }
 
-// remove forgets a hold, and tells whether it was there.
+// remove removes a hold, and reports whether it was there.
 func (d *deadlines) remove(h *Hold) bool {
 	for i := d.place(h.deadline); i < len(d.holds) && d.holds[i].deadline.Equal(h.deadline); i++ {
 		if d.holds[i] == h {
@@ -45,7 +45,7 @@ func (d *deadlines) move(h *Hold, deadline time.Time) {
 	}
 }
 
-// arm sees to it that the timer fires for the next one. It may fire sooner, in vain.
+// arm makes sure that the timer fires for the next one. It may fire earlier, for nothing.
 func (d *deadlines) arm() {
 	if len(d.holds) == 0 || !d.next.IsZero() && !d.holds[0].deadline.Before(d.next) {
 		return

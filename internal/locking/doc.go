@@ -12,8 +12,8 @@
 // is lost its context ends with ErrLost. The token grows with every grant: compare it where you write, for no lock can
 // stop a process that does not know that it is late.
 //
-// How it works, and why a lost answer, a late copy, a dead waiter or a clock that steps does no harm, is told in
-// PROTOCOL.md beside this file.
+// PROTOCOL.md, next to this file, explains how it works, and why a lost answer, a late copy, a dead waiter or a clock that
+// steps does no harm.
 //
 // # Where things are
 //
@@ -24,12 +24,12 @@
 //	hold, lease                     what was granted
 //	handoff, release, settlement    how it is given back, or to the next waiter
 //	watchdog, keep, deadlines       how leases are renewed, and end
-//	wait, wakeup                    how callers wait, and are woken
+//	wait, wakeup                    how callers wait and are woken
 //	internal/cleaner                what is cancelled and repeated in the background
 //	internal/heartbeat              shows the server who waits
-//	internal/policy                 how long anybody waits before asking again
+//	internal/policy                 the wait policy: how long to wait before asking again
 //	internal/keys                   addresses of locks
-//	internal/scripts                the Lua scripts, what they are asked and answer
+//	internal/scripts                the Lua scripts, their arguments and answers
 //	internal/server                 round trips, pipelines, the nodes of a cluster
 //	internal/subscription           wake-ups
 //	internal/quorum                 a vote of several servers

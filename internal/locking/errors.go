@@ -11,13 +11,12 @@ import (
 )
 
 var (
-	// ErrBusy says that somebody else holds the lock, or that it is reserved for a waiter: TryLock found it so,
-	// or Wait ran out, or a MultiLock would have had to wait backwards. If a context ended the wait, its error is
-	// joined.
+	// ErrBusy means that another owner holds the lock, or that it is reserved for a waiter: TryLock found it so, or Wait ran
+	// out, or a MultiLock would have had to wait backwards. If a context ended the wait, its error is joined.
 	ErrBusy = errors.New("locking: the lock is busy")
 
-	// ErrLost says that a hold is no longer ours: its lease ran out on our own clock, or the server said that the
-	// lock is gone or somebody else's. Then it is the cause of the hold's context.
+	// ErrLost means that a hold is no longer ours: its lease ran out on this process's clock, or the server answered that the
+	// lock is gone or another owner's. It is then the cause of the hold's context.
 	ErrLost = errors.New("locking: the lock was lost")
 
 	// ErrEmptyName refuses a lock without a name.
@@ -26,14 +25,14 @@ var (
 	// ErrClosed refuses work on Locks that have been closed.
 	ErrClosed = errors.New("locking: closed")
 
-	// ErrNoAnswer says that the server did not answer in time. What was asked for is not granted: an
+	// ErrNoAnswer means that the server did not answer in time. Nothing is granted: an
 	// acquisition that may still arrive is cancelled, a release is repeated for as long as it matters.
 	ErrNoAnswer = scripts.ErrNoAnswer
 
-	// ErrNotReplicated says that too few replicas have confirmed an acquisition in time. It is cancelled.
+	// ErrNotReplicated means that too few replicas have confirmed an acquisition in time. It is cancelled.
 	ErrNotReplicated = server.ErrNotReplicated
 
-	// ErrEviction says that the server may throw locks away when its memory is full.
+	// ErrEviction means that the server may evict locks when its memory is full.
 	ErrEviction = server.ErrEviction
 
 	// ErrUpgrade refuses the writing side of a lock to an owner that reads: it would wait for itself, and two that
@@ -44,8 +43,8 @@ var (
 	ErrInvalid = errors.New("locking: invalid argument")
 )
 
-// ended joins what we were doing when ctx ended (nil for nothing worth telling) with everything the
-// context has to say: its error, and its cause where that is another one, such as ErrLost.
+// ended joins the error of what the caller was doing when ctx ended (nil for none) with the context's error, and with its
+// cause if that is another one, such as ErrLost.
 func ended(ctx context.Context, doing error) error {
 	why, cause := endOf(ctx), context.Cause(ctx)
 	if errors.Is(cause, why) {
@@ -54,7 +53,7 @@ func ended(ctx context.Context, doing error) error {
 	return errors.Join(doing, why, cause)
 }
 
-// endOf returns why the caller of ctx does not wait any more, or nil. A deadline counts from its instant: a connection
+// endOf returns why the caller of ctx no longer waits, or nil. A deadline counts from its instant: a connection
 // that has the same one may fail a moment before the timer of ctx.
 func endOf(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

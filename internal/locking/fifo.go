@@ -8,9 +8,9 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A fifo is one side of a first-come lock, and what its scripts say. No two kinds of this sort are equal, so parts of such
-// locks are taken and given back one at a time. Each side has its own address, so that the registry keeps them apart: the
-// writing side is the lock's state, the reading side its readers.
+// A fifo is one side of a first-come lock, with its scripts. No two values of this type are equal, so parts of such locks
+// are taken and given back one at a time. Each side has its own address, so that the registry tells them apart: the writing
+// side is the lock's state, the reading side its readers.
 type fifo struct {
 	lock
 	kindName  Kind

@@ -21,8 +21,8 @@ type fifoAsker struct {
 	part  *part
 
 	ticket   *ticket   // nil before it waits
-	id       any       // of the holder that it would be, a string; nil before it first asks
-	silent   time.Time // since when the server has not answered; zero if it has
+	id       any       // of the holder that it asks as, a string; nil before it first asks
+	silent   time.Time // when the server stopped answering; zero if it answers
 	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
 }
 
@@ -59,7 +59,7 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	return nil
 }
 
-// undecidedLocked is that of either side, for a caller that cannot wait in the queue.
+// undecidedLocked does the same for both sides, for a caller that cannot wait in the queue.
 func (f *fifoAsker) undecidedLocked() <-chan struct{} {
 	if !f.acq.try && !f.acq.waitIsOver(time.Now()) {
 		return nil
@@ -108,7 +108,7 @@ func (f *fifoAsker) drawTicket() (number, queue string) {
 	return f.ticket.number, scripts.QueueEnter
 }
 
-// queued tells whether the caller may be in the queue.
+// queued reports whether the caller may be in the queue.
 func (f *fifoAsker) queued() bool { return f.ticket != nil && f.ticket.queued }
 
 // setQueued notes it.
@@ -148,8 +148,8 @@ func (f *fifoAsker) ask(missing []*part) *question {
 	return q
 }
 
-// unanswered lets a caller in the queue ask again, for a while: the next answer tells what the lost one would have
-// told, and a late copy of this attempt meets a tombstone. Otherwise the attempt is cancelled.
+// unanswered lets a caller in the queue ask again, for a while: the next answer says what the lost one would have said, and
+// a late copy of this attempt meets a tombstone. Any other attempt is cancelled.
 func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 	l := f.locks
 	refused := redis.Error(nil)
@@ -171,8 +171,8 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 	return 0, failed("acquire", f.part.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
-// disclaim has a tombstone written for an attempt, and nothing else changed. Of a re-entry, the server is told how much
-// is left.
+// disclaim has a tombstone written for an attempt. Nothing else changes; for a re-entry the server gets the count that is
+// left.
 func (f *fifoAsker) disclaim(q *question, _ int) {
 	if f.part.reenters != nil {
 		f.locks.cancel(f.acq, q, 0)
@@ -217,8 +217,8 @@ func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Du
 	return policy.AfterBusy(answer.Busy, true)
 }
 
-// leave gives up the ticket and the position in the queue, if there is one, and waits a moment for it to be gone. What
-// an attempt may have taken without our knowing is given back.
+// leave gives up the ticket and the position in the queue, if there is one, and waits a moment for it to be gone. It gives
+// back what an unanswered attempt may have taken.
 func (f *fifoAsker) leave() {
 	l, t := f.locks, f.ticket
 	if t == nil {

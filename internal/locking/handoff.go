@@ -135,7 +135,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 			err = scripts.Strange(answer)
 		}
 	}
-	// Whoever the server says holds it now: here nobody does.
+	// Whoever holds it at the server now, no owner of this process does.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.disownLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
@@ -153,7 +153,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	ls.raising, ls.raised, ls.unsure = 0, 0, false
 	ls.begun = ho.start
 	ls.handoffs++
-	if ho.yield != scripts.YieldNever { // other processes had their chance, and none waited
+	if ho.yield != scripts.YieldNever { // other processes had a chance, and none waited
 		ls.handoffs, ls.turnBegun = 0, ho.start
 	}
 	st := l.states[ho.lock.stateKey]
@@ -178,7 +178,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	}
 	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
 		st := l.states[ho.lock.stateKey]
-		st.lease, st.handingOff = nil, false // nobody needs to look: we are in the queue
+		st.lease, st.handingOff = nil, false // no waiter needs to ask: the process is in the queue
 		if st.wakePending {                  // or were: the lock was reserved for us before the answer came
 			st.wakeHeadLocked()
 		}
@@ -199,7 +199,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	}
 }
 
-// keepPositionLocked leaves the position in the server's queue to the line, or gives it up if nobody waits any more.
+// keepPositionLocked leaves the position in the server's queue to the line, or gives it up if the line is empty.
 func (l *Locks) keepPositionLocked(a *lock) {
 	if st := l.states[a.stateKey]; len(st.waiters) > 0 {
 		st.queued = true

@@ -8,7 +8,7 @@ import (
 )
 
 // A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
-// unlocked by itself and has its own deadline.
+// unlocked separately and has its own deadline.
 type Hold struct {
 	base   context.Context // of the call; ctx is made from it
 	ctx    context.Context
@@ -23,16 +23,16 @@ type Hold struct {
 	lease    time.Duration
 	fixed    bool
 	deadline time.Time // until when the hold can be relied on; under Locks.mu
-	kept     bool      // a MultiLock takes other parts: its fixed lease may begin anew until then; under Locks.mu
+	kept     bool      // a MultiLock takes other parts: its fixed lease may be restarted until then; under Locks.mu
 	outlived bool      // renewed once more after its context had ended; under Locks.mu
 	lost     bool      // under Locks.mu
 	unlocked bool      // Unlock has been called; under Locks.mu
 
-	// Of a MultiLock or a RedLock.
+	// For a MultiLock or a RedLock.
 	parts  []*Hold
 	need   int           // how many parts must live
 	stops  []func() bool // of what watches the parts
-	leaves []*Hold       // of a MultiLock: the parts, and in place of those that are MultiLocks what they are made of
+	leaves []*Hold       // of a MultiLock: its single locks and other Lockers; inner MultiLocks are taken apart
 	red    *redHold      // of a RedLock
 }
 
@@ -41,7 +41,7 @@ type Hold struct {
 // ErrLost.
 func (h *Hold) Context() context.Context {
 	if h.ctx == nil {
-		return context.Background() // a hold that nobody granted
+		return context.Background() // the zero Hold
 	}
 	return h.ctx
 }
@@ -61,8 +61,8 @@ func (h *Hold) Token() int64 {
 	return h.grant.token
 }
 
-// Remaining is for how much longer the hold can be relied on if nothing renews it: 0 when it has ended. That
-// of a MultiLock is its shortest part's; that of a RedLock ends when fewer than a quorum of its parts live.
+// Remaining is how much longer the hold can be relied on if nothing renews it; 0 when it has ended. For a MultiLock it is
+// the shortest of its parts. For a RedLock it is the time until fewer than a quorum of its parts live.
 func (h *Hold) Remaining() time.Duration {
 	if h.locks == nil {
 		return reached(h, (*Hold).Remaining)
@@ -75,7 +75,7 @@ func (h *Hold) Remaining() time.Duration {
 	return max(0, time.Until(h.deadline))
 }
 
-// Count is how many holds the owner has of this lock now; of a MultiLock, of the part that it has least of.
+// Count is how many holds the owner has of this lock now; of a MultiLock, the smallest count of its parts.
 func (h *Hold) Count() int {
 	if h.red != nil {
 		return h.red.count()
@@ -88,7 +88,7 @@ func (h *Hold) Count() int {
 	return len(h.grant.holds)
 }
 
-// reached returns what as many parts of a hold reach as it needs; 0 for a hold that nobody granted.
+// reached returns the largest value that enough parts of a hold reach; 0 for the zero Hold.
 func reached[T int | time.Duration](h *Hold, of func(*Hold) T) T {
 	values := make([]T, len(h.parts))
 	for i, part := range h.parts {
@@ -98,7 +98,7 @@ func reached[T int | time.Duration](h *Hold, of func(*Hold) T) T {
 }
 
 // Owner returns the owner: the process, a colon, and the owner's own id. The server's state of the lock adds another
-// colon and the number of the grant. That of a MultiLock or a RedLock is its first part's.
+// colon and the number of the grant. For a MultiLock or a RedLock it is the owner of the first part.
 func (h *Hold) Owner() string {
 	switch {
 	case h.lock != nil:
@@ -117,9 +117,9 @@ func (h *Hold) Parts() []*Hold { return h.parts }
 // A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
 // the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
 //
-// The server is told how many holds a grant has, re-entries under way included, and for how long it must live. Both are
-// read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with an older number, and
-// nothing frees the lock while a re-entry may become a hold.
+// The server gets how many holds a grant has, with re-entries under way, and for how long it must live. Both are read and
+// numbered under Locks.mu, so a larger number is newer. The server ignores older numbers, and nothing frees the lock while a
+// re-entry may become a hold.
 type grant struct {
 	lock      *lock
 	owner     *owner

@@ -12,8 +12,7 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A State is what the server says of a lock at one instant. It is for people and tests: when it is read, it
-// is past already.
+// A State is the server's state of a lock at one instant. It is for display and tests: the lock may have changed since.
 type State struct {
 	Holders   []Holder      // who holds the lock; several for a lock with readers
 	Reserved  bool          // it is free, and reserved for a waiter for a moment
@@ -30,7 +29,7 @@ type Holder struct {
 	Remaining time.Duration
 }
 
-// Held tells whether anybody holds the lock.
+// Held reports whether the lock is held.
 func (s State) Held() bool { return len(s.Holders) > 0 }
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
@@ -78,9 +77,9 @@ func readState(answer any) (State, error) {
 	return s, strange
 }
 
-// ForceUnlock frees the lock, whoever holds it and however often, and tells whether anybody did; of an RWMutex this side,
-// which all readers have, or the writer. The holders learn of the loss at their next renewal, or when they unlock; until
-// then their work and the next holder's can overlap, and only the fencing token tells them apart.
+// ForceUnlock frees the lock, whoever holds it and however often, and reports whether it was held. Of an RWMutex it frees this
+// side: all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock. Until then
+// their work and the next holder's can overlap, and only the fencing token tells them apart.
 func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
 	answer, err := a.ask(ctx, "force", a.kind.forcing)
 	if err != nil {
@@ -113,7 +112,7 @@ func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts
 	return answer, nil
 }
 
-// loseAll ends whatever this process holds of a lock.
+// loseAll ends all that this process holds of a lock.
 func (l *Locks) loseAll(a *lock) {
 	var gone []*grant
 	l.mu.Lock()
@@ -128,7 +127,7 @@ func (l *Locks) loseAll(a *lock) {
 	}
 }
 
-// Count tells how often the owner that ctx carries holds the lock through these Locks: 0 when it does not.
+// Count returns how often the owner that ctx carries holds the lock through these Locks; 0 when it does not.
 func (a *lock) Count(ctx context.Context) int {
 	who, ok := ctx.Value(ownerKey{}).(*owner)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// endKeeping notes that nothing begins the fixed leases of holds anew any more.
+// endKeeping notes that nothing restarts the fixed leases of these holds any more.
 func endKeeping(holds []*Hold) {
 	for _, h := range singlesOf(holds) {
 		h.locks.mu.Lock()
@@ -19,8 +19,8 @@ func endKeeping(holds []*Hold) {
 	}
 }
 
-// complete makes sure, after the last part was taken, that the first ones are still there. If a fixed lease may have
-// begun long ago, it lets it count from now.
+// complete makes sure, after the last part was taken, that the first ones are still held. If a fixed lease may have begun
+// long ago, it restarts it.
 func (acq *acquisition) complete() error {
 	for tries := 1; acq.fixed && acq.lastBegan.After(acq.renewedAt); tries++ {
 		if err := acq.keep(); err != nil {
@@ -39,7 +39,7 @@ func (acq *acquisition) complete() error {
 	return acq.intact()
 }
 
-// keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
+// keepTries is how often a MultiLock restarts the leases of all parts before it gives up.
 const keepTries = 3
 
 // keptAll tells whether all leases began with the last try to keep them, or later; of a RedLock, those of a quorum.
@@ -53,7 +53,7 @@ func (acq *acquisition) keptAll() bool {
 	return true
 }
 
-// intact returns ErrLost when something that the call has taken is lost already, and not only the caller gone.
+// intact returns ErrLost if a lock that the call has taken is lost, but not if only the caller has gone.
 func (acq *acquisition) intact() error {
 	for _, h := range acq.taken {
 		if h.Context().Err() != nil && endOf(acq.ctx) == nil {
@@ -64,8 +64,7 @@ func (acq *acquisition) intact() error {
 	return nil
 }
 
-// keepOn repeats keep until stop is called, while another Locker is waited for. If something is lost, complete finds
-// out.
+// keepOn repeats keep until stop is called, while the call waits for another Locker. If a part is lost, complete notices.
 func (acq *acquisition) keepOn() (stop func()) {
 	if !acq.fixed || len(acq.taken) == 0 {
 		return func() {}
@@ -95,8 +94,7 @@ func (acq *acquisition) keepAt() time.Time {
 	return acq.renewedAt.Add(policy.AfterKeeping(acq.lease, true))
 }
 
-// keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
-// its own deadline.
+// keep restarts the fixed leases of what the call has taken. A failure is not the end: each hold has its own deadline.
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start

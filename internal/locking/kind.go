@@ -6,15 +6,15 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A kind of lock is what its scripts say. The registry, the watchdog and the cleaner know no more of it.
+// A kind of lock is the set of its scripts. The registry, the watchdog and the cleaner know nothing else of it.
 type kind interface {
-	// is is what an Observer is told.
+	// is names the kind for an Observer.
 	is() Kind
 
 	// newAsker asks for locks that are in order, of one bucket and of equal kinds, each named once.
 	newAsker(acq *acquisition, run []*part) asker
 
-	// renewal puts the expiry of a grant off.
+	// renewal extends a grant.
 	renewal(g *grant, lease time.Duration) scripts.Call
 
 	// settling tells the server what is in a settlement.
@@ -32,10 +32,10 @@ type kind interface {
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.
 type asker interface {
-	// turn tells what the caller may do next about the first lock that is missing.
+	// turn returns what the caller may do next about the first missing lock.
 	turn(missing []*part) (turn, error)
 
-	// ask returns what to tell the server about locks that are missing; end is called when that is over.
+	// ask returns the question to the server about missing locks; end must be called after it.
 	ask(missing []*part) *question
 	end(q *question)
 

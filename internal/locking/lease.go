@@ -12,7 +12,7 @@ type lease struct {
 	duration  time.Duration
 	longest   time.Duration // the longest lease that the server was told of
 	shortened bool          // the server was told of a shorter one since the last script call that began a lease
-	resent    int64         // the attempt that took it, if a copy of that may still arrive; else 0
+	resent    int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
 
 	raising int   // how many calls are about to give it a higher token
 	raised  int64 // the highest that they gave it
@@ -20,7 +20,7 @@ type lease struct {
 
 	next, last int64     // tokens in reserve
 	begun      time.Time // when the last script was sent
-	handoffs   int       // since other processes last had the chance to get the lock
+	handoffs   int       // since other processes last had a chance to get the lock
 	turnBegun  time.Time // when they had that chance
 }
 

@@ -14,14 +14,14 @@ import (
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
 
-// takeTurn puts the caller into the line of a part where that is needed, and tells what it may do. If another caller of
-// its owner is asking, and it cannot wait in line for what comes of that, it also returns what to wait for.
+// takeTurn puts the caller into the line of a part if needed, and returns what it may do. If another caller of its owner is
+// asking, and it cannot wait in line for the result, it also returns what to wait for.
 func (l *Locks) takeTurn(acq *acquisition, p *part) (may turn, sibling <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
 		return turnAgain, nil
-	} // the handoff came too late: wait in line anew
+	} // the handoff came too late: wait in line again
 	if l.reenterLocked(acq, p) {
 		l.leaveLineLocked(p)
 		return turnToAsk, nil
@@ -82,7 +82,7 @@ func (l *Locks) joinHead(acq *acquisition, p *part) bool {
 	return true
 }
 
-// acceptLocked makes a hold of what the caller was handed.
+// acceptLocked turns a handoff to the caller into a hold.
 func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	handed := p.waiter.handoff
 	p.waiter = nil
@@ -101,7 +101,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	return true
 }
 
-// wakeUp returns what tells a waiter to look again. A wake-up that came before is not lost.
+// wakeUp returns the channel of a waiter's wake-ups. A wake-up that came before is not lost.
 func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *Locks) removeLocked(a *lock, w *waiter) {
 	l.tidyLocked(a)
 }
 
-// wakeOwnerLocked lets the callers of an owner look again, but for one: they need not wait for what it has been told.
+// wakeOwnerLocked lets all callers of an owner except one look again: they need not wait for the server's answer.
 func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
 	for _, w := range st.waiters {
 		if w.owner == who && w != but {

@@ -14,7 +14,7 @@ type lock struct {
 	bucket   keys.Bucket
 	stateKey string // the key of its state, which also names it in wake-ups
 	queueKey string
-	order    string // where it stands in the order of all locks
+	order    string // its place in the order of all locks
 
 	args       [3]any // clock, state and queue, as scripts take them
 	tombstones string // how the keys begin that cancel attempts
@@ -41,8 +41,8 @@ func (a *lock) self() *lock { return a }
 // Name returns the name that the lock was made with.
 func (a *lock) Name() string { return a.name }
 
-// tombstone returns the key that cancels an attempt. Number 0 means no attempt: a script must be given some key all the
-// same, and writes none.
+// tombstone returns the key that cancels an attempt. Number 0 means no attempt: the script needs some key anyway, and does
+// not write it.
 func (a *lock) tombstone(number int64) any {
 	if number == 0 {
 		return a.args[0]

@@ -21,8 +21,8 @@ type Locks struct {
 	process  string        // names this process in the states, queues and channels
 	lease    time.Duration // of holds that the watchdog renews
 	observer Observer
-	address  string       // of the server, for an order of locks that everybody shares
-	numbers  atomic.Int64 // the last attempt
+	address  string       // of the server, for the order of locks that all processes share
+	numbers  atomic.Int64 // number of the last attempt
 	releases atomic.Int64 // how many are under way
 
 	cleaner      *cleaner.Cleaner

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/locking/internal/quorum"
 )
 
-// An inspectable lock can tell who holds it. All of ours can. A part of a MultiLock that cannot is passed over.
+// An inspectable lock can report its holders, as all of this package can. A MultiLock passes over a part that cannot.
 type inspectable interface {
 	Count(ctx context.Context) int
 	Inspect(ctx context.Context) (State, error)
@@ -34,8 +34,8 @@ func (m *Multi) Count(ctx context.Context) int {
 	return quorum.Nth(counts, len(counts))
 }
 
-// Inspect asks for one part after the other. Whoever holds any of them is a holder, with its smallest count and its
-// shortest Remaining. There is no token. The whole's Remaining is until all parts would be free.
+// Inspect reads one part after the other. An owner that holds any of them is a holder, with its smallest count and its
+// shortest Remaining. There is no token. The whole's Remaining is the time until all parts would be free.
 func (m *Multi) Inspect(ctx context.Context) (State, error) {
 	if err := new(plan).add(m); err != nil {
 		return State{}, err
@@ -67,7 +67,7 @@ func (s *State) merge(h Holder) {
 	mine.Count, mine.Remaining = min(mine.Count, h.Count), min(mine.Remaining, h.Remaining)
 }
 
-// ForceUnlock frees all parts, whoever holds them, and tells whether anybody did.
+// ForceUnlock frees all parts, whoever holds them, and reports whether any was held.
 func (m *Multi) ForceUnlock(ctx context.Context) (bool, error) {
 	if err := new(plan).add(m); err != nil {
 		return false, err

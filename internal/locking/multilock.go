@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// MultiLock is several locks as one, all or nothing. Everybody takes them in the same order, so that two MultiLocks
+// MultiLock is several locks as one, all or nothing. All processes take them in the same order, so that two MultiLocks
 // cannot wait for each other. It never waits backwards: if a lock is busy and the owner already holds one that comes
 // after it, it gives back what it took and returns ErrBusy. Locks that share a group are taken and released in one
-// round trip as long as nobody is in the way. A lock may be named twice. A part may be a MultiLock itself, or any
+// round trip if all are free. A lock may be named twice. A part may be a MultiLock itself, or any
 // Locker, which is then taken as a unit.
 //
 // Wait bounds the whole. Lease is that of every part, and counts from when the last one was taken: if the parts are not
-// taken in one round trip, another one begins it anew for all. The hold's Token is 0: each part has its own. When one
+// taken in one round trip, another one restarts it for all. The hold's Token is 0: each part has its own. When one
 // part is lost, the whole is lost, and nothing renews the others.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
@@ -44,7 +44,7 @@ func (m *Multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) 
 	return m.lock(ctx, true, opts)
 }
 
-// A single is a Locker of ours that is one lock, or one that has such a Locker inside.
+// A single is a Locker of this package that is one lock, or a type that embeds one.
 type single interface{ self() *lock }
 
 // A plan is what a MultiLock takes.
@@ -56,8 +56,8 @@ type plan struct {
 // A step is one lock of a MultiLock, however often it is named.
 type step struct {
 	order string
-	part  *part  // of a lock of ours
-	other Locker // something else
+	part  *part  // of a lock of this package
+	other Locker // any other Locker
 
 	holds []*Hold // what was taken and has not been handed out yet
 }
@@ -77,7 +77,7 @@ func (pl *plan) add(m *Multi) error {
 				return err
 			}
 			continue
-		case *Mutex, *FairMutex, *RWSide: // and not every single: one of somebody else's may lock in its own way
+		case *Mutex, *FairMutex, *RWSide: // not every single: a type that embeds one may lock in its own way
 			a := p.(single).self()
 			if a.name == "" {
 				return ErrEmptyName
@@ -101,7 +101,7 @@ func (pl *plan) add(m *Multi) error {
 	return nil
 }
 
-// hand hands out the hold of what is named next.
+// hand returns the next hold for a name of this lock.
 func (pl *plan) hand() *Hold {
 	s := pl.named[0]
 	h := s.holds[0]
@@ -109,7 +109,7 @@ func (pl *plan) hand() *Hold {
 	return h
 }
 
-// is tells whether a part is of this lock, through the same Locks.
+// is reports whether a part is of this lock, through the same Locks.
 func (p *part) is(a *lock) bool {
 	return p != nil && p.lock.locks == a.locks && p.lock.stateKey == a.stateKey
 }
@@ -127,7 +127,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	acq.ordered = true
 	h := newWhole(acq)
 	acq.ctx = h.ctx   // so that no part outlives the whole
-	inner := acq.kept // of another MultiLock, which keeps it on
+	inner := acq.kept // the call belongs to an outer MultiLock, which keeps it longer
 	acq.kept = acq.fixed
 	for left := pl.steps; len(left) > 0 && err == nil; {
 		if left[0].other != nil {
@@ -171,7 +171,7 @@ func runOf(steps []*step) []*part {
 	return run
 }
 
-// takeOther takes a lock of which we only know that it is a Locker.
+// takeOther takes any other Locker.
 func (acq *acquisition) takeOther(s *step) (err error) {
 	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, nil)
@@ -207,7 +207,7 @@ func newWhole(acq *acquisition) *Hold {
 	return h
 }
 
-// fill makes parts of what was taken, in the order of the arguments.
+// fill sets the parts of a hold to what was taken, in the order of the arguments.
 func (m *Multi) fill(h *Hold, acq *acquisition, pl *plan) {
 	h.need = len(m.parts)
 	for _, p := range m.parts {

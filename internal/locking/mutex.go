@@ -12,12 +12,12 @@ import (
 
 // A Locker is a lock of any kind, or several as one.
 type Locker interface {
-	// Name tells which lock it is.
+	// Name returns the name of the lock.
 	Name() string
 
 	// Lock waits for the lock and returns a hold on it, or an error and no hold: ErrBusy if the wait ran out or ctx
-	// ended it (joined with the context's errors), ErrClosed, or what went wrong. An error is never a grant, and the
-	// attempt leaves nothing behind. ctx bounds the hold as well.
+	// ended it (joined with the context's errors), ErrClosed, or another error. After an error the lock is not held,
+	// and the attempt leaves nothing behind. ctx bounds the hold as well.
 	Lock(ctx context.Context, opts ...LockOption) (*Hold, error)
 
 	// TryLock is Lock without waiting: ErrBusy at once.
@@ -26,25 +26,25 @@ type Locker interface {
 
 // A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with the same token,
 // and must unlock each hold. The value has no state: all Mutexes of one name and group are the same lock. Callers of
-// one process get it in the order in which they came. Between processes it promises only that a process that waits gets
-// its turn.
+// one process get it in the order in which they came. Between processes it only promises that a waiting process gets its
+// turn.
 type Mutex struct{ lock }
 
-// Mutex returns the lock of a name, which may be any bytes but none.
+// Mutex returns the lock of a name, which may be any bytes but not empty.
 func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	where, to := addressOf(name, opts)
 	return &Mutex{l.lockAt(mutexKind{}, name, where, to, keys.Mutex, keys.MutexQueue)}
 }
 
-// mutexKind is what the scripts of the Mutex say.
+// mutexKind is the scripts of the Mutex.
 type mutexKind struct{}
 
 func (mutexKind) is() Kind { return KindMutex }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
-// renewing puts off the expiry of a state that has one holder. It names no other key: while a slot moves, a script with
-// a key that does not exist is refused.
+// renewing extends a state that has one holder. It names no other key: while a slot moves, a script with a key that does not
+// exist is refused.
 func renewing(g *grant, lease time.Duration) scripts.Call {
 	return scripts.Renew.NewCall(1, 4).With(g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
 }

@@ -11,8 +11,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A mutexAsker asks for mutexes of one slot, which are in order and each named once: as many at once as it can have,
-// and one after the other if it must wait. Callers wait in the line of this process; only its head asks.
+// A mutexAsker asks for mutexes of one slot, which are in order and each named once: for as many at once as it can get, and
+// for one after the other if it must wait. Callers wait in the line of this process; only its head asks.
 type mutexAsker struct {
 	locks *Locks
 	acq   *acquisition
@@ -27,9 +27,9 @@ func (m *mutexAsker) turn(missing []*part) (turn, error) {
 	return may, nil
 }
 
-// together returns the parts that can be asked for at once: the first, and those after it that nobody of this process
-// waits for or has. So nobody is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
-// for the one that turns out busy finds it there.
+// together returns the parts that can be asked for at once: the first, and those after it that no caller of this process
+// holds or waits for. So no waiter is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
+// for the one that is busy finds it there.
 func (m *mutexAsker) together(missing []*part) []*part {
 	for i, p := range missing[1:] {
 		if !m.locks.joinHead(m.acq, p) {
@@ -84,7 +84,7 @@ func (m *mutexAsker) ask(missing []*part) *question {
 	return q
 }
 
-// queueActionLocked tells the script what to do about the queue, and notes that the process may be in it from now on.
+// queueActionLocked returns the queue action for the script, and notes that the process may be in the queue from now on.
 func (l *Locks) queueActionLocked(p *part, queue bool) any {
 	if p.waiter == nil {
 		return scripts.QueueIgnore
@@ -94,14 +94,14 @@ func (l *Locks) queueActionLocked(p *part, queue bool) any {
 		return scripts.QueueMayBeIn
 	}
 	if !queue || st.lease != nil {
-		return scripts.QueueIgnore // nobody would receive a wake-up, or need it
+		return scripts.QueueIgnore // this process would not receive a wake-up, or does not need one
 	}
 	st.queued = true
 	return scripts.QueueEnter
 }
 
-// end lets the waiters be handed their locks again, and ends the re-entries that have come to nothing. Siblings of
-// those that go on waiting look again.
+// end allows handoffs to the waiters again, and ends the re-entries that have failed. Siblings of the waiters that go on
+// waiting look again.
 func (m *mutexAsker) end(q *question) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
@@ -131,7 +131,7 @@ func (m *mutexAsker) granted(p *part, ls *lease, trusted time.Time) {
 	l.lose(over)
 }
 
-// stopped leaves the lines of those parts that the script has not come to, and has not queued for.
+// stopped leaves the lines of the parts that the script has not reached, and has not queued for.
 func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.Duration {
 	l := m.locks
 	l.mu.Lock()
@@ -182,7 +182,7 @@ func (m *mutexAsker) leave() {
 	}
 }
 
-// milliseconds is a lease as scripts take it.
+// milliseconds converts a lease for the scripts.
 func (l *Locks) milliseconds(lease time.Duration) any {
 	if lease == l.lease {
 		return l.leaseArg

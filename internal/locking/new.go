@@ -15,9 +15,9 @@ import (
 	"inventory/internal/locking/internal/subscription"
 )
 
-// New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The client stays
-// the caller's, who closes it after Close. A client with ContextTimeoutEnabled is faster: with any other, every command
-// has a goroutine of its own, so that a context can end the wait for it.
+// New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The caller keeps the
+// client, and closes it after Close. A client with ContextTimeoutEnabled is faster: with any other, every command needs a
+// goroutine of its own, so that a context can end the wait for it.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	if rdb == nil {
 		return nil, fmt.Errorf("%w: no client", ErrInvalid)
@@ -74,8 +74,8 @@ func (l *Locks) Close() error {
 
 // CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
 // full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. The library
-// does not call it; a program's start is a good time. Any other error says that there was no answer to read: miniredis
-// and some services do not show their policy.
+// does not call it; a program's start is a good time. Any other error means that the policy could not be read: miniredis
+// and some services do not show it.
 func (l *Locks) CheckServer(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err

@@ -4,25 +4,25 @@ import (
 	"time"
 )
 
-// An Observer is told what happens to the locks of a process: how long callers wait, how often in vain, how long
-// they hold, what gets lost. Its methods are called while locks are taken and released, by many goroutines: they must
-// be quick, and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package
-// lockmetrics has one for Prometheus.
+// An Observer receives what happens to the locks of a process: how long callers wait, how often they fail, how long they
+// hold, what gets lost. Its methods are called while locks are taken and released, by many goroutines: they must be quick,
+// and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics has one for
+// Prometheus.
 type Observer interface {
-	// Acquired is told of each hold, also of one that a MultiLock gives back because it cannot have them all:
-	// after how long, and whether the caller had to wait for somebody else.
+	// Acquired is called for each hold, also for one that a MultiLock gives back because it cannot get all parts: how long
+	// it took, and whether the caller had to wait for another owner.
 	Acquired(kind Kind, waited time.Duration, contended bool)
 
-	// Failed is told of each Lock and TryLock that got no hold.
+	// Failed is called for each Lock and TryLock that got no hold.
 	Failed(kind Kind, waited time.Duration, reason Reason)
 
-	// Released is told of each hold that was unlocked while it was ours.
+	// Released is called for each hold that was unlocked before it was lost.
 	Released(kind Kind, held time.Duration)
 
-	// Lost is told of each hold that ended before it was unlocked.
+	// Lost is called for each hold that ended before it was unlocked.
 	Lost(kind Kind, held time.Duration)
 
-	// Renewed is told of each round trip of the watchdog: how many locks it was about, and whether the server
+	// Renewed is called for each round trip of the watchdog: how many locks it renewed, and whether the server
 	// answered for all of them.
 	Renewed(locks int, took time.Duration, answered bool)
 }
@@ -30,7 +30,7 @@ type Observer interface {
 // A Kind of lock.
 type Kind string
 
-// The kinds that an Observer is told of.
+// The kinds that an Observer receives.
 const (
 	KindMutex Kind = "mutex"
 	KindFair  Kind = "fair"
@@ -41,9 +41,9 @@ const (
 // A Reason is why an acquisition failed.
 type Reason string
 
-// The reasons that an Observer is told.
+// The reasons that an Observer receives.
 const (
-	ReasonBusy   Reason = "busy"   // somebody else has the lock
+	ReasonBusy   Reason = "busy"   // another owner has the lock
 	ReasonEnded  Reason = "ended"  // the caller's context ended
 	ReasonClosed Reason = "closed" // the Locks were closed
 	ReasonError  Reason = "error"  // the server did not answer, or refused

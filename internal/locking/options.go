@@ -12,7 +12,7 @@ const (
 	// that a crash does not stop the others for long.
 	defaultWatchdogLease = 30 * time.Second
 
-	// minLease keeps a lease longer than a round trip to the server and its own safety margin.
+	// minLease is longer than a round trip to the server and the safety margin of a lease.
 	minLease = 10 * time.Millisecond
 
 	// maxLease stays below the life of the bucket's clock, and far away from overflows.
@@ -38,7 +38,7 @@ func WatchdogLease(d time.Duration) Option {
 // lock it is, though perhaps with a shorter lease.
 //
 // A loss becomes rarer, not impossible: nothing forces a failover to choose a replica that has confirmed. It needs a
-// client of one server, of Sentinel or of a Cluster, because WAIT tells of its own connection only, and a timeout
+// client of one server, of Sentinel or of a Cluster, because WAIT counts for its own connection only, and a timeout
 // shorter than the client's ReadTimeout. On miniredis nothing is ever confirmed.
 func WaitReplicas(count int, timeout time.Duration) Option {
 	return func(l *Locks) error {
@@ -61,13 +61,13 @@ func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
 	return keys.BucketOf(group, name), keys.TailOf(group, name)
 }
 
-// Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
-// takes them in one round trip. The group is part of the lock's address: everybody must name the same one, and one
-// name in two groups, or in none, is another lock.
+// Group places the lock in the slot of a group, with all other locks of that group: a MultiLock over them takes them in one
+// round trip. The group is part of the lock's address: all processes must use the same one. The same name in another group,
+// or in none, is another lock.
 func Group(name string) MutexOption { return func(group *string) { *group = name } }
 
 // Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
-// Lock returns ErrBusy, or ErrNoAnswer if it was the server that kept us waiting. Wait(0) tries once. TryLock never
+// Lock returns ErrBusy, or ErrNoAnswer if it waited for the server. Wait(0) tries once. TryLock never
 // waits for the lock; there it bounds the server's answer.
 func Wait(d time.Duration) LockOption {
 	return func(acq *acquisition) error {
@@ -88,7 +88,7 @@ func Lease(d time.Duration) LockOption {
 	}
 }
 
-// kept is for the parts of a MultiLock whose leases are fixed: they begin anew while it takes the others.
+// kept is for the parts of a MultiLock whose leases are fixed: they are restarted while it takes the others.
 func kept(acq *acquisition) error {
 	acq.kept = true
 	return nil

@@ -11,36 +11,36 @@ import (
 // ownerKey finds the owner in a context.
 type ownerKey struct{}
 
-// owner is who holds locks: a request, a job, a worker; never a goroutine. It travels in contexts.
-// It remembers what it holds, so that a MultiLock does not wait backwards.
+// owner is who holds locks: a request, a job, a worker; never a goroutine. It travels in contexts. It knows what it holds,
+// so that a MultiLock does not wait backwards.
 type owner struct {
 	id string
 
 	mu   sync.Mutex
-	held []string // for each hold where its lock stands in the order of all locks; unsorted
+	held []string // for each hold its lock's place in the order of all locks; unsorted
 
 	reds redOwners
 }
 
-// WithOwner returns a context with an owner: the one that ctx carries already, else a fresh one. Set it
-// where a piece of work begins. Everything that runs under it re-enters the locks of that work instead
-// of waiting for itself, and goroutines that share it do not exclude each other.
+// WithOwner returns a context with an owner: the one that ctx carries already, otherwise a new one. Set it where a piece of
+// work begins. Everything that runs under it re-enters the locks of that work instead of waiting for itself, and goroutines
+// that share it do not exclude each other.
 //
-// An owner is known only to the Locks that granted it something. To other Locks on the same server the same owner is
-// somebody else, and waits.
+// An owner is known only to the Locks that granted it something. For other Locks on the same server it is another owner, and
+// waits.
 func WithOwner(ctx context.Context) context.Context {
 	ctx, _ = withOwner(ctx)
 	return ctx
 }
 
-// NewOwner returns a context with a fresh owner, also where ctx carries one. Use it for a goroutine that
+// NewOwner returns a context with a new owner, also if ctx carries one. Use it for a goroutine that
 // must be excluded by the locks of the work that started it.
 func NewOwner(ctx context.Context) context.Context {
 	ctx, _ = newOwner(ctx)
 	return ctx
 }
 
-// withOwner is WithOwner, and tells who the owner is.
+// withOwner is WithOwner, and also returns the owner.
 func withOwner(ctx context.Context) (context.Context, *owner) {
 	if who, ok := ctx.Value(ownerKey{}).(*owner); ok {
 		return ctx, who
@@ -67,7 +67,7 @@ func (c *ownerContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// newID returns a name that no other has: 80 random bits as letters and digits.
+// newID returns a unique name: 80 random bits as letters and digits.
 func newID() string {
 	var bits [10]byte
 	_, _ = rand.Read(bits[:]) // never fails
@@ -90,7 +90,7 @@ func (o *owner) removeHold(order string) {
 	}
 }
 
-// holdsAfter tells whether the owner holds a lock that comes after this one in the order of locks.
+// holdsAfter reports whether the owner holds a lock that comes after this one in the order of locks.
 func (o *owner) holdsAfter(order string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

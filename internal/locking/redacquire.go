@@ -46,7 +46,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
 func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
 	wait := max(b.call.within(b.limit), policy.Grace)
-	ctx := b.ctx // a late question still uses this one when the candidate has another
+	ctx := b.ctx // the candidate may have another context when a late question uses this one
 	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
 		if woken != nil && woken.node == i {
 			return woken.hold, nil
@@ -171,8 +171,8 @@ func (w *firstNode) holds() []*Hold {
 	return []*Hold{w.hold}
 }
 
-// await waits until another attempt makes sense. If all nodes are somebody else's, it waits in the line of a busy node,
-// whose release wakes it and gives it that node's lock. Else several candidates may have some nodes each: a random
+// await waits until another attempt makes sense. If another owner has all nodes, it waits in the line of a busy node,
+// whose release wakes it and gives it that node's lock. Otherwise several candidates may have some nodes each: a random
 // pause lets one of them come first.
 func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 	pause = b.call.within(pause)

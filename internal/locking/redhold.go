@@ -98,7 +98,7 @@ func (o *redOwner) liveLocked() int {
 }
 
 // token returns the token of what the owner holds, or else of a new grant, which is above that of any earlier one. A node
-// that did not hear of the owner's last release still counts that hold, and repeats its token.
+// that did not receive the owner's last release still counts that hold, and repeats its token.
 func (o *redOwner) token(parts []*Hold) (token int64) {
 	o.all.mu.Lock()
 	defer o.all.mu.Unlock()
@@ -115,7 +115,7 @@ func (o *redOwner) token(parts []*Hold) (token int64) {
 	return token
 }
 
-// Count tells how often the owner that ctx carries holds the lock: 0 when it does not.
+// Count returns how often the owner that ctx carries holds the lock; 0 when it does not.
 func (r *Red) Count(ctx context.Context) int {
 	who, ok := ctx.Value(ownerKey{}).(*owner)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/locking/internal/quorum"
 )
 
-// Inspect asks all nodes, and tells what a quorum of them agrees on. A grant is known by its token, which it has
+// Inspect asks all nodes, and returns what a quorum of them agrees on. A grant is identified by its token, which is the same
 // on all of its nodes. Remaining is the time until a quorum would be free.
 func (r *Red) Inspect(ctx context.Context) (State, error) {
 	if r.err != nil {
@@ -24,7 +24,7 @@ func (r *Red) Inspect(ctx context.Context) (State, error) {
 	return r.agreed(states), nil
 }
 
-// agreed makes one state of those of the nodes.
+// agreed combines the states of the nodes into one.
 func (r *Red) agreed(states []State) State {
 	var whole State
 	var free []time.Duration
@@ -48,7 +48,7 @@ func (r *Red) agreed(states []State) State {
 	return whole
 }
 
-// holder makes one holder of what the nodes say of it. Its name is what the first node says that knows it.
+// holder combines what the nodes report of one holder. Its name is from the first node that knows it.
 func (r *Red) holder(mine []Holder) Holder {
 	h := Holder{Owner: mine[0].Owner}
 	if i := slices.IndexFunc(mine, func(h Holder) bool { return !strings.Contains(h.Owner, ":*") }); i >= 0 {
@@ -63,8 +63,8 @@ func (r *Red) holder(mine []Holder) Holder {
 	return h
 }
 
-// ForceUnlock frees the lock on all nodes, whoever holds it there, and tells whether anybody did on any of them.
-// Less than a quorum of answers is an error.
+// ForceUnlock frees the lock on all nodes, whoever holds it there, and reports whether it was held on any of them. Fewer
+// answers than a quorum are an error.
 func (r *Red) ForceUnlock(ctx context.Context) (bool, error) {
 	if r.err != nil {
 		return false, r.err

@@ -14,7 +14,7 @@ import (
 
 // A Red is one lock on several independent servers, of which most must agree: it works while a minority of them is
 // down, is slow or has forgotten. On each node it is the Mutex of the same name, so it is reentrant, renewed and bound
-// by deadlines like that one. Everybody must name the same nodes.
+// by deadlines like a Mutex. All processes must name the same nodes.
 type Red struct {
 	name  string
 	nodes []*Mutex
@@ -24,8 +24,8 @@ type Red struct {
 	err   error    // why it can never be locked
 }
 
-// RedLock returns the lock of a name on the servers of these Locks, which must be different servers. Use an odd number:
-// one more server makes no further failure bearable.
+// RedLock returns the lock of a name on the servers of these Locks, which must be different servers. Use an odd number: one
+// more server would not allow one more failure.
 //
 // A hold's Token is the same on all nodes, and grows as long as few enough of them forget (see
 // PROTOCOL.md). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
@@ -79,7 +79,8 @@ func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
 // spare is how many nodes may fail.
 func (r *Red) spare() int { return len(r.nodes) - r.quorum() }
 
-// askAll asks all nodes at once. Close of each waits for it. What is granted too late goes to late, if that is not nil.
+// askAll asks all nodes at once. Close of each node's Locks waits for it. What is granted too late goes to late, unless that is
+// nil.
 func askAll[T any](nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []quorum.Reply[T] {
 	return quorum.Poll[T]{
 		Nodes: len(nodes), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
@@ -87,8 +88,8 @@ func askAll[T any](nodes []*Locks, need int, limit time.Duration, ask func(i int
 	}.Run()
 }
 
-// agreeing returns what those nodes said that have done what they were asked for, and an error if they are no quorum:
-// ErrBusy if enough nodes have answered, and what is wrong with the others.
+// agreeing returns the replies of the nodes that succeeded, and an error if they are no quorum: ErrBusy if enough nodes have
+// answered, joined with the errors of the others.
 func agreeing[T any](r *Red, verb string, replies []quorum.Reply[T]) (values []T, err error) {
 	busy := 0
 	var errs []error
@@ -133,7 +134,7 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 	})
 }
 
-// carries tells whether the server knows the hold's lock by this token or a higher one.
+// carries reports whether the server has this token or a higher one for the hold's lock.
 func (h *Hold) carries(token int64) bool {
 	h.locks.mu.Lock()
 	known := h.grant.lease.first

@@ -11,7 +11,7 @@ import (
 type registry struct {
 	states    map[string]*lockState // of mutexes, by state key
 	grants    map[share]*grant
-	asking    map[share]siblings // who asks the server just now for a first-come lock
+	asking    map[share]siblings // callers that are asking the server for a first-come lock
 	tickets   tickets
 	deadlines deadlines
 }
@@ -77,7 +77,7 @@ func (l *Locks) addGrantLocked(g *grant) (old *grant) {
 }
 
 // undecidedLocked returns what to wait for while an owner has a grant without a hold: the release is under way, or a
-// re-entry. The server says busy then, though nobody is in the way.
+// re-entry. The server answers busy then, although no other owner is in the way.
 func (l *Locks) undecidedLocked(state string, who *owner) <-chan struct{} {
 	g := l.grants[share{state, who}]
 	if g == nil || len(g.holds) > 0 {
@@ -89,7 +89,7 @@ func (l *Locks) undecidedLocked(state string, who *owner) <-chan struct{} {
 	return g.decided
 }
 
-// decideLocked lets those go on who wait for what becomes of a grant.
+// decideLocked wakes the callers that wait for the outcome of a grant.
 func (g *grant) decideLocked() {
 	if g.decided != nil {
 		close(g.decided)
@@ -104,7 +104,7 @@ func (l *Locks) closeGrantLocked(g *grant) {
 	}
 }
 
-// forgetLocked takes a grant out of the registry if nothing is left of it, and tells whether it did.
+// forgetLocked removes a grant from the registry if nothing is left of it, and reports whether it did.
 func (l *Locks) forgetLocked(g *grant) bool {
 	if !g.gone && g.countLocked()+g.closing > 0 {
 		return false
@@ -116,7 +116,7 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	return true
 }
 
-// dropLocked takes a hold out of the registry, and leaves the grant there. It tells whether it was there.
+// dropLocked removes a hold from the registry, and leaves the grant there. It reports whether the hold was there.
 func (l *Locks) dropLocked(h *Hold) bool {
 	g := h.grant
 	i := slices.Index(g.holds, h)
@@ -129,7 +129,7 @@ func (l *Locks) dropLocked(h *Hold) bool {
 	return true
 }
 
-// lose ends holds that are no longer ours, and says so in their contexts.
+// lose ends holds that are no longer ours, with ErrLost as the cause of their contexts.
 func (l *Locks) lose(holds []*Hold) {
 	l.mu.Lock()
 	var lost []*Hold
@@ -147,7 +147,7 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
-// denied is called when the server says that it knows no grant with this token, or with any if that is 0. It tells whether
+// denied is called when the server answers that it has no grant with this token, or with any if that is 0. It reports whether
 // the grant is lost: it is not if the token has risen since, or is rising.
 func (l *Locks) denied(g *grant, token int64) bool {
 	l.mu.Lock()
@@ -197,7 +197,7 @@ func (st *lockState) wakeHeadLocked() {
 	}
 }
 
-// disownLocked has the server told that none of these ids hold the lock, and ends the lease.
+// disownLocked releases these holder ids at the server in the background, and ends the lease.
 func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
 	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
 	for _, id := range ids {

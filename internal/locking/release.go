@@ -14,9 +14,9 @@ import (
 )
 
 // Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
-// owner do. ErrLost says that the hold was no longer ours. ErrNoAnswer, or any other error, says that the release is
-// not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
-// more. A second Unlock does nothing and returns nil.
+// owner do. ErrLost means that the hold was no longer ours. ErrNoAnswer, or any other error, means that the release is not
+// confirmed: it is repeated in the background while the lock can exist, and nothing renews the lock any more. A second
+// Unlock does nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
 	switch {
 	case h.red != nil:
@@ -34,7 +34,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 		if holds = l.unlockOnce(holds); len(holds) == 0 {
 			return nil
 		}
-		s, _ := l.settle(holds) // nobody tells the server: they expire
+		s, _ := l.settle(holds) // the server is not told: the locks expire
 		l.closeGrants(s)
 		return err
 	}
@@ -75,7 +75,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 // thousands would wait for a connection longer than a release may take.
 const fewReleases = 128
 
-// deliver sends a release to the server, and returns what it says of each lock. What fails is repeated.
+// deliver sends a release to the server, and returns the answer for each lock. What fails is repeated.
 func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]int64, error) {
 	defer l.releases.Add(-1)
 	if l.releases.Add(1) > fewReleases {
@@ -123,8 +123,7 @@ func (l *Locks) giveUp(holds []*Hold) {
 	l.settleBriefly(s)
 }
 
-// closeGrants ends the grants of which the server has been told that nothing is left, and lets those in line try for the
-// locks.
+// closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks.
 func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,12 +138,12 @@ func (l *Locks) closeGrants(s *settlement) {
 	}
 }
 
-// unlockOnce returns those of the holds that nobody has begun to unlock before. Work under them must not go on while the
-// release is on its way.
+// unlockOnce returns the holds that no other call has begun to unlock. It ends their contexts: work under them must not go on
+// while the release is on its way.
 func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	l.mu.Lock()
 	mine := holds
-	if slices.ContainsFunc(holds, func(h *Hold) bool { return h.unlocked }) { // it seldom does
+	if slices.ContainsFunc(holds, func(h *Hold) bool { return h.unlocked }) { // seldom true
 		mine = slices.DeleteFunc(slices.Clone(holds), func(h *Hold) bool { return h.unlocked })
 	}
 	for _, h := range mine {
@@ -190,9 +189,9 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	return s, lost
 }
 
-// refused is called when the server says that it does not know a grant. It tells whether that is a loss. If the client
+// refused is called when the server answers that it does not have a grant. It reports whether that is a loss. If the client
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
-// release may have come first. Then our own clock says whether the lock was still ours.
+// release may have come first. Then this process's own clock decides whether the lock was still ours.
 func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	g := s.rows[i].grant
 	l.mu.Lock()
@@ -258,7 +257,7 @@ func sharing(holds []*Hold, release func(group []*Hold) error) error {
 		groups, holds = append(groups, holds[:n]), holds[n:]
 	}
 	if len(groups) == 1 {
-		return release(groups[0]) // the stack of another goroutine would have to grow first
+		return release(groups[0]) // in this goroutine: the stack of a new one would have to grow first
 	}
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
@@ -269,7 +268,7 @@ func sharing(holds []*Hold, release func(group []*Hold) error) error {
 	return errors.Join(errs...)
 }
 
-// shares tells whether two holds can be released in one round trip.
+// shares reports whether two holds can be released in one round trip.
 func (h *Hold) shares(other *Hold) bool {
 	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
 }

@@ -10,7 +10,7 @@ import (
 // served as in a FairMutex: a reader waits behind a writer that came earlier, and readers at the
 // head together enter together.
 //
-// Both sides are reentrant and count by themselves. A writer may take the reading side as well. When it then unlocks
+// Both sides are reentrant and count separately. A writer may take the reading side as well. When it then unlocks
 // the writing side first, it has become a reader, and others who wait to read enter. Take the reading side under any
 // context that carries the writer's owner: the writer's hold.Context(), one made from it, or that of a MultiLock with
 // the writer among its parts. It goes on when the writer is unlocked. A reader cannot become a writer, and gets

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A settlement tells the server how often holders have some locks of one bucket and kind.
+// A settlement sets at the server how often holders have some locks of one bucket and kind.
 type settlement struct {
 	rows         []row            // for each lock
 	attempt      *scripts.Attempt // nil if no count is settled
@@ -20,7 +20,7 @@ type settlement struct {
 	firstRow [1]row // where rows begins
 }
 
-// A row is what a settlement says of one lock.
+// A row is the part of a settlement for one lock.
 type row struct {
 	lock    *lock
 	grant   *grant // that it is about; may be nil
@@ -50,7 +50,7 @@ func (l *Locks) settleLater(s *settlement) <-chan struct{} {
 	return l.cleaner.Add(s.Task)
 }
 
-// settleBriefly is settleLater, and waits a moment for it.
+// settleBriefly is settleLater, and then waits a moment for the try.
 func (l *Locks) settleBriefly(s *settlement) {
 	select {
 	case <-l.settleLater(s):
@@ -58,9 +58,9 @@ func (l *Locks) settleBriefly(s *settlement) {
 	}
 }
 
-// addTombstones has tombstones written for attempts that took what is being released and that the client has sent more
-// than once: a copy could arrive after the release. The first tombstone goes with the release. Without a copy none is
-// written: it would cost every release a key.
+// addTombstones has tombstones written for attempts that took what is being released, if the client has sent them more than
+// once: a copy could arrive after the release. The first tombstone goes with the release. Without copies there is none: it
+// would cost every release a key.
 func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration) {
 	for _, number := range resent {
 		if number == 0 {
@@ -81,7 +81,7 @@ func (l *Locks) bury(a *lock, attempt int64, life time.Duration) {
 	})
 }
 
-// rowLocked is what a release tells the server of the grant from now on. When it has been told, closeGrants follows.
+// rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow.
 func (g *grant) rowLocked() row {
 	r := row{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
 	g.told = r.count

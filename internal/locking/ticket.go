@@ -47,15 +47,15 @@ func (s *tickets) wakeLocked(number string) {
 	}
 }
 
-// wakeOwnerLocked lets those look again who belong to an owner.
+// wakeOwnerLocked lets the waiters of an owner look again.
 func (s *tickets) wakeOwnerLocked(who *owner) {
 	for _, t := range s.owners[who] {
 		t.waiter.wakeLocked()
 	}
 }
 
-// heartbeats returns the script calls that tell the server who waits for each lock, a batch of waiters in each. They come in
-// the order of the tickets: that of a map would be another one in each replay of a simulation.
+// heartbeats returns the script calls that show the server who waits for each lock, a batch of waiters in each. They are in
+// the order of the tickets: the order of a map would differ in each replay of a simulation.
 func (l *Locks) heartbeats() []scripts.Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,7 @@ const maxToken = 1<<53 - 1
 
 // TokenAbove returns a token of this hold that is greater than n: the one that it has, or a new one. It heals a guard
 // that has seen a token from a time when the server's clock ran ahead, or before a failover. Such a guard would refuse
-// everybody until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
+// every holder until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
 // The hold's Token and those of its owner's other holds of the lock change with it. n may be up to 2^53 - 2.
 func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	if h.locks == nil && h.red == nil || n < 0 || n >= maxToken {
@@ -61,7 +61,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, e
 			token = tokens[i]
 		}
 		g.token = max(g.token, token)
-		if !g.handedOff { // else the lease is another's
+		if !g.handedOff { // otherwise the lease is another owner's
 			g.lease.raiseEndsLocked(token)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// pause waits for a signal, for as long as limit at most, and tells whether it came. While it waits the caller does
-// something that its error is joined with, or nothing.
+// pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not
+// nil.
 func (l *Locks) pause(acq *acquisition, signal <-chan struct{}, limit time.Duration, doing error) (came bool, err error) {
 	alarm := time.NewTimer(limit)
 	defer alarm.Stop()
@@ -59,7 +59,7 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	return nil
 }
 
-// subscribe begins to listen for wake-ups if nobody has yet, and waits until that works. It returns true if the caller
+// subscribe starts the subscription for wake-ups if it has not started yet, and waits until it works. It returns true if the caller
 // should look at its lock once more: it last looked before wake-ups could be received.
 func (l *Locks) subscribe(acq *acquisition) bool {
 	if !l.server.CanListen() {

@@ -37,6 +37,6 @@ func (w *waiter) wakeLocked() {
 	w.woken = true
 	select {
 	case w.ready <- struct{}{}:
-	default: // it is not waiting, or it will look anyway
+	default: // it is not waiting, or is about to look anyway
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
-// of a lock. If nobody waits any more, the lock is reserved for us in vain, and the reservation is given back.
+// of a lock. If no caller waits any more, the lock is reserved for nothing, and the reservation is given back.
 func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

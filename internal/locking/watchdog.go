@@ -48,13 +48,12 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
-// all of them.
+// renew extends grants by the watchdog's lease, and reports whether the server answered for all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	return l.renewFor(context.Background(), due, l.lease, bound, (*Hold).wantsRenewalLocked)
 }
 
-// renewFor is renew for the holds that want it, by any lease. A round trip takes no longer than ctx and bound.
+// renewFor is renew with any lease. A round trip takes no longer than ctx and bound.
 func (l *Locks) renewFor(ctx context.Context, grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
 	var failed atomic.Bool
 	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
@@ -82,8 +81,8 @@ func (l *Locks) renewFor(ctx context.Context, grants []*grant, lease, bound time
 	return !failed.Load()
 }
 
-// renewals returns the script calls and the tokens that they name. They may be about a grant that has ended meanwhile:
-// that changes nothing, because no other grant has its id.
+// renewals returns the script calls and the tokens that they name. A grant may have ended meanwhile: its call changes
+// nothing, because no other grant has its id.
 func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +93,7 @@ func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.
 	return calls, tokens
 }
 
-// renewed puts off the deadlines of the holds of a grant, and never brings one nearer.
+// renewed extends the deadlines of a grant's holds. It never shortens one.
 func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package lockmetrics shows what happens to locks as Prometheus metrics.
+// Package lockmetrics exports what happens to locks as Prometheus metrics.
 //
 //	locking_wait_seconds{kind,contended}     how long callers waited for what they got; its count is the acquisitions
 //	locking_failures_total{kind,reason}      Lock and TryLock without a hold: busy, ended, closed, error

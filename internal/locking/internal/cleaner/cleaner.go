@@ -1,5 +1,5 @@
-// Package cleaner makes script calls that nobody waits for: it cancels attempts whose outcome is uncertain, repeats
-// releases that were not confirmed, leaves queues and gives reservations back.
+// Package cleaner makes script calls in the background: it cancels attempts whose outcome is uncertain, repeats releases that
+// were not confirmed, leaves queues and gives reservations back.
 package cleaner
 
 import (
@@ -35,7 +35,7 @@ func New(s *server.Server) *Cleaner {
 type Task struct {
 	Work   Work
 	Until  time.Time         // the call is repeated until then; zero: it is tried once
-	Tried  func()            // is called after the first try; may be nil
+	Tried  func()            // called after the first try; may be nil
 	Answer chan<- *redis.Cmd // with room for one; receives the server's answer; may be nil
 
 	done     chan struct{} // closed after the first try
@@ -44,8 +44,8 @@ type Task struct {
 
 // Work is what a task is about.
 type Work interface {
-	Key() string        // a key of the call, which tells the node
-	Call() scripts.Call // anew for each try
+	Key() string        // a key of the call, which determines the node
+	Call() scripts.Call // a new one for each try
 }
 
 // Add hands over a task. The channel is closed when it has been tried.
@@ -90,8 +90,8 @@ func (c *Cleaner) Run(stop <-chan struct{}) {
 	}
 }
 
-// sweep does all the work there is, and tells whether some of it must be repeated. What a silent node was not asked for
-// has had its try as well.
+// sweep tries all tasks, and reports whether some must be repeated. A task that was skipped because its node is silent counts
+// as tried.
 func (c *Cleaner) sweep() (left bool) {
 	c.mu.Lock()
 	work := c.work
@@ -108,7 +108,7 @@ func (c *Cleaner) sweep() (left bool) {
 	return len(work) > 0
 }
 
-// end tells those who wait for it that a task has been tried.
+// end reports that a task has been tried to those that wait for it.
 func (t *Task) end() {
 	if t.Tried != nil {
 		t.Tried()
@@ -121,7 +121,7 @@ func (t *Task) end() {
 	}
 }
 
-// do does a batch in one round trip, and tells whether the server has answered.
+// do tries a batch in one round trip, and reports whether the server has answered.
 func (c *Cleaner) do(work []*Task) (answered bool) {
 	calls := make([]scripts.Call, len(work))
 	for i, t := range work {

@@ -12,22 +12,22 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// A Heartbeat shows every second who waits, all in one round trip, and asks for them whether it is their turn: wake-ups
-// may be lost.
+// A Heartbeat shows every second who waits, all in one round trip, and asks whether it is their turn, since wake-ups may be
+// lost.
 type Heartbeat struct {
 	server *server.Server
 	calls  func() []scripts.Call
 	look   func(waiters []string)
-	wake   chan struct{} // somebody waits
+	wake   chan struct{} // there are waiters
 }
 
-// New returns a heartbeat, which beats while Run does. calls returns the script calls that tell the server who waits;
-// look is told who should look again.
+// New returns a heartbeat, which beats while Run does. calls returns the script calls that show the server who waits;
+// look is called with the waiters that should look again.
 func New(s *server.Server, calls func() []scripts.Call, look func(waiters []string)) *Heartbeat {
 	return &Heartbeat{server: s, calls: calls, look: look, wake: make(chan struct{}, 1)}
 }
 
-// Wake tells that somebody waits.
+// Wake reports that there are waiters.
 func (hb *Heartbeat) Wake() {
 	select {
 	case hb.wake <- struct{}{}:
@@ -35,7 +35,7 @@ func (hb *Heartbeat) Wake() {
 	}
 }
 
-// Run beats while somebody waits, until stop is closed.
+// Run beats while there are waiters, until stop is closed.
 func (hb *Heartbeat) Run(stop <-chan struct{}) {
 	timer := time.NewTimer(policy.Poll)
 	defer timer.Stop()
@@ -59,7 +59,7 @@ func (hb *Heartbeat) Run(stop <-chan struct{}) {
 	}
 }
 
-// Beat does it once. It tells whether anybody waits, and when to do it again.
+// Beat beats once. It reports whether there are waiters, and when to beat again.
 func (hb *Heartbeat) Beat() (waiting bool, next time.Duration) {
 	next = policy.Poll
 	calls := hb.calls()

@@ -28,7 +28,7 @@ const (
 	Clock      = "clock"
 )
 
-// What a first-come lock keeps beside its state: the key's role is the lock's with one of these behind.
+// The other keys of a first-come lock: the key's role is the lock's role followed by one of these.
 const (
 	Readers    = "r" // sorted set: reader -> expiry
 	Counts     = "c" // hash: reader -> count, seq and token; token of the phase

@@ -1,5 +1,5 @@
-// Package policy says how long anybody waits before asking the server again, and how long an answer may take. To change
-// the back-off of waiting locks, change it here. The scripts get what they need of it as arguments.
+// Package policy is the wait policy: how long callers wait before they ask the server again, and how long an answer may take.
+// To change the back-off of waiting locks, change it here. The scripts get what they need of it as arguments.
 package policy
 
 import (
@@ -9,14 +9,14 @@ import (
 
 // When a waiter asks again.
 const (
-	// Poll is when the first in line asks by itself, for a wake-up may be lost; and how often a process sends the
-	// heartbeats of those who wait for first-come locks.
+	// Poll is when the first in line asks without a wake-up, which may be lost; and how often a process sends the heartbeats
+	// of its waiters for first-come locks.
 	Poll = time.Second
 
-	// Look is when a waiter of a first-come lock asks by itself. Its heartbeat looks more often.
+	// Look is when a waiter of a first-come lock asks without a wake-up. Its heartbeat looks more often.
 	Look = 5 * time.Second
 
-	// Soon is when heartbeats are sent again after one without an answer, or after somebody was woken; Sooner is the
+	// Soon is when heartbeats are sent again after one without an answer, or after a waiter was woken; Sooner is the
 	// least time between two.
 	Soon   = Poll / 10
 	Sooner = Soon / 10
@@ -26,14 +26,14 @@ const (
 	Silence = Poll / 4
 	Outage  = 10 * time.Second
 
-	// Migration is when anybody asks again about a slot that is moving from one node to another.
+	// Migration is when a caller asks again about a slot that is moving from one node to another.
 	Migration = 10 * time.Millisecond
 
 	// Subscribe is how long a waiter waits for the subscription to work before it polls without it.
 	Subscribe = 250 * time.Millisecond
 )
 
-// What the scripts are told.
+// The arguments of scripts.
 const (
 	// WaiterLife is after how long without a heartbeat the server drops a waiter of a first-come lock.
 	WaiterLife = 3 * time.Second
@@ -53,8 +53,8 @@ const (
 
 // How long an answer may take.
 const (
-	// Grace is what an acquisition gets at least, also when its wait runs out before: to cut it off would mean to
-	// cancel it, which costs more than to receive its answer.
+	// Grace is the least time that an acquisition gets for its answer, also if its wait runs out before: to cancel it would
+	// cost more than to receive the answer.
 	Grace = 50 * time.Millisecond
 
 	// Heartbeat is for a heartbeat: if its answer is lost, there must be time for more.
@@ -136,5 +136,5 @@ func (b *Backoff) Double() { b.next = min(2*b.Now(), b.Last) }
 // Reset makes it short again.
 func (b *Backoff) Reset() { b.next = b.First }
 
-// Jitter is a random part of a pause, at least half of it: of several who pause, one must come first.
+// Jitter is a random part of a pause, at least half of it, so that of several callers one comes first.
 func Jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2) }

@@ -1,4 +1,4 @@
-// Package quorum asks several independent servers at once, and stops when it is decided what most of them say.
+// Package quorum asks several independent servers at once, and stops when the answer of the majority is decided.
 package quorum
 
 import (
@@ -71,7 +71,7 @@ func (p Poll[T]) Run() []Reply[T] {
 	return t.replies
 }
 
-// A tally is what the nodes have said so far.
+// A tally counts the replies so far.
 type tally[T any] struct {
 	Poll[T]
 	replies             []Reply[T]

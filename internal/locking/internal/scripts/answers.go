@@ -7,47 +7,47 @@ import (
 	"time"
 )
 
-// What acquire.lua and fifo_acquire.lua answer.
+// The answers of acquire.lua and fifo_acquire.lua.
 const (
 	Taken     = 0 // all of them
-	Busy      = 1 // up to the first that is somebody else's
+	Busy      = 1 // all up to the first that another owner holds
 	Gone      = 2 // up to the first whose grant is gone, so that it cannot be re-entered
 	Cancelled = 3 // this attempt may not take anything any more
 	Upgrade   = 4 // a reader wants to write
 )
 
-// What release.lua and fifo_release.lua answer for each lock.
+// The answers of release.lua and fifo_release.lua for each lock.
 const (
 	ReleasedNotOurs  = 0
 	ReleasedDone     = 1
 	ReleasedOutdated = 2
 )
 
-// What handoff.lua answers in place of a token.
+// The answers of handoff.lua in place of a token.
 const (
 	HandoffNotOurs  = 0
 	HandoffYielded  = 1
 	HandoffOutdated = 2
 )
 
-// What renew.lua and fifo_renew.lua answer.
+// The answers of renew.lua and fifo_renew.lua.
 const (
 	RenewalGone     = 0
 	RenewalDone     = 1
 	RenewalOutdated = 2
 )
 
-// What acquire.lua does about the queue.
+// The queue actions of acquire.lua.
 const (
 	QueueIgnore  = "n"
 	QueueEnter   = "q"
-	QueueMayBeIn = "Q" // enter; we may be in it already
+	QueueMayBeIn = "Q" // enter; the process may be in it already
 )
 
-// What release.lua does about the queue.
+// The queue actions of release.lua.
 const (
 	QueueStay    = "n" // leave it alone
-	QueueDecline = "c" // give up what was reserved for us
+	QueueDecline = "c" // give up what was reserved for this process
 	QueueLeave   = "l" // the same, and leave the queue
 )
 
@@ -121,7 +121,7 @@ func ReadToken(text string) (int64, error) {
 	return token, nil
 }
 
-// Strange is the error about an answer that no script of ours gives.
+// Strange is the error for an answer that none of the scripts gives.
 func Strange(answer any) error {
 	return fmt.Errorf("locking: the server answers %v to a script", answer)
 }
@@ -141,7 +141,7 @@ func ReadIntegers(answer any, n int) ([]int64, error) {
 	return numbers, nil
 }
 
-// Grants tells whether an answer to an acquisition has a token in it: it is a token, or a list with more than code and
+// Grants reports whether an answer to an acquisition has a token: it is a token itself, or a list with more than code and
 // time.
 func Grants(answer any) bool {
 	_, token := answer.(string)

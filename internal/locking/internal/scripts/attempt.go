@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoAnswer says that the server did not answer in time.
+// ErrNoAnswer means that the server did not answer in time.
 var ErrNoAnswer = errors.New("locking: no answer from the server in time")
 
 // An Attempt is the number of one script call, and an argument of it. Numbers grow with every attempt of the process. The
-// argument counts how often the client puts it on the wire. We cannot forbid a client to send a script again, but so we
-// know: sent 0 times, nothing can have happened; sent once and answered, no copy is still under way; sent more often, a
-// copy may arrive at any time.
+// argument counts how often the client puts it on the wire. A client cannot be kept from sending a script again, but
+// the count shows: sent 0 times, nothing can have happened; sent once and answered, no copy is under way; sent more often,
+// a copy may arrive at any time.
 type Attempt struct {
 	Number int64
 	sent   atomic.Int32
@@ -21,16 +21,16 @@ type Attempt struct {
 // String returns the number. The client prints what it sends where it is asked to, perhaps while we change the count.
 func (a *Attempt) String() string { return strconv.FormatInt(a.Number, 10) }
 
-// Sent tells whether the attempt was sent.
+// Sent reports whether the attempt was sent.
 func (a *Attempt) Sent() bool { return a.sent.Load() > 0 }
 
-// Resent tells whether the attempt was sent more than once.
+// Resent reports whether the attempt was sent more than once.
 func (a *Attempt) Resent() bool { return a.sent.Load() > 1 }
 
 // NotDone notes that a copy that was sent once has been refused before it did anything.
 func (a *Attempt) NotDone() { a.sent.CompareAndSwap(1, 0) }
 
-// GiveUp tells whether the attempt has never been sent, and never will be.
+// GiveUp reports whether the attempt has never been sent; then it never will be.
 func (a *Attempt) GiveUp() bool { return a.sent.CompareAndSwap(0, -1) }
 
 // MarshalBinary is called by the client each time it writes the argument.
@@ -38,7 +38,7 @@ func (a *Attempt) MarshalBinary() ([]byte, error) {
 	for {
 		sent := a.sent.Load()
 		if sent < 0 {
-			return nil, ErrNoAnswer // nobody waits for one any more
+			return nil, ErrNoAnswer // the caller no longer waits
 		}
 		if a.sent.CompareAndSwap(sent, sent+1) {
 			break

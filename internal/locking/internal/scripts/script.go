@@ -1,5 +1,5 @@
-// Package scripts has the Lua scripts that change locks at the server, and says how they are called and what they
-// answer. A script stands in a file of its name; a line "-- include FILE" in it is replaced by that file.
+// Package scripts has the Lua scripts that change locks at the server, their calls and their answers. Each script is a file
+// of its name; a line "-- include FILE" in it is replaced by that file.
 package scripts
 
 import (
@@ -36,7 +36,7 @@ var (
 )
 
 // A Script knows the words that its calls begin with, in the form that the client wants, which are strings. There are
-// two texts of it: for servers where PUBLISH counts everybody who listens, and for others.
+// two texts of it: for servers where PUBLISH counts all listeners, and for others.
 type Script struct {
 	Source, Hash any
 	Uncounted    *Script

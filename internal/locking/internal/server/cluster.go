@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A cluster is what the client of a cluster can do, and any client that embeds one.
+// A cluster is a client of a cluster, or any client that embeds one.
 type cluster interface {
 	Options() *redis.ClusterOptions
 	ReloadState(ctx context.Context)
@@ -17,22 +17,22 @@ type cluster interface {
 	ForEachMaster(ctx context.Context, do func(ctx context.Context, master *redis.Client) error) error
 }
 
-// A ring is what a Ring can do, and any client that embeds one.
+// A ring is a Ring, or any client that embeds one.
 type ring interface {
 	ForEachShard(ctx context.Context, do func(ctx context.Context, shard *redis.Client) error) error
 }
 
-// NoticeError has a cluster client look again which node has which slots if a node cannot be reached. By itself the
-// client does so after MOVED, which a node that is gone does not say, and otherwise every minute.
+// NoticeError makes a cluster client reload which node has which slots if a node cannot be reached. By itself the client does
+// that only after MOVED, which a dead node does not send, and every minute.
 func (s *Server) NoticeError(err error) {
 	if cluster, ok := s.Client.(cluster); ok && !IsAnswer(err) {
 		cluster.ReloadState(context.Background()) // in the background, and no more than five times a second
 	}
 }
 
-// IsMoving tells whether a node has refused a script because its slot is moving to another node, or has moved. While a
-// slot moves, both nodes refuse a script with several keys if one of the keys does not exist. Then nothing has been
-// done. A client of one server cannot follow, and need not wait.
+// IsMoving reports whether a node has refused a script because its slot is moving to another node, or has moved. While a slot
+// moves, both nodes refuse a script with several keys if one of the keys does not exist. The refused script has changed
+// nothing. A client of one server cannot follow the slot, so it does not wait.
 func (s *Server) IsMoving(err error) bool {
 	if _, one := s.Client.(*redis.Client); one || err == nil {
 		return false
@@ -42,8 +42,7 @@ func (s *Server) IsMoving(err error) bool {
 	return moved || ask || redis.IsTryAgainError(err)
 }
 
-// Rest waits, as long as a slot may need to move on or a lost connection to work again. It returns false when there is no
-// time for that.
+// Rest waits for a slot to move on or a lost connection to work again. It returns false when there is no time for that.
 func Rest(ctx context.Context, pause time.Duration) bool {
 	if until, ok := ctx.Deadline(); ok && time.Until(until) < pause {
 		return false
@@ -58,9 +57,9 @@ func Rest(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// EachBatch does work about items in batches of one round trip each: first those of a node, until do tells that the node
-// has not answered, so that it costs one time-out and not many. All nodes of a cluster have their turn at the same time:
-// one that does not answer must not hold up the others.
+// EachBatch calls do with items in batches of one round trip each, node by node. If do reports that a node has not answered,
+// the node's other batches are skipped, so that it costs one time-out and not many. All nodes of a cluster have their turn
+// at the same time: one that does not answer must not hold up the others.
 func EachBatch[T any](s *Server, items []T, key func(T) string, do func(batch []T) (answered bool)) {
 	work := func(group []T) {
 		for batch := range slices.Chunk(group, Batch) {

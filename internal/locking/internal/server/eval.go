@@ -32,7 +32,7 @@ func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan stru
 	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
 }
 
-// eval runs a script by its hash, and by its text where the server does not know it (any more).
+// eval runs a script by its hash, or by its text if the server does not have it.
 func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
 	script := s.variant(call)
 	for {
@@ -58,8 +58,8 @@ func (s *Server) evalOnce(ctx context.Context, call scripts.Call, command []any,
 // Batch is how many calls go in one pipelined round trip: more would block the server for too long.
 const Batch = 250
 
-// RunAll runs many calls in one bounded round trip. Every answer has its own error. It also tells whether the server has
-// answered any of them.
+// RunAll runs many calls in one bounded round trip. Every answer has its own error. It also reports whether the server
+// has answered any of them.
 func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
 	answers, err := Bounded(ctx, s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
 		return s.pipeline(ctx, calls), nil
@@ -74,7 +74,7 @@ func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Ca
 }
 
 // pipeline runs many calls in one round trip. If the server does not know a script, all are repeated once with the
-// scripts in full: a repetition does no harm. What is not answered then has its own error.
+// scripts in full: a repetition does no harm. Each call has its own error.
 func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cmd {
 	answers, unknown := s.pipelineOnce(ctx, calls, false)
 	if unknown {

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrEviction says that the server may throw locks away when its memory is full.
+// ErrEviction means that the server may evict locks when its memory is full.
 var ErrEviction = errors.New("locking: the server may evict locks")
 
-// CheckMemory asks the server, or each master of a cluster, whether it may throw locks away when its memory is full.
+// CheckMemory asks the server, or each master of a cluster, whether it may evict locks when its memory is full.
 func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan struct{}) error {
 	_, err := Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) {
 		check := func(ctx context.Context, rdb *redis.Client) error {
@@ -31,7 +31,7 @@ func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan s
 	return err
 }
 
-// memoryError reads what a server says about its memory.
+// memoryError reads a server's report about its memory.
 func memoryError(info string, err error) error {
 	if err != nil {
 		return err

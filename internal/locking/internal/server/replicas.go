@@ -12,16 +12,16 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// ErrNotReplicated says that too few replicas have confirmed an acquisition in time.
+// ErrNotReplicated means that too few replicas have confirmed an acquisition in time.
 var ErrNotReplicated = errors.New("locking: not confirmed by enough replicas")
 
-// replicas says how many of them must confirm an acquisition, and in what time; 0 for none.
+// replicas is how many replicas must confirm an acquisition, and in what time; 0 for none.
 type replicas struct {
 	count   int
 	timeout time.Duration
 }
 
-// WaitReplicas makes calls that must be replicated wait for so many replicas. Its error says why that cannot be done.
+// WaitReplicas makes calls that must be replicated wait for that many replicas. Its error says why that is not possible.
 func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 	var patience time.Duration
 	switch rdb := s.Client.(type) {
@@ -42,8 +42,8 @@ func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 // evalReplicated runs a script that grants something new: it returns ErrNotReplicated unless enough replicas have
 // confirmed the grant. Then the outcome is as uncertain as after any other error.
 //
-// Script and WAIT need one connection; on a cluster, to the node that has the first key. There we talk to nodes
-// ourselves, so we have to find the right one when the slot has moved.
+// Script and WAIT need the same connection; on a cluster, to the node that has the first key. So on a cluster this code
+// chooses the node itself, and has to find the right one when the slot has moved.
 func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, key string, command []any) (answer any, err error) {
 	cluster, ok := s.Client.(*redis.ClusterClient)
 	if !ok {
@@ -75,7 +75,7 @@ func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, pipe
 	if err != nil {
 		return nil, errors.Join(ErrNotReplicated, err)
 	}
-	// A copy that was sent over another connection has found its work done, and its WAIT tells nothing.
+	// A copy that was sent over another connection has found its work done, and its WAIT proves nothing.
 	if confirmed < int64(s.replicas.count) || attempt.Resent() {
 		return answer, fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, s.replicas.count)
 	}

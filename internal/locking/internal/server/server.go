@@ -22,12 +22,12 @@ type Server struct {
 	Client redis.UniversalClient
 
 	// The client lets the deadline of a context interrupt a read from the server, so commands need no goroutine of their
-	// own. By default go-redis does not, and we must not change the client. The client of a cluster pauses and tries
-	// other nodes without a look at the deadline.
+	// own. By default go-redis does not, and the client must not be changed here. The client of a cluster pauses and tries
+	// other nodes without a check of the deadline.
 	inPlace bool
 
-	// PUBLISH answers with everybody who listens. On a cluster it counts the listeners of one node, and any client but
-	// that of a single server may spread what it does over several.
+	// PUBLISH counts all listeners. On a cluster it counts the listeners of one node, and any client but that of a single
+	// server may spread its commands over several.
 	counted bool
 
 	canListen bool
@@ -44,8 +44,8 @@ func New(rdb redis.UniversalClient) *Server {
 	}
 }
 
-// canListen tries to listen on no channel, which asks no server. A Ring panics then, also one inside of another client.
-// A client that gives no subscription does so here as well.
+// canListen subscribes to no channel, which needs no server. A Ring panics then, also one that another client embeds. So does
+// a client that returns no subscription.
 func canListen(rdb redis.UniversalClient) (can bool) {
 	defer func() {
 		if recover() != nil {
@@ -55,18 +55,18 @@ func canListen(rdb redis.UniversalClient) (can bool) {
 	return rdb.Subscribe(context.Background()).Close() == nil
 }
 
-// CanListen tells whether the client hears what scripts publish. That of a Ring does not: it publishes on the shard of
-// the lock, and listens on one of all.
+// CanListen reports whether the client receives what scripts publish. A Ring does not: it publishes on the lock's shard, and
+// listens on any one of them.
 func (s *Server) CanListen() bool { return s.canListen }
 
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
 
-// bySentinel is what the client has for an address if Sentinel tells where the server is.
+// bySentinel is the address of a client that gets the server's real one from Sentinel.
 const bySentinel = "FailoverClient"
 
-// Address names the server: a cluster by the addresses that the client begins with, so everybody
-// should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.
+// Address names the server: a cluster by the addresses that the client starts with, so all processes should use the same.
+// Clients that find the server by Sentinel do not show which one they mean.
 func (s *Server) Address() string {
 	switch rdb := s.Client.(type) {
 	case *redis.Client:
@@ -83,7 +83,7 @@ func (s *Server) Address() string {
 	}
 }
 
-// noAnswer makes a time-out ErrNoAnswer. The caller knows whose end it was.
+// noAnswer turns a time-out into ErrNoAnswer.
 func noAnswer(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -123,7 +123,7 @@ func Bounded[T any](ctx context.Context, s *Server, until time.Time, quit <-chan
 	}
 }
 
-// IsAnswer tells whether the server has answered, if only to refuse.
+// IsAnswer reports whether the server has answered, if only to refuse.
 func IsAnswer(err error) bool {
 	refused := redis.Error(nil)
 	return err == nil || errors.As(err, &refused)

@@ -15,15 +15,15 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// A Subscription receives what is published on a channel. While it is broken nobody should queue: a process that does
-// not listen would be taken for dead.
+// A Subscription receives what is published on a channel. While it is broken this process should not queue: without
+// wake-ups it would be taken for dead.
 type Subscription struct {
 	Silence time.Duration // before Listen only
 
 	server    *server.Server
 	channel   string
 	received  func(payload string)
-	missed    func() // called whenever it begins to work: what was published before has been missed
+	missed    func() // called whenever it begins to work: earlier messages have been missed
 	ready     chan struct{}
 	first     sync.Once
 	connected atomic.Bool
@@ -36,13 +36,13 @@ func New(s *server.Server, channel string, received func(payload string), missed
 	}
 }
 
-// Connected tells whether a message would be received.
+// Connected reports whether a message would be received.
 func (s *Subscription) Connected() bool { return s.connected.Load() }
 
 // Ready is closed when the subscription first works.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Listen receives until stop is closed. When the other side has fallen silent, it goes on over a new connection.
+// Listen receives until stop is closed. If the server falls silent, it continues on a new connection.
 func (s *Subscription) Listen(stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -58,7 +58,7 @@ func (s *Subscription) Listen(stop <-chan struct{}) {
 }
 
 // receive receives until ctx ends or the server no longer answers. After an error the client reconnects and subscribes
-// again by itself. But a host that is gone says nothing, so after a silence it sends a ping.
+// again by itself. But a dead host sends no error, so after a silence it sends a ping.
 func (s *Subscription) receive(ctx context.Context) {
 	sub := s.server.Client.Subscribe(ctx)
 	closed := make(chan struct{})
@@ -96,7 +96,7 @@ func (s *Subscription) receive(ctx context.Context) {
 			pause.Reset()
 			s.connected.Store(true)
 			s.missed()
-			s.first.Do(func() { close(s.ready) }) // last: who waits for it looks again by itself
+			s.first.Do(func() { close(s.ready) }) // last: its waiters look again by themselves
 		case *redis.Message:
 			s.received(message.Payload)
 		}
