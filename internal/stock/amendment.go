@@ -3,15 +3,15 @@ package stock
 import "time"
 
 // Amendment changes a deduction that stays: its reservation is extended, or a part of it is given back. Ref makes it
-// happen once within its deduction.
+// happen only once in its deduction.
 type Amendment struct {
 	OrderID  string
 	Ref      string
 	Returned int64         // units that were given back
-	Extended time.Duration // for how long it was reserved, from then on
+	Extended time.Duration // how long the reservation lasts from the amendment on
 }
 
-// replayed answers a request for another amendment with the same ref: [RefReused], unless it asks for this one.
+// replayed answers a request with the ref of this amendment: [RefReused], unless it asks for the same amendment.
 func (a Amendment) replayed(asked Amendment) error {
 	if a != asked {
 		return RefReused(a.Ref)
@@ -19,8 +19,7 @@ func (a Amendment) replayed(asked Amendment) error {
 	return nil
 }
 
-// on is what an amendment makes of a deduction, and the parts that go back. A reservation is extended by most at most; 0:
-// any time.
+// on returns a deduction as the amendment leaves it, and the parts that go back. most is the longest extension; 0: any.
 func (a Amendment) on(d Deduction, at time.Time, most time.Duration) (after Deduction, back []Part, err error) {
 	if a.Returned > 0 {
 		return a.giveBack(d)
@@ -29,7 +28,7 @@ func (a Amendment) on(d Deduction, at time.Time, most time.Duration) (after Dedu
 	return after, nil, err
 }
 
-// extend moves the end of a reservation, and never to an earlier instant.
+// extend moves the end of a reservation to a later instant, never to an earlier one.
 func (a Amendment) extend(d Deduction, at time.Time, most time.Duration) (Deduction, error) {
 	if d.Status != StatusReserved {
 		return d, notReserved(d, "extend")
@@ -43,7 +42,7 @@ func (a Amendment) extend(d Deduction, at time.Time, most time.Duration) (Deduct
 	return d, nil
 }
 
-// giveBack gives units back, the last of its parts first. The last units cancel it.
+// giveBack gives units back, from the last parts first. Giving back all units cancels the deduction.
 func (a Amendment) giveBack(d Deduction) (after Deduction, back []Part, err error) {
 	switch {
 	case !d.Status.Live():

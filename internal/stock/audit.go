@@ -10,7 +10,7 @@ type Audit struct {
 	SKUs []Balance
 }
 
-// Balance is what a SKU got and where it is. All figures are units, except Merges.
+// Balance is what a SKU received and where those units are. All figures are units, except Merges.
 type Balance struct {
 	SKU                          string
 	Initial, Restocked, Adjusted int64
@@ -21,16 +21,16 @@ type Balance struct {
 	Violations []string
 }
 
-// Difference is Initial + Restocked + Adjusted less what is there: above zero units were lost, below zero sold
-// twice.
+// Difference is Initial + Restocked + Adjusted less what is there. Above zero, units were lost; below zero, units were
+// sold twice.
 func (b Balance) Difference() int64 {
 	return b.Initial + b.Restocked + b.Adjusted - b.Available - b.Reserved - b.Committed
 }
 
-// OK tells whether nothing is missing and nothing is there twice.
+// OK reports whether no unit is missing and none is there twice.
 func (b Balance) OK() bool { return b.Difference() == 0 && len(b.Violations) == 0 }
 
-// OK tells whether every balance is OK.
+// OK reports whether every balance is OK.
 func (a Audit) OK() bool {
 	return !slices.ContainsFunc(a.SKUs, func(b Balance) bool { return !b.OK() })
 }
@@ -56,7 +56,7 @@ func (l *AuditLine) Columns() []any {
 
 // Add puts a line into the audit.
 func (a *Audit) Add(l AuditLine) {
-	l.Violations = nil // a line is scanned into again and again
+	l.Violations = nil // the same line is scanned into repeatedly
 	for _, v := range []struct {
 		count int64
 		what  string

@@ -8,7 +8,7 @@ import (
 // Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier
 // one is answered from the earlier one's outcome.
 //
-// Where the SKU has a buyer limit, no buyer may have two orders in it.
+// If the SKU has a buyer limit, no buyer may have two orders in the batch.
 type Batch struct {
 	SKU        string
 	Layout     int64 // [ErrLayout] if the SKU has another one
@@ -16,12 +16,12 @@ type Batch struct {
 	Fence      Fence
 	Limit      int64 // per buyer; 0: none
 	SaleWindow SaleWindow
-	// Deadline is the instant of this process after which nothing may be written; zero: only that of the context.
+	// Deadline is the instant of this process' clock after which nothing may be written; zero: only the context has one.
 	Deadline time.Time
 	At       time.Time // zero: the store's clock
 	Orders   []Order
-	// InTurn says that no order is taken after one that is short: it is short too. Else those that came later could take units
-	// that the one before them gets from other segments.
+	// InTurn says that no order is accepted after a short one: it is short too. Otherwise later orders could take units
+	// that an earlier one gets from other segments.
 	InTurn bool
 	// ExpectKnown says that some of the orders are likely to be known. It only makes the store faster.
 	ExpectKnown bool
@@ -31,11 +31,11 @@ type Batch struct {
 type BatchResult struct {
 	Outcomes  []Outcome
 	Available int64
-	At        time.Time // the instant by which it was decided
-	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back:
-	// they may be the buyer's.
+	At        time.Time // the instant of the decision
+	// Stale is set if an outcome is Limited while units of expired reservations of the SKU are not back yet: they may be
+	// the buyer's.
 	Stale bool
-	// Skipped is set where another transaction held the segment's row when the batch was first tried.
+	// Skipped is set if another transaction held the segment's row when the batch was first tried.
 	Skipped bool
 }
 
@@ -43,8 +43,8 @@ type BatchResult struct {
 type BatchPlan struct {
 	BatchResult
 	Admitted []int // indexes of the orders to insert
-	Units    int64 // that they take from the segment
-	Reserved int64 // of them, those that are reserved
+	Units    int64 // that these orders take from the segment
+	Reserved int64 // of Units, those that are reserved
 }
 
 // PlanBatch decides a batch from the row of its segment; the zero row means that there is none. No two orders have the same
@@ -70,7 +70,7 @@ func PlanBatch(b Batch, row Segment, facts Facts) (plan BatchPlan, err error) {
 	return plan, nil
 }
 
-// Replay changes the plan for an order that turned out to be there already, when it was inserted.
+// Replay changes the plan for an order whose insert has found it there already.
 func (p *BatchPlan) Replay(i int, known Deduction) {
 	d := p.Outcomes[i].Deduction
 	p.Units -= d.Quantity
@@ -79,7 +79,7 @@ func (p *BatchPlan) Replay(i int, known Deduction) {
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }
 
-// Once has a batch written without the orders whose id an earlier one has, and answers these from its outcome.
+// Once writes a batch without the orders that repeat the id of an earlier one, and answers them from its outcome.
 func (b Batch) Once(write func(Batch) (BatchResult, error)) (BatchResult, error) {
 	unique, first := uniqueOf(b.Orders)
 	b.Orders = unique

@@ -14,7 +14,8 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// WhileAny returns the context of a write that several callers share, until the last of their deadlines; the zero time is none.
+// WhileAny returns the context of a write that several callers share. It ends at the last of their deadlines; the zero time
+// is none, and then it does not end by itself.
 func WhileAny(deadlines ...time.Time) (context.Context, context.CancelFunc) {
 	if slices.ContainsFunc(deadlines, time.Time.IsZero) {
 		return context.WithCancel(context.Background())

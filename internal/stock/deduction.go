@@ -23,27 +23,27 @@ const (
 	StatusExpired   DeductionStatus = "expired"
 )
 
-// Live tells whether a deduction in this state holds units.
+// Live reports whether a deduction in this state holds units.
 func (s DeductionStatus) Live() bool { return s == StatusReserved || s == StatusCommitted }
 
 // Deduction is stock taken for one order id.
 type Deduction struct {
 	SKU       string
-	Order           // as it was asked for: its Quantity is more than that of the deduction after a commit or return of a part
+	Order           // as requested: after a commit or return of a part, its Quantity is more than the deduction's
 	Quantity  int64 // units it holds, or held last
-	Committed int64 // units that were committed, where some of them were given back since; else 0
+	Committed int64 // units that were committed, if some of them were given back since; else 0
 	Status    DeductionStatus
 	ExpiresAt time.Time // of a reservation, also when it has ended
 	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
 	Merged    bool      // several segments gave, so that each part has a row; only a settlement needs it
 }
 
-// Due tells whether it is a reservation whose time has come: whoever meets it ends it.
+// Due reports whether it is a reservation that has expired: the next write that finds it ends it.
 func (d Deduction) Due(at time.Time) bool {
 	return d.Status == StatusReserved && !at.Before(d.ExpiresAt)
 }
 
-// reserved is how many of its units are reserved.
+// reserved returns how many of its units are reserved.
 func (d Deduction) reserved() int64 {
 	if d.Status == StatusReserved {
 		return d.Quantity
@@ -57,7 +57,7 @@ type Part struct {
 	Quantity int64
 }
 
-// splitParts keeps the first units of parts.
+// splitParts splits parts into their first units, those to keep, and the rest.
 func splitParts(parts []Part, keep int64) (kept, rest []Part) {
 	for _, p := range parts {
 		first := min(keep, p.Quantity)
@@ -72,20 +72,20 @@ func splitParts(parts []Part, keep int64) (kept, rest []Part) {
 	return kept, rest
 }
 
-// Answers tells whether d is the deduction that o asks for, so that o is a replay.
+// Answers reports whether d is the deduction that o asks for, so that o is a replay.
 func (d Deduction) Answers(o Order) bool {
 	asked := o.kept()
-	asked.OrderID = d.OrderID // by which it was found, perhaps under another key
+	asked.OrderID = d.OrderID // d was found by its id, perhaps under another key
 	return d.Order == asked
 }
 
-// UnknownDeduction is the error of an order id that the SKU has not seen, or of its key.
+// UnknownDeduction is the error for an order id, or its key, of which the SKU has no deduction.
 func UnknownDeduction(sku, key string) *Error {
 	_, orderID := SplitOrderKey(key)
 	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
 }
 
-// notReserved is the error of a request that the status of a deduction does not allow.
+// notReserved is the error for a request that the status of a deduction does not allow.
 func notReserved(d Deduction, what string) error {
 	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
 }

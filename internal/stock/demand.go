@@ -1,15 +1,15 @@
 package stock
 
-// Demand is what stores decide a batch by.
+// Demand is what stores decide a batch from.
 type Demand struct {
-	Orders []Order // no two of the same id
+	Orders []Order // no two with the same id
 	// Known are the deductions that the order ids have already.
 	Known map[string]Deduction
 	// Closed says that the SKU is not sold at the instant of the decision.
 	Closed bool
 	Limit  int64            // per buyer; 0: none
 	Taken  map[string]int64 // units of each buyer of the orders, if there is a limit; Admit keeps it up to date
-	InTurn bool             // nothing fits behind an order that does not
+	InTurn bool             // no order fits after one that does not
 }
 
 func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {
@@ -24,7 +24,7 @@ func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow
 //
 // The turn of an order is its place in the batch, not its id: ids must not buy a better place.
 func (d Demand) Admit(available int64, outcomes []Outcome) (admitted []int) {
-	over := false // for those behind
+	over := false // for the orders that follow
 	for i, o := range d.Orders {
 		if known, ok := d.Known[o.OrderID]; ok {
 			outcomes[i] = Outcome{Kind: Known, Deduction: known}

@@ -23,12 +23,12 @@ const (
 	CodeBuyerLimit        Code = "buyer_limit"        // the buyer would hold more units than one buyer may
 	CodeSaleClosed        Code = "sale_closed"        // the sale has not begun, or is over
 	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit or extend, or nothing to give back
-	CodeForbidden         Code = "forbidden"          // its caller may not do this
+	CodeForbidden         Code = "forbidden"          // the caller may not do this
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
 	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
 )
 
-// ErrNotWritable says that a database can be read, and takes no writes.
+// ErrNotWritable says that a database can be read but takes no writes.
 var ErrNotWritable = errors.New("the database takes no writes")
 
 // Error is what selling returns when it does not succeed: a code for programs, a message for
@@ -37,7 +37,7 @@ type Error struct {
 	Code      Code
 	Message   string
 	Field     string // the request's field, for CodeInvalidRequest
-	SKU       string // whose stock or limit refused it, for an order of several SKUs
+	SKU       string // the one whose stock or limit refused an order of several SKUs
 	Available int64  // units left, for CodeInsufficientStock
 	Err       error  // the cause, for logs
 }
@@ -70,7 +70,7 @@ var ErrFenced = errors.New("fencing token is older than the segment's")
 
 // FencedError is returned by a [Store] that has seen newer fencing tokens than the caller's. Nothing was written.
 type FencedError struct {
-	Tokens map[int]int64 // what the row of each segment that refused has seen
+	Tokens map[int]int64 // the newest token of each segment's row that refused
 }
 
 func (e *FencedError) Error() string { return fmt.Sprintf("%v: %v", ErrFenced, e.Tokens) }
@@ -78,8 +78,8 @@ func (e *FencedError) Error() string { return fmt.Sprintf("%v: %v", ErrFenced, e
 // Unwrap returns [ErrFenced].
 func (e *FencedError) Unwrap() error { return ErrFenced }
 
-// ErrLayout is returned by a [Store] that found other segments than the caller knew: the SKU has been resegmented.
-// Nothing was written.
+// ErrLayout is returned by a [Store] that found another layout than the caller knew: the SKU has other segments or terms
+// now, or is archived. Nothing was written.
 var ErrLayout = errors.New("the SKU has other segments now")
 
 // ErrSpread is returned by [Store.Order] if the one segment chosen for a line does not hold enough, or the buyer is at
@@ -95,20 +95,20 @@ var ErrStale = errors.New("more reservations have expired than one transaction g
 var ErrLate = errors.New("the deadline has passed")
 
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
-// impossible: a bug, or somebody else writing to the tables. Nothing was written.
+// impossible: a bug, or another program that writes to the tables. Nothing was written.
 var ErrGuard = errors.New("database guard fired")
 
-// UnknownSKU is the error of a SKU that does not exist.
+// UnknownSKU is the error for a SKU that does not exist.
 func UnknownSKU(sku string) *Error {
 	return &Error{Code: CodeUnknownSKU, Message: fmt.Sprintf("there is no SKU %q", sku)}
 }
 
-// Invalid is the error of a request whose field has a value that is not allowed.
+// Invalid is the error for a request whose field has a value that is not allowed.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
 }
 
-// Unavailable wraps an error of the store or a context: what was asked may or may not have happened.
+// Unavailable wraps an error of the store or a context: the request may or may not have been carried out.
 func Unavailable(err error, doing string) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -125,32 +125,32 @@ func Unavailable(err error, doing string) error {
 	}
 }
 
-// SKUExists is the error of creating a SKU that exists with other properties, in these fields.
+// SKUExists is the error for creating a SKU that exists with other properties; differ names the fields.
 func SKUExists(sku string, differ []string) *Error {
 	return &Error{Code: CodeSKUExists, SKU: sku, Message: fmt.Sprintf("SKU %q exists with another %s", sku, strings.Join(differ, ", "))}
 }
 
-// SKUArchived is the error of an order or a change of a SKU that is archived.
+// SKUArchived is the error for an order or a change of a SKU that is archived.
 func SKUArchived(sku string) *Error {
 	return &Error{Code: CodeSKUArchived, SKU: sku, Message: fmt.Sprintf("SKU %q is archived: it sells nothing, and does not change", sku)}
 }
 
-// RefReused is the error of a ref that belongs to another change.
+// RefReused is the error for a ref that belongs to another change.
 func RefReused(ref string) *Error {
 	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before for another change", ref)}
 }
 
-// OrderIDReused is the error of an order id that belongs to another request.
+// OrderIDReused is the error for an order id that belongs to another request.
 func OrderIDReused() *Error {
 	return &Error{Code: CodeOrderIDReused, Message: "this order id was used before for another request"}
 }
 
-// BuyerLimited is the error of an order with which a buyer would hold more units than one buyer may.
+// BuyerLimited is the error for an order with which a buyer would hold more units than one buyer may.
 func BuyerLimited(sku string, limit int64) *Error {
 	return &Error{Code: CodeBuyerLimit, SKU: sku, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
 }
 
-// Shortage is the error of asking a SKU for more than it has available.
+// Shortage is the error for an order of more units than the SKU has available.
 func Shortage(sku string, available int64) *Error {
 	if available == 0 {
 		return SoldOutError(sku)
@@ -163,12 +163,12 @@ func Shortage(sku string, available int64) *Error {
 	}
 }
 
-// SoldOutError is the error of asking a SKU of which nothing is left.
+// SoldOutError is the error for an order of a SKU of which nothing is left.
 func SoldOutError(sku string) *Error {
 	return &Error{Code: CodeSoldOut, SKU: sku, Message: fmt.Sprintf("SKU %q is sold out", sku)}
 }
 
-// TooFew is the error of taking away more units than the segments hold.
+// TooFew is the error for taking away more units than the segments hold.
 func TooFew(sku string, segments []int64) *Error {
 	available := Sum(segments)
 	return &Error{

@@ -2,7 +2,7 @@ package stock
 
 import "time"
 
-// EventKind says what an [Event] tells.
+// EventKind says what happened in an [Event].
 type EventKind string
 
 // The kinds of events.
@@ -13,22 +13,22 @@ const (
 	EventBackInStock EventKind = "back_in_stock" // units were added, or came back
 )
 
-// Event is something that happened to a SKU, for people who watch. It is told after it was written, and may be lost:
-// the rows are the truth.
+// Event is something that happened to a SKU, for people who watch. It is published after the write, and may be lost: the
+// rows are the truth.
 type Event struct {
 	Kind   EventKind
 	SKU    string
 	Orders int   // filled, for EventSale and EventMerge
-	Units  int64 // sold, or come back where that is known
+	Units  int64 // sold; or added or back, if known
 	At     time.Time
 }
 
-// Events is told what happens. Publish is called on the hot path: it must not wait.
+// Events receives what happens. Publish is called on the hot path: it must not wait.
 type Events interface {
 	Publish(event Event)
 }
 
-// NoEvents tells nobody.
+// NoEvents drops all events.
 type NoEvents struct{}
 
 // Publish does nothing.

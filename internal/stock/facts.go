@@ -2,7 +2,7 @@ package stock
 
 import "time"
 
-// Facts are what a store has read, under the locks of a write, to decide orders by.
+// Facts are what a store has read, under the locks of a write, to decide orders from.
 type Facts struct {
 	At         time.Time            // the instant of the decision
 	Known      map[string]Deduction // the deductions that the order ids have already

@@ -14,7 +14,7 @@ type Merge struct {
 	Fences     map[int]Fence
 	Limit      int64 // per buyer; 0: none
 	SaleWindow SaleWindow
-	// Deadline and At are as those of a [Batch].
+	// Deadline and At are as in a [Batch].
 	Deadline, At time.Time
 	Orders       []Order
 }
@@ -25,15 +25,15 @@ type MergeResult struct {
 	Outcomes []Outcome
 	Segments []int64
 	Merged   int
-	At       time.Time // the instant by which it was decided
+	At       time.Time // the instant of the decision
 	Expired  int       // reservations whose units came back first
-	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited]
-	// may not be so once they are back.
+	// Stale is set if more reservations have expired than one transaction gives back: an order that is [Short] or [Limited]
+	// may succeed once they are back.
 	Stale      bool
 	NextExpiry time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
 }
 
-// topUpOrders is for how many orders of the largest size a merge tops one segment up.
+// topUpOrders is how many orders of the largest size a segment holds after a merge has topped it up.
 const topUpOrders = 4
 
 // MergePlan says how a merge is filled: an outcome for each order, the parts of the accepted ones, and by how
@@ -47,11 +47,12 @@ type MergePlan struct {
 	Merged   int     // orders with more than one part
 }
 
-// ExpireLimit bounds the reservations whose units one transaction gives back: meanwhile nothing of the SKU is sold, and
-// whoever asks for units waits for it.
+// ExpireLimit bounds the reservations whose units one transaction gives back: during it nothing of the SKU is sold, and
+// every caller that wants units waits for it.
 const ExpireLimit = 2000
 
-// Plan decides a merge from the rows of all segments, which hold levels by now. No two orders have the same id: see [Merge.Once].
+// Plan decides a merge from the rows of all segments. They hold levels now, see [LevelsOf]. No two orders have the same id:
+// see [Merge.Once].
 func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
 	if err := m.check(segments); err != nil {
 		return plan, result, err
@@ -69,7 +70,7 @@ func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan Merge
 	return plan, result, nil
 }
 
-// Once has a merge written without the orders whose id an earlier one has, and answers these from its outcome.
+// Once writes a merge without the orders that repeat the id of an earlier one, and answers them from its outcome.
 func (m Merge) Once(write func(Merge) (MergeResult, error)) (MergeResult, error) {
 	unique, first := uniqueOf(m.Orders)
 	m.Orders = unique
@@ -81,7 +82,7 @@ func (m Merge) Once(write func(Merge) (MergeResult, error)) (MergeResult, error)
 	return result, nil
 }
 
-// check holds the rows of all segments to the layout and the fences that a merge knows.
+// check compares the rows of all segments with the layout and the fences that a merge knows.
 func (m Merge) check(segments []Segment) error {
 	if len(segments) == 0 {
 		return UnknownSKU(m.SKU)
@@ -101,14 +102,14 @@ func (m Merge) check(segments []Segment) error {
 	return nil
 }
 
-// PlanMerge fills orders from the segments, and leaves the rest so that the next buyers need no merge.
+// PlanMerge fills orders from the segments, and arranges the rest so that the next buyers need no merge.
 //
 // An order is filled from the segments that hold the most, so that it gets as few parts as possible. If after
 // that no segment could fill an order as large as the largest one accepted here, the fullest segment is topped up
-// for a few orders of that size. At the end of a sale that is all there is: a single segment sells the last units
-// without a storm of merges. In mid-sale it leaves the other segments to the other buyers.
+// for a few orders of that size. At the end of a sale these are all units: a single segment sells the last ones
+// without a storm of merges. In mid-sale the other segments keep units for the other buyers.
 //
-// Refused orders do not count for that: an order beyond all stock would collapse the segments of a whole sale.
+// Refused orders do not count as accepted here: one of more than all stock would empty all other segments in mid-sale.
 func PlanMerge(segments []int64, demand Demand, outcomes []Outcome) MergePlan {
 	left := slices.Clone(segments)
 	plan := MergePlan{Segments: left, Reserved: make([]int64, len(segments)), Parts: make(map[int][]Part)}
@@ -162,8 +163,8 @@ func fullest(left []int64) int {
 	return best
 }
 
-// topUp moves units into the home segment until it holds target or the others hold nothing, the emptiest first: what
-// stays elsewhere stays where it can be sold.
+// topUp moves units into the home segment until it holds target or the others hold nothing. It takes from the emptiest
+// first: units that stay elsewhere stay where they can be sold.
 func topUp(left []int64, home int, target int64) {
 	donors := make([]int, len(left))
 	for i := range donors {

@@ -24,11 +24,11 @@ type Movement struct {
 	Terms    TermsChange // for Retermed
 	Reason   string
 	// At is when it happened. The times of a SKU's movements grow in the order in which they were committed: a reader
-	// who has read up to one has missed none before it. A store moves a time that would be too early.
+	// that has read up to one has missed none before it. A store moves a time forward that would be too early.
 	At time.Time
 }
 
-// CheckReplay returns [RefReused] where the movement that has the ref already asked for something else.
+// CheckReplay returns [RefReused] if there, the movement that has the ref already, asked for something else.
 func (m Movement) CheckReplay(there Movement) error {
 	if m.At = there.At; m != there {
 		return RefReused(m.Ref)
@@ -38,7 +38,7 @@ func (m Movement) CheckReplay(there Movement) error {
 
 const maxReasonBytes = 500
 
-// Check holds a movement to what its kind allows.
+// Check refuses a movement that its kind does not allow.
 func (m Movement) Check() error {
 	if err := CheckSKU(m.SKU); err != nil {
 		return err
@@ -72,22 +72,23 @@ func (m Movement) Check() error {
 	}
 }
 
-// NeedsExpired tells whether the units of expired reservations come back first: those that are taken away or spread.
+// NeedsExpired reports whether the units of expired reservations have to come back first: if units are taken away or
+// spread.
 func (m Movement) NeedsExpired() bool { return m.Quantity < 0 || m.Kind == Resegmented }
 
-// NewLayout tells whether a movement changes what those who sell know of all segments.
+// NewLayout reports whether a movement gives the SKU a new layout.
 func (m Movement) NewLayout() bool { return m.Kind == Resegmented || m.Kind == Retermed }
 
-// MovementPlan says how a movement is carried out: units for each segment, or new segments in the place of all.
+// MovementPlan says how a movement is carried out: a change of units for each segment, or new rows in place of all.
 type MovementPlan struct {
 	Changes []int64
-	// Rows are those of the new layout. A row that is there keeps its fence, which is that of its lock. A new one
-	// begins with the highest of all: a lock of its name may have been held before. Versions are above all that there
-	// were.
+	// Rows are those of the new layout. A row that is there keeps its fence, which belongs to its lock. A new row starts
+	// with the highest fencing token of all: a lock with its name may have been held before. Versions are above all
+	// earlier ones.
 	Rows []Segment
 }
 
-// PlanMovement decides a movement from the rows of all segments, which hold levels by now.
+// PlanMovement decides a movement from the rows of all segments. They hold levels now, see [LevelsOf].
 func PlanMovement(m Movement, segments []Segment, levels []int64) (plan MovementPlan, err error) {
 	switch {
 	case len(segments) == 0:
@@ -109,12 +110,12 @@ func PlanMovement(m Movement, segments []Segment, levels []int64) (plan Movement
 	return plan, err
 }
 
-// layOut spreads what segments hold over n new ones. What is reserved counts in the first.
+// layOut spreads what segments hold over n new ones. The first one counts all reserved units.
 func layOut(segments []Segment, levels []int64, n int) []Segment {
 	var units, reserved int64
 	for i, row := range segments {
 		units += levels[i]
-		reserved += row.Reserved - (levels[i] - row.Available) // what has come back had been reserved
+		reserved += row.Reserved - (levels[i] - row.Available) // units that came back were reserved
 	}
 	rows, next := make([]Segment, n), nextLayout(segments)
 	for i, available := range Spread(units, n) {
@@ -125,7 +126,7 @@ func layOut(segments []Segment, levels []int64, n int) []Segment {
 	return rows
 }
 
-// layAgain leaves in segments what they hold, in a layout that is new: who does not know it writes nothing.
+// layAgain gives segments a new layout and leaves what they hold: a write that does not know the layout is refused.
 func layAgain(segments []Segment) []Segment {
 	rows, next := make([]Segment, len(segments)), nextLayout(segments)
 	for i, row := range segments {
@@ -135,7 +136,7 @@ func layAgain(segments []Segment) []Segment {
 	return rows
 }
 
-// nextLayout is an empty row of the layout after that of segments.
+// nextLayout returns an empty row of the layout that follows the one of segments.
 func nextLayout(segments []Segment) Segment {
 	next := Segment{Layout: segments[0].Layout + 1}
 	for _, row := range segments {
@@ -169,7 +170,7 @@ func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
 	return changes, true
 }
 
-// Position is a place in a SKU's ledger: behind the movement of that time and ref.
+// Position is a position in a SKU's ledger: after the movement with that time and ref.
 type Position struct {
 	At  time.Time
 	Ref string

@@ -20,7 +20,7 @@ type MultiOrder struct {
 	ReserveFor time.Duration
 	CallerMax  int64 // units of each line, see [Order]
 	Lines      []Line
-	// Caller is whose turn it is to place the order: callers take turns, those who order many lines more seldom.
+	// Caller is the one whose turn places the order. Callers take turns; one that orders many lines gets fewer turns.
 	Caller string
 }
 
@@ -30,7 +30,7 @@ type Line struct {
 	Quantity int64
 }
 
-// Check holds an order to what is allowed.
+// Check refuses an order that is not allowed.
 func (o MultiOrder) Check() error {
 	if len(o.Lines) == 0 || len(o.Lines) > MaxLines {
 		return Invalid("lines", "must be 1 to %d", MaxLines)
@@ -58,7 +58,7 @@ func (l Line) check(again bool) error {
 	return checkQuantity(l.Quantity)
 }
 
-// inLine tells which line an error is about, in the names of its field.
+// inLine adds the line that an error is about to its field and its message.
 func inLine(i int, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -68,17 +68,17 @@ func inLine(i int, err error) error {
 	return &Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
 }
 
-// Of is a line as an order of its SKU.
+// Of returns a line as an order of its SKU.
 func (o MultiOrder) Of(line Line) Order {
 	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, CallerMax: o.CallerMax}
 }
 
-// SKUs are those of the lines, in their order.
+// SKUs returns the SKUs of the lines, in their order.
 func (o MultiOrder) SKUs() []string {
 	return Column(o.Lines, func(l Line) string { return l.SKU })
 }
 
-// Sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
+// Sorted returns the order with its lines ascending by SKU, the order in which every write locks them.
 func (o MultiOrder) Sorted() MultiOrder {
 	o.Lines = slices.Clone(o.Lines)
 	slices.SortFunc(o.Lines, func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })

@@ -14,11 +14,11 @@ type Order struct {
 	Quantity   int64
 	ReserveFor time.Duration // 0: committed at once; else MinReserve to MaxReserve, in whole microseconds
 	// CallerMax is how many units its caller may ask for if the SKU has no MaxQuantity of its own; 0: the package's. It
-	// is no part of what was asked: a replay may have another one.
+	// is not part of the request: a replay may have another one.
 	CallerMax int64
 }
 
-// MaxOrders bounds the orders that one request asks for, each for itself.
+// MaxOrders bounds the orders of a request of many.
 const MaxOrders = 1000
 
 // How long a reservation lasts, at least and at most.
@@ -27,7 +27,7 @@ const (
 	MaxReserve = 30 * 24 * time.Hour
 )
 
-// Check tells whether an order is allowed.
+// Check refuses an order that is not allowed.
 func (o Order) Check() error {
 	if err := checkOrderID(o.OrderID); err != nil {
 		return err
@@ -55,7 +55,7 @@ func checkReserve(d time.Duration) error {
 	return Invalid("reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
 }
 
-// CheckReserve tells whether a reservation can last so long.
+// CheckReserve reports whether a reservation can last that long.
 func CheckReserve(d time.Duration) bool {
 	return d >= MinReserve && d <= MaxReserve && d%time.Microsecond == 0
 }
@@ -67,7 +67,7 @@ func checkQuantity(q int64) error {
 	return nil
 }
 
-// kept is an order as a deduction keeps it: what its caller may do, and whose id it is, are no part of what was asked.
+// kept returns an order as a deduction keeps it: without what its caller may do and whose id it is.
 func (o Order) kept() Order {
 	o.Own, o.CallerMax = false, 0
 	return o
@@ -85,10 +85,10 @@ var keptTexts = []KeptText{
 	{"buyer_id", func(o Order) string { return o.BuyerID }, func(o *Order) *string { return &o.BuyerID }},
 }
 
-// KeptTexts returns all of them. Nobody changes them.
+// KeptTexts returns all kept texts. Callers must not change them.
 func KeptTexts() []KeptText { return keptTexts }
 
-// EachText writes something for each of them, for a statement.
+// EachText joins what write returns for each kept text, for a statement.
 func EachText(write func(n int, column string) string) string {
 	var all strings.Builder
 	for n, text := range keptTexts {
@@ -97,10 +97,10 @@ func EachText(write func(n int, column string) string) string {
 	return all.String()
 }
 
-// CheckBuyerID tells whether a text can be a buyer's id, as [Order] has it.
+// CheckBuyerID refuses a text that cannot be the buyer's id of an [Order].
 func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }
 
-// Column returns something of each row.
+// Column returns what of returns for each row.
 func Column[R, C any](rows []R, of func(R) C) []C {
 	column := make([]C, len(rows))
 	for i, row := range rows {

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Outbox lists what became of deductions, for programs that pass it on: each was inserted, or changed its status or its
-// quantity. It is a property of the database, whichever process writes, and written in the transaction that it tells
-// of. It is off at first, and costs nothing then.
+// Outbox lists changes of deductions, for programs that pass them on: a deduction was inserted, or its status or its
+// quantity changed. The outbox belongs to the database, whichever process writes, and a change is listed in the
+// transaction that makes it. The outbox is off at first, and costs nothing then.
 type Outbox interface {
-	// On has all changes noted that begin after it has returned. It may be called while stock is sold, and twice.
+	// On starts to list all changes that begin after it has returned. It may be called while stock is sold, and twice.
 	On(ctx context.Context) error
-	// Off notes no more. What is there stays.
+	// Off stops that. What is listed stays.
 	Off(ctx context.Context) error
-	// Read returns the changes behind a cursor, at most as many as limit says. The cursor "" stands before all of them.
-	// Who reads on from the cursor of the last change, today or after a restart, misses none and is told none twice.
+	// Read returns the changes after a cursor, at most limit. The cursor "" is before all of them. A reader that goes on
+	// from the cursor of the last change, at once or after a restart, misses none and gets none twice.
 	Read(ctx context.Context, after string, limit int) ([]Change, error)
-	// Trim removes the changes up to a cursor, with the one that it came with, and tells how many.
+	// Trim removes the changes up to a cursor, including the one that it came with, and returns how many.
 	Trim(ctx context.Context, before string) (removed int64, err error)
 }
 
-// Change is a deduction as it was left by a transaction. Those of one order id are nearly always told in their order;
-// when transactions cross, Version tells which is the later.
+// Change is a deduction as a transaction left it. The changes of one order id are nearly always read in their order; when
+// transactions cross, Version shows which change is the later one.
 type Change struct {
-	Cursor  string // stands behind this change
+	Cursor  string // the position after this change
 	Version int64  // of two changes of one order id, the later one has the higher one
 	SKU     string
 	OrderID string
-	// Namespace is whose order id it is: "" is the shop's, else it is one of that buyer's own.
+	// Namespace says whose order id it is: "" is the shop's, else it is this buyer's own.
 	Namespace string
 	BuyerID   string // "" for none
 	Quantity  int64

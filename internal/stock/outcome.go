@@ -8,7 +8,7 @@ type OutcomeKind uint8
 // The kinds of outcomes.
 const (
 	Accepted OutcomeKind = iota + 1 // stock was taken now
-	Known                           // the order id was there before; Deduction says with what
+	Known                           // the order id was there before; Deduction is what it has
 	Short                           // not enough stock; Available says how much was left when its turn came
 	Limited                         // its buyer would hold more than the limit
 	Closed                          // the SKU is not sold at that instant

@@ -7,15 +7,15 @@ type Placement struct {
 	Order MultiOrder   // lines ascending by SKU
 	At    time.Time    // zero: the store's clock
 	Lines []PlacedLine // as many as Order.Lines
-	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
+	// KnownOnly takes nothing: CodeUnknownDeduction if the same order is not there already.
 	KnownOnly bool
-	// OfBuyer makes another buyer's order unknown.
+	// OfBuyer answers as if another buyer's order did not exist.
 	OfBuyer bool
 }
 
 // PlacedLine says where a line is to be taken from.
 type PlacedLine struct {
-	Layout     int64 // of the SKU, as far as is known
+	Layout     int64 // of the SKU, as far as the caller knows
 	Limit      int64 // per buyer; 0: none
 	SaleWindow SaleWindow
 	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
@@ -27,11 +27,11 @@ type PlacedOrder struct {
 	BuyerID    string
 	ReserveFor time.Duration
 	Lines      []Deduction
-	Pruned     bool // what it was is not known any more, but that its id is not free
+	Pruned     bool // its lines are no longer known, only that its id is taken
 }
 
-// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none. One that
-// was pruned is refused as it would be today: its SKUs are archived.
+// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none. With
+// KnownOnly, a pruned order is unknown: its caller then gives the reason of today, that its SKUs are archived.
 func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	order := p.Order
 	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned) {
@@ -63,7 +63,7 @@ func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Mer
 	for i, line := range p.Lines {
 		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.Of(p.Order.Lines[i])}
 		var outcomes []Outcome
-		var stale error // why a refusal may not be true, because of what has expired
+		var stale error // returned in place of a refusal that expired reservations may have caused
 		if line.Segment < 0 {
 			result, err := merge(Merge{
 				SKU: sku, Layout: line.Layout, Limit: line.Limit, SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
@@ -83,7 +83,7 @@ func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Mer
 				return nil, err
 			}
 			if outcomes = result.Outcomes; result.Stale {
-				stale = ErrSpread // with the rows of all segments, what has expired goes back first
+				stale = ErrSpread // with the rows of all segments, expired reservations give their units back first
 			}
 		}
 		if err := line.refusal(sku, outcomes[0], p.At, stale); err != nil {

@@ -2,19 +2,19 @@ package stock
 
 import "time"
 
-// Pruning asks to fold old deductions of an archived SKU into a sum, so that tables stop growing: those that are not reserved
-// any more, and that were taken, would have expired, and were amended before an instant. A cancel leaves no instant. Their order
-// ids sell nothing again: a SKU stays archived, and an order of several SKUs leaves its row.
+// Pruning asks to fold old deductions of an archived SKU into a sum, so that tables stop growing. A deduction is old if it is
+// no longer reserved, and its creation, the end of its reservation and its amendments lie before an instant. A cancel leaves
+// no instant. Pruned order ids sell nothing again: a SKU stays archived, and an order of several SKUs leaves its row.
 type Pruning struct {
 	SKU      string
-	OrderIDs []string  // keys, as [Store.DeductionPage] has them; others are left
-	Before   time.Time // all has to have happened before
+	OrderIDs []string  // keys, as [Store.DeductionPage] returns them; other deductions stay
+	Before   time.Time // the instant
 	DryRun   bool      // only count
 }
 
 // Pruned is what a [Pruning] folded, or would fold.
 type Pruned struct {
 	Deductions int64
-	Units      int64 // that they hold
-	Busy       bool  // somebody else has the SKU's rows: nothing was done
+	Units      int64 // that these deductions hold
+	Busy       bool  // another transaction has the SKU's rows: nothing was done
 }

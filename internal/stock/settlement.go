@@ -10,7 +10,7 @@ import (
 // Settlement is a number of requests to end or return deductions of one SKU. No two have the same order id.
 type Settlement struct {
 	SKU string
-	// Deadline and At are as those of a [Batch].
+	// Deadline and At are as in a [Batch].
 	Deadline, At time.Time
 	Requests     []SettleRequest
 }
@@ -18,16 +18,16 @@ type Settlement struct {
 // SettleRequest asks for one deduction to be committed, cancelled or amended.
 type SettleRequest struct {
 	OrderID    string
-	BuyerID    string // only a deduction of this buyer; "": of anybody
-	ExpireOnly bool   // none of these: only end it if its time has come
+	BuyerID    string // only a deduction of this buyer; "": of any buyer
+	ExpireOnly bool   // none of these: only end it if it has expired
 	Cancel     bool   // else commit
 	Quantity   int64  // units to commit, the others are given back; 0: all. With Cancel and a Ref: units to give back
 	// Ref makes an amendment happen once: the return of Quantity units, with Cancel, or else an extension.
 	Ref        string
-	Extend     time.Duration // reserve for so long from the decision on; 0: no extension
-	MostExtend time.Duration // which Extend may not be above; 0: any time
-	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a
-	// commit may come between a look and the write.
+	Extend     time.Duration // reserve for that long from the decision on; 0: no extension
+	MostExtend time.Duration // the largest Extend; 0: any
+	// KeepCommitted refuses a cancel of what is committed, with CodeForbidden. The locked row decides, because a commit
+	// may come between a read and the write.
 	KeepCommitted bool
 }
 
@@ -38,7 +38,7 @@ type Settled struct {
 	Err       error
 }
 
-// OrderIDs are those of the requests, in their order.
+// OrderIDs returns the order ids of the requests, in their order.
 func (s Settlement) OrderIDs() []string {
 	return Column(s.Requests, func(r SettleRequest) string { return r.OrderID })
 }
@@ -51,18 +51,18 @@ type SettlementPlan struct {
 	Changed []Deduction
 	// Amended are those that keep their status, and get another quantity or end.
 	Amended []Deduction
-	// Split are those of both that are merged and keep some of their parts.
+	// Split are the deductions of Changed and Amended that are merged and keep some of their parts.
 	Split []Deduction
-	// Amendments are those to write: they happen now. Of some the deduction is among Changed, or as it was.
+	// Amendments are those to write: they happen now. An amendment's deduction may be in Changed, in Amended or in neither.
 	Amendments []Amendment
 	Returns
-	Kept int64 // units of reservations that are committed
+	Kept int64 // units of reservations that become committed
 }
 
 // PlanSettlement decides each request from the deductions with their parts, the amendments that have the requests' refs,
 // both by order id, the instant of the decision and the number of segments. A request for what has happened already
-// changes nothing and is answered with what is there. Any request that meets a reservation whose time has come ends it,
-// so that nobody is told that it has expired before a row says so.
+// changes nothing and is answered with what is there. Any request that finds a reservation that has expired ends it, so
+// that no caller learns that it has expired before a row says so.
 func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string]Amendment, at time.Time, segments int) SettlementPlan {
 	plan := SettlementPlan{Results: make([]Settled, len(s.Requests)), Returns: newReturns()}
 	for i, request := range s.Requests {
@@ -100,7 +100,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 
 func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
 
-// Check holds a request to what is allowed.
+// Check refuses a request that is not allowed.
 func (w SettleRequest) Check() error {
 	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err
@@ -128,10 +128,10 @@ func (w SettleRequest) checkAmendment() error {
 	}
 }
 
-// Amends tells whether the request asks for an amendment.
+// Amends reports whether the request asks for an amendment.
 func (w SettleRequest) Amends() bool { return w.Ref != "" }
 
-// amendment is what the request asks for.
+// amendment returns the amendment that the request asks for.
 func (w SettleRequest) amendment() Amendment {
 	if w.Cancel {
 		return Amendment{OrderID: w.OrderID, Ref: w.Ref, Returned: w.Quantity}
@@ -139,11 +139,11 @@ func (w SettleRequest) amendment() Amendment {
 	return Amendment{OrderID: w.OrderID, Ref: w.Ref, Extended: w.Extend}
 }
 
-// MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the
+// MayReturn reports whether the request itself may return units. A commit of all units returns them only if the
 // reservation has expired.
 func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Quantity > 0 }
 
-// settle notes what a request makes of a deduction, and how it is answered.
+// settle adds to the plan how a request changes a deduction, and its answer.
 func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if p.Results[i].Err = err; err == nil {
 		p.Results[i].Deduction = after
@@ -166,7 +166,7 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	}
 }
 
-// on is what a request makes of a deduction, and the parts that go back.
+// on returns a deduction as the request leaves it, and the parts that go back.
 func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Part, err error) {
 	switch {
 	case w.ExpireOnly:
@@ -195,7 +195,7 @@ func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Pa
 	return d, back, nil
 }
 
-// held is how many units a deduction holds.
+// held returns how many units a deduction holds.
 func (d Deduction) held() int64 {
 	if d.Status.Live() {
 		return d.Quantity

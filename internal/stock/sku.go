@@ -20,22 +20,22 @@ type Status struct {
 	Name  string
 	Stock int64 // all that was ever put in: the initial stock, the restocks and the adjustments
 	Terms
-	Layout    int64 // grows with every resegment
+	Layout    int64 // grows with every resegment and change of terms
 	Available int64
 	Reserved  int64
 	Committed int64
 	Segments  []int64 // available units of each segment
-	// Stale says that reservations have expired which count as reserved still: nobody has ended them yet.
+	// Stale says that some reservations have expired and still count as reserved: no write has ended them yet.
 	Stale bool
 }
 
-// Complete adds up what follows from the segments, the stock and what is reserved.
+// Complete computes Available and Committed from the segments, the stock and what is reserved.
 func (s *Status) Complete() {
 	s.Available = Sum(s.Segments)
 	s.Committed = s.Stock - s.Available - s.Reserved
 }
 
-// Summary is a SKU in a list: a [Status] that tells how many segments there are in place of what each holds.
+// Summary is a SKU in a list: a [Status] that has the number of segments in place of what each holds.
 type Summary struct {
 	SKU   string
 	Name  string
@@ -50,10 +50,10 @@ type Summary struct {
 
 const maxSKUBytes = 64
 
-// CheckSKU holds a SKU to letters that mean nothing elsewhere.
+// CheckSKU allows only characters that have no special meaning elsewhere.
 //
-// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path.
-// Every request is checked: a regular expression would cost a loser as much as all the rest.
+// SKUs become parts of Redis keys and paths, so their characters must have no meaning there; "." and ".." are steps in a
+// path. Every request is checked: a regular expression would cost a refused one as much as all the rest.
 func CheckSKU(sku string) error {
 	if sku == "." || sku == ".." {
 		return Invalid("sku", `must not be "." or ".."`)
@@ -64,7 +64,7 @@ func CheckSKU(sku string) error {
 	return nil
 }
 
-// onlyOfSKUs tells whether a text has only characters that SKUs may have.
+// onlyOfSKUs reports whether a text has only characters that SKUs may have.
 func onlyOfSKUs(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -76,7 +76,7 @@ func onlyOfSKUs(text string) bool {
 	return true
 }
 
-// Check holds a new SKU to what is allowed.
+// Check refuses a new SKU that is not allowed.
 func (n NewSKU) Check() error {
 	if err := CheckSKU(n.SKU); err != nil {
 		return err
@@ -95,8 +95,7 @@ func (n NewSKU) Check() error {
 	return n.Terms.check()
 }
 
-// CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep
-// microseconds.
+// CheckReplay returns [SKUExists] if the SKU that is there already has other properties. Both stores keep microseconds.
 func (n NewSKU) CheckReplay(there NewSKU) error {
 	for _, at := range []*time.Time{&n.SaleStartsAt, &n.SaleEndsAt} {
 		*at = at.UTC().Truncate(time.Microsecond)
@@ -110,7 +109,7 @@ func (n NewSKU) CheckReplay(there NewSKU) error {
 	return nil
 }
 
-// differences are the fields in which a SKU differs from the one that is there.
+// differences returns the fields in which a SKU differs from the one that is there.
 func (n NewSKU) differences(there NewSKU) (fields []string) {
 	for _, property := range []struct {
 		field   string
@@ -140,7 +139,7 @@ func (n NewSKU) CheckWindow(created time.Time) error {
 	return nil
 }
 
-// View is what a worker, or an order of several SKUs, has to know of a SKU.
+// View is what a worker, or an order of several SKUs, has to know about a SKU.
 type View struct {
 	Terms    Terms
 	Layout   int64

@@ -8,40 +8,40 @@ import (
 // Store keeps the rows. Every write is one transaction, relative and conditional, so that processes with and
 // without locks may write at the same time: the guard is here, not in the locks.
 //
-// Rows are locked in one order by every method: the order's own row; then SKU by SKU, ascending, its segments, its
-// buyers and its deductions, each ascending.
+// Every method locks rows in one order: the order's own row; then SKU by SKU, ascending, its segments, its buyers and its
+// deductions, each ascending.
 //
 // Every transaction that changes what a segment holds, or inserts a deduction, raises the version of a segment's row.
 // So equal versions of all segments, read at two instants, prove that nothing happened in between. The versions of new
-// segments are above those of all before.
+// segments are above all earlier ones.
 //
-// A reservation is live until a write ends it, so what one reader was told no writer undoes. From the instant of its
-// expiry on, every write that meets it ends it: [Store.Settle] does not commit it, [Store.Merge] and [Store.Order] give
+// A reservation is live until a write ends it, so no writer contradicts what a reader was told. From the instant of its
+// expiry on, every write that finds it ends it: [Store.Settle] does not commit it, [Store.Merge] and [Store.Order] give
 // its units back before they refuse anything, and [Store.Expire] returns them.
 //
-// Time is the store's clock: that of PostgreSQL, or of the process for a file. A write reads it once it holds the last
-// row that it has to wait for, and decides everything that depends on time by that one instant. Where a write has an
+// Time is the store's clock: PostgreSQL's, or the process' for a file of SQLite. A write reads it once it holds the last
+// row that it has to wait for, and decides everything that depends on time by that one instant. If a write has an
 // instant of its own (At), which is for tests, it decides by that.
 //
-// No write commits after its deadline, nor after that of its context, however late its statement reaches the database:
-// the transaction looks at the database's own clock last of all. Then it writes nothing, and returns [ErrLate].
+// No write commits after its deadline, nor after its context's, however late its statement reaches the database: the
+// transaction reads the database's own clock last of all. If it is too late, it writes nothing and returns [ErrLate].
 //
-// Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrLayout], [ErrSpread], [ErrLate], [ErrGuard],
-// and anything else means that the outcome is not known.
+// Errors: a *[Error] if there is a code for the caller, a *[FencedError], [ErrLayout], [ErrSpread], [ErrLate], [ErrGuard];
+// any other error means that the outcome is not known.
 type Store interface {
 	// CreateSKU adds a SKU, its stock spread over its segments. It reports false if the same SKU was there
 	// already, and CodeSKUExists if it was there with other properties.
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
-	// Status reads a SKU in one snapshot. What it costs does not depend on how much has been sold or reserved.
+	// Status reads a SKU in one snapshot. Its cost does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
-	// Summaries reads SKUs in the order of their bytes, from behind one on; "" is before all. What it costs grows with
-	// limit alone, not with how much has been sold or reserved. Reservations that have expired and were not ended yet
-	// count as reserved.
+	// Summaries reads the SKUs after a given one, in the order of their bytes; "" is before all. Its cost grows with limit
+	// alone, not with how much has been sold or reserved. Reservations that have expired and were not ended yet count as
+	// reserved.
 	Summaries(ctx context.Context, after string, limit int) ([]Summary, error)
 	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does
 	// not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
-	// BuyerUnits reads how many units a buyer is counted with in each of the SKUs that count them, without any lock.
+	// BuyerUnits reads how many units a buyer is counted with in each of the SKUs that count buyers, without any lock.
 	BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
 
 	// Deduct takes a batch from one segment.
@@ -50,65 +50,64 @@ type Store interface {
 	// decides, the units of reservations that have expired come back.
 	Merge(ctx context.Context, merge Merge) (MergeResult, error)
 	// Order takes all lines of an order, or nothing. It returns the deductions in the order of the lines, without their
-	// parts, and reports false if the very order was there already. CodeOrderIDReused is for an id that belongs to
+	// parts, and reports false if the same order was there already. CodeOrderIDReused is for an id that belongs to
 	// another order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name
-	// the SKU, and are final where all segments were asked.
+	// the SKU, and are final if the line could be filled from all segments.
 	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
-	// Settle commits and cancels deductions. It carries out what [PlanSettlement] says.
+	// Settle commits, cancels and amends deductions. It carries out what [PlanSettlement] says.
 	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
-	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations.
-	// Where there are very many, it does so in several transactions.
+	// Expire gives back the units of the reservations of a SKU that have expired, and returns how many reservations those
+	// were. If there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
-	// Expired returns SKUs with reservations that have expired and hold units still, at most limit.
+	// Expired returns SKUs with reservations that have expired and still hold units, at most limit.
 	Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error)
 
 	// Deduction reads one deduction with its parts.
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
-	// Deductions reads those of the order ids that exist, without their parts.
+	// Deductions reads the deductions that order ids have, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
 	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.
 	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
-	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, accepted gets the ids of the orders
-	// that were accepted, at most as many as limit says and in any order; the bytes are its own only until it returns.
+	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
+	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
 	// A limit of 0 reads no ids.
 	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (SoldOutState, error)
 
-	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if this very
+	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if the same
 	// movement was there already.
 	Move(ctx context.Context, m Movement) (created bool, err error)
-	// Archive ends the sale of a SKU for good: its rows get [ArchivedLayout], and its terms tell since when. It reports false
-	// if that was so already.
+	// Archive ends the sale of a SKU for good: its rows get [ArchivedLayout], and its terms say since when. It reports false
+	// if the SKU was archived already.
 	Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error)
-	// Prune folds deductions of an archived SKU into a sum, which Audit counts. It waits for nobody's rows: of orders that
-	// somebody has at the moment, or of a SKU that is not archived, it folds nothing.
+	// Prune folds deductions of an archived SKU into a sum, which Audit counts. It does not wait for rows: it folds nothing
+	// of orders that another transaction has locked, nor of a SKU that is not archived.
 	Prune(ctx context.Context, pruning Pruning) (Pruned, error)
-	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before
-	// all.
+	// Movements reads the ledger of a SKU after a position, the oldest movement first; the zero Position is before all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)
 
-	// Watch calls restocked for every SKU to which units come back or are added, whichever process does it, soon after
-	// the commit, except by deductions and merges. It calls listening once it receives all of that; what came before is
-	// missed. It returns nil at once if no other process can write, and else the error that ended it, at the latest
-	// when ctx ends.
+	// Watch calls restocked for every SKU to which any process returns or adds units, soon after the commit; deductions and
+	// merges do not count. It calls listening once it receives all of this; what came before is missed. It returns nil at
+	// once if no other process can write, otherwise the error that ended it, at the latest when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
 	// Audit recomputes the balance of a SKU from the rows, of all SKUs if it is "", in one snapshot.
 	Audit(ctx context.Context, sku string) (Audit, error)
-	// Pool tells how much the connections to the database are in use.
+	// Pool returns how much the connections to the database are in use.
 	Pool() Pool
-	// Now is the store's clock, as far as this process knows it without asking: it may be late by a round trip.
+	// Now returns the time of the store's clock, as far as this process knows it without a query: it may be late by a round
+	// trip.
 	Now() time.Time
-	// Ping tells whether the database answers.
+	// Ping returns an error unless the database answers.
 	Ping(ctx context.Context) error
-	// Ready tells whether the database answers and takes writes: [ErrNotWritable] where it answers alone.
+	// Ready returns an error unless the database answers and takes writes: [ErrNotWritable] if it only answers.
 	Ready(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
 }
 
-// Pool is how much the connections of a store are in use. Waits and Waited are of all calls since it was opened.
+// Pool is how much the connections of a store are in use. Waits and Waited count all calls since it was opened.
 type Pool struct {
-	Open   int           // connections that stand
-	Busy   int           // of them, in use now
+	Open   int           // open connections
+	Busy   int           // of these, in use now
 	Waits  int64         // calls that found no connection free
-	Waited time.Duration // by those calls together
+	Waited time.Duration // by all these calls together
 }

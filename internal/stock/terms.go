@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Terms say who may buy how much of a SKU, and when. They change with the layout: a write that knows others is refused by
-// its rows. The zero Terms allow everything.
+// Terms say who may buy how much of a SKU, and when. A change of terms raises the layout, so the rows refuse a write that
+// knows older terms. The zero Terms allow everything.
 type Terms struct {
 	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
 	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
@@ -62,7 +62,7 @@ func (t Terms) check() error {
 	return nil
 }
 
-// Allow refuses an order that its terms do not allow at any time. It may have been accepted on other terms.
+// Allow refuses an order that the terms never allow. It may have been accepted on earlier terms.
 func (t Terms) Allow(sku string, o Order) error {
 	switch {
 	case !t.ArchivedAt.IsZero():
@@ -79,8 +79,7 @@ func (t Terms) Allow(sku string, o Order) error {
 }
 
 // Exceeds returns the refusal of an order that asks for more than its caller may have, or for a longer reservation than
-// the service allows, if the SKU does not say. Another process may have other bounds, and may have accepted the very
-// order.
+// the service allows, if the SKU does not say. Another process may have other bounds, and may have accepted this order.
 func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
 	switch {
 	case t.MaxReserveFor == 0 && o.ReserveFor > maxReserve:

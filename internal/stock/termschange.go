@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TermsChange says what becomes of a SKU's name and terms: of each that is set. The rest stays. As JSON it is what the
-// ledger keeps, and tells: null takes a term away.
+// TermsChange says how a SKU's name and terms change: each that is set changes, the rest stays. The ledger keeps and shows
+// it as JSON: null takes a term away.
 type TermsChange struct {
 	Name          NewTerm[string]    `json:"name,omitzero"`
 	SaleStartsAt  NewTerm[time.Time] `json:"sale_starts_at,omitzero"`
@@ -16,7 +16,7 @@ type TermsChange struct {
 	MaxReserveFor NewTerm[Period]    `json:"max_reserve_for,omitzero"`
 }
 
-// NewTerm is what becomes of one term, if it is set. The zero value takes the term away.
+// NewTerm is what one term becomes, if Set. The zero To takes the term away.
 type NewTerm[T comparable] struct {
 	Set bool
 	To  T
@@ -25,7 +25,7 @@ type NewTerm[T comparable] struct {
 // To sets a term.
 func To[T comparable](to T) NewTerm[T] { return NewTerm[T]{true, to} }
 
-// on is what becomes of a term.
+// on returns what a term becomes.
 func (c NewTerm[T]) on(there T) T {
 	if c.Set {
 		return c.To
@@ -60,7 +60,7 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// check holds a change to what can be checked without the SKU.
+// check checks what can be checked without the SKU.
 func (c TermsChange) check() error {
 	if c == (TermsChange{}) {
 		return Invalid("body", "must change something")
@@ -71,13 +71,13 @@ func (c TermsChange) check() error {
 		}
 	}
 	alone := c.Of(Terms{})
-	if !c.SaleStartsAt.Set || !c.SaleEndsAt.Set { // the other one is the SKU's
+	if !c.SaleStartsAt.Set || !c.SaleEndsAt.Set { // the SKU has the other one
 		alone.SaleStartsAt, alone.SaleEndsAt = time.Time{}, time.Time{}
 	}
 	return alone.check()
 }
 
-// Of is what a change makes of terms.
+// Of returns terms as the change leaves them.
 func (c TermsChange) Of(t Terms) Terms {
 	t.SaleStartsAt, t.SaleEndsAt = c.SaleStartsAt.on(t.SaleStartsAt), c.SaleEndsAt.on(t.SaleEndsAt)
 	t.PerBuyerLimit, t.MaxQuantity = c.PerBuyerLimit.on(t.PerBuyerLimit), c.MaxQuantity.on(t.MaxQuantity)
@@ -85,23 +85,23 @@ func (c TermsChange) Of(t Terms) Terms {
 	return t
 }
 
-// Profile is what a SKU is called and on which terms it is sold.
+// Profile is the name of a SKU and the terms on which it is sold.
 type Profile struct {
 	Name string
 	Terms
 }
 
-// BuyerCount says what becomes of the counts of buyers when terms change.
+// BuyerCount says what happens to the counts of buyers when terms change.
 type BuyerCount uint8
 
-// What becomes of the counts of buyers.
+// What happens to the counts of buyers.
 const (
 	KeepCounts BuyerCount = iota
-	CountAll              // there is a limit now, and was none: count what each buyer holds
-	DropCounts            // there is none any more
+	CountAll              // there is a limit now, and there was none: count what each buyer holds
+	DropCounts            // there is no limit any more
 )
 
-// On is what a change makes of a SKU. What is sold already stays valid, whatever the terms are now.
+// On returns a SKU's profile as the change leaves it. What is sold already stays valid, whatever the terms are now.
 func (c TermsChange) On(there Profile) (after Profile, counts BuyerCount, err error) {
 	after = Profile{Name: c.Name.on(there.Name), Terms: c.Of(there.Terms)}
 	switch {

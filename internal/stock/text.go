@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Texts that callers choose: ids of orders and buyers, refs, names, reasons. What is kept is held to more than what is
-// looked up, so that what was kept under older rules can still be read, committed and cancelled.
+// Texts that callers choose: ids of orders and buyers, refs, names, reasons. The rules are stricter for a text to keep than
+// for one to look up, so that what was kept under older rules can still be read, committed and cancelled.
 
-// checkText holds a text that is to be kept to 1..most bytes of UTF-8 in which everything can be seen. Control
-// characters forge lines in logs, and PostgreSQL refuses NUL. What cannot be seen makes two ids of what looks like one.
+// checkText allows a text to keep if it is 1..most bytes of UTF-8 in which every character is visible. Control characters
+// forge lines in logs, and PostgreSQL refuses NUL. With invisible characters, two ids could look alike.
 func checkText(field, text string, most int) error {
 	if text != "" && len(text) <= most && isPlain(text) {
 		return nil
@@ -27,7 +27,7 @@ func checkText(field, text string, most int) error {
 	return nil
 }
 
-// isPlain tells whether a text is of visible ASCII characters alone, as nearly all are: there is nothing more to check.
+// isPlain reports whether a text has only visible ASCII characters, as nearly all texts: there is nothing more to check.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] >= unicode.MaxASCII {
@@ -37,7 +37,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// checkKnownText holds a text that is looked up to 1..most bytes of UTF-8 without control characters.
+// checkKnownText allows a text to look up if it is 1..most bytes of UTF-8 without control characters.
 func checkKnownText(field, text string, most int) error {
 	if text == "" || len(text) > most || !utf8.ValidString(text) {
 		return Invalid(field, "must be 1 to %d bytes of UTF-8", most)
@@ -48,11 +48,11 @@ func checkKnownText(field, text string, most int) error {
 	return nil
 }
 
-// CheckKnownID holds the id of an order or a buyer that is looked up to what ids can be.
+// CheckKnownID refuses to look up an order or a buyer by what cannot be an id.
 func CheckKnownID(field, id string) error { return checkKnownText(field, id, maxIDBytes) }
 
-// checkOrderID holds the id of a new order to a text that can be part of a path. Clients and proxies take "." and ".."
-// for steps in it, however they are escaped, and so would lead from one order to another route.
+// checkOrderID allows the id of a new order only if it can be part of a path. Clients and proxies resolve "." and ".." as
+// steps in the path, however they are escaped, and would send the request to another route.
 func checkOrderID(id string) error {
 	if err := checkText("order_id", id, maxIDBytes); err != nil {
 		return err
@@ -70,7 +70,7 @@ func checkOrderID(id string) error {
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
-// isInvisible tells whether a rune shows nothing: format characters such as zero-width and bidirectional ones,
+// isInvisible reports whether a rune shows nothing: format characters such as zero-width and bidirectional ones,
 // separators of lines and paragraphs, fillers, variation selectors.
 func isInvisible(r rune) bool {
 	if r < 0x80 { // as nearly all are

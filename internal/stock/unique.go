@@ -1,7 +1,7 @@
 package stock
 
-// uniqueOf returns orders without those whose id an earlier one has, and where in them the first one of each order's id is;
-// nil if all are unique, as nearly always.
+// uniqueOf returns the orders without those that repeat the id of an earlier one. first has, for each of all orders, the
+// index of the unique one with its id; nil if all are unique, as nearly always.
 func uniqueOf(orders []Order) (unique []Order, first []int) {
 	at := make(map[string]int, len(orders))
 	for _, o := range orders {
@@ -21,7 +21,8 @@ func uniqueOf(orders []Order) (unique []Order, first []int) {
 	return unique, first
 }
 
-// repeat returns the outcomes of all orders from those of the unique ones: what was accepted a moment ago is known.
+// repeat returns the outcomes of all orders from those of the unique ones. If the first order of an id was accepted, the
+// others are known.
 func repeat(unique []Outcome, first []int) []Outcome {
 	if first == nil {
 		return unique
