@@ -5,11 +5,11 @@
 --      doubled   order ids that have two rows
 --      uneven    deductions whose parts do not add up
 --      negative  segments below zero
---      excess    buyers who are not counted with what their live deductions hold, or are above the limit,
---                where there is one: that of today, or where it has changed, that of when they last bought
+--      excess    if there is a limit, buyers whose count is not what their live deductions hold, or is above
+--                the limit: today's, or if the terms have ever changed, the limit when they last bought
 --      ragged    lines of orders of several SKUs that have no deduction
 --      astray    deductions that do not hold what was asked less what was given back
---      The constraints and the statements rule these out; the audit does not take their word for it.
+--      The constraints and the statements rule these out; the audit does not rely on them.
 SELECT k.sku_id,
        k.initial,
        coalesce(m.restocked, 0),
@@ -76,7 +76,7 @@ LEFT JOIN (
     GROUP BY l.sku_id
 ) o USING (sku_id)
 LEFT JOIN (
-    -- A commit of a part gives back as well, and has no amendment.
+    -- A commit of a part also gives units back, and has no amendment.
     SELECT d.sku_id, count(*) AS astray
     FROM deductions d LEFT JOIN (
         SELECT sku_id, order_id, sum(returned) AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id, order_id

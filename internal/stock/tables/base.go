@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Base is the part of a store that is the same in all databases that know SQL. A store has one in it.
+// Base is the part of a store that is the same in all SQL databases. A store embeds one.
 type Base struct {
 	DB Querier
-	// InTx runs work in a transaction, again after [ErrRaced]. An error of work rolls back. It commits before the deadline, or that
-	// of the context where that is earlier or the deadline is zero; else it is [stock.ErrLate].
+	// InTx runs work in a transaction, again after [ErrRaced]. An error of work rolls back. It commits before the deadline or the
+	// context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is none.
 	InTx func(ctx context.Context, deadline time.Time, work func(Tx) error) error
 }
 
@@ -25,8 +25,8 @@ func (i Instant) Value() (driver.Value, error) {
 	return nil, nil //nolint:nilnil // null
 }
 
-// At is the instant of a decision as an argument. If it is zero, that is the store's clock: the statement asks for that of the
-// server where the argument is null.
+// At is the instant of a decision as an argument; null if it is zero. For null the statement takes the time of the store's
+// clock.
 type At time.Time
 
 // Value implements [driver.Valuer].

@@ -36,18 +36,18 @@ ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most`
 
-// UncountBuyers is for buyers of SKUs with a limit: others have no such rows. They are locked, so each still has the ctid under
-// which it was found.
+// UncountBuyers is for SKUs with a buyer limit: others have no rows of buyers. The rows are locked, so each still has the ctid
+// under which it was found.
 const UncountBuyers = `
 UPDATE buyers AS n SET units = n.units - back.units
 FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
 WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)`
 
-// ErrRaced rolls a transaction back whose decision rests on what has changed meanwhile. Then it begins again. This ends:
-// each time another transaction has committed something.
+// ErrRaced rolls back a transaction that has decided from data that changed meanwhile. Then the transaction restarts. This
+// ends: each time another transaction has committed something.
 var ErrRaced = errors.New("another transaction was faster")
 
-// AllOf expects that so many rows were written; any other number is a race.
+// AllOf expects that many written rows; any other number is a race.
 func AllOf(rows int) func(int64) error {
 	return func(written int64) error {
 		if written != int64(rows) {
@@ -57,7 +57,7 @@ func AllOf(rows int) func(int64) error {
 	}
 }
 
-// Count adds orders to the counts of their buyers, where there is a limit. If it cannot do so for all of them, it is a race.
+// Count adds orders to the counts of their buyers, if there is a limit. If it cannot do so for all of them, that is a race.
 func (s *Statements) Count(sku string, limit int64, orders []stock.Order) {
 	counts := make(map[string]int64, len(orders))
 	for _, o := range orders {
@@ -73,7 +73,7 @@ func (s *Statements) Count(sku string, limit int64, orders []stock.Order) {
 
 // GiveBack gives units back to segments and buyers, whose rows are locked.
 func (s *Statements) GiveBack(sku string, back stock.Returns) {
-	var returned Changes // by no lock's write
+	var returned Changes // written without a lock's fence
 	for segment, units := range back.Segments {
 		returned.Add(segment, units, -back.Reserved[segment], stock.Fence{})
 	}

@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// DeductionColumns are those of a deduction d, without its parts.
+// DeductionColumns are the columns of a deduction d, without its parts.
 var DeductionColumns = `
 d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
 d.reserve_micros, coalesce(d.committed, 0)` +
@@ -20,7 +20,7 @@ type Deduction struct {
 	reserve   time.Duration // 0: from createdAt to the expiry
 }
 
-// Columns returns where to scan them.
+// Columns returns where to scan the columns.
 func (r *Deduction) Columns() []any {
 	d := &r.deduction
 	columns := []any{
@@ -55,8 +55,8 @@ func EachDeduction(found func(stock.Deduction)) func(Row) error {
 	}
 }
 
-// SelectByIDs reads deductions, for [DeductionsByID]. Each order id is looked up by itself, in the index. For a list of them the
-// planner may read all orders of the SKU: it has no statistics of a SKU that has just begun to sell.
+// SelectByIDs reads deductions, for [DeductionsByID]. Each order id is looked up by itself, in the index. For a list of ids the
+// planner may read all orders of the SKU: it has no statistics of a SKU that has just started to sell.
 var SelectByIDs = `
 SELECT` + DeductionColumns + `
 FROM unnest($2::text[]) AS asked (id)
@@ -84,10 +84,12 @@ func inOrder(ctx context.Context, q Querier, query string, args ...any) (found [
 	return found, err
 }
 
-// PartColumns are those of a deduction d and of a part p of it. What comes from one segment has no row in deduction_parts.
+// PartColumns are the columns of a deduction d and of a part p of it. A deduction from one segment has no row in
+// deduction_parts.
 var PartColumns = DeductionColumns + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL`
 
-// WithParts reads deductions by a query of [PartColumns], in which the rows of each stand together, ascending by segment.
+// WithParts reads deductions by a query of [PartColumns], which returns the rows of each deduction together, ascending by
+// segment.
 func WithParts(ctx context.Context, q Querier, query string, args ...any) (found []stock.Deduction, err error) {
 	var r Deduction
 	var part stock.Part
@@ -125,26 +127,26 @@ func (b Base) Deduction(ctx context.Context, sku, orderID string) (stock.Deducti
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	found[0].Merged = false // which is for writes
+	found[0].Merged = false // only writes need it
 	return found[0], nil
 }
 
-// SelectScanEnd finds the last of the rows that a page may read. There is none where fewer are left. The offset is a sub-select so
-// that PostgreSQL's planner does not know it: of a SKU that it takes for small it would read and sort all rows, to be sure of so
-// many.
+// SelectScanEnd finds the last of the rows that a page may read. There is none if fewer are left. The offset is a sub-select so
+// that PostgreSQL's planner does not know it: if the planner takes a SKU for small, it would read and sort all its rows, to be
+// sure of that many.
 const SelectScanEnd = `
 SELECT order_id FROM deductions d WHERE sku_id = $1 AND order_id > $2 ORDER BY order_id
 LIMIT 1 OFFSET (SELECT CAST($3 AS bigint))`
 
-// SelectPage reads a page. Whatever a planner makes of the buyer and the status, the keys bound what it reads.
+// SelectPage reads a page. Whatever plan the buyer and the status get, the keys bound what it reads.
 var SelectPage = `
 SELECT` + DeductionColumns + `
 FROM deductions d
 WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
 ORDER BY d.order_id LIMIT $6`
 
-// DeductionPage implements [stock.Store]. The end is looked for first: what is inserted between the two statements makes the page
-// longer, and the next one begins behind it.
+// DeductionPage implements [stock.Store]. It reads the end of the page first: what is inserted between the two statements makes
+// the page longer, and the next page begins after it.
 func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	var last string
 	bounded, err := One(ctx, b.DB, []any{&last}, SelectScanEnd, query.SKU, query.After, query.Bound()-1)

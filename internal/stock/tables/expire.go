@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// HasExpired tells whether reservations of a SKU have expired whose units are not back.
+// HasExpired reads whether reservations of a SKU have expired whose units are not back.
 const HasExpired = `
 SELECT EXISTS (
     SELECT 1 FROM deductions
@@ -18,7 +18,8 @@ SELECT EXISTS (
 const SelectNextExpiry = `
 SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)`
 
-// SelectWithExpired walks through the index of live reservations from SKU to SKU, and looks at one of each, the first to expire.
+// SelectWithExpired walks through the index of live reservations from SKU to SKU, and reads one of each SKU, the first to
+// expire.
 const SelectWithExpired = `
 WITH RECURSIVE reserving AS (
     SELECT (SELECT sku_id FROM deductions WHERE status = 'reserved' AND sku_id > '' ORDER BY sku_id LIMIT 1) AS sku_id
@@ -41,7 +42,7 @@ func (b Base) Expired(ctx context.Context, at time.Time, limit int) ([]string, e
 // Expire implements [stock.Store].
 func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
-		var due bool // asked without locks: another process may have given the units back already
+		var due bool // read without locks: another process may have given the units back already
 		if err := Single(ctx, b.DB, []any{&due}, HasExpired, sku, At(at)); err != nil || !due {
 			return reservations, err
 		}

@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// insert is the one list of the columns of a new deduction. The statements around it provide what it inserts: o is the
-// order id, q the quantity, r for how many microseconds it is reserved, s the segment (null if several gave), and at the
+// insert is the only list of the columns of a new deduction. The statements around it provide what it inserts: o is the
+// order id, q the quantity, r the microseconds for which it is reserved, s the segment (null if several gave), and at the
 // instant of the decision. The texts have the names of their columns. The SKU is $1, or what [WithInsertOf] says.
 var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at` +
 	stock.EachText(func(_ int, column string) string { return ", " + column }) + `)
@@ -17,7 +17,7 @@ var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, statu
            at + nullif(r, 0) * interval '1 microsecond', at` +
 	stock.EachText(func(_ int, column string) string { return ", nullif(" + column + ", '')" })
 
-// WithInsert completes a statement that inserts deductions: its last arguments, from the number first on, are texts.
+// WithInsert completes a statement that inserts deductions: its last arguments, from number first on, are texts.
 func WithInsert(statement string, first int) string { return WithInsertOf("$1", statement, first) }
 
 // WithInsertOf is [WithInsert] where the SKU is not $1.
@@ -28,18 +28,18 @@ func WithInsertOf(sku, statement string, first int) string {
 	return strings.NewReplacer("{insert}", into, ", {texts}", texts, ", {names}", names).Replace(statement)
 }
 
-// InsertMerged inserts deductions, [Arrays], none of which is there.
+// InsertMerged inserts deductions from [Arrays]. None of them may be there already.
 var InsertMerged = WithInsert(`
 {insert}
 FROM (SELECT $6::timestamptz AS at) AS decided,
      unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], {texts}) AS asked (o, q, r, s, {names})
 ORDER BY o COLLATE "C"`, 7)
 
-// OnKnown has a statement leave out what is there already.
+// OnKnown makes a statement skip what is there already.
 const OnKnown = `
 ON CONFLICT (sku_id, order_id) DO NOTHING`
 
-// InsertDeductions inserts those that are not there.
+// InsertDeductions inserts the deductions that are not there.
 var InsertDeductions = InsertMerged + OnKnown
 
 // Arrays are what unnest turns into rows of new deductions.
@@ -52,7 +52,7 @@ type Arrays struct {
 	Units      int64
 }
 
-// ArraysOf makes arrays of orders.
+// ArraysOf returns the arrays of orders.
 func ArraysOf(orders []stock.Order) Arrays {
 	a := Arrays{OrderIDs: stock.IDsOf(orders), Quantities: make([]int32, len(orders))}
 	for n, o := range orders {
@@ -75,7 +75,7 @@ func ArraysOf(orders []stock.Order) Arrays {
 	return a
 }
 
-// Add appends others.
+// Add appends the rows of b.
 func (a *Arrays) Add(b Arrays) {
 	if a.Reserves == nil && b.Reserves != nil {
 		a.Reserves = make([]int64, len(a.OrderIDs))

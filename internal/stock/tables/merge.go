@@ -16,7 +16,7 @@ SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part
 // Merge is a merge as a part of a transaction.
 //
 // While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
-// begin by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
+// start by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
 func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, error) {
 	read, facts := &Statements{}, &stock.Facts{}
@@ -49,8 +49,8 @@ func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, er
 	return result, tx.Send(ctx, write)
 }
 
-// Facts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's units is
-// followed by one that finds the order.
+// Facts reads the facts from which orders are decided. Buyers are read before order ids: so if a read finds the units of a
+// buyer, the next one finds the order.
 func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
 	facts.BuyerUnits, facts.Known = make(map[string]int64), make(map[string]stock.Deduction)
 	if limit > 0 {

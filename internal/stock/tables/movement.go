@@ -18,7 +18,7 @@ SELECT ` + movementColumns + `
 FROM movements WHERE sku_id = $1 AND (created_at, ref) > ($2, $3)
 ORDER BY created_at, ref LIMIT $4`
 
-	// The rows of all segments are locked, so the movements of a SKU come one after another. Each is later than the last.
+	// The rows of all segments are locked, so the movements of a SKU are written one after another, each with a later time.
 	InsertMovement = `
 INSERT INTO movements (sku_id, ref, kind, quantity, segments, terms, reason, created_at)
 SELECT $1, $2, $3, $4, nullif($5::integer, 0), nullif($6, '{}'), $7,
@@ -40,9 +40,9 @@ ON CONFLICT (sku_id, segment) DO UPDATE
 	SetLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
 )
 
-// Move implements [stock.Store]. It locks all rows before it writes, and leaves their fences as they are. If it changes the
-// layout, every row gets the new one. So a transaction that has waited for a row finds out, even if its snapshot does not
-// show the new rows.
+// Move implements [stock.Store]. It locks the rows of all segments before it writes, and leaves their fences as they are. If it
+// changes the layout, every row gets the new one. So a transaction that has waited for a row notices it, even if its snapshot
+// does not show the new rows.
 func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
 	terms, err := json.Marshal(m.Terms)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 	return created && err == nil, err
 }
 
-// move writes what is planned of a movement.
+// move plans a movement and writes the plan.
 func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, levels []int64) error {
 	plan, err := stock.PlanMovement(m, all, levels)
 	if err != nil {
@@ -100,7 +100,7 @@ func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all [
 	return nil
 }
 
-// sameMovement holds a movement to the one of its ref that is there already.
+// sameMovement compares a movement with the one that has its ref already.
 func sameMovement(ctx context.Context, q Querier, m stock.Movement) error {
 	there, err := All(ctx, q, movement, SelectMovement, m.SKU, m.Ref)
 	switch {

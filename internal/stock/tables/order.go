@@ -6,7 +6,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// What reads and writes orders of several SKUs. The insert waits for a copy of the order that is under way, and then writes
+// What reads and writes orders of several SKUs. InsertOrder waits for a copy of the order that is under way, and then writes
 // nothing. An order that is there already has its lines, or they were pruned.
 const (
 	SelectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
@@ -23,7 +23,7 @@ FROM orders o, unnest($2::text[], $3::integer[]) AS line (sku_id, quantity)
 WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT 1 FROM order_lines there WHERE there.order_id = $1)`
 )
 
-// Order reads an order of several SKUs that is there already, without its lines; nil where there is none.
+// Order reads an order of several SKUs that is there already, without its lines; nil if there is none.
 func Order(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
 	var order stock.PlacedOrder
 	found, err := One(ctx, q, []any{&order.BuyerID, (*Micros)(&order.ReserveFor), &order.Pruned}, SelectOrder, orderID)
@@ -39,7 +39,7 @@ SELECT` + DeductionColumns + `
 FROM order_lines l JOIN deductions d USING (sku_id, order_id)
 WHERE l.order_id = $1 ORDER BY l.sku_id`
 
-// ReplayOrder answers a placement whose order is there already, with the lines beside it.
+// ReplayOrder answers a placement whose order was not inserted, from the order that is there and its lines.
 func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Deduction, error) {
 	there, err := Order(ctx, q, p.Order.OrderID)
 	if there != nil {
@@ -53,9 +53,9 @@ func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Ded
 
 // PlaceOrder places an order of several SKUs, unless it is there already.
 //
-// Its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it needs, if
-// the store has rows locked one by one, and reads the instant of the decision. Then each line is a batch, by deduct, or a merge,
-// all within the one transaction: all of them succeed, or none is written.
+// The order's own row comes first, so copies of the order wait for each other. Then PlaceOrder locks the rows of all segments
+// that it needs, if the store locks rows (byRow), and reads the instant of the decision. Then each line is a batch, by deduct,
+// or a merge, all in one transaction: all of them succeed, or none is written.
 func PlaceOrder(
 	ctx context.Context, tx Tx, p stock.Placement, byRow bool, deduct func(stock.Batch) (stock.BatchResult, error),
 ) (lines []stock.Deduction, created bool, err error) {

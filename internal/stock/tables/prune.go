@@ -6,15 +6,16 @@ import (
 	"inventory/internal/stock"
 )
 
-// Ended finds the deduction asked.id of line.sku if it may go: nothing has happened to it since $3, and its SKU is archived.
+// Ended finds the deduction asked.id of line.sku if it may be pruned: nothing has happened to it since $3, and its SKU is
+// archived.
 const Ended = `
             SELECT 1 FROM (SELECT * FROM deductions WHERE sku_id = line.sku AND order_id = asked.id OFFSET 0) AS d
             WHERE d.status <> 'reserved' AND greatest(d.created_at, coalesce(d.expires_at, d.created_at)) < $3
               AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = line.sku AND k.archived_at IS NOT NULL)
               AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = line.sku AND a.order_id = asked.id AND a.created_at >= $3)`
 
-// SelectPrunable reads which of the order ids $2 may go. An order of several SKUs goes when each of its lines that are left may
-// go. A commit that comes again locks a deduction alone: that one is left, and not waited for.
+// SelectPrunable reads which of the order ids $2 may be pruned. An order of several SKUs may be pruned if each of its remaining
+// lines may be. A repeated commit locks only the deduction: that one is skipped, not waited for.
 const SelectPrunable = `
 SELECT d.order_id, coalesce(d.buyer_id, ''), CASE WHEN d.status = 'committed' THEN d.quantity ELSE 0 END
 FROM unnest($2::text[]) AS asked (id)
@@ -27,7 +28,8 @@ WHERE NOT EXISTS (
     ) AS line
     WHERE NOT EXISTS (` + Ended + `))`
 
-// ofIDs are the rows of a table that belong to the ids $2. Each id is looked up by itself, as in [SelectByIDs].
+// ofIDs returns the condition for the rows of a table that belong to the ids $2. Each id is looked up by itself, as in
+// [SelectByIDs].
 func ofIDs(table, where string) string {
 	return `WHERE ctid = ANY (ARRAY(
     SELECT r.ctid FROM unnest($2::text[]) AS asked (id)
@@ -36,8 +38,8 @@ func ofIDs(table, where string) string {
 
 const ofDeduction = `sku_id = $1 AND order_id = asked.id`
 
-// What folds the deductions $2 of a SKU into its sum. The order of several SKUs is marked, and its lines go each with its SKU. The
-// outbox and the ledger stay as they are.
+// What folds the deductions $2 of a SKU into its sum. An order of several SKUs is marked, and each of its lines is deleted with
+// its SKU. The outbox and the ledger stay as they are.
 var (
 	FoldSum = `
 INSERT INTO pruned AS p (sku_id, deductions, committed, merges)
@@ -59,11 +61,11 @@ ON CONFLICT (sku_id) DO UPDATE SET
 	DeleteDeductions = `DELETE FROM deductions ` + ofIDs("deductions", ofDeduction)
 )
 
-// Prune folds deductions of an archived SKU into its sum, or counts them. The rows of all segments are locked: so nobody gives
-// units back, or counts buyers, meanwhile.
+// Prune folds deductions of an archived SKU into its sum, or counts them. The rows of all segments are locked: so no other
+// transaction gives units back, or counts buyers, meanwhile.
 func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, err error) {
 	var ids []string
-	held := make(map[string]int64) // by buyers
+	held := make(map[string]int64) // units, per buyer
 	err = tx.Each(ctx, func(row Row) error {
 		var id, buyer string
 		var units int64

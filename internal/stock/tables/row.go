@@ -1,8 +1,8 @@
-// Package tables is what all stores in SQL have alike: statements, in the order in which a verb needs them ([Base], [Merge],
+// Package tables is what all SQL stores have in common: statements, in the order in which a verb needs them ([Base], [Merge],
 // [PlaceOrder], [Statements.Settle]), columns, and where these are scanned.
 //
-// Statements are in PostgreSQL's SQL. A store of another database has its own words for what that does not know. A store says how
-// it reads ([Querier]) and writes ([Tx]), and has its own way where that is faster.
+// Statements are in PostgreSQL's SQL. The store of another database replaces what that database does not know. A store says
+// how it reads ([Querier]) and writes ([Tx]), and has its own way where that is faster.
 package tables
 
 import (
@@ -23,7 +23,7 @@ type Querier interface {
 	Each(ctx context.Context, read func(Row) error, query string, args ...any) error
 }
 
-// One reads the only row of a query, and reports false where there is none.
+// One reads the only row of a query, and reports false if there is none.
 func One(ctx context.Context, q Querier, into []any, query string, args ...any) (found bool, err error) {
 	err = q.Each(ctx, func(row Row) error {
 		found = true
@@ -35,7 +35,7 @@ func One(ctx context.Context, q Querier, into []any, query string, args ...any) 
 // ErrNoRow says that a row is missing that a query always has.
 var ErrNoRow = errors.New("a row that is always there is missing")
 
-// Single reads the row of a query that always has one: what is missing must not be taken for zero.
+// Single reads the row of a query that always has one: a missing row must not be taken for zero.
 func Single(ctx context.Context, q Querier, into []any, query string, args ...any) error {
 	found, err := One(ctx, q, into, query, args...)
 	if err == nil && !found {
@@ -44,7 +44,7 @@ func Single(ctx context.Context, q Querier, into []any, query string, args ...an
 	return err
 }
 
-// All reads the rows of a query, nil where there is none.
+// All reads the rows of a query; nil if there are none.
 func All[T any](ctx context.Context, q Querier, read func(Row) (T, error), query string, args ...any) (all []T, err error) {
 	err = q.Each(ctx, func(row Row) error {
 		one, err := read(row)
@@ -71,7 +71,7 @@ func Into[T any](found map[string]T) func(Row) error {
 	}
 }
 
-// SKUExists returns nil if a SKU exists, and else its error.
+// SKUExists returns nil if a SKU exists, otherwise the error for an unknown SKU.
 func SKUExists(ctx context.Context, q Querier, sku string) error {
 	found, err := One(ctx, q, []any{new(int)}, `SELECT 1 FROM skus WHERE sku_id = $1`, sku)
 	if err == nil && !found {
@@ -80,7 +80,7 @@ func SKUExists(ctx context.Context, q Querier, sku string) error {
 	return err
 }
 
-// Time is where a time is scanned that is a timestamp or in microseconds since 1970, and zero if it is null.
+// Time is where a time is scanned: a timestamp, or microseconds since 1970; zero if it is null.
 type Time time.Time
 
 // Scan implements [sql.Scanner].

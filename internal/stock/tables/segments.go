@@ -6,8 +6,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// LockLayout locks the first segment's row, which is always there, and with which whoever changes the layout begins. So the
-// statement after this one sees all rows that there are: one that had to wait itself would not see new ones.
+// LockLayout locks the first segment's row, which is always there, and which every change of the layout locks first. So the
+// statement after this one sees all rows: a statement that had to wait for this row itself would not see new ones.
 const LockLayout = `SELECT 1 FROM stock_segments WHERE sku_id = $1 AND segment = 0 FOR UPDATE`
 
 const segmentColumns = `available, reserved, fence, fence_owner, layout, version`
@@ -27,7 +27,7 @@ func (s *Statements) LockAll(sku string) *[]stock.Segment {
 	return s.segments(LockSegments, sku)
 }
 
-// LockSome locks the rows of some segments. Those that are not there are missing in the result.
+// LockSome locks the rows of some segments. Segments that do not exist are missing in the result.
 func (s *Statements) LockSome(sku string, segments ...int) *[]stock.Segment {
 	return s.segments(LockSome, sku, segments)
 }
@@ -74,8 +74,8 @@ type Changes struct {
 	owners                 []string
 }
 
-// Add adds units to a segment, which may be below zero, and to what reservations have taken from it. The zero fence leaves
-// the row's.
+// Add adds units, which may be below zero, to a segment, and reserved to what reservations have taken from it. The zero fence
+// leaves the row's.
 func (c *Changes) Add(segment int, units, reserved int64, fence stock.Fence) {
 	if units == 0 && reserved == 0 {
 		return

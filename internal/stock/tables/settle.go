@@ -6,14 +6,14 @@ import (
 	"inventory/internal/stock"
 )
 
-// LockWhole reads deductions with the segment that gave all of each, for [Statements.Whole]. Each order id is looked up by itself, as
-// in [SelectByIDs]. The ids are ascending, so the locks are taken in ascending order.
+// LockWhole reads deductions, each with the segment that gave all of it, for [Statements.Whole]. Each order id is looked up by
+// itself, as in [SelectByIDs]. The ids are ascending, so the locks are taken in ascending order.
 var LockWhole = `
 SELECT` + DeductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d`
 
-// What reads and writes of deductions that are settled. Their rows are locked, so each still has the ctid under which it was found.
+// What reads and writes deductions that are settled. Their rows are locked, so each still has the ctid under which it was found.
 const (
 	SelectParts = `
 SELECT p.order_id, p.segment, p.quantity
@@ -26,7 +26,7 @@ UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked =
 FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
 WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
 
-	// This row is locked last of all, and is not a segment's: a commit does not wait for those who sell.
+	// This row is locked last of all, and is not a segment's: a commit does not wait for workers that sell.
 	KeepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
 
 	SelectAmendments = `
@@ -66,7 +66,7 @@ func (s *Statements) Whole(statement, sku string, ids []string) map[string]stock
 		var id string
 		var part stock.Part
 		err := row.Scan(&id, &part.Segment, &part.Quantity)
-		if d, found := there[id]; found { // else it was committed between the two statements
+		if d, found := there[id]; found { // otherwise it was committed between the two statements
 			d.Parts = append(d.Parts, part)
 			there[id] = d
 		}
@@ -96,7 +96,7 @@ func (s *Statements) Amendments(settlement stock.Settlement) map[string]stock.Am
 	return there
 }
 
-// Settle writes what was planned at an instant. What it changes is locked.
+// Settle writes what was planned at an instant. The rows that it changes are locked.
 func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at time.Time) {
 	id := func(d stock.Deduction) string { return d.OrderID }
 	quantity := func(d stock.Deduction) int32 { return int32(d.Quantity) }    //nolint:gosec // at most stock.MaxQuantity

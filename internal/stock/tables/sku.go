@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// What makes a SKU, and what ends its sale.
+// What creates a SKU, and what ends its sale.
 const (
 	InsertSKU = `
 INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
@@ -48,7 +48,7 @@ func (b Base) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (cr
 	return created && err == nil, err
 }
 
-// checkReplay holds a SKU that is there already to the one that is to be created.
+// checkReplay compares a SKU that is to be created with the one that is there already.
 func checkReplay(ctx context.Context, q Querier, sku stock.NewSKU) error {
 	there := stock.NewSKU{SKU: sku.SKU}
 	columns := append([]any{&there.Name, &there.Stock, &there.Segments}, Terms(&there.Terms)...)
@@ -59,7 +59,7 @@ func checkReplay(ctx context.Context, q Querier, sku stock.NewSKU) error {
 	return sku.CheckReplay(there)
 }
 
-// Archive implements [stock.Store]. Other processes are told, so that they forget that the SKU has sold out.
+// Archive implements [stock.Store]. It notifies other processes, so that they forget that the SKU has sold out.
 func (b Base) Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error) {
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
 		lock, write := &Statements{}, &Statements{}

@@ -16,7 +16,7 @@ FROM stock_segments WHERE sku_id = $1 ORDER BY segment`
 // SelectAccepted reads the ids of the orders that were accepted.
 const SelectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2`
 
-// SoldOut tells whether a SKU is sold out.
+// SoldOut reads whether a SKU is sold out.
 func SoldOut(ctx context.Context, q Querier, sku string) (found stock.SoldOutState, err error) {
 	var next Time
 	segments, err := All(ctx, q, func(row Row) (s stock.Segment, err error) {

@@ -12,9 +12,9 @@ type Statements struct{ List []*Statement }
 type Statement struct {
 	SQL   string
 	Args  []any
-	Into  []any                       // where its row is scanned, of which there has to be one; nil: it has other rows, or none
+	Into  []any                       // where its only row is scanned, which has to exist; nil: it has any number of rows
 	Each  func(Row) error             // reads each row; nil: there are none
-	Wrote func(rows int64) error      // is told how many rows were written; nil: it may be any number
+	Wrote func(rows int64) error      // gets the number of rows that were written; nil: any number is right
 	Do    func(context.Context) error // in place of a statement; nil: there is one
 }
 
@@ -33,7 +33,7 @@ func (s *Statements) Each(read func(Row) error, sql string, args ...any) {
 // Single adds a query that always has one row.
 func (s *Statements) Single(into []any, sql string, args ...any) { s.Exec(sql, args...).Into = into }
 
-// wrote notes whether a row was written.
+// wrote records whether a row was written.
 func wrote(any *bool) func(int64) error {
 	return func(rows int64) error {
 		*any = rows > 0
@@ -44,12 +44,13 @@ func wrote(any *bool) func(int64) error {
 // Tx is a transaction of a store.
 type Tx interface {
 	Querier
-	// Send carries statements out; there may be none.
+	// Send carries out statements; there may be none.
 	Send(ctx context.Context, statements *Statements) error
 	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most. The rows of all segments are
 	// locked.
 	Expire(statements *Statements, sku string, at time.Time) *Returned
-	// Instant takes the instant of a decision behind all that waits: the given one, or else that of the store's clock.
+	// Instant sets at to the instant of a decision, after all statements that wait: given, or if it is zero the time of the
+	// store's clock.
 	Instant(statements *Statements, given time.Time, at *time.Time)
 	// Notify tells other processes that units of a SKU are back or were added.
 	Notify(statements *Statements, sku string)

@@ -7,9 +7,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// SelectStatus reads a row for each segment. Nothing in it is summed up over deductions: there are very many of a hot SKU. Committed
-// is what is neither available nor reserved, and the audit proves both. Programs from before the counters of what is reserved do not
-// keep them, so they are not asked where nothing is.
+// SelectStatus reads a row for each segment. It sums nothing over deductions: a hot SKU has very many. Committed is what is
+// neither available nor reserved, and the audit proves both. Programs from before the counters of reserved units do not maintain
+// them, so the counters are not read if no reservation is live.
 const SelectStatus = `
 SELECT k.name, k.layout, g.available,
        k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0)::bigint,
@@ -44,8 +44,8 @@ func (b Base) Status(ctx context.Context, sku string, at time.Time) (stock.Statu
 	return status, nil
 }
 
-// SelectSummaries is as [SelectStatus], of a page of SKUs: nothing is summed up over deductions. It asks for the first reservation
-// of each SKU, because EXISTS may be planned as one look at all reservations of all SKUs.
+// SelectSummaries is as [SelectStatus], for a page of SKUs: it sums nothing over deductions. It reads the first reservation of
+// each SKU, because EXISTS may be planned as one scan of all reservations of all SKUs.
 const SelectSummaries = `
 SELECT k.sku_id, k.name, k.layout, count(*), sum(g.available)::bigint,
        k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0)::bigint,

@@ -6,7 +6,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// TermsColumns are those of the terms of a SKU k.
+// TermsColumns are the columns of the terms of a SKU k.
 const TermsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at`
 
@@ -36,8 +36,8 @@ GROUP BY buyer_id`
 	DropCounts = `DELETE FROM buyers WHERE sku_id = $1`
 )
 
-// changeTerms changes what a SKU is called and its terms. While the rows of all segments are locked, nobody takes units of the
-// SKU or gives any back, so what buyers hold stands still.
+// changeTerms changes the name and the terms of a SKU. While the rows of all segments are locked, no other transaction takes or
+// gives back units of the SKU, so what buyers hold does not change.
 func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Movement) error {
 	var there stock.Profile
 	if err := Single(ctx, q, append([]any{&there.Name}, Terms(&there.Terms)...), SelectProfile, m.SKU); err != nil {
