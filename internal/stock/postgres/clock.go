@@ -10,11 +10,11 @@ import (
 )
 
 // serverClock knows the server's clock from what statements have read of it. A statement read the clock between the
-// instant when it was sent and the instant when its answer came. If both clocks run equally fast, this tells for any
-// later instant here what the server's clock shows at least.
+// instant when it was sent and the instant when its answer came. If both clocks run equally fast, this gives for any
+// later instant here the earliest time that the server's clock can show.
 //
-// So a deadline of this process can be told to the server in the server's time, even if the two clocks differ. A
-// statement that the network delays then finds out by itself that it is too late.
+// So this process can send the server a deadline in the server's time, even if the two clocks differ. A statement that
+// the network delays then notices by itself that it is too late.
 type serverClock struct {
 	mu   sync.RWMutex
 	best reading
@@ -23,12 +23,12 @@ type serverClock struct {
 // reading is what one statement has read.
 type reading struct {
 	server time.Time
-	after  time.Time     // when its answer was here, by the monotonic clock
+	after  time.Time     // when its answer arrived, by the monotonic clock
 	unsure time.Duration // how long the statement took
 }
 
-// unsureGrows is how fast a reading gets old: its uncertainty grows by a tenth of its age. A new reading that is less
-// uncertain replaces it. The server's clock may have been set, or another server may have taken over.
+// unsureGrows makes the uncertainty of a reading grow by a tenth of its age: the server's clock may have been set, or
+// another server may have taken over. A new reading that is less uncertain replaces it.
 const unsureGrows = 10
 
 // note takes a reading of the server's clock, by a statement that was sent at an instant and has been answered now.
@@ -41,7 +41,7 @@ func (c *serverClock) note(sent, server time.Time) {
 	}
 }
 
-// at is the time that the server's clock has at an instant here, or a little less.
+// at returns the time that the server's clock has at an instant here, or a little less.
 func (c *serverClock) at(here time.Time) time.Time {
 	c.mu.RLock()
 	best := c.best

@@ -15,15 +15,15 @@ import (
 
 // How long it takes to notice that a host does not answer. There must be time left for the next host of the URL.
 const (
-	connectTimeout = 2 * time.Second // to connect to one host, with all that this takes
+	connectTimeout = 2 * time.Second // to connect to one host, all steps together
 	dialTimeout    = time.Second     // for the network's part of it
 	unacknowledged = 2 * time.Second // for what was sent to be acknowledged
-	aliveIdle      = 5 * time.Second // after this long without traffic the kernel asks whether the host lives,
+	aliveIdle      = 5 * time.Second // after this long without traffic the kernel probes the host,
 	aliveEvery     = time.Second     // again after this long,
-	aliveTries     = 3               // and so many times
+	aliveTries     = 3               // and this many times
 )
 
-// ConnectSoon makes connecting end, and dead connections be noticed, within the bounds above.
+// ConnectSoon bounds how long it takes to connect, and to notice a dead connection, by the times above.
 func ConnectSoon(config *pgx.ConnConfig) {
 	config.ConnectTimeout = connectTimeout
 	config.DialFunc = (&net.Dialer{
@@ -42,8 +42,9 @@ var errNoCancel = errors.New("PostgreSQL is not asked to cancel a statement")
 
 // neverCancel keeps pgx from asking the server to cancel a statement. pgx does so, over a second connection, when it gives
 // up a connection. A commit that waits for a synchronous standby would then stop waiting: others would see it, and a caller
-// who asks again would be told of it, although the standby does not have it. And if the server does not answer, the request
-// would occupy the connection's place in the pool. The server itself ends a statement whose client has gone.
+// that repeats its request would get it as the answer, although the standby does not have it. And if the server does not
+// answer, the request to cancel would occupy the connection's place in the pool. The server itself ends a statement whose
+// client has gone.
 func neverCancel(config *pgconn.Config) {
 	dial := config.DialFunc
 	var connected atomic.Bool

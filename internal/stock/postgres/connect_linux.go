@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitUnacknowledged has the kernel give a connection up when what was sent is not acknowledged in time.
+// limitUnacknowledged makes the kernel give up a connection when what was sent is not acknowledged in time.
 func limitUnacknowledged(socket syscall.RawConn, limit time.Duration) error {
 	var err error
 	controlErr := socket.Control(func(fd uintptr) {

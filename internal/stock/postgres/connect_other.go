@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// limitUnacknowledged leaves it to the bounds of statements.
+// limitUnacknowledged does nothing here: only the bounds of statements apply.
 func limitUnacknowledged(syscall.RawConn, time.Duration) error { return nil }

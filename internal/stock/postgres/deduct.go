@@ -33,12 +33,12 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 	return result, err
 }
 
-// deduct is a batch as a part of a transaction: it locks the segment, reads, decides, and writes.
+// deduct carries out a batch in a transaction: it locks the segment, reads, decides, and writes.
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
-// between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction begins
-// again. So it does if the sale has ended while the write waited for such a transaction: given is the instant to decide by, zero
-// for the store's clock.
+// between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
+// restarts. It also restarts if the sale has ended while the write waited for such a transaction. given is the instant to
+// decide by; zero: the store's clock.
 func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch, given time.Time) (result stock.BatchResult, err error) {
 	read, facts := &tables.Statements{}, &stock.Facts{}
 	rows := read.LockSome(batch.SKU, batch.Segment)

@@ -4,8 +4,8 @@
 --      $5 order ids, $6 quantities, $7 for how many microseconds each is reserved (0, or null for the array: committed at
 --      once), $8 the sum of the quantities, $9 the instant of the decision (null: now), $10 layout, $11 the deadline,
 --      $12 and $13 the beginning and the end of the sale (each null: none)
---      What is in braces is the one list of the columns of a deduction: see deduction.go. From $14 on, the texts of orders
---      ('' for none), of which buyer_id is one.
+--      What is in braces comes from the only list of the columns of a deduction: see tables/insert.go. From $14 on, the
+--      texts of orders ('' for none), of which buyer_id is one.
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
 --      what it holds now (null: unchanged), the ids that were inserted if some were not, and the instant of the decision.
 --      It divides by zero if it ends after the deadline.
@@ -13,9 +13,9 @@
 -- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
 --
--- Where no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
+-- If no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
 --
--- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
+-- The clock is read with the locked row, that is, after the wait for it. It is read again at the end, because an insert may
 -- wait for another one of the same order id.
 WITH locked AS MATERIALIZED (
     SELECT available

@@ -20,7 +20,7 @@ var (
 	deductSharedLimitedSQL = tables.WithInsertOf("sku", deductSharedLimitedFile, 17)
 )
 
-// sharedStatement is one for batches of different SKUs.
+// sharedStatement is a statement for batches of different SKUs.
 type sharedStatement struct {
 	sql     string
 	newSQL  string // fails if an order is known; "": there is none
@@ -60,7 +60,7 @@ type sharedPart struct {
 	store   *Store
 	limited bool
 	batches []sharedBatch
-	places  []int // of these among all
+	places  []int // of these batches among all
 	args    []any
 	row     sharedRow
 }
@@ -115,7 +115,7 @@ func (p *sharedPart) columns() []any {
 	return append(columns, &r.insertedOf, &r.inserted)
 }
 
-// note takes up what the row says, of a statement that was sent at an instant.
+// note evaluates the row of a statement that was sent at an instant: the locked batches and the server's clock.
 func (p *sharedPart) note(sent time.Time) {
 	r := &p.row
 	if !p.limited {
@@ -135,8 +135,8 @@ type sharedRow struct {
 	locked               []int64 // batches whose rows the statement has locked
 }
 
-// answers returns what the row says of each batch. Batches are numbered from 1. Of one that is not among those it had it says
-// nothing.
+// answers returns what the row says of each batch. Batches are numbered from 1. Nothing was written of a batch that is not in
+// had.
 func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 	found := make([]*whole, len(batches))
 	for i, n := range r.had {
@@ -164,7 +164,7 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 	return answers
 }
 
-// arguments returns those of the statement.
+// arguments returns the arguments of the statement.
 func (p *sharedPart) arguments(deadline time.Time) []any {
 	var rows rowArrays
 	given := make(instants, len(p.batches))

@@ -13,13 +13,13 @@
 --      It divides by zero if it ends after the deadline.
 --
 -- It skips a row that another transaction holds, and a batch whose layout or fence does not match has no row. So it waits
--- for nobody's rows. It waits for an order id that another transaction has inserted and not committed, and that transaction
--- may want a row that is locked here. The bound on the wait ends such a circle, and bounds the delay for the other batches.
+-- for no segment's row. It waits for an order id that another transaction has inserted and not committed, and that transaction
+-- may want a row that is locked here. The bound on the wait ends such a deadlock, and bounds the delay for the other batches.
 --
--- Where no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
+-- If no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
 --
--- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. That is wanted:
--- hundreds of batches are not to be compared row by row.
+-- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. That is intended:
+-- hundreds of batches must not be compared row by row.
 WITH locked AS MATERIALIZED (
     SELECT n, sku, g.segment AS s, available, units, given, starts, ends
     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[],

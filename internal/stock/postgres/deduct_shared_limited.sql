@@ -6,15 +6,15 @@
 -- Out: one row of arrays, null if they are empty. Of the batches that are written: their numbers, what the segments held, and
 --      the instants of the decisions; the same numbers, how many orders, and how many units. Then the numbers of the batches
 --      whose rows were locked.
---      It divides by zero if it ends after the deadline, or if what it has read is not so any more.
+--      It divides by zero if it ends after the deadline, or if what it has read first is no longer true.
 --
 -- A batch is written if all its orders are new and all its buyers have room. That is read first, without a wait, so that one
--- buyer who wants too much, or one order that is known, keeps only its own batch out. Then the buyers are counted, which may
--- wait for their rows, and the orders are inserted, as in deduct_limited.sql. Should another transaction have sold to a buyer or
--- inserted an order id meanwhile, the numbers do not agree at the end or the insert fails, and nothing of all this is written.
+-- buyer who wants too much, or one order that is known, keeps out only its own batch. Then the buyers are counted, which may
+-- wait for their rows, and the orders are inserted, as in deduct_limited.sql. If another transaction has sold to a buyer or
+-- inserted an order id meanwhile, the numbers do not agree at the end or the insert fails, and nothing is written.
 --
--- It waits for no segment's row, and for buyers and order ids only so long: see deduct_shared.sql. Segments are locked before
--- buyers, and buyers in ascending order, before orders.
+-- It waits for no segment's row, and for buyers and order ids no longer than $11: see deduct_shared.sql. Segments are locked
+-- before buyers, and buyers in ascending order, before orders.
 WITH locked AS MATERIALIZED (
     SELECT n, sku, g.segment AS s, available, units, given, starts, ends, most
     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[],

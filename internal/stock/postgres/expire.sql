@@ -1,16 +1,16 @@
 -- Give back the units of reservations that have expired. The caller holds the rows of all segments of the SKU.
 --
--- In:  $1 sku_id, $2 the instant (null: now), $3 of how many reservations at most
--- Out: one row: of how many reservations, the segments that got something, and how much each
+-- In:  $1 sku_id, $2 the instant (null: now), $3 the largest number of reservations
+-- Out: one row: the number of reservations, the segments that got units, and how many each
 --
 -- A commit or an extension of reservations locks their rows and no segment's. So the rows are locked here, in ascending order,
--- and those that turn out to be committed, or to end later, are left out. If a segment no longer exists, another one takes its units, as in
--- stock.Returns.
+-- and those that turn out to be committed, or to end later, are left out. If a segment no longer exists, another one takes
+-- its units, as in stock.Returns.
 --
 -- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it.
 -- Buyers do not change meanwhile: they are counted under a segment's lock. A reservation may have been extended after this
--- snapshot and before its row was locked here. So it is ended by its key: by its place in the snapshot it would be missed, and
--- its units would come back again.
+-- snapshot and before its row was locked here. So the update finds it by its key: by its ctid in the snapshot the update would
+-- miss it, and its units would come back again.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
     WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))

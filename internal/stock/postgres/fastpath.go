@@ -23,15 +23,15 @@ var (
 	deductLimitedNewSQL = withoutKnown(deductLimitedSQL)
 )
 
-// withoutKnown is a statement for orders of which none is expected to be known: one that is makes it fail with uniqueViolation.
-// Looking for a conflict before each insert costs a quarter of what a row costs.
+// withoutKnown returns a statement for orders that are all expected to be new: a known one makes it fail with uniqueViolation.
+// To look for a conflict before each insert costs a quarter of what a row costs.
 func withoutKnown(statement string) string {
 	return strings.Replace(statement, "    ON CONFLICT (sku_id, order_id) DO NOTHING\n", "", 1)
 }
 
 // whole is what the statement of a batch returns.
 type whole struct {
-	before, after *int64 // nil: no such row, unchanged
+	before, after *int64 // what the segment held and holds; before nil: no such row, after nil: unchanged
 	orders        int
 	inserted      []string // nil if all or none were
 	at            *time.Time
@@ -56,8 +56,8 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stoc
 	return s.conclude(ctx, batch, c.Units, w)
 }
 
-// conclude makes the result of a batch from what a statement has returned. It reports false if the statement has written
-// nothing of it: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
+// conclude returns the result of a batch from what a statement has returned. It reports false if the statement has written
+// nothing of the batch: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
 func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w whole) (result stock.BatchResult, settled bool, err error) {
 	if w.before == nil || *w.before < units || batch.SaleWindow.Refusal(batch.SKU, w.at.UTC()) != nil {
 		return result, false, nil
@@ -75,8 +75,8 @@ func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w 
 	return result, true, s.tellApart(ctx, batch, w, &result)
 }
 
-// sendWhole sends the statement. Only if lookUp is set it takes orders whose ids are known: it looks for each before it inserts
-// it and, if the SKU has a buyer limit, before it counts the buyer. New orders do not need that.
+// sendWhole sends the statement. It accepts orders whose ids are known only if lookUp is set: then it looks for each id before
+// it inserts the order and, if the SKU has a buyer limit, before it counts the buyer. New orders do not need that.
 func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c tables.Arrays, lookUp bool) (w whole, err error) {
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
@@ -102,8 +102,8 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c tables.Array
 	return w, err
 }
 
-// tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not see is read
-// by another one: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
+// tellApart sets the outcomes of a batch if not all its orders were inserted. Another statement reads what the first one
+// could not see: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
 func (s *Store) tellApart(ctx context.Context, batch stock.Batch, w whole, result *stock.BatchResult) error {
 	inserted, limited := setOf(w.inserted), setOf(w.limited)
 	var open []string

@@ -15,35 +15,35 @@ import (
 const (
 	sharedSlack = 250 * time.Millisecond // a write with less time than this until its deadline goes by itself
 	writerWait  = 500 * time.Millisecond // a write waits that long for the writer, whose connection may have died
-	othersFor   = time.Second            // for so long after another process was met, it is expected to write too
+	othersFor   = time.Second            // for this long after another process was met, it is expected to write too
 )
 
-// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A look is a write
-// of nothing. A writer is a goroutine that takes of all that wait as many as may go together, carries them out, and ends when
-// nothing waits. There is one, or one more while enough wait: it works while the first one waits for the disk. Where other
-// processes write to the same rows, theirs do that, and there is one.
+// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A look, which only
+// reads, counts as a write. A writer is a goroutine that takes as many of the waiting writes as may go together, carries them
+// out, and ends when nothing waits. There is one writer, or a second one while enough writes wait: it works while the first
+// one waits for the disk. If other processes write to the same rows, their writers use that time, and there is one here.
 //
-// The zero answer says that nothing of a write is written. It goes by itself then, and is decided as if it had never been
-// shared.
+// The zero answer says that nothing of a write is written. The write then goes by itself, and is decided as if it had never
+// been shared.
 type gatherer[W, A any] struct {
-	// room begins a shared write. What it returns is asked of one write after another, those that have waited longest first:
-	// whether it goes along.
+	// room starts a shared write. The function that it returns is called for one write after another, those that have waited
+	// longest first, and reports whether the shared write takes it.
 	room    func() (takes func(W) bool)
 	carry   carrier[W, A]
-	enough  int            // for a second writer; 0: there is none
+	enough  int            // writes that wait, for a second writer; 0: there is none
 	running sync.WaitGroup // the writers
 
 	mu      sync.Mutex
 	writers int       // that run
-	met     time.Time // when another process was
+	met     time.Time // when another process was met last
 	waiting []*sharedWrite[W, A]
 }
 
-// A carrier carries writes out, none of them after the deadline, and returns an answer for each. If it fails, the answers are
-// zero where the error says that nothing is written, and else not known.
+// A carrier carries out writes, none of them after the deadline, and returns an answer for each. If it fails, the answers are
+// zero if the error says that nothing is written, otherwise not known.
 type carrier[W, A any] func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
 
-// sharedWrite is a write in a shared one, or before it.
+// sharedWrite is a write that is, or waits to be, a part of a shared write.
 type sharedWrite[W, A any] struct {
 	write    W
 	ctx      context.Context //nolint:containedctx // of the caller, whose deadline the shared write keeps
@@ -56,12 +56,12 @@ type sharedAnswer[A any] struct {
 	err    error // the outcome is not known
 }
 
-// hasTime tells whether there is enough time left for a shared write.
+// hasTime reports whether there is enough time left for a shared write.
 func (w *sharedWrite[W, A]) hasTime() bool {
 	return w.ctx.Err() == nil && (w.deadline.IsZero() || time.Until(w.deadline) > sharedSlack)
 }
 
-// together carries a write out with those that wait at the same time.
+// together carries out a write with others that wait at the same time.
 func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (none A, err error) {
 	until, _ := ctx.Deadline()
 	w := &sharedWrite[W, A]{write, ctx, stock.Earlier(deadline, until), make(chan sharedAnswer[A], 1)}
@@ -97,19 +97,19 @@ func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) {
 	}
 }
 
-// needsSecondLocked tells whether a second writer brings something: enough writes wait, and no other process writes as well.
+// needsSecondLocked reports whether a second writer pays: enough writes wait, and no other process writes as well.
 func (g *gatherer[W, A]) needsSecondLocked() bool {
 	return g.enough > 0 && len(g.waiting) >= g.enough && time.Since(g.met) > othersFor
 }
 
-// meet notes that another process writes to the same rows.
+// meet records that another process writes to the same rows.
 func (g *gatherer[W, A]) meet() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.met = time.Now()
 }
 
-// withdraw removes a write from those that wait. It reports false if the writer has taken it.
+// withdraw removes a write that waits. It reports false if a writer has taken it.
 func (g *gatherer[W, A]) withdraw(w *sharedWrite[W, A]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,8 +151,8 @@ func (g *gatherer[W, A]) take() (taken []*sharedWrite[W, A]) {
 	return taken
 }
 
-// carryOut carries writes out, and answers them. Those that have no time left any more go by themselves: they would make it
-// too late for all.
+// carryOut carries out writes, and answers them. A write that has too little time left goes by itself: its deadline would be
+// the deadline of all.
 func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	var timely []*sharedWrite[W, A]
 	var writes []W
@@ -186,8 +186,8 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	}
 }
 
-// nothingWritten tells whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
-// passed, another transaction did not commit an order id in time, or has changed what the write rests on, or a shard has gone.
+// nothingWritten reports whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
+// passed, another transaction did not commit an order id in time or has changed what the write rests on, or a shard has gone.
 func nothingWritten(err error) bool {
 	state := stateOf(err)
 	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, errApart) || errors.Is(err, stock.ErrLate) ||

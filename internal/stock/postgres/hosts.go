@@ -12,10 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// hosts remembers which hosts of a URL have failed and not answered since, and has them asked last and not for long. A host
-// that stands still takes connections, for its kernel does that, and never answers: each connection would first wait out
-// connectTimeout there. The order is a hint and no more. Which host is the right one is for the URL's target_session_attrs
-// to say.
+// hosts remembers which hosts of a URL have failed and not answered since. A new connection tries those last, and not for
+// long. A server that hangs never answers, but its kernel still accepts connections: each new one would first wait for
+// connectTimeout there. The order is only a hint. The URL's target_session_attrs says which host is the right one.
 type hosts struct {
 	mu     sync.Mutex
 	failed map[string]time.Time // when last, by HOST:PORT of the URL
@@ -26,14 +25,14 @@ func newHosts() *hosts {
 	return &hosts{failed: make(map[string]time.Time), names: make(map[string]string)}
 }
 
-// silentFor is how long a host has not answered when it counts as failed, and how long one that has failed may take to
+// silentFor is after how long without an answer a host counts as failed, and how long a host that has failed may take to
 // answer.
 const silentFor = time.Second
 
 // order sorts the hosts of a new connection, and watches which of them answer.
 func (h *hosts) order(config *pgconn.Config) {
 	if !slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port }) {
-		return // there is one, perhaps with TLS and without
+		return // there is only one host, perhaps with TLS and without
 	}
 	h.sort(config)
 	lookup, dial := config.LookupFunc, config.DialFunc
@@ -58,8 +57,8 @@ func (h *hosts) order(config *pgconn.Config) {
 	}
 }
 
-// asking is what a new connection has asked. pgx asks one address after the other; beside that, in a goroutine of its own, it
-// asks one that it has given up once more, to cancel what runs there.
+// asking is which addresses a new connection has tried. pgx tries one address after another. In addition, in a goroutine of
+// its own, it connects once more to an address that it has given up, to cancel what runs there.
 type asking struct {
 	hosts *hosts
 	mu    sync.Mutex
@@ -67,8 +66,8 @@ type asking struct {
 	since time.Time // of the last one
 }
 
-// next notes that an address is asked, and that the one before it has failed if it did not answer for long. One that is asked
-// again changes nothing.
+// next records that an address is tried, and that the one before it has failed if it has not answered for silentFor. An
+// address that is tried again changes nothing.
 func (a *asking) next(address string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +80,7 @@ func (a *asking) next(address string, now time.Time) {
 	a.asked, a.since = append(a.asked, address), now
 }
 
-// sort puts those that have failed last, the latest at the end.
+// sort puts hosts that have failed after the others, the one that failed last at the end.
 func (h *hosts) sort(config *pgconn.Config) {
 	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
 	all := append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)
@@ -103,14 +102,14 @@ func (h *hosts) learn(host string, addresses []string) {
 	}
 }
 
-// fail notes that the server at an address does not answer.
+// fail records that the server at an address does not answer.
 func (h *hosts) fail(address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed[h.nameLocked(address)] = time.Now()
 }
 
-// answered notes that the server at an address is as it should be.
+// answered records that the server at an address is as it should be.
 func (h *hosts) answered(address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +122,7 @@ func (h *hosts) hasFailed(address string) bool {
 	return !h.failed[h.nameLocked(address)].IsZero()
 }
 
-// nameLocked returns what the URL calls an address. That of a socket of this machine stays as it is.
+// nameLocked returns what the URL calls an address. The address of a local socket stays as it is.
 func (h *hosts) nameLocked(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if name, known := h.names[host]; err == nil && known {
@@ -132,5 +131,5 @@ func (h *hosts) nameLocked(address string) string {
 	return address
 }
 
-// died notes the server of a connection that has died.
+// died records that the server of a dead connection has failed.
 func (h *hosts) died(conn *pgx.Conn) { h.fail(conn.PgConn().Conn().RemoteAddr().String()) }

@@ -8,10 +8,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// mostLooks is how many SKUs one statement looks at, at most.
+// mostLooks bounds how many SKUs one statement reads.
 const mostLooks = 256
 
-// look is what is known of a SKU. The zero look says that nobody has looked.
+// look is what was read of a SKU. The zero look says that nothing was read.
 type look struct {
 	done  bool
 	view  stock.View
@@ -24,8 +24,8 @@ type sharedLook struct {
 	store *Store // that has it
 }
 
-// newLookSharing returns what lets looks at different SKUs that wait at the same time share a statement, or a message where they
-// are in different shards. Nothing is known before a look is asked for: the statement begins after all that share it.
+// newLookSharing returns a gatherer that lets looks at different SKUs that wait at the same time share a statement, or a message
+// if they are in different shards. No look gets an older answer than by itself: the statement starts after all that share it.
 func newLookSharing() *gatherer[sharedLook, look] {
 	room := func() func(sharedLook) bool {
 		taken := 0
@@ -37,12 +37,12 @@ func newLookSharing() *gatherer[sharedLook, look] {
 	return &gatherer[sharedLook, look]{room: room, carry: lookShared}
 }
 
-// lookShared looks at SKUs. If that fails, each looks by itself.
+// lookShared reads SKUs. If that fails, each look goes by itself.
 func lookShared(ctx context.Context, _ time.Time, asked []sharedLook) ([]look, error) {
 	looks := make([]look, len(asked))
 	views, err := lookTogether(ctx, asked)
 	if err != nil {
-		return looks, nil //nolint:nilerr // each meets the error by itself
+		return looks, nil //nolint:nilerr // each look gets the error by itself
 	}
 	for i, one := range asked {
 		view, known := views[one.sku]
@@ -52,7 +52,7 @@ func lookShared(ctx context.Context, _ time.Time, asked []sharedLook) ([]look, e
 	return looks, nil
 }
 
-// lookTogether looks at SKUs in one message.
+// lookTogether reads SKUs in one message.
 func lookTogether(ctx context.Context, asked []sharedLook) (map[string]stock.View, error) {
 	skus := make(map[*Store][]string)
 	for _, one := range asked {

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// defaultConns bounds the pool where the URL's pool_max_conns does not: as many SKUs can be written at once.
+// defaultConns bounds the pool if the URL's pool_max_conns does not: that many SKUs can be written at once.
 const defaultConns = 16
 
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
-// 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change what the pool is made of.
+// 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change the configuration of the pool.
 func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
 	s, err := openLater(ctx, databaseURL, maxConns, nil, configure...)
 	if err != nil {
@@ -26,7 +26,7 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	return s, nil
 }
 
-// openLater connects when it is first asked for something. Its statements are in a dialect, nil for none.
+// openLater returns a store that connects for its first statement. Its statements are in a dialect, nil for none.
 func openLater(ctx context.Context, databaseURL string, maxConns int32, d *dialect, configure ...func(*pgxpool.Config)) (*Store, error) {
 	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -65,7 +65,7 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, d *diale
 	return s, nil
 }
 
-// gather makes what lets writes share a transaction.
+// gather creates the gatherers, which let writes share a transaction.
 func (s *Store) gather() {
 	s.sharing, s.limited = newSharing(withoutLimit), newSharing(withLimit)
 	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)

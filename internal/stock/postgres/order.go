@@ -10,10 +10,10 @@ import (
 
 // Order implements [stock.Store].
 //
-// Where each line has a segment, one statement is tried first, which takes orders that wait at the same time together. It only
-// says yes. All others have a transaction of their own.
+// If each line has a segment, one statement is tried first, which orders that wait at the same time share. It only accepts, it
+// does not refuse. All other orders have a transaction of their own.
 //
-// At the coordinator of a cluster it is a transaction over nodes, and reads nothing of an order that is there already.
+// At the coordinator of a cluster an order is a transaction over nodes, and an order that is there already is not read.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if placement.KnownOnly {
 		lines, err = tables.ReplayOrder(ctx, s.pool, placement)
@@ -31,7 +31,7 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(line stock.Batch) (stock.BatchResult, error) {
 			return s.deduct(ctx, tx, line, placement.At)
 		})
-		if err == nil && !created && !s.pool.dialect.routes() { // else its lines are in other shards, and its reader asks these
+		if err == nil && !created && !s.pool.dialect.routes() { // otherwise its lines are in other shards: package citus reads them
 			lines, err = tables.ReplayOrder(ctx, tx, placement)
 		}
 		return err

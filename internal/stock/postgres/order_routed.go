@@ -11,8 +11,8 @@ import (
 )
 
 // Statements that Citus carries out in all shards that they concern. It finds the shards of an update by the array that its
-// key is compared with, and copies rows that are selected from arrays to theirs. Most of what they cost is for the statement
-// and for the two phases, and not for a row: so many orders share them.
+// key is compared with, and copies rows that are selected from arrays to their shards. Most of the cost is for the statement
+// and for the two phases, not for a row. Therefore orders share these statements.
 const (
 	takeRouted = `
 UPDATE stock_segments g
@@ -39,8 +39,8 @@ var copyDeductions = tables.WithInsertOf("sku", `
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::integer[], $6::timestamptz[], {texts})
      AS asked (sku, o, q, r, s, at, {names})`, 7)
 
-// How long orders wait for a row. Citus finds a circle that goes over nodes after two seconds at the soonest. Those that share a
-// write hold the rows of many SKUs meanwhile.
+// How long orders wait for a row. Citus finds a deadlock over several nodes after two seconds at the soonest. Orders that share
+// a write hold the rows of many SKUs meanwhile.
 const (
 	routedWait   = "500ms"
 	sharedRouted = `SET LOCAL lock_timeout = '100ms'`
@@ -49,8 +49,8 @@ const (
 // errApart says that orders cannot be written together. Nothing of them is written.
 var errApart = errors.New("the orders do not go together")
 
-// orderRouted writes orders in one transaction over nodes. If one of them is not taken, because it was before or a segment
-// holds too little, none is: then it tries each half, until that one is by itself.
+// orderRouted writes orders in one transaction over nodes. If one of them is not taken, because it is there already or a
+// segment holds too little, none is: then it tries each half, until that order is by itself.
 func (s *Store) orderRouted(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
 	at, err := s.orderGroup(ctx, deadline, orders)
 	switch {
@@ -82,7 +82,7 @@ func (s *Store) orderGroup(ctx context.Context, deadline time.Time, orders []sto
 	return at, nil
 }
 
-// takeOrders keeps the order of locking: the rows of the orders, then the segments, then the deductions.
+// takeOrders takes orders, and locks as every write does: the rows of the orders, then the segments, then the deductions.
 func takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) ([]*time.Time, error) {
 	o := columnsOf(orders)
 	rows, _ := rowsOf(orders)
@@ -99,7 +99,7 @@ func takeOrders(ctx context.Context, tx transaction, orders []stock.Placement) (
 		return nil, err
 	}
 	at := make([]*time.Time, len(orders))
-	var each []time.Time // line's instant
+	var each []time.Time // the instant of each line
 	for n, p := range orders {
 		decided := now
 		if !p.At.IsZero() {
@@ -153,7 +153,7 @@ func columnsOf(orders []stock.Placement) (c orderColumns) {
 	return c
 }
 
-// wantedRows are rows of segments, and how many of the units that are wanted of them are reserved.
+// wantedRows are rows of segments, and how many of the units wanted from each are reserved.
 type wantedRows struct {
 	rowArrays
 	reserved []int64

@@ -21,7 +21,7 @@ var orderSharedSQL = strings.ReplaceAll(tables.WithInsertOf("sku", orderSharedFi
 // mostSharedLines bounds the lines of one shared write of orders of several SKUs. A larger order goes by itself.
 const mostSharedLines = 256
 
-// newOrderSharing returns what lets orders of several SKUs share a write. The answer is when an order was taken.
+// newOrderSharing returns a gatherer that lets orders of several SKUs share a write. The answer is when an order was taken.
 func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
 	carry := s.orderShared
 	if s.pool.dialect.routes() {
@@ -30,8 +30,8 @@ func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
 	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: carry}
 }
 
-// orderTogether places an order by a statement that it may share with others. It reports false where that has not taken it:
-// then it goes by itself.
+// orderTogether places an order by a statement that it may share with others. It reports false if the statement has not taken
+// the order: then it goes by itself.
 func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []stock.Deduction, taken bool, err error) {
 	if s.sharing.which == sharedNone || !mayShareOrder(p) {
 		return nil, false, nil
@@ -43,7 +43,7 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	return p.Taken(at.UTC()), true, nil
 }
 
-// mayShareOrder tells whether an order may go into a shared write: where each line has a segment, and no buyers are counted.
+// mayShareOrder reports whether an order may go into a shared write: each line has a segment, and no buyers are counted.
 func mayShareOrder(p stock.Placement) bool {
 	return len(p.Lines) <= mostSharedLines &&
 		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
@@ -59,8 +59,8 @@ func rowOf(p stock.Placement, line int) segmentOf {
 	return segmentOf{p.Order.Lines[line].SKU, p.Lines[line].Segment}
 }
 
-// roomForOrders takes as many lines as one write may have. Two orders that know another layout or fence of one row do not go
-// together, nor do two of one id.
+// roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not
+// go together, nor do two with one id.
 func roomForOrders() func(stock.Placement) bool {
 	rows, ids, lines := make(map[segmentOf]stock.PlacedLine), make(map[string]bool), 0
 	return func(p stock.Placement) bool {
@@ -76,7 +76,7 @@ func roomForOrders() func(stock.Placement) bool {
 	}
 }
 
-// agrees tells whether an order knows rows as others do.
+// agrees reports whether an order knows the same layouts and fences of rows as others do.
 func agrees(p stock.Placement, rows map[segmentOf]stock.PlacedLine) bool {
 	for i, line := range p.Lines {
 		if other, there := rows[rowOf(p, i)]; there && (other.Layout != line.Layout || other.Fence != line.Fence) {
@@ -86,7 +86,7 @@ func agrees(p stock.Placement, rows map[segmentOf]stock.PlacedLine) bool {
 	return true
 }
 
-// orderShared writes orders in one statement. It returns when each was taken, nil where it was not.
+// orderShared writes orders in one statement. It returns when each was taken, nil if it was not.
 func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
 	var taken []int64
 	var instants []time.Time

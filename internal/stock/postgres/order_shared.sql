@@ -1,7 +1,7 @@
 -- Take orders of several SKUs, each line from one segment: of each order all lines, or none. For SKUs without a buyer limit.
 --
 -- In:  arrays with an element for each row of a segment: $1 sku_ids, $2 segments, $3 layouts, $4 fencing tokens (0: no lock),
---      $5 their owners, $6 how many units all lines want of it, $7 and $8 the beginning and the end of the sale (null: none);
+--      $5 their owners, $6 how many units all lines want from it, $7 and $8 the beginning and the end of the sale (null: none);
 --      $9 the deadline, the earliest of all, $10 how long an insert may wait for another one of the same order id;
 --      arrays with an element for each line: $11 the numbers of their orders and $12 of their rows, from 1, $13 quantities;
 --      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0: committed at once),
@@ -9,9 +9,9 @@
 -- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
 --      It divides by zero if it ends after the deadline.
 --
--- It only says yes, as deduct_shared.sql: it skips a row that another transaction holds, or whose layout or fence does not
--- match, and one that does not hold what all lines want of it, and so every order with a line there. An order id that is
--- there already is not taken again; where a deduction has it, the primary key aborts the statement.
+-- It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
+-- match, or that does not hold what all lines want from it, and so every order with a line there. An order id that is there
+-- already is not taken again; if a deduction has it, the primary key aborts the statement.
 WITH locked AS MATERIALIZED (
     SELECT w, sku, g.segment, available, units, starts, ends
     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[])

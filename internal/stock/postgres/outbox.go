@@ -25,8 +25,8 @@ var (
 
 // Outbox is the [stock.Outbox] of a PostgreSQL database. It uses the connections of its store.
 //
-// A transaction that writes anything on the same server, whatever the database, holds back the changes of those that began
-// to write after it, for as long as it lasts.
+// While a transaction is open that writes anything on the same server, in whatever database, the changes of transactions that
+// began to write after it cannot be read.
 type Outbox struct{ store *Store }
 
 var _ stock.Outbox = (*Outbox)(nil)
@@ -119,7 +119,7 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	}
 }
 
-// cursor is the place behind a row of the outbox.
+// cursor is the position after a row of the outbox.
 type cursor struct {
 	xid      string
 	position int64
@@ -141,7 +141,7 @@ func parseCursor(text string) (cursor, error) {
 	return at, nil
 }
 
-// IsCursor tells whether a text is a cursor.
+// IsCursor reports whether a text is a cursor.
 func IsCursor(text string) bool {
 	_, err := parseCursor(text)
 	return err == nil

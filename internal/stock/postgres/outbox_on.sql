@@ -1,8 +1,8 @@
--- Turn the outbox on: triggers that note what a statement has done to deductions, in one statement more.
+-- Turn the outbox on: triggers that record what a statement has done to deductions, by one more statement.
 --
--- The lock waits for the transactions that write deductions now, and those that come wait for this one: whatever is written
--- after the commit is noted. Triggers with transition tables cost something even while they are disabled, so they are
--- made here and dropped when the outbox is turned off.
+-- The lock waits for the transactions that write deductions now, and later ones wait for this one: whatever is written
+-- after the commit is recorded. Triggers with transition tables cost something even while they are disabled, so they are
+-- created here and dropped when the outbox is turned off.
 LOCK TABLE deductions IN SHARE ROW EXCLUSIVE MODE;
 
 CREATE OR REPLACE FUNCTION outbox_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
--- Read what became of deductions, behind a cursor.
+-- Read the changes of deductions after a cursor.
 --
 -- In:  $1 xid and $2 position of the cursor, $3 limit
 -- Out: the changes in the order (xid, position)
@@ -8,10 +8,10 @@
 -- none will come. Only those are read. A cursor therefore never passes a row that is not there yet: what comes later
 -- has a higher xid than anything read so far.
 --
--- A transaction that began first may change an order last, after it has waited for another. Positions tell: they are
--- given at the moment of the change.
+-- A transaction that began first may change an order last, after it has waited for another. Positions show which change is
+-- later: they are given at the moment of the change.
 --
--- The text must not be named xid: ORDER BY would mean it, and 1000 comes before 999 there.
+-- The text must not be named xid: ORDER BY would mean the text, in which 1000 comes before 999.
 SELECT xid::text AS xid_text, position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at
 FROM outbox
 WHERE (xid, position) > ($1::text::xid8, $2::bigint)

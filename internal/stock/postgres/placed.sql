@@ -1,5 +1,5 @@
--- Where the shards of the SKUs are, by their lowest hash, and what each table is called there. Tables of one group are
--- always moved and split together.
+-- Where the shards of the SKUs are, by their lowest hash, and the name of each table there. Tables of one group are always
+-- moved and split together.
 SELECT first.shardid, first.shardminvalue::integer, n.nodename, n.nodeport,
        array_agg(t.logicalrelid::regclass::text ORDER BY t.logicalrelid), array_agg(t.shardid ORDER BY t.logicalrelid)
 FROM pg_dist_shard first

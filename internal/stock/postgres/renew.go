@@ -13,12 +13,12 @@ import (
 const pingLimit = 300 * time.Millisecond
 
 // renewal closes connections that have died. When the network loses everything, or another server has taken over, all
-// connections die at once, and nothing tells us so. The first one that fails is a sign that others may have died:
+// connections die at once, and no message says so. The first one that fails is a sign that others may have died:
 //
-//	a statement or a ping is not answered in time ──> its connection is closed ──> all idle ones are asked, at the same
+//	a statement or a ping is not answered in time ──> its connection is closed ──> all idle ones are pinged, at the same
 //	time ──> those that do not answer are closed
 //
-// Those in use end with their statements. A closed connection leaves its place in the pool at once.
+// Connections in use end with their statements. A closed connection leaves its place in the pool at once.
 type renewal struct {
 	hosts   *hosts
 	died    chan struct{} // holds one: a connection has died in use
@@ -48,7 +48,7 @@ func (r *renewal) watch(config *pgxpool.Config) {
 	}
 }
 
-// run asks the connections of a pool after each death, until stop.
+// run pings the connections of a pool after each death, until stop.
 func (r *renewal) run(pool *pgxpool.Pool) {
 	for {
 		select {
@@ -65,7 +65,7 @@ func (r *renewal) stop() {
 	r.running.Wait()
 }
 
-// ask pings all idle connections. One that does not answer is closed by that, and does not return to the pool.
+// ask pings all idle connections. The ping closes one that does not answer, and it does not return to the pool.
 func ask(pool *pgxpool.Pool) {
 	ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
 	defer cancel()

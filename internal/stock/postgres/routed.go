@@ -15,12 +15,12 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// noJIT forbids to compile plans. Tables of Citus have no index for some look-ups, and a sequential scan that is forbidden
-// counts as so expensive that each look would be compiled for a second.
+// noJIT stops PostgreSQL from compiling plans. Tables of Citus have no index for some look-ups, and a sequential scan that is
+// forbidden counts as so expensive that each look-up would be compiled for a second.
 func noJIT(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["jit"] = "off" }
 
-// OpenNode returns a store on the connections to a node of Citus, which connects when it is first asked for something: of the
-// nodes some may be gone.
+// OpenNode returns a store on the connections to a node of Citus. It connects for its first statement, because the node may be
+// gone.
 func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
 	return openLater(ctx, databaseURL, 0, nil, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
 		noJIT(c)
@@ -30,7 +30,8 @@ func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpoo
 
 // OpenCoordinator returns a store on a coordinator of Citus. It takes orders of several SKUs, which span nodes: see [Store.Order].
 //
-// Citus plans no statement without the values of its parameters. Sessions on other nodes get only what a transaction sets.
+// Citus plans no statement without the values of its parameters. Sessions on other nodes get only the settings that a
+// transaction makes.
 func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
 	texts := routedTexts()
 	return openLater(ctx, databaseURL, 0, &dialect{
@@ -50,7 +51,7 @@ func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(
 	}}, configure...)...)
 }
 
-// routedTexts are the statements that Citus cannot route, and what takes their place. It routes a statement by a comparison of
+// routedTexts returns, by statement that Citus cannot route, the one in its place. Citus routes a statement by a comparison of
 // each table's key, and an insert by the key of the rows that it selects from: never by a parameter among the values. Parts of
 // a WITH that write would be carried out one after another.
 func routedTexts() map[string]string {
@@ -81,7 +82,7 @@ ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most`
 
-// Citus makes a trigger in each shard if it is told that the rows which the trigger writes are nobody's but the node's.
+// Citus creates a trigger in each shard only with the first setting. It is safe here: the trigger writes only rows of its node.
 const allowTriggers = `SET LOCAL citus.enable_unsafe_triggers = on; SET LOCAL citus.multi_shard_modify_mode = 'sequential'`
 
 // changeRouted runs the statements of a file one by one: Citus repeats a message on the nodes, with all that is in it.
@@ -94,7 +95,7 @@ func changeRouted(ctx context.Context, tx transaction, statements string) error 
 	return nil
 }
 
-// A row that is found by its place is of the same shard, which Citus cannot know.
+// A row that is found by its ctid is in the same shard, which Citus cannot know.
 var routedExpire = strings.ReplaceAll(expireSQL, "WHERE n.ctid =", "WHERE n.sku_id = $1 AND n.ctid =")
 
 //go:embed placed.sql
@@ -103,7 +104,7 @@ var placedSQL string
 // Placed is a shard and where it is.
 type Placed struct {
 	Shard
-	Low  int32 // of the hashes of its keys
+	Low  int32 // lowest hash of its keys
 	Host string
 	Port int
 }
@@ -183,7 +184,7 @@ type Node struct {
 	Address string // HOST:PORT
 }
 
-// Nodes reads which servers there are.
+// Nodes reads which servers the cluster has.
 func (s *Store) Nodes(ctx context.Context) ([]Node, error) {
 	return tables.All(ctx, s.pool, func(row tables.Row) (n Node, err error) {
 		var host string

@@ -17,7 +17,7 @@ type rowArrays struct {
 	starts, ends           instants
 }
 
-// add adds a row of which nothing is wanted yet, and returns its number, from 1.
+// add adds a row from which no units are wanted yet, and returns its number, from 1.
 func (r *rowArrays) add(sku string, line stock.PlacedLine) int {
 	r.skus, r.segments = append(r.skus, sku), append(r.segments, int32(line.Segment)) //nolint:gosec // there are 1024 at most
 	r.layouts, r.units = append(r.layouts, line.Layout), append(r.units, 0)
@@ -31,7 +31,7 @@ func (r *rowArrays) arguments() []any {
 	return []any{r.skus, r.segments, r.layouts, r.tokens, r.owners, r.units, r.starts.orNull(), r.ends.orNull()}
 }
 
-// instants are an array of times that are null where there is none.
+// instants is an array of times; an element is null if there is none.
 type instants []pgtype.Timestamptz
 
 func (i instants) set(n int, t time.Time) { i[n] = instantOrNull(t) }

@@ -2,14 +2,14 @@ package postgres
 
 import "github.com/jackc/pgx/v5"
 
-// What PostgreSQL itself ends, because no process of ours may be left to do so. A process that stands still in the middle
-// of a transaction holds the rows of a SKU, and so stops its sale for everybody. A statement whose caller has gone goes on
-// waiting for its row. The URL may say otherwise.
+// Limits that PostgreSQL itself enforces, because none of our processes may be left to do so. A process that hangs in the
+// middle of a transaction holds the rows of a SKU, and so stops its sale in all processes. A statement whose caller has gone
+// keeps waiting for its row. The URL may set others.
 const (
 	idleInTransaction = "5s"  // as long as the lease of a lock
 	rowWait           = "10s" // as long as a batch may take
 	clientGone        = "1s"  // it checks this often, during a statement, whether its client is there
-	clientSilent      = "5s"  // after this long it asks the client's host, which has as long to answer, and to acknowledge what was sent
+	clientSilent      = "5s"  // after this long it probes the client's host, which has 5s to answer, and to acknowledge what was sent
 )
 
 // keepPlans makes each connection keep the plans of its statements. Planning a batch costs as much as writing twenty rows,
@@ -26,7 +26,7 @@ const beginSnapshot = `
 BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on`
 
-// limitSessions sets those of the limits that the URL does not set.
+// limitSessions sets the limits that the URL does not set.
 func limitSessions(config *pgx.ConnConfig) {
 	for name, value := range map[string]string{
 		"idle_in_transaction_session_timeout": idleInTransaction,

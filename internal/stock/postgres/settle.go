@@ -26,9 +26,9 @@ CROSS JOIN LATERAL (SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id
 
 // Settle implements [stock.Store].
 //
-// Segments are locked before deductions, but only the deductions tell which segments are needed. So it reads them without
-// locks first, locks what they need, and decides by what it reads then. A settlement that gives nothing back needs no
-// segment. One that only commits does not look first: if a reservation has expired after all, it begins again.
+// Segments are locked before deductions, but only the deductions show which segments are needed. So Settle reads them without
+// locks first, locks what they need, and decides from what it reads then. A settlement that gives nothing back needs no
+// segment. One that only commits has no first read: if a reservation has expired after all, it restarts.
 //
 // Settlements that wait at the same time are tried in one transaction first.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
@@ -65,8 +65,8 @@ func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (r
 type settling struct {
 	stock.Settlement
 	ids     []string // in the order in which they are locked
-	look    bool     // for what it would give back
-	dialect *dialect // of its statements; nil: that of the transaction
+	look    bool     // read first what it would give back
+	dialect *dialect // of its statements; nil: the transaction's
 	ground  ground
 	there   map[string]stock.Deduction // under locks
 	amended map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
@@ -79,8 +79,8 @@ func settlingOf(settlement stock.Settlement) *settling {
 	return &settling{Settlement: settlement, ids: ids, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
 }
 
-// settle settles in a transaction, in three round trips, the first of which is left out if there is nothing to find. The second
-// one locks. Both may begin with other statements.
+// settle settles in a transaction, in three round trips: find, which is left out if it is empty, lock, and the write. find and
+// lock may start with other statements.
 func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, all ...*settling) error {
 	for _, w := range all {
 		if w.ground = (ground{count: 1}); w.look {
@@ -114,7 +114,7 @@ func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, 
 	return tx.Send(ctx, write)
 }
 
-// queue has statements of a settlement queued, in its dialect.
+// queue queues statements of a settlement, in its dialect.
 func (w *settling) queue(statements *tables.Statements, some func()) {
 	before := len(statements.List)
 	some()
@@ -131,9 +131,9 @@ type ground struct {
 	segments []int
 	buyers   []string
 
-	found  map[string]stock.Deduction // without locks; nil: it was not looked for
-	at     time.Time                  // when
-	locked *[]stock.Segment           // of segments those that are there
+	found  map[string]stock.Deduction // read without locks; nil: not read
+	at     time.Time                  // of that read
+	locked *[]stock.Segment           // those of segments that exist
 }
 
 // queueFind reads, without locks, what a settlement would give back.
@@ -142,7 +142,7 @@ func (g *ground) queueFind(look *tables.Statements, settlement stock.Settlement,
 	g.found = look.Whole(selectWhole, settlement.SKU, ids)
 }
 
-// learn takes over what was found.
+// learn sets the segments and the buyers from what was found.
 func (g *ground) learn(settlement stock.Settlement) {
 	if g.found != nil && g.count > 0 {
 		g.segments, g.buyers = stock.PlanSettlement(settlement, g.found, nil, g.at, g.count).Ascending()
@@ -158,7 +158,7 @@ func (g *ground) queueLock(lock *tables.Statements, sku string, ids []string) ma
 	return lock.Whole(tables.LockWhole, sku, ids)
 }
 
-// covers tells whether all units go back to rows that are locked. Since find a deduction may have come or
+// covers reports whether all units go back to rows that are locked. Since the first read a deduction may have been added or
 // changed, or a segment may have gone.
 func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()

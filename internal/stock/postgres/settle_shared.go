@@ -15,14 +15,14 @@ import (
 // limitWaits bounds how long a transaction waits for each row from now on.
 const limitWaits = `SELECT set_config('lock_timeout', $1, true)`
 
-// newSettlementSharing returns what lets settlements of different SKUs share a transaction.
+// newSettlementSharing returns a gatherer that lets settlements of different SKUs share a transaction.
 func newSettlementSharing(s *Store) *gatherer[*settling, []stock.Settled] {
 	room := oneOfEachSKU(func(w *settling) (string, int) { return w.SKU, len(w.ids) })
 	return &gatherer[*settling, []stock.Settled]{room: room, carry: s.settleShared}
 }
 
-// settleTogether settles in a transaction that may be shared with others. It returns nil where that has not settled it: then it
-// goes by itself.
+// settleTogether settles in a transaction that may be shared with others. It returns nil if the transaction has not settled it:
+// then the settlement goes by itself.
 func (s *Store) settleTogether(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
 	if s.sharing.which == sharedNone || len(settlement.Requests) > largestShared {
 		return nil, nil

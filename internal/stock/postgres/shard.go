@@ -14,23 +14,23 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// What our function at Citus' nodes raises, before anything is written.
+// The SQLSTATE that inventory_here raises, our function on Citus' nodes, before anything is written.
 const gone = "IN001" // the shard is on another node
 
-// internalError is the SQLSTATE of what has none of its own.
+// internalError is the SQLSTATE of errors that have none of their own.
 const internalError = "XX000"
 
 // Shard are the tables of a shard of Citus.
 type Shard struct {
 	ID     int64             // of its first table
-	Tables map[string]string // what each distributed table is called there
+	Tables map[string]string // the name there of each distributed table
 }
 
-// Shard returns a store on the tables of a shard, on the connections of this one, which is that of its node, and which closes them.
-// Writes to the shards of a node that wait at the same time share a transaction.
+// Shard returns a store on the tables of a shard. It uses the connections of this store, the store of the shard's node, which
+// closes them. Writes to the shards of a node that wait at the same time share a transaction.
 //
-// Whatever it reads or writes comes behind a statement in the same transaction that waits while the shard is moved. If the
-// shard has gone, that fails: see [ShardGone].
+// Before each read or write, in the same transaction, comes a statement that waits while the shard is moved. If the shard has
+// gone, that statement fails: see [ShardGone].
 func (s *Store) Shard(of Shard) *Store {
 	names := make([]string, 0, len(of.Tables))
 	for name := range of.Tables {
@@ -42,7 +42,7 @@ func (s *Store) Shard(of Shard) *Store {
 		shard:     of.ID,
 		shardLock: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
 		translate: func(statement string) string {
-			if statement == tables.AuditSQL || statement == tables.SelectPrunable { // lines are with their orders, which may be anywhere
+			if statement == tables.AuditSQL || statement == tables.SelectPrunable { // order lines are in the shards of their orders
 				statement = strings.Replace(statement, "FROM order_lines l", `FROM (SELECT '' AS sku_id, '' AS order_id LIMIT 0) l`, 1)
 			}
 			return table.ReplaceAllStringFunc(statement, func(found string) string {
@@ -53,7 +53,7 @@ func (s *Store) Shard(of Shard) *Store {
 	})
 }
 
-// with returns a store that shares the connections of this one, and its writes, and has a dialect.
+// with returns a store with a dialect that shares the connections of this one, and its shared writes.
 func (s *Store) with(d *dialect) *Store {
 	o := *s
 	o.shares = true
@@ -61,7 +61,7 @@ func (s *Store) with(d *dialect) *Store {
 	return &o
 }
 
-// use makes the store that of a database.
+// use sets the database of the store.
 func (s *Store) use(pool database) {
 	s.pool = pool
 	s.Base = tables.Base{DB: pool, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
@@ -69,32 +69,33 @@ func (s *Store) use(pool database) {
 	}}
 }
 
-// ShardGone tells whether an error says that a shard is on another node now, or is none any more: Citus splits shards. Nothing
+// ShardGone reports whether an error says that a shard is on another node now, or no longer exists: Citus splits shards. Nothing
 // was written.
 func ShardGone(err error) bool {
 	switch state := stateOf(err); state {
 	case gone, undefinedTable:
 		return true
-	case internalError: // Citus has no other for it, and no other language
+	case internalError: // Citus has no other SQLSTATE for it, and does not translate the message
 		return strings.Contains(err.Error(), "could not find valid entry for shard")
 	default:
 		return false
 	}
 }
 
-// Deadlocked tells whether a transaction was undone because it waited in a circle, or seemed to, or too long for a row.
+// Deadlocked reports whether a transaction was undone because of a deadlock or what looked like one, or because it waited too
+// long for a row.
 func Deadlocked(err error) bool {
 	state := stateOf(err)
 	return state == deadlockDetected || state == lockNotAvailable
 }
 
-// Answered tells whether an error comes from the server, which therefore is there.
+// Answered reports whether an error comes from the server, which therefore is there.
 func Answered(err error) bool { return stateOf(err) != "" }
 
-// dialect is what statements become on their way to the server; nil: they stay as they are.
+// dialect changes statements on their way to the server; nil: they stay as they are.
 type dialect struct {
 	translate func(string) string
-	shard     int64    // that statements are about
+	shard     int64    // the one that statements are about
 	shardLock string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
 	begin     string   // settings at the beginning of a transaction; "": none
 	routed    bool     // Citus routes the statements to shards
@@ -103,10 +104,10 @@ type dialect struct {
 
 func (d *dialect) routes() bool { return d != nil && d.routed }
 
-// locks tells whether statements come behind the lock of a shard.
+// locks reports whether statements come after the lock of a shard.
 func (d *dialect) locks() bool { return d != nil && d.shardLock != "" }
 
-// patientMark is what a statement begins with that may take longer: see [patient].
+// patientMark stands before a statement that may take longer: see [patient].
 const patientMark = "/* patient */"
 
 func (d *dialect) of(statement string) string {
@@ -124,7 +125,7 @@ func (d *dialect) of(statement string) string {
 	return text
 }
 
-// options has a transaction begin as the dialect wants it, in one message.
+// options makes a transaction begin with the dialect's settings and lock, in one message.
 func (d *dialect) options(o pgx.TxOptions) pgx.TxOptions {
 	if d == nil || d.begin+d.shardLock == "" {
 		return o
@@ -143,7 +144,7 @@ type database struct {
 	dialect *dialect
 }
 
-// Each implements [tables.Querier], behind the lock of the shard. Only after the last row it is certain that a write stands.
+// Each implements [tables.Querier], after the lock of the shard. Only after the last row is it certain that a write is committed.
 func (d database) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
 	if !d.dialect.locks() {
 		rows, err := d.Query(ctx, d.dialect.of(sql), args...)
@@ -171,7 +172,7 @@ func each(read func(tables.Row) error) func(pgx.Rows) error {
 	}
 }
 
-// snapshot runs reads in a transaction behind the lock of the shard.
+// snapshot runs reads in a transaction after the lock of the shard.
 func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
 	return pgx.BeginTxFunc(ctx, d.Pool, d.dialect.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, dialect: d.dialect}) })
 }

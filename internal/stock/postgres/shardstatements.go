@@ -13,11 +13,11 @@ WITH bounded AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true))
 SELECT inventory_here(shard) FROM bounded, unnest($1::bigint[]) AS shard`
 
 // shardStatements are statements of one transaction, about one shard or several of a node, that go to the server in one message.
-// They come behind the locks of their shards. They wait for those no longer than shared writes wait for anything, so that a
+// They come after the locks of their shards. They wait for these no longer than shared writes wait for anything, so that a
 // shard that is moved holds up no other.
 type shardStatements struct {
 	tables.Statements
-	locks  *tables.Statement // first of all; nil: no shard is locked
+	locks  *tables.Statement // the first statement; nil: no shard is locked
 	locked []int64           // shards
 }
 

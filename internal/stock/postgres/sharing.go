@@ -9,7 +9,8 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// shared says which batches may share a statement with those of other SKUs. All but the first are for comparisons and tests.
+// shared says which batches may share a statement with batches of other SKUs. All values but the first are for comparisons and
+// tests.
 type shared uint8
 
 const (
@@ -18,7 +19,7 @@ const (
 	sharedAll // also one that could go at once
 )
 
-// WriteAlone has every batch written by itself, for a comparison. It is not to be called while the store is in use.
+// WriteAlone makes every batch go by itself, for a comparison. It must not be called while the store is in use.
 func (s *Store) WriteAlone() { s.share(sharedNone) }
 
 func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, which }
@@ -27,7 +28,7 @@ func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, 
 const (
 	mostShared    = 256    // orders of one shared write
 	largestShared = 16     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
-	secondWriter  = 24     // batches wait for a second shared write; smaller writes cost more than the wait for the disk
+	secondWriter  = 24     // batches that wait, for a second shared write; smaller writes cost more than the wait for the disk
 	sharedWait    = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
@@ -46,37 +47,37 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 	}
 }
 
-// sharing lets batches of different SKUs that wait at the same time share one statement, or one transaction where the SKUs are
-// in different shards of a node: then there is a statement for each shard.
+// sharing lets batches of different SKUs that wait at the same time share one statement, or one transaction if the SKUs are in
+// different shards of a node: then there is a statement for each shard.
 //
 //	nothing else is under way ──> the batch goes by itself, at once
 //	else it waits ──> the writer takes all that wait ──> one transaction ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// A second writer begins while so many wait that it makes no small writes. Neither waits for rows that others hold (see
-// deduct_shared.sql), so a batch that must wait for its row delays no other.
+// A second writer runs while so many batches wait that its writes are not small. Neither writer waits for rows that others hold
+// (see deduct_shared.sql), so a batch that must wait for its row delays no other.
 type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
 	statement sharedStatement
 	which     shared
 	alone     bool         // a batch that found nothing under way is written by itself
-	known     atomic.Int64 // so many shared writes from now on may have known orders
+	known     atomic.Int64 // this many shared writes from now on may have known orders
 }
 
 // knownExpected is how many shared writes after one with a known order are expected to have more of them.
 const knownExpected = 64
 
-// expectsKnown tells whether a shared write should be ready for known orders.
+// expectsKnown reports whether a shared write should be ready for known orders.
 func (h *sharing) expectsKnown() bool { return h.known.Load() > 0 && h.known.Add(-1) >= 0 }
 
-// noteKnown learns that from the outcomes of a batch: retries seldom come alone.
+// noteKnown makes the next shared writes ready if a batch had a known order: retries seldom come alone.
 func (h *sharing) noteKnown(outcomes []stock.Outcome) {
 	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
 		h.known.Store(knownExpected)
 	}
 }
 
-// newSharing returns what lets batches share a write by a statement.
+// newSharing returns a sharing whose writes are one statement.
 func newSharing(statement sharedStatement) *sharing {
 	h := &sharing{statement: statement}
 	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.OrderIDs) })

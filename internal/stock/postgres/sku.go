@@ -23,7 +23,7 @@ SELECT k.sku_id, ` + tables.TermsColumns + `, k.layout,
        (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM skus k WHERE k.sku_id = ANY ($1::text[])`
 
-// look reads what is known of some SKUs.
+// look reads the views of some SKUs.
 func (s *Store) look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	views := make(map[string]stock.View, len(skus))
 	return views, s.pool.Each(ctx, readViews(views), selectViews, skus)

@@ -12,8 +12,8 @@ import (
 
 // SoldOut implements [stock.Store].
 //
-// A million ids take a third of a second, and nobody waits for that: the snapshot of REPEATABLE READ is what makes
-// versions, zero and ids one fact, so no row is locked.
+// A million ids take a third of a second, and no other transaction waits for that: no row is locked, because the snapshot of
+// REPEATABLE READ has the versions, the zero and the ids of one instant.
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
 	if limit == 0 {
 		return tables.SoldOut(ctx, s.pool, sku) // one statement is one snapshot

@@ -10,8 +10,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// SQLSTATEs. The first three say that a constraint fired: a CHECK; the class of all constraints; and the class of values
-// that no column takes. The others abort the statement of a batch, the last two while it waits for a lock.
+// SQLSTATEs. The first four say that a constraint fired: a unique key; a CHECK; the class of all constraints; and the class
+// of values that no column takes. The others abort the statement of a batch, the last two while it waits for a lock.
 const (
 	uniqueViolation      = "23505"
 	checkViolation       = "23514"
@@ -40,12 +40,12 @@ func stateOf(err error) string {
 	return ""
 }
 
-// raced tells whether the statement of a batch was aborted by a race.
+// raced reports whether the statement of a batch was aborted by a race.
 //
 // PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
 // newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
-// of before. The statement divides by zero if another batch was faster with an order id, or if it is too late. A buyer who
-// occurs twice violates its cardinality. The transaction that follows finds out which it was.
+// from before it. The statement divides by zero if another batch was faster with an order id, or if it is too late. A buyer
+// who occurs twice violates its cardinality. The transaction that follows finds out which of these it was.
 func raced(err error) bool {
 	switch stateOf(err) {
 	case checkViolation, divisionByZero, cardinalityViolation:

@@ -18,7 +18,7 @@ type Standby struct {
 	store *Store
 }
 
-// lists are what may be read of what is a little behind.
+// lists are the reads whose answers may be a little behind.
 type lists interface {
 	Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error)
 	Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error)
@@ -26,8 +26,8 @@ type lists interface {
 	Close() error // closes the pool
 }
 
-// OpenStandby reads from the server at a postgres:// URL. The server need not be there yet. Each of configure may change
-// what the pool is made of.
+// OpenStandby reads from the server at a postgres:// URL. The server need not be there yet. Each of configure may change the
+// configuration of the pool.
 func OpenStandby(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Standby, error) {
 	store, err := openLater(ctx, databaseURL, 0, nil, configure...)
 	if err != nil {
@@ -36,11 +36,11 @@ func OpenStandby(ctx context.Context, databaseURL string, configure ...func(*pgx
 	return &Standby{store, store}, nil
 }
 
-// farBehind is how old what a standby shows may be while it still catches up.
+// farBehind is how old the answers of a standby may be while it still catches up.
 const farBehind = 10 * time.Second
 
-// A server that was promoted is as good as any. One that has received nothing since it replayed the last is up to date, as
-// far as it knows, and it hears of the primary as long as it has a receiver.
+// A server that was promoted is not behind. A standby that has replayed all that it has received is up to date, as far as it
+// knows, and it receives from the primary while it has a receiver.
 const isBehind = `
 SELECT pg_is_in_recovery() AND (
     NOT EXISTS (SELECT FROM pg_stat_wal_receiver)

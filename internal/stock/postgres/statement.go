@@ -16,7 +16,7 @@ import (
 // waits for the answer any more.
 const statementLimit = 2 * time.Second
 
-// patient tells whether a statement may take as long as its caller allows, because it reads or changes all rows there are.
+// patient reports whether a statement may take as long as its caller allows, because it reads or changes all rows.
 func patient(statement string) bool {
 	switch statement {
 	case tables.AuditSQL, tables.SelectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, tables.CountAll, tables.DropCounts, selectOrderLines, placedSQL:
@@ -27,7 +27,7 @@ func patient(statement string) bool {
 }
 
 // limits is the tracer of a connection. It gives each statement a context that ends in time. If the connection dies of that,
-// its host is known to have failed before anybody makes another one.
+// its host counts as failed before another connection is made.
 type limits struct{ hosts *hosts }
 
 var (

@@ -4,15 +4,16 @@
 // deduct_limited.sql where buyers are counted). Batches of different SKUs that wait at the same time share one
 // (sharing.go, deduct_shared.sql and deduct_shared_limited.sql). A batch that such a statement cannot write, because a unit
 // is missing or a race aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and
-// the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (package tables). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take
-// is a chain of batches and merges in one transaction (order.go). A settlement locks only the segments to which units go back
-// (settle.go); those of different SKUs share a transaction (settle_shared.go).
+// the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (package tables).
+// Orders of several SKUs share a statement as well (order_shared.go); an order that this statement does not take is a chain
+// of batches and merges in one transaction (order.go). A settlement locks only the segments to which units go back
+// (settle.go); settlements of different SKUs share a transaction (settle_shared.go).
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
 // the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
 //
-// If the connection is lost during a commit, the outcome is not known. The error then carries no code. The caller
-// is told so, and finds out by asking again with the same order id.
+// If the connection is lost during a commit, the outcome is not known. The error then has no code. The caller gets it, and
+// learns the outcome when it sends the same order id again.
 package postgres
 
 import (
@@ -33,13 +34,13 @@ type Store struct {
 	hosts   *hosts
 	renewal *renewal
 	sharing *sharing                               // of batches without a buyer limit
-	limited *sharing                               // and with one
+	limited *sharing                               // of batches with one
 	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
 	settlements *gatherer[*settling, []stock.Settled]
 	looks       *gatherer[sharedLook, look]
 
-	shares bool // its connections are another's, which closes them
+	shares bool // its connections belong to another store, which closes them
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -47,7 +48,7 @@ var _ stock.Store = (*Store)(nil)
 // Now implements [stock.Store].
 func (s *Store) Now() time.Time { return s.clock.at(time.Now()).UTC() }
 
-// Ping tells whether the database answers.
+// Ping returns an error unless the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.pool.Ping(ctx); err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
@@ -55,7 +56,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool implements [stock.Store]. A call that needs a new connection waits until that is made, and is counted.
+// Pool implements [stock.Store]. A call that needs a new connection waits until it is made, and counts among Waits.
 func (s *Store) Pool() stock.Pool {
 	stat := s.pool.Stat()
 	return stock.Pool{
@@ -67,7 +68,7 @@ func (s *Store) Pool() stock.Pool {
 // closeLimit is how long Close waits for connections in use. A dead server never answers their statements.
 const closeLimit = 2 * time.Second
 
-// Close closes the pool, unless it is another's. It waits for connections in use, but no longer than closeLimit.
+// Close closes the pool, unless it belongs to another store. It waits for connections in use, but no longer than closeLimit.
 func (s *Store) Close() error {
 	if s.shares {
 		return nil

@@ -14,7 +14,8 @@ import (
 )
 
 // inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. The commit must
-// happen before the deadline, or the context's if that is earlier or the deadline is zero; else it is [stock.ErrLate].
+// happen before the deadline or the context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is
+// none.
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transaction) error) error {
 	until, _ := ctx.Deadline()
 	deadline = stock.Earlier(deadline, until)
@@ -26,7 +27,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	}
 }
 
-// once runs work in one transaction. If that is still open afterwards, the pool closes its connection.
+// once runs work in one transaction. If the transaction is still open afterwards, the pool closes its connection.
 func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(transaction) error) error {
 	tx, err := conn.BeginTx(ctx, s.pool.dialect.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
 	if err != nil {
@@ -48,8 +49,8 @@ func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time
 // idle is the state of a connection without a transaction.
 const idle = 'I'
 
-// commitBefore commits, unless the server's clock is past a deadline. The check and the commit go out as one message, which
-// the server begins to carry out when all of it has arrived. So the network cannot delay one without the other.
+// commitBefore commits, unless the server's clock is past a deadline. The check and the commit are one message, which the
+// server starts to carry out when all of it has arrived. So the network cannot delay one without the other.
 func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
 	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
 	_, err := conn.PgConn().Exec(ctx, `SELECT 1 / (clock_timestamp() <= '`+last+`')::integer; COMMIT`).ReadAll()
@@ -59,7 +60,7 @@ func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.
 	return err
 }
 
-// transaction is one whose statements are in a dialect.
+// transaction is a transaction whose statements are in a dialect.
 type transaction struct {
 	tx      pgx.Tx
 	dialect *dialect
@@ -68,7 +69,7 @@ type transaction struct {
 
 var _ tables.Tx = transaction{}
 
-// Exec carries a statement out.
+// Exec carries out a statement.
 func (t transaction) Exec(ctx context.Context, sql string, args ...any) error {
 	_, err := t.tx.Exec(ctx, t.dialect.of(sql), args...)
 	return err
@@ -91,7 +92,7 @@ func (t transaction) Send(ctx context.Context, statements *tables.Statements) er
 	return t.tx.SendBatch(ctx, message(statements, t.dialect)).Close()
 }
 
-// message is statements in a dialect.
+// message returns statements in a dialect, as one message.
 func message(statements *tables.Statements, d *dialect) *pgx.Batch {
 	m := &pgx.Batch{}
 	for _, step := range statements.List {
@@ -111,7 +112,7 @@ func message(statements *tables.Statements, d *dialect) *pgx.Batch {
 // Notify implements [tables.Tx]. The notification goes out with the commit.
 func (t transaction) Notify(statements *tables.Statements, sku string) { statements.Exec(notify, sku) }
 
-// readInstant reads the instant of a decision, once the transaction has its locks: the given one, or else the server's
+// readInstant reads the instant of a decision, once the transaction has its locks: the given one, or the time of the server's
 // clock.
 const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
 

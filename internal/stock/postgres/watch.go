@@ -17,7 +17,7 @@ const (
 )
 
 const (
-	silence    = 2 * time.Second // after this long without a notification the connection is asked whether it lives
+	silence    = 2 * time.Second // after this long without a notification the connection is pinged
 	askTimeout = time.Second
 	byeTimeout = time.Second
 )
@@ -56,7 +56,7 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 	}
 }
 
-// nextNotification returns nil if none came for a while and the connection lives. Without that check we would wait for a
+// nextNotification returns nil if none came for a while and the connection lives. Without that check Watch would wait for a
 // server that has gone.
 func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	quiet, cancel := context.WithTimeout(ctx, silence)
