@@ -10,12 +10,12 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// A database prepares each statement once, since to prepare one takes as long as ten inserts. The texts of statements are
+// A database prepares each statement once, because to prepare one takes as long as ten inserts. The texts of statements are
 // constants, so there are not many.
 type database struct {
 	*sql.DB
 	mu       sync.Mutex
-	prepared map[string]*sql.Stmt // by text; nil for those that were first met in a transaction
+	prepared map[string]*sql.Stmt // by text; nil for a statement that was first used in a transaction
 }
 
 func openDatabase(dsn string) (*database, error) {
@@ -26,7 +26,7 @@ func openDatabase(dsn string) (*database, error) {
 	return &database{DB: db, prepared: make(map[string]*sql.Stmt)}, nil
 }
 
-// statement prepares a statement, or finds it. The caller is in no transaction, whose connection may be the only one.
+// statement prepares a statement, or finds it. The caller must not be in a transaction, whose connection may be the only one.
 func (d *database) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s := d.known(text); s != nil {
 		return s, nil
@@ -37,14 +37,14 @@ func (d *database) statement(ctx context.Context, text string) (*sql.Stmt, error
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if other := d.prepared[text]; other != nil { // somebody was quicker
+	if other := d.prepared[text]; other != nil { // another goroutine was faster
 		return other, s.Close()
 	}
 	d.prepared[text] = s
 	return s, nil
 }
 
-// known returns a statement, or nil where there is none yet: then the next transaction will find it.
+// known returns a statement, or nil if it is not prepared yet: then it is prepared before the next transaction.
 func (d *database) known(text string) *sql.Stmt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *database) known(text string) *sql.Stmt {
 	return s
 }
 
-// wanted returns the texts of the statements that were met in a transaction, and are not prepared yet.
+// wanted returns the texts of the statements that were used in a transaction and are not prepared yet.
 func (d *database) wanted() (texts []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 		err = s.inShared(ctx, batch.Deadline, len(batch.Orders), func(tx *transaction) error {
 			batch := batch
 			batch.At = now(batch.At)
-			// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
+			// The driver starts a goroutine for every statement that can be cancelled. A batch takes only milliseconds.
 			result, err = s.deduct(context.WithoutCancel(ctx), tx, batch)
 			return err
 		})
@@ -24,9 +24,9 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 const selectSegment = `
 SELECT available, reserved, layout, version, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
 
-// deduct is a batch as a part of a transaction.
+// deduct carries out a batch in a transaction.
 func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (result stock.BatchResult, err error) {
-	var row stock.Segment // the zero row is one that is not there
+	var row stock.Segment // the zero row: there is none
 	columns := []any{&row.Available, &row.Reserved, &row.Layout, &row.Version, &row.Fence.Token, &row.Fence.Owner}
 	found, err := tables.One(ctx, tx, columns, selectSegment, batch.SKU, batch.Segment)
 	if err == nil && !found {
@@ -57,7 +57,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	return plan.BatchResult, err
 }
 
-// fits tells whether a segment fills all orders, of buyers without a limit: then none has to be looked up before.
+// fits reports whether a segment fills all orders of a SKU without a buyer limit: then no order has to be looked up first.
 func fits(batch stock.Batch, row stock.Segment) bool {
 	var units int64
 	for _, o := range batch.Orders {
@@ -66,7 +66,7 @@ func fits(batch stock.Batch, row stock.Segment) bool {
 	return batch.Limit == 0 && units <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
 }
 
-// insertAll inserts the admitted orders of a batch. Those that turn out to be there already are known, and take nothing.
+// insertAll inserts the admitted orders of a batch. Orders that turn out to be there already are known, and take nothing.
 func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
 	var before, fresh []int
 	for _, i := range plan.Admitted {

@@ -7,8 +7,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// insertDeduction is the one list of the columns of a new deduction, and values are what it inserts: the segment is null
-// where several gave, and what says when a reservation expires is null for others. The texts come last.
+// insertDeduction is the only list of the columns of a new deduction, and values returns what it inserts: the segment is null
+// if several gave, and the expiry is null unless it is a reservation. The texts come last.
 var insertDeduction = `
 INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at` +
 	stock.EachText(func(_ int, column string) string { return ", " + column }) + `)

@@ -11,8 +11,8 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Statements of package tables are in PostgreSQL's SQL. This is what SQLite has for their words. It has one writer, and so no locks
-// of rows; times are numbers, and the instant of a decision is always given; texts are compared by their bytes as it is.
+// Statements of package tables are in PostgreSQL's SQL. These are SQLite's words for PostgreSQL's. SQLite has one writer, and so
+// no locks of rows; times are numbers, and the instant of a decision is always given; texts are compared by their bytes anyway.
 var words = []struct {
 	there *regexp.Regexp
 	here  string
@@ -22,7 +22,7 @@ var words = []struct {
 	{regexp.MustCompile(`\bclock_timestamp\(\)`), `NULL`},
 	{regexp.MustCompile(`\binterval '1 microsecond'`), `1`},
 	{regexp.MustCompile(`\bgreatest\(`), `max(`},
-	// Rows are found by their key, and not by their place.
+	// Rows are found by their key, not by their ctid.
 	{
 		regexp.MustCompile(`ctid = ANY \(ARRAY\(\s+SELECT r\.ctid FROM unnest\((.*)\) AS asked \(id\)\s+` +
 			`CROSS JOIN LATERAL \(SELECT ctid FROM \w+ WHERE (.*?)= asked\.id(.*)\) AS r\)\)`),
@@ -39,11 +39,11 @@ var words = []struct {
 	},
 }
 
-// rowsOf are rows that are made of arrays, one for each column, which are JSON here. Where there are several, a limit has them made
-// once, and found by an index that SQLite makes.
+// rowsOf matches rows that are made from arrays, one for each column. Arrays are JSON here. If there are several, a limit makes
+// SQLite build the rows once, and find them by an index that it creates.
 var rowsOf = regexp.MustCompile(`unnest\((\$[^()]*)\)( WITH ORDINALITY)?\s+AS (\w+) \(([^)]*)\)`)
 
-// dialect is a statement in SQLite's SQL.
+// dialect returns a statement in SQLite's SQL.
 func dialect(statement string) string {
 	for _, word := range words {
 		statement = word.there.ReplaceAllString(statement, word.here)
@@ -65,7 +65,7 @@ func dialect(statement string) string {
 	})
 }
 
-// arguments turns those of statements of package tables into what SQLite knows.
+// arguments converts the arguments of statements of package tables to what SQLite knows.
 func arguments(args []any) ([]any, error) {
 	for i, a := range args {
 		switch a := a.(type) {

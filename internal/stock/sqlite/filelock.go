@@ -33,7 +33,7 @@ func LockFile(file string) (*FileLock, error) {
 	return &FileLock{lock}, nil
 }
 
-// realName returns the name of a database file without links: two names of one file are one file, also before it exists.
+// realName returns the name of a database file without links: all names of one file get one lock, also before it exists.
 func realName(file string) string {
 	for range mostLinks {
 		if real, err := filepath.EvalSymlinks(file); err == nil {
@@ -54,9 +54,9 @@ func realName(file string) string {
 	return file
 }
 
-const mostLinks = 40 // of which each leads to the next, as in Linux
+const mostLinks = 40 // in a chain, as in Linux
 
-// CheckFile refuses the path of a folder or a device, which SQLite would wait for or tell nothing clear of. There need not
+// CheckFile refuses the path of a folder or a device: SQLite would wait for it, or return an unclear error. There need not
 // be a file yet.
 func CheckFile(file string) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
@@ -65,5 +65,5 @@ func CheckFile(file string) error {
 	return nil
 }
 
-// Unlock gives the file up. The .lock file stays: to remove it would let two processes lock two files of one name.
+// Unlock gives up the file. The .lock file stays: if it were removed, two processes could lock two files of one name.
 func (l *FileLock) Unlock() error { return l.lock.Unlock() }

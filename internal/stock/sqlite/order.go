@@ -25,7 +25,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, created, nil
 }
 
-// deductLine is a batch that has what has expired back first, so that one segment fills more lines.
+// deductLine carries out a batch after it has given back the units of expired reservations, so that one segment fills more lines.
 func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch) (stock.BatchResult, error) {
 	statements := &tables.Statements{}
 	tx.Expire(statements, line.SKU, line.At)

@@ -23,13 +23,13 @@ var (
 	outboxOffSQL string
 )
 
-// Outbox is the [stock.Outbox] of a SQLite file. It may be used beside the process that the file belongs to. Transactions
-// write one after the other, so the changes are in the order of their commits and a cursor is the number of a row.
+// Outbox is the [stock.Outbox] of a SQLite file. Other processes than the owner of the file may use it too. Transactions
+// write one after another, so the changes are in the order of their commits and a cursor is the number of a row.
 type Outbox struct{ store *Store }
 
 var _ stock.Outbox = (*Outbox)(nil)
 
-// Outbox returns the outbox of the database. On a store that was opened for reading it can be read alone.
+// Outbox returns the outbox of the database. On a store that was opened for reading it can only be read.
 func (s *Store) Outbox() *Outbox { return &Outbox{s} }
 
 // On implements [stock.Outbox].
@@ -38,8 +38,8 @@ func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQ
 // Off implements [stock.Outbox].
 func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
 
-// lockTries is how often a change waits for its turn, for as long as a connection waits. SQLite gives the file to whoever
-// asks when it is free, and a store that sells without a pause nearly always asks first.
+// lockTries is how often a change waits for its turn, each time as long as a connection waits. SQLite gives the file to the
+// first process that tries when it is free, and a store that sells without a pause nearly always tries first.
 const lockTries = 6
 
 func (o *Outbox) change(ctx context.Context, statements string) error {
@@ -59,7 +59,7 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 	return outboxError("change", err)
 }
 
-// busy tells whether others had the file for all the time.
+// busy reports whether others had the file the whole time.
 func busy(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_BUSY

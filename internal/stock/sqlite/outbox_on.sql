@@ -1,4 +1,4 @@
--- Turn the outbox on: triggers that note what is done to deductions.
+-- Turn the outbox on: triggers that record what is done to deductions.
 CREATE TRIGGER IF NOT EXISTS outbox_inserted AFTER INSERT ON deductions
 BEGIN
     INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at)

@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// A number in the file that nobody reads. It is written even if it is the same, and a commit of it takes room on the disk:
-// what is rolled back takes none.
+// touch writes a number into the file that is never read. SQLite writes it even if it is the same, and its commit needs space
+// on the disk: a rollback would need none.
 const touch = `PRAGMA user_version = 0`
 
 // Ready implements [stock.Store].

@@ -27,7 +27,7 @@ func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// changed tells whether a statement changed a row.
+// changed reports whether a statement changed a row.
 func changed(result sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err
@@ -36,7 +36,7 @@ func changed(result sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// orNull is a text, or null where there is none.
+// orNull returns a text, or null if it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -47,7 +47,7 @@ func orNull(text string) any {
 // A time is kept in microseconds since 1970.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
-// microsOrNull is null for the zero time.
+// microsOrNull returns null for the zero time.
 func microsOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil

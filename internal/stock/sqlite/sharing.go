@@ -18,7 +18,7 @@ const mostShared = 256
 //	a write waits for its turn ──> it takes all that wait ──> one transaction, a savepoint for each ──> all are answered
 //	                                                             └──> it is too late for one: each goes by itself
 //
-// Each stands for itself: an error undoes its own savepoint.
+// Each write stands for itself: an error undoes only its savepoint.
 type sharing struct {
 	mu      sync.Mutex
 	waiting []*sharedWrite
@@ -26,22 +26,22 @@ type sharing struct {
 	which shared
 }
 
-// shared says which writes may share a transaction. All but the first are for tests.
+// shared says which writes may share a transaction. All values but the first are for tests.
 type shared uint8
 
 const (
 	sharedWaiting shared = iota // those that wait at the same time
 	sharedNone
-	sharedAll // also one that meets no other
+	sharedAll // also a write that waits alone
 )
 
-// sharedWrite is a write that waits. Whoever has the turn carries it out.
+// sharedWrite is a write that waits. The write that has the turn carries it out.
 type sharedWrite struct {
 	ctx      context.Context //nolint:containedctx // of the caller
 	deadline time.Time       // zero: none
 	size     int             // orders or settle requests
 	work     func(*transaction) error
-	err      error         // what became of it
+	err      error         // its outcome
 	done     chan struct{} // closed once err is set
 }
 
@@ -61,7 +61,7 @@ func (w *sharedWrite) answered() bool {
 
 func (w *sharedWrite) late() bool { return !w.deadline.IsZero() && time.Now().After(w.deadline) }
 
-// inShared is inTx for work that may share its transaction with others. The work may be done twice, of which one is undone.
+// inShared is inTx for work that may share its transaction with others. The work may run twice; then the first run is undone.
 func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work func(*transaction) error) error {
 	if s.writer == nil || s.sharing.which == sharedNone {
 		return s.inTx(ctx, deadline, work)
@@ -88,7 +88,7 @@ func (h *sharing) push(w *sharedWrite) {
 	h.waiting = append(h.waiting, w)
 }
 
-// withdraw removes a write from those that wait. It reports false if somebody carries it out.
+// withdraw removes a write that waits. It reports false if another write carries it out.
 func (h *sharing) withdraw(w *sharedWrite) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +113,7 @@ func (h *sharing) take() []*sharedWrite {
 	return taken
 }
 
-// writeShared carries writes out, and answers them. The caller has the turn.
+// writeShared carries out writes, and answers them. The caller has the turn.
 func (s *Store) writeShared(writes []*sharedWrite) {
 	if len(writes) > 1 || s.sharing.which == sharedAll {
 		if errs, done := s.together(writes); done {
@@ -128,8 +128,8 @@ func (s *Store) writeShared(writes []*sharedWrite) {
 	}
 }
 
-// together carries writes out in one transaction. It reports false, with nothing written, if it is too late for one of them,
-// or an error has ended more than its own savepoint.
+// together carries out writes in one transaction. It reports false, with nothing written, if it is too late for one of them,
+// or if an error has ended more than its own savepoint.
 func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 	errs = make([]error, len(writes))
 	ctx, cancel := stock.WhileAny(stock.Column(writes, func(w *sharedWrite) time.Time { return w.deadline })...)

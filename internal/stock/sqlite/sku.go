@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Of the SKUs in the JSON array $1, a row for each segment.
+// For the SKUs in the JSON array $1, a row for each segment.
 const selectViews = `
 SELECT k.sku_id, g.available, k.layout, CASE g.segment WHEN 0 THEN
     (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved') END, ` + tables.TermsColumns + `

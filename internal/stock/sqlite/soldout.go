@@ -25,5 +25,5 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	return found, err
 }
 
-// Watch implements [stock.Store]. The file belongs to this process, which knows by itself what comes back.
+// Watch implements [stock.Store]. The file belongs to this process, which knows without a notification which units come back.
 func (s *Store) Watch(context.Context, func(), func(string)) error { return nil }

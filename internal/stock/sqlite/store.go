@@ -1,9 +1,9 @@
-// Package sqlite keeps the stock in one SQLite file: the embedded default, for which no other program is needed.
+// Package sqlite keeps the stock in one SQLite file: the embedded default, which needs no other program.
 //
 // One connection writes, so every transaction has the database to itself and needs no row locks; BEGIN IMMEDIATE
-// makes that true of other programs on the file as well. WAL lets readers go on meanwhile, and synchronous=FULL
-// means that an acknowledged order survives a power cut. A file belongs to one process, which holds [LockFile];
-// readers may open it beside that.
+// also keeps out writes of other programs. WAL lets readers go on meanwhile, and synchronous=FULL means that an
+// acknowledged order survives a power cut. A file belongs to one process, which holds the lock of [LockFile]; readers
+// in other processes may open the file meanwhile.
 package sqlite
 
 import (
@@ -22,18 +22,18 @@ import (
 // Store is a [stock.Store] on a SQLite file. It is safe for concurrent use.
 type Store struct {
 	tables.Base
-	writer  *database // one connection; nil where the file was opened for reading
+	writer  *database // one connection; nil if the file was opened for reading
 	reader  *database
 	file    string
 	opened  os.FileInfo // of the file
-	turns   *turns      // of those who write
+	turns   *turns      // of the writes
 	sharing sharing
 }
 
 var _ stock.Store = (*Store)(nil)
 
 // Order ids come in no order, so nearly every order of a batch changes another page. The later a page is moved from
-// the log into the file, the more changes it takes along, and who finds it in memory need not read it.
+// the log into the file, the more changes it takes along. A page in the cache need not be read.
 const (
 	walSize   = "wal_autocheckpoint(16384)" // pages: 64 MB
 	cacheSize = "cache_size(-32768)"        // KiB
@@ -57,7 +57,7 @@ func Open(ctx context.Context, file string) (*Store, error) {
 	return s, nil
 }
 
-// OpenReader opens a database file for reading alone, beside the process it belongs to. Writes fail.
+// OpenReader opens a database file only for reading, also while another process owns it. Writes fail.
 func OpenReader(ctx context.Context, file string) (*Store, error) {
 	reader, err := openDatabase(dsn(file, "query_only(ON)"))
 	if err != nil {
@@ -77,7 +77,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 // DSN names a database file for database/sql, whatever characters are in its path.
 func DSN(file string) string { return dsn(file) }
 
-// ReadOnlyDSN names a database file for database/sql, to read what is there: it changes not even the journal's mode.
+// ReadOnlyDSN names a database file for database/sql, to read what is there: it does not even change the journal's mode.
 func ReadOnlyDSN(file string) string {
 	return name(file, url.Values{"_pragma": {"busy_timeout(5000)"}, "mode": {"ro"}})
 }
@@ -90,7 +90,7 @@ func name(file string, query url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: query.Encode()}).String()
 }
 
-// Ping tells whether the database answers.
+// Ping returns an error unless the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if _, err := s.reader.ExecContext(ctx, `SELECT 1`); err != nil {
 		return fmt.Errorf("read SQLite: %w", err)
@@ -98,7 +98,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool implements [stock.Store]: of the connection that writes and of those that read.
+// Pool implements [stock.Store]. It counts the connection that writes and those that read.
 func (s *Store) Pool() (p stock.Pool) {
 	for _, db := range []*database{s.reader, s.writer} {
 		if db == nil {
@@ -127,8 +127,8 @@ func (s *Store) Close() error {
 // Now implements [stock.Store].
 func (s *Store) Now() time.Time { return now(time.Time{}) }
 
-// now is the instant of a decision in a transaction: the given one, or else the clock of the process. Who has the file
-// waits for nobody any more.
+// now returns the instant of a decision in a transaction: the given one, or the time of the process' clock. A transaction that
+// has the file does not wait any more.
 func now(given time.Time) time.Time {
 	if given.IsZero() {
 		given = time.Now()

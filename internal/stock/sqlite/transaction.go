@@ -15,8 +15,8 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
-// deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
+// inTx runs work in a transaction while no other write runs. An error of work rolls back. It commits before the deadline or
+// the context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is none.
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	if s.writer == nil {
 		return errors.New("SQLite file was opened for reading")
@@ -43,14 +43,14 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transac
 	} else if err = tx.Commit(); err != nil {
 		err = fmt.Errorf("commit: %w", err)
 	}
-	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back, because ctx ended, and does not say why
+	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back because ctx ended, and does not say so
 		err = errors.Join(err, ctx.Err())
 	}
 	return translate(err)
 }
 
-// beginWrite starts a transaction that writes. It does not write into a file whose name is gone or another's by now: nobody
-// would find there what was acknowledged.
+// beginWrite starts a transaction that writes. It refuses to write into a file that was removed or replaced under its name:
+// what it acknowledges could not be found later.
 func (s *Store) beginWrite(ctx context.Context) (*transaction, error) {
 	if found, err := os.Stat(s.file); err != nil || !os.SameFile(found, s.opened) {
 		return nil, fmt.Errorf("the SQLite file %s was removed or replaced while it was in use", s.file)
@@ -58,7 +58,7 @@ func (s *Store) beginWrite(ctx context.Context) (*transaction, error) {
 	return s.writer.begin(ctx)
 }
 
-// snapshot runs reads that see one state of the database. Writers go on beside it.
+// snapshot runs reads that see one state of the database. Writers go on meanwhile.
 func (s *Store) snapshot(ctx context.Context, read func(*transaction) error) error {
 	tx, err := s.reader.begin(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) snapshot(ctx context.Context, read func(*transaction) error) err
 	return read(tx)
 }
 
-// translate marks the errors of constraints that no statement of ours should ever violate.
+// translate marks an error as ErrGuard if a constraint fired: none of our statements should ever violate one.
 func translate(err error) error {
 	var e *driver.Error
 	if errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_CONSTRAINT {
@@ -77,7 +77,7 @@ func translate(err error) error {
 	return err
 }
 
-// earliest is the earlier one of a deadline and that of a context; the zero time is none.
+// earliest returns the earlier of a deadline and the deadline of a context; the zero time is none.
 func earliest(ctx context.Context, deadline time.Time) time.Time {
 	until, _ := ctx.Deadline()
 	return stock.Earlier(deadline, until)
@@ -88,11 +88,11 @@ type transaction struct {
 	*sql.Tx
 	db       *database
 	prepared map[string]*sql.Stmt // by text, for its connection
-	// shared says that several writes are in it: none may be cancelled, since SQLite then undoes all of them.
+	// shared says that several writes are in it: none may be cancelled, because SQLite would then undo all of them.
 	shared bool
 }
 
-// context is that of a statement.
+// context returns the context for a statement.
 func (t *transaction) context(ctx context.Context) context.Context {
 	if t.shared {
 		return context.WithoutCancel(ctx)
@@ -164,7 +164,7 @@ func (t *transaction) take(ctx context.Context, step *tables.Statement) error {
 	return errors.Join(err, step.Wrote(rows))
 }
 
-// Instant implements [tables.Tx]. Who has the file waits for nobody any more.
+// Instant implements [tables.Tx]. A transaction that has the file does not wait any more.
 func (*transaction) Instant(_ *tables.Statements, given time.Time, at *time.Time) { *at = now(given) }
 
 // Notify implements [tables.Tx]. There is no other process.
@@ -173,7 +173,7 @@ func (*transaction) Notify(*tables.Statements, string) {}
 // begin starts a transaction.
 func (d *database) begin(ctx context.Context) (*transaction, error) {
 	for _, text := range d.wanted() {
-		_, _ = d.statement(ctx, text) // whoever runs one that cannot be prepared is told why
+		_, _ = d.statement(ctx, text) // if one cannot be prepared, its use returns the error
 	}
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
@@ -182,7 +182,7 @@ func (d *database) begin(ctx context.Context) (*transaction, error) {
 	return &transaction{Tx: tx, db: d, prepared: make(map[string]*sql.Stmt)}, nil
 }
 
-// inSavepoint undoes what work has written if it fails. broken is why that cannot be done.
+// inSavepoint runs work, and undoes what it has written if it fails. broken is set if that cannot be undone.
 func (t *transaction) inSavepoint(work func(*transaction) error) (err, broken error) {
 	ctx := context.Background()
 	if _, broken = t.ExecContext(ctx, `SAVEPOINT one`); broken != nil {

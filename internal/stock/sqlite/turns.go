@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// turns lets one transaction write after the other, first come first served. database/sql gives a free connection to
-// any of those that wait: of many writers some then waited far longer than the others, up to the end of their request.
+// turns lets one transaction write after another, first come, first served. database/sql gives a free connection to
+// any caller that waits: with many writers, some waited far longer than the others, up to the end of their request.
 type turns struct {
-	taken           chan struct{} // holds the turn that is taken; those who wait to send are served in their order
+	taken           chan struct{} // holds the turn that is taken; goroutines that wait to send are served in their order
 	waits, waitedNs atomic.Int64
 }
 
@@ -22,7 +22,7 @@ func (t *turns) take(ctx context.Context) error {
 	return err
 }
 
-// takeUnless is take for a caller who may be served by another one meanwhile: then there is nothing to give back.
+// takeUnless is take for a caller that another one may serve meanwhile: then there is nothing to give back.
 func (t *turns) takeUnless(ctx context.Context, served <-chan struct{}) (taken bool, err error) {
 	select {
 	case t.taken <- struct{}{}:
