@@ -12,8 +12,8 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// How long an audit waits for transactions over nodes to end. Citus finishes those that are left behind every
-// citus.recover_2pc_interval, a minute if nobody has set it.
+// How long an audit waits for transactions over nodes to end. Citus finishes transactions that are left behind every
+// citus.recover_2pc_interval, a minute by default.
 const (
 	settleWait = 5 * time.Second
 	settlePoll = 100 * time.Millisecond
@@ -21,9 +21,9 @@ const (
 
 // Audit implements [stock.Store].
 //
-// A SKU is in one shard, so its balance is of one snapshot there. What spans nodes are the lines of orders: an order's row and
-// its lines are in one shard as well, and say which deductions must be there. A line without its deduction is looked at again
-// until it has one. If it gets none, or a transaction stays between its two phases, that is a violation by its name.
+// A SKU is in one shard, so its balance is of one snapshot there. Only the lines of orders span nodes: an order's row and its
+// lines are in one shard, and say which deductions must be in others. A line without its deduction is read again until it has
+// one. If it gets none, or a transaction stays between its two phases, that is a violation, which names it.
 func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
 	err = s.again(ctx, func(p *placements) error {
 		audit, err = balances(ctx, p, sku)
@@ -54,7 +54,7 @@ func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err e
 	return audit, nil
 }
 
-// balances reads those of all SKUs, or of one, each at its node.
+// balances reads the balances of all SKUs, or of one, each at its node.
 func balances(ctx context.Context, p *placements, sku string) (audit stock.Audit, err error) {
 	if sku != "" {
 		return p.of(sku).store.Audit(ctx, sku)
@@ -67,7 +67,7 @@ func balances(ctx context.Context, p *placements, sku string) (audit stock.Audit
 	return audit, err
 }
 
-// lonely returns the lines of orders that have no deduction, and get none.
+// lonely returns the lines of orders that have no deduction and get none within settleWait.
 func (s *Store) lonely(ctx context.Context, sku string) (lines []postgres.OrderLine, err error) {
 	err = s.again(ctx, func(p *placements) error {
 		lines, err = eachNode(p, func(h *shard) ([]postgres.OrderLine, error) { return h.store.OrderLines(ctx, sku) })
@@ -82,7 +82,7 @@ func (s *Store) lonely(ctx context.Context, sku string) (lines []postgres.OrderL
 	return lines, err
 }
 
-// without returns those of the lines that have no deduction.
+// without returns the lines that have no deduction.
 func (s *Store) without(ctx context.Context, lines []postgres.OrderLine) (left []postgres.OrderLine, err error) {
 	orders := make(map[string][]string)
 	for _, line := range lines {
@@ -102,7 +102,7 @@ func (s *Store) without(ctx context.Context, lines []postgres.OrderLine) (left [
 	return left, nil
 }
 
-// unfinished names the transactions over nodes that do not end.
+// unfinished names the transactions over nodes that do not end within settleWait.
 func (s *Store) unfinished(ctx context.Context) (open []string, err error) {
 	open, err = s.prepared(ctx)
 	for until := time.Now().Add(settleWait); err == nil && len(open) > 0 && time.Now().Before(until); {

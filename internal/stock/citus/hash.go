@@ -2,8 +2,8 @@ package citus
 
 import "encoding/binary"
 
-// hash is PostgreSQL's hash of a text whose collation compares bytes (hash_bytes, by Bob Jenkins' lookup3). The shard of a
-// key is the one whose range has its hash: known here, no node has to be asked. A test compares it with the server's.
+// hash is PostgreSQL's hash of a text whose collation compares bytes (hash_bytes, by Bob Jenkins' lookup3). A key is in the
+// shard whose range has its hash. So no node has to be queried for the shard. A test compares hash with the server's.
 func hash(key string) int32 {
 	k := []byte(key)
 	a := 0x9e3779b9 + uint32(len(k)) + 3923095 //nolint:gosec // keys are short

@@ -14,7 +14,7 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// eachNode does work at all nodes at the same time, and at each shard by shard. It returns what was found at the nodes that
+// eachNode does work at all nodes at the same time, at each node shard by shard. It returns what was found at the nodes that
 // did not fail, and the first error.
 func eachNode[T any](p *placements, work func(*shard) ([]T, error)) (found []T, err error) {
 	var mu sync.Mutex
@@ -42,7 +42,7 @@ func eachNode[T any](p *placements, work func(*shard) ([]T, error)) (found []T, 
 	return found, err
 }
 
-// Summaries implements [stock.Store]. Each shard gives a page; the first of all of them are the page.
+// Summaries implements [stock.Store]. Each shard returns a page; the first SKUs of all these pages are the page.
 func (s *Store) Summaries(ctx context.Context, after string, limit int) (page []stock.Summary, err error) {
 	err = s.again(ctx, func(p *placements) error {
 		page, err = eachNode(p, func(h *shard) ([]stock.Summary, error) { return h.store.Summaries(ctx, after, limit) })
@@ -55,8 +55,8 @@ func (s *Store) Summaries(ctx context.Context, after string, limit int) (page []
 	return page[:min(limit, len(page))], nil
 }
 
-// Expired implements [stock.Store]. A node that is gone does not keep the reservations of others from ending: it is an error
-// only where nothing else is found.
+// Expired implements [stock.Store]. A node that is gone does not keep the reservations at other nodes from ending: it is an
+// error only if nothing is found at those.
 func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error) {
 	err = s.again(ctx, func(p *placements) error {
 		skus, err = eachNode(p, func(h *shard) ([]string, error) { return h.store.Expired(ctx, at, limit) })
@@ -69,7 +69,7 @@ func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (skus []st
 	return skus[:min(limit, len(skus))], err
 }
 
-// eachShard does work at the shards of SKUs, with those that are there, and puts together what is found.
+// eachShard does work at each shard of some SKUs, with the SKUs of that shard, and returns all that is found.
 func eachShard[T any](ctx context.Context, s *Store, skus []string, work func(*postgres.Store, []string) (map[string]T, error)) (map[string]T, error) {
 	all := make(map[string]T)
 	err := s.again(ctx, func(p *placements) error {

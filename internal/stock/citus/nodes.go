@@ -10,16 +10,16 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// watchPause is how long after a node has stopped to notify it is asked again.
+// watchPause is how long after a node's notifications have stopped Watch listens there again.
 const watchPause = time.Second
 
-// Watch implements [stock.Store]. A notification is of the node where it was given, so it listens at all of them, and at the
-// coordinator, which gives back what expired before orders of several SKUs. A node that fails keeps nobody from listening to
-// the others; when it is back, listening is called again.
+// Watch implements [stock.Store]. A notification stays at the node that sends it, so Watch listens at all of them, and at the
+// coordinator, which gives back expired reservations before orders of several SKUs. If a node fails, Watch still listens at
+// the others; when the node is back, listening is called again.
 func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku string)) error {
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
-	var mu sync.Mutex // the callbacks are called by one at a time
+	var mu sync.Mutex // one callback runs at a time
 	calm := func() { mu.Lock(); defer mu.Unlock(); listening() }
 	tell := func(sku string) { mu.Lock(); defer mu.Unlock(); restocked(sku) }
 	watched := make(map[*postgres.Store]bool)
@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 	}
 }
 
-// watchOne listens at a node again and again, and notes why it does not.
+// watchOne listens at a node, restarts after each failure, and records why it does not listen.
 func (s *Store) watchOne(ctx context.Context, n *node, listening func(), restocked func(string)) {
 	for ctx.Err() == nil {
 		err := n.store.Watch(ctx, func() {
@@ -68,8 +68,9 @@ func (s *Store) note(state *error, err error) {
 // nodeAnswer is how long a node may take to say that it takes writes. It is less than a probe waits.
 const nodeAnswer = 1500 * time.Millisecond
 
-// Nodes tells of each node that has shards, by its address, whether it took writes when [Store.Ready] asked last, and is
-// listened to; and of the coordinator while it is not.
+// Nodes returns, by address, an error for each node with shards that did not take writes at the last [Store.Ready] or whose
+// notifications are not received, and nil for the others. The coordinator is included only while its notifications are not
+// received.
 func (s *Store) Nodes() map[string]error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -83,7 +84,7 @@ func (s *Store) Nodes() map[string]error {
 	return state
 }
 
-// Ready implements [stock.Store]. As soon as one node takes writes the service is of use: the SKUs of others are unavailable.
+// Ready implements [stock.Store]. One node that takes writes is enough: only the SKUs of other nodes are unavailable then.
 func (s *Store) Ready(ctx context.Context) error {
 	p := s.placements()
 	answers := make(chan error, len(p.nodes))
@@ -101,7 +102,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ask notes whether a node takes writes. It goes on when nobody waits for it any more.
+// ask records whether a node takes writes. It goes on after its caller has stopped waiting.
 func (s *Store) ask(ctx context.Context, p *placements, n *node) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodeAnswer)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 )
 
 // Order implements [stock.Store]. The coordinator takes an order in one transaction over the nodes of its SKUs, in two phases:
-// Citus finishes it if a node or the coordinator fails in between. One that is there already is read from its nodes.
+// Citus finishes it if a node or the coordinator fails in between. An order that is there already is read from its nodes.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if !placement.KnownOnly {
 		err = s.again(ctx, func(*placements) error {
@@ -28,8 +28,8 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, false, err
 }
 
-// placed reads an order, nil where there is none. Between the two phases of its transaction some of its lines may be missing:
-// then nothing is known of it.
+// placed reads an order, nil if there is none. Between the two phases of its transaction some of its lines may be missing:
+// then it returns an error, because the outcome is not known.
 func (s *Store) placed(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
 	type row struct {
 		order *stock.PlacedOrder

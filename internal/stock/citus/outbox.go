@@ -13,8 +13,8 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// Outbox is the [stock.Outbox] of a cluster. Each node has an outbox of its own, because the order of changes is that of a
-// server's transactions. A cursor has a place in each of them: GROUP:CURSOR,GROUP:CURSOR. A node keeps its group when
+// Outbox is the [stock.Outbox] of a cluster. Each node has an outbox of its own, because changes are in the order of one
+// server's transactions. A cursor has a position in each of them: GROUP:CURSOR,GROUP:CURSOR. A node keeps its group when
 // another server takes its place.
 type Outbox struct{ store *Store }
 
@@ -29,7 +29,7 @@ func (o *Outbox) On(ctx context.Context) error { return o.store.whole.Outbox().O
 // Off implements [stock.Outbox].
 func (o *Outbox) Off(ctx context.Context) error { return o.store.whole.Outbox().Off(ctx) }
 
-// outboxes returns that of each node, by its group.
+// outboxes returns the outbox of each node, by the node's group.
 func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error) {
 	nodes, err := o.store.whole.Nodes(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error)
 	return all, nil
 }
 
-// Read implements [stock.Outbox]. Of the nodes' changes those that are older come first. If a node is gone, those of the
-// others are told.
+// Read implements [stock.Outbox]. It merges the changes of all nodes, older ones first. If a node is gone, it returns the
+// changes of the others.
 func (o *Outbox) Read(ctx context.Context, after string, limit int) (changes []stock.Change, err error) {
 	at, err := parseCursor(after)
 	if err != nil {
@@ -115,7 +115,7 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	return removed, nil
 }
 
-// cursor is a place in the outbox of each group; none is before all.
+// cursor is a position in the outbox of each group; a missing one is before all.
 type cursor map[int]string
 
 func (c cursor) String() string {

@@ -20,14 +20,14 @@ import (
 type node struct {
 	address string // HOST:PORT, as Citus calls it
 	store   *postgres.Store
-	state   error // why it did not take writes when it was asked last; under the store's lock
-	unheard error // why its notifications are not listened to; likewise
+	state   error // why it did not take writes at the last Ready; under the store's lock
+	unheard error // why its notifications are not received; under the store's lock
 }
 
 // shard is a range of hashes, and the tables of the SKUs and orders in it.
 type shard struct {
 	postgres.Shard
-	low   int32 // of the hashes
+	low   int32 // lowest hash
 	node  *node
 	store *postgres.Store
 }
@@ -54,7 +54,7 @@ func (s *Store) placements() *placements {
 	return s.now
 }
 
-// everyNode returns all that there ever were.
+// everyNode returns all nodes that there have ever been.
 func (s *Store) everyNode() (nodes []*node) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -73,11 +73,11 @@ const (
 // loadSoon loads placements in the background, unless they are new.
 func (s *Store) loadSoon(old *placements) {
 	if time.Since(old.read) > loadPause {
-		s.begin(old) // if it fails, the next one who meets the dead node begins again
+		s.begin(old) // if it fails, the next caller that finds the node dead loads again
 	}
 }
 
-// load loads placements, unless somebody has since the old ones. Those who want them at the same time share what one asks.
+// load loads placements, unless another caller has loaded newer ones than old. Callers at the same time share one query.
 func (s *Store) load(ctx context.Context, old *placements) error {
 	select {
 	case loaded := <-s.begin(old):
@@ -92,7 +92,7 @@ func (s *Store) begin(old *placements) <-chan singleflight.Result {
 		if s.closing.Err() != nil || s.placements() != old {
 			return nil, s.closing.Err()
 		}
-		ctx, cancel := context.WithTimeout(s.closing, loadLimit) // nobody's in particular
+		ctx, cancel := context.WithTimeout(s.closing, loadLimit) // not a caller's context: all callers share it
 		defer cancel()
 		rows, err := s.askAll(ctx)
 		if err == nil {
@@ -105,7 +105,7 @@ func (s *Store) begin(old *placements) <-chan singleflight.Result {
 	})
 }
 
-// askAll asks the coordinator, and else any node: Citus keeps the placements on all of them.
+// askAll queries the coordinator, or if that fails the nodes: Citus keeps the placements on all of them.
 func (s *Store) askAll(ctx context.Context) (rows []postgres.Placed, err error) {
 	for _, o := range append([]*node{{store: s.whole}}, s.everyNode()...) {
 		if rows, err = o.store.Placements(ctx); err == nil {
@@ -118,7 +118,7 @@ func (s *Store) askAll(ctx context.Context) (rows []postgres.Placed, err error) 
 	return rows, err
 }
 
-// set makes placements of what was read.
+// set builds placements from what was read, and uses them from now on.
 func (s *Store) set(rows []postgres.Placed) error {
 	next := &placements{read: time.Now()}
 	s.mu.Lock()
@@ -139,7 +139,7 @@ func (s *Store) set(rows []postgres.Placed) error {
 	return nil
 }
 
-// nodeLocked returns the node of an address.
+// nodeLocked returns the node at an address.
 func (s *Store) nodeLocked(address string) (*node, error) {
 	if n := s.nodes[address]; n != nil {
 		return n, nil
@@ -158,7 +158,7 @@ func (s *Store) nodeLocked(address string) (*node, error) {
 	return n, nil
 }
 
-// shardLocked returns a shard at a node, the one that there is if it has been there before.
+// shardLocked returns a shard at a node. It reuses the earlier value if the shard has been there before.
 func (s *Store) shardLocked(row postgres.Placed, n *node) *shard {
 	for _, there := range s.shards {
 		if there.node == n && there.ID == row.Shard.ID && there.low == row.Low {

@@ -8,9 +8,9 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// Prune implements [stock.Store]. The lines of orders of several SKUs, which are in the shards of the order ids, go before the
-// deductions, which are in the SKU's: a deduction without its line goes with the next call, and a line without its deduction
-// would look like half an order. So an order may be marked although its SKU is busy.
+// Prune implements [stock.Store]. It removes the lines of orders of several SKUs, in the shards of the order ids, before the
+// deductions, in the SKU's shard: the next call removes a deduction without its line, but a line without its deduction would
+// look like half an order. So an order may be marked although its SKU is busy.
 func (s *Store) Prune(ctx context.Context, p stock.Pruning) (stock.Pruned, error) {
 	listed, stay, err := s.listed(ctx, p)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Store) Prune(ctx context.Context, p stock.Pruning) (stock.Pruned, error
 	return on(ctx, s, p.SKU, func(o *postgres.Store) (stock.Pruned, error) { return o.Prune(ctx, p) })
 }
 
-// listed returns those of the ids that are orders of several SKUs, and which of them stay: one of their lines may not go yet.
+// listed returns the ids that are orders of several SKUs, and which of them stay: one of their lines may not be pruned yet.
 func (s *Store) listed(ctx context.Context, p stock.Pruning) (ids []string, stay map[string]bool, err error) {
 	orders, err := eachShard(ctx, s, p.OrderIDs, func(o *postgres.Store, some []string) (map[string][]string, error) {
 		return o.SKUsOfOrders(ctx, some)
@@ -38,7 +38,7 @@ func (s *Store) listed(ctx context.Context, p stock.Pruning) (ids []string, stay
 	}
 	lines := make(map[string][]string) // order ids, by SKU
 	for id, skus := range orders {
-		if slices.Contains(skus, p.SKU) { // else another deduction of this SKU has the same id
+		if slices.Contains(skus, p.SKU) { // otherwise another deduction of this SKU has the same id
 			ids = append(ids, id)
 			for _, sku := range skus {
 				lines[sku] = append(lines[sku], id)

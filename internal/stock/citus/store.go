@@ -1,13 +1,13 @@
-// Package citus keeps the stock in PostgreSQL servers that Citus makes one database of.
+// Package citus keeps the stock in several PostgreSQL servers, which Citus turns into one database.
 //
 //	one SKU        ──> the tables of its shard, at its node (internal/stock/postgres, in the names of the shard)
 //	several SKUs   ──> each at its own node; an order of several in one transaction over nodes, by the coordinator
 //
-// Citus says where shards are, moves them, and finishes transactions over nodes whose coordinator died. What is written to a
-// shard takes Citus' own lock of it first, so a move loses nothing: a write waits for its end, is told that the shard has
-// gone, and is done again where it is now (placements.go).
+// Citus says where shards are, moves them, and finishes transactions over nodes whose coordinator died. A write to a shard
+// first takes Citus' own lock of the shard, so a move loses nothing: the write waits for the end of the move, fails because
+// the shard has gone, and is repeated where the shard is now (placements.go).
 //
-// A node that is gone takes its SKUs along, and nobody else's. Without the coordinator only orders of several SKUs stop.
+// If a node is gone, only its SKUs are unavailable. Without the coordinator only orders of several SKUs stop.
 package citus
 
 import (
@@ -27,18 +27,18 @@ import (
 // Store is a [stock.Store] on a cluster. It is safe for concurrent use.
 type Store struct {
 	whole       *postgres.Store // at the coordinator
-	coordinator *node           // the same, as one that is listened to
+	coordinator *node           // the same, for its notifications
 	url         string          // of the coordinator
 	open        func(ctx context.Context, databaseURL string) (*postgres.Store, error)
 
 	mu      sync.RWMutex
 	now     *placements
-	nodes   map[string]*node // all that there ever were, by address
-	shards  []*shard         // all that there ever were
+	nodes   map[string]*node // all that there have ever been, by address
+	shards  []*shard         // all that there have ever been
 	changed chan struct{}    // closed when placements are loaded
 
 	loading singleflight.Group // of placements
-	running sync.WaitGroup     // what asks nodes in the background
+	running sync.WaitGroup     // goroutines that query nodes in the background
 	closing context.Context
 	close   context.CancelFunc
 }
@@ -46,8 +46,8 @@ type Store struct {
 var _ stock.Store = (*Store)(nil)
 
 // Open reads from the coordinator at a postgres:// URL which node has which shard. The nodes are reached by the names that
-// Citus has for them, with the user, the password and the parameters of the URL. Each of configure may change what the pool
-// of a node is made of.
+// Citus has for them, with the user, the password and the parameters of the URL. Each of configure may change the
+// configuration of a node's pool.
 func Open(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
 	whole, err := postgres.OpenCoordinator(ctx, databaseURL, configure...)
 	if err != nil {
@@ -64,15 +64,15 @@ func Open(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Co
 	return s, nil
 }
 
-// How often work is begun again because a shard has moved or a transaction waited in a circle. The pause grows with each try:
-// the nodes learn of a move one after another.
+// How often work is tried because a shard has moved or there was a deadlock. The pause grows with each try: the nodes learn
+// of a move one after another.
 const (
 	mostTries = 8
 	tryPause  = 20 * time.Millisecond
 )
 
-// again does work with the placements, and again with new ones where a shard has gone meanwhile. Nothing was written then, nor
-// after a deadlock: Citus takes all sessions of a node that are not its own for one, and so sees circles that are none.
+// again does work with the placements, and again with new ones if a shard has gone meanwhile. Nothing was written then, nor
+// after a deadlock. Citus takes all sessions of a node that are not its own for one, and so sees deadlocks that are none.
 func (s *Store) again(ctx context.Context, work func(*placements) error) error {
 	for try := 1; ; try++ {
 		p := s.placements()
@@ -176,7 +176,7 @@ func (s *Store) Movements(ctx context.Context, sku string, after stock.Position,
 // Now implements [stock.Store]. It is the coordinator's clock; each node decides by its own.
 func (s *Store) Now() time.Time { return s.whole.Now() }
 
-// Pool implements [stock.Store]: of all nodes together.
+// Pool implements [stock.Store]. It counts the connections to all nodes together.
 func (s *Store) Pool() (sum stock.Pool) {
 	for _, n := range append(s.everyNode(), &node{store: s.whole}) {
 		p := n.store.Pool()
