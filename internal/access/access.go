@@ -1,12 +1,12 @@
-// Package access tells who calls, and how often a caller may call. Of HTTP it knows only the text of an Authorization
-// header.
+// Package access identifies callers, and limits how often each may call. The only part of HTTP that it knows is the text
+// of an Authorization header.
 //
-// There are two kinds of callers. An API key is a program's: a shop's backend, which acts for any buyer, or an
-// operator's. A JSON Web Token is a buyer's own, made by whoever logs buyers in. Its subject is the buyer, and it acts
-// for nobody else. Admin is never a claim of a token: otherwise whoever signs buyers in could make stock as well.
+// There are two kinds of callers. A program has an API key: a shop's backend, which acts for any buyer, or an operator's
+// tool. A buyer has a JSON Web Token, issued by the service that logs buyers in. Its subject is the buyer, and it acts
+// for no other. Admin is never a claim of a token: otherwise the service that logs buyers in could create stock as well.
 //
-// The files hold a hash of each key, and a public key of the tokens' issuer (or with HS256 a secret), so hashes and
-// public keys let nobody in. Errors quote nothing of what was sent: their texts may be logged and told.
+// The files hold a hash of each key, and a public key of the tokens' issuer (or with HS256 a secret). Hashes and public
+// keys let no caller in. Errors quote nothing that was sent, because their texts may be logged and returned.
 package access
 
 import (
@@ -25,7 +25,7 @@ const (
 	ScopeAdmin                  // everything
 )
 
-// String returns the name of a scope as files and flags have it.
+// String returns the name of a scope as it is written in files and flags.
 func (s Scope) String() string {
 	switch s {
 	case ScopeBuyer:
@@ -49,11 +49,11 @@ func ParseScope(name string) (Scope, error) {
 
 // Caller is who sends a request.
 type Caller struct {
-	// ID is for limits and logs, different for every key and every buyer; "" if nobody has to show a key.
+	// ID is for limits and logs, different for every key and every buyer; "" if the service asks for no key.
 	ID    string
 	Scope Scope
 	Buyer string    // the one buyer that it acts for; "" is any
-	Until time.Time // when its admission ends; zero: not by itself
+	Until time.Time // when its access ends; zero: it has no end of its own
 	Rights
 }
 
@@ -68,7 +68,7 @@ type Config struct {
 	TokenRights Rights
 }
 
-// Configured tells whether it lets anybody in.
+// Configured reports whether it lets any caller in.
 func (c Config) Configured() bool { return c.KeysFile != "" || c.Tokens != TokenConfig{} }
 
 // Guard knows the callers that may call. It is safe for concurrent use.
@@ -121,13 +121,13 @@ var (
 	errNoTokens   = errors.New("tokens are not accepted here")
 )
 
-// Costs tells whether Authenticate has to check a signature.
+// Costs reports whether Authenticate has to check a signature.
 func (g *Guard) Costs(authorization string) bool {
 	credential, ok := bearer(authorization)
 	return ok && !IsKey(credential) && g.known.Load().tokens != nil
 }
 
-// bearer is the header's text after the name of the scheme.
+// bearer returns the header's text after the name of the scheme.
 func bearer(authorization string) (credential string, ok bool) {
 	const scheme = "Bearer "
 	if len(authorization) <= len(scheme) || !strings.EqualFold(authorization[:len(scheme)], scheme) {
@@ -136,8 +136,8 @@ func bearer(authorization string) (credential string, ok bool) {
 	return authorization[len(scheme):], true
 }
 
-// Authenticate tells who sends an Authorization header. An API key takes a fraction of a microsecond and no allocation.
-// A token costs its signature, about a tenth of a millisecond, so the busiest callers should have keys.
+// Authenticate returns the caller that sends an Authorization header. An API key takes a fraction of a microsecond and no
+// allocation. A token takes approximately 0.1 ms for its signature, so the busiest callers should have keys.
 func (g *Guard) Authenticate(authorization string) (Caller, error) {
 	if authorization == "" {
 		return Caller{}, ErrMissing

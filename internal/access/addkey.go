@@ -12,15 +12,15 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// newFileMode lets the service read a file that an operator made. It holds hashes, and no secret.
+// newFileMode lets the service read a file that an operator made. The file holds hashes, and no secret.
 const newFileMode = 0o644
 
-// AddKey adds the line of a new key to a file of keys, and makes the file if there is none. A reader meanwhile finds
-// the whole file, with or without the line. If several add at once, no line is lost. If the line would make the file
-// invalid, the file stays as it was. It keeps its mode and its owner.
+// AddKey adds the line of a new key to a file of keys, and makes the file if there is none. A concurrent reader finds
+// the whole file, with or without the line. Concurrent calls lose no line. If the line would make the file invalid, the
+// file stays as it was. It keeps its mode and its owner.
 //
-// Afterwards it is another file of the same name: a container that has mounted the file itself, and not its folder,
-// keeps the old one.
+// The result is a new file of the same name: a container that has mounted the file itself instead of its folder keeps
+// the old one.
 func AddKey(file, line string) (err error) {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -40,7 +40,7 @@ func AddKey(file, line string) (err error) {
 	return replaceKeys(file, append(text, line+"\n"...), line)
 }
 
-// replaceKeys replaces a file of keys by one with the given text, once that is on the disk and valid.
+// replaceKeys replaces a file of keys by one with the given text, once the new file is on the disk and valid.
 func replaceKeys(file string, text []byte, line string) (err error) {
 	next, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new")
 	if err != nil {
@@ -85,7 +85,7 @@ func likeBefore(next *os.File, file string) error {
 	return next.Chmod(before.Mode().Perm())
 }
 
-// checkWritten reads a file of keys as the service will, and looks for the key of a line.
+// checkWritten reads a file of keys as the service will, and checks that it has the key of a line.
 func checkWritten(file, line string) error {
 	found, err := readKeys(file)
 	if err != nil {

@@ -37,7 +37,7 @@ func letsIn(t *testing.T, file string, apiKeys ...string) {
 
 func TestAddingToAFileWithoutALastNewline(t *testing.T) {
 	t.Parallel()
-	file, buyer, admin := keyFile(t) // whose last line has none
+	file, buyer, admin := keyFile(t) // whose last line has no newline
 	letsIn(t, file, buyer, admin, add(t, file, "third"), add(t, file, "fourth"))
 	if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), "# the shop\n\n") || !strings.HasSuffix(string(text), "\n") {
 		t.Errorf("%q, %v", text, err)
@@ -62,7 +62,7 @@ func TestAddingKeepsModeOwnerAndLink(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 { // nobody else can give a file away
+	if os.Geteuid() == 0 { // only root can give a file away
 		if err := os.Chown(file, 1234, 4321); err != nil {
 			t.Fatal(err)
 		}

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// A key is inv_ID_SECRET. Scanners for secrets find keys that were published by mistake by the prefix. The id finds the
-// key's line, and is no secret. The secret has 130 random bits.
+// A key is inv_ID_SECRET. By the prefix, secret scanners find keys that were published by mistake. The id finds the
+// key's line, and is not secret. The secret has 130 random bits.
 const (
 	keyPrefix  = "inv_"
 	idChars    = 10
-	mostSecret = 64 // bytes that are hashed for a stranger
+	mostSecret = 64 // bytes; a longer text is refused before it is hashed
 	hashPrefix = "sha256:"
 )
 
-// hash is what the file has of a secret. SHA-256 is right for it. Slow hashes such as bcrypt make up for the few bits
-// of passwords that people choose; nobody tries 2^130 secrets, however fast. A service that checks a key with every
-// request needs a fast one.
+// hash is the hash of a secret, which the file holds. SHA-256 is right for it. Slow hashes such as bcrypt make up for the
+// few bits of passwords that people choose; 2^130 secrets are too many to try, however fast. A service that checks a key
+// with every request needs a fast hash.
 type hash [sha256.Size]byte
 
 func hashOf(secret string) hash { return sha256.Sum256([]byte(secret)) }
@@ -35,8 +35,8 @@ type key struct {
 // keys are the keys by their ids.
 type keys map[string]key
 
-// caller finds who has a key, given without its prefix. The time of the id's lookup may show. That of the secret may
-// not: its hash is compared in constant time, for an unknown id with the hash of no key.
+// caller finds the caller that has a key, given without its prefix. The lookup of the id may take a varying time. The
+// check of the secret may not: its hash is compared in constant time, for an unknown id with the hash of no key.
 func (k keys) caller(text string) (Caller, error) {
 	id, secret, _ := strings.Cut(text, "_")
 	if len(secret) > mostSecret {
@@ -61,7 +61,7 @@ func NewKey(name string, scope Scope) (apiKey, line string, err error) {
 	return keyPrefix + id + "_" + secret, line, nil
 }
 
-// IsKey tells whether a text looks like an API key, which must not be in any file, log or flag.
+// IsKey reports whether a text looks like an API key, which must not be in any file, log or flag.
 func IsKey(text string) bool { return strings.HasPrefix(text, keyPrefix) }
 
 const mostName = 64

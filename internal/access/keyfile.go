@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readKeys reads a file of keys: a line each of name, scope, id and hash, with white space in between. Empty lines, and
-// what follows a # at the beginning of a line, are for people.
+// readKeys reads a file of keys. Each line has a name, a scope, an id and a hash, separated by white space. It skips
+// empty lines, and lines that begin with #.
 //
 // An error names the line, and quotes nothing of it: a key pasted in place of its hash must not get into a log.
 func readKeys(file string) (keys, error) {

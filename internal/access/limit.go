@@ -14,9 +14,9 @@ const mostCallers = 1 << 17
 
 // Limiter bounds how often each caller may call. Each has a bucket that holds burst requests and fills at a rate.
 //
-// A caller that has not called for as long as an empty bucket takes to fill is forgotten: a new bucket would be full as
-// well. So the limiter keeps two maps: one of recent callers, which is set aside when it is as old as that, and the one
-// that was set aside last. With very many callers that happens earlier, and a few may get a second burst; nobody is
+// The limiter forgets a caller that has not called for the time that an empty bucket takes to fill: a new bucket would be
+// full as well. So the limiter keeps two maps: one of recent callers, which it sets aside after that time, and the one
+// that it set aside last. With very many callers it does so earlier: then a few may get a second burst, and none is
 // refused for it. It is safe for concurrent use.
 type Limiter struct {
 	rate  rate.Limit
@@ -30,7 +30,7 @@ type Limiter struct {
 	headerPolicy string
 }
 
-// NewLimiter returns a limiter of perSecond requests per second, in bursts of at most burst; 0 is as many as in a second.
+// NewLimiter returns a limiter of perSecond requests per second, in bursts of at most burst; 0: the requests of a second.
 func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
 	if !(perSecond > 0) || perSecond > math.MaxInt32 {
 		return nil, fmt.Errorf("rate limit: must be more than 0 requests per second, and at most %d", math.MaxInt32)
@@ -47,10 +47,10 @@ func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
 	return l, nil
 }
 
-// Policy is the limiter's RateLimit-Policy header: the burst, and the time until it is full again.
+// Policy is the limiter's RateLimit-Policy header: the burst, and the time until a whole burst is available again.
 func (l *Limiter) Policy() string { return l.headerPolicy }
 
-// Verdict is what a limiter says to one request.
+// Verdict is a limiter's answer to one request.
 type Verdict struct {
 	OK    bool
 	Left  int           // requests that may follow at once
@@ -67,8 +67,8 @@ func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
 	return l.verdict(ok, bucket.TokensAt(now))
 }
 
-// TakeSome takes as many requests of a caller as it may send now, of so many, and tells how many those are. The verdict is
-// that on the others.
+// TakeSome takes as many of the wanted requests as the caller may send now, and returns how many it has taken. The
+// verdict is about the others.
 func (l *Limiter) TakeSome(caller string, wanted int) (taken int, verdict Verdict) {
 	return l.takeSomeAt(caller, wanted, time.Now())
 }
@@ -77,13 +77,13 @@ func (l *Limiter) takeSomeAt(caller string, wanted int, now time.Time) (taken in
 	bucket := l.bucket(caller, now)
 	for {
 		taken = max(0, min(wanted, int(bucket.TokensAt(now))))
-		if bucket.AllowN(now, taken) { // else somebody else has taken some meanwhile
+		if bucket.AllowN(now, taken) { // otherwise a concurrent call has taken some
 			return taken, l.verdict(taken == wanted, bucket.TokensAt(now))
 		}
 	}
 }
 
-// Look tells what Take would return, and takes nothing.
+// Look returns what Take would return, and takes nothing.
 func (l *Limiter) Look(caller string) Verdict { return l.lookAt(caller, time.Now()) }
 
 func (l *Limiter) lookAt(caller string, now time.Time) Verdict {
@@ -105,7 +105,7 @@ func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	defer l.mu.Unlock()
 	if l.now == nil || len(l.now) >= l.most || now.Sub(l.began) > l.fill {
 		if now.Sub(l.began) > 2*l.fill {
-			l.now = nil // nobody has called for long
+			l.now = nil // no caller in it has called for a whole fill
 		}
 		l.now, l.before, l.began = make(map[string]*rate.Limiter), l.now, now
 	}
@@ -120,10 +120,10 @@ func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	return bucket
 }
 
-// timeFor is the time in which the bucket gains so many requests.
+// timeFor returns the time in which the bucket gains that many requests.
 func (l *Limiter) timeFor(requests float64) time.Duration {
 	return time.Duration(min(requests/float64(l.rate), math.MaxInt32) * float64(time.Second))
 }
 
-// Seconds rounds up to whole seconds, at least one, as headers have them.
+// Seconds rounds up to whole seconds, at least one, for headers.
 func Seconds(d time.Duration) int { return int(max(1, math.Ceil(d.Seconds()))) }

@@ -89,7 +89,7 @@ func TestTakeSomeAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A caller at any interval is limited as if nobody was ever forgotten.
+// A caller at any interval is limited as if the limiter forgot no caller.
 func TestForgettingChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, pause := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 3 * time.Second} {

@@ -22,12 +22,12 @@ import (
 
 // TokenConfig says which JSON Web Tokens are accepted. The zero TokenConfig is none.
 type TokenConfig struct {
-	// Algorithm is the one that tokens are signed with. The token does not choose it: one that names another is refused
-	// before its signature is checked.
+	// Algorithm is the one that tokens are signed with. The token does not choose it: a token that names another is
+	// refused before its signature is checked.
 	Algorithm string
 	KeyFile   string // PEM with public keys, one of which has to fit, so that keys can be changed; for HS256 the secret
 	Audience  string // that a token must be for
-	Issuer    string // that a token must be from; "" is anybody with the key
+	Issuer    string // that a token must be from; "" is any issuer that has the key
 }
 
 // Algorithms are the algorithms that tokens may be signed with.
@@ -78,8 +78,7 @@ func newTokens(c TokenConfig, rights Rights) (*tokens, error) {
 	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}, rights}, nil
 }
 
-// secret reads the secret of HS256. It refuses a PEM file: if that is somebody's public key, everybody could sign with
-// it.
+// secret reads the secret of HS256. It refuses a PEM file: if the file is a public key, anybody could sign with it.
 func secret(_ string, text []byte) ([]jwt.VerificationKey, error) {
 	text = bytes.TrimSpace(text)
 	switch {
@@ -113,7 +112,7 @@ func publicKeys(algorithm string, text []byte) (keys []jwt.VerificationKey, err 
 	return keys, nil
 }
 
-// fits tells whether a key is for an algorithm, and strong enough.
+// fits reports whether a key is for an algorithm, and strong enough.
 func fits(key any, algorithm string) bool {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -127,7 +126,7 @@ func fits(key any, algorithm string) bool {
 	}
 }
 
-// Why a token is not good. Only a token with a good signature is told which of its claims is wrong.
+// Why a token is refused. Only the caller of a token with a good signature learns which claim is wrong.
 var (
 	errToken    = errors.New("the token is not valid")
 	errExpired  = errors.New("the token has expired")
@@ -137,7 +136,7 @@ var (
 	errClaims   = errors.New("the token must have exp, aud and the buyer's id as sub")
 )
 
-// caller finds the buyer of a token.
+// caller returns the buyer of a token as a caller.
 func (t *tokens) caller(text string) (Caller, error) {
 	var claims tokenClaims
 	if _, err := t.parser.ParseWithClaims(text, &claims, t.keysFor); err != nil {
@@ -158,7 +157,7 @@ func (t *tokens) keysFor(token *jwt.Token) (any, error) {
 	return t.keys, nil
 }
 
-// reason says in our own words what is wrong with a token. The library's words may quote it.
+// reason returns our own error for what is wrong with a token. The library's error may quote the token.
 func reason(err error) error {
 	for _, r := range []struct{ is, say error }{
 		{jwt.ErrTokenExpired, errExpired},
