@@ -10,8 +10,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// batch is what one process published at once. First is the number of the first event, Next that of the first one after
-// the batch. Numbers at the end without an event are those of lost events. A batch without numbers is a heartbeat.
+// batch holds the events that one process published at once. First is the number of its first event, and Next is the
+// number of the first event after it. Numbers at the end without an event belong to lost events. A batch without numbers
+// is a heartbeat.
 type batch struct {
 	Process string  `json:"process"`
 	First   uint64  `json:"first"`
@@ -39,7 +40,7 @@ func newBatch(process string, first uint64, published []stock.Event, lost uint64
 
 func (b batch) encode() ([]byte, error) { return json.Marshal(b) }
 
-// decode reads a batch from another process. It is as strict as listeners need it: anybody may write to the channel.
+// decode reads a batch from another process. It is as strict as listeners need: any program may write to the channel.
 func decode(text string) (batch, error) {
 	var b batch
 	if err := json.Unmarshal([]byte(text), &b); err != nil {

@@ -18,13 +18,13 @@ const (
 	batchEvery    = 50 * time.Millisecond // how long a batch collects events; the first one after a quiet time does not wait
 	mostListeners = 256
 	mostOfCaller  = 32
-	forgetProcess = time.Hour // a process silent for so long is taken for gone
+	forgetProcess = time.Hour // a process that is silent for that long counts as gone
 	mostChanges   = 1 << 16   // SKUs known to be sold out, or not
 )
 
 // Config holds what a [Hub] is made of.
 type Config struct {
-	// Redis carries events between processes. Nil: events are of this process alone.
+	// Redis carries events between processes. Nil: listeners get the events of this process only.
 	Redis     redis.UniversalClient
 	Channel   string       // of Redis; processes with the same channel share their events
 	Listeners int          // at most; 0 is 256
@@ -32,9 +32,9 @@ type Config struct {
 	Logger    *slog.Logger // nil: none
 }
 
-// Hub tells listeners what is published, in this process and in others. It is a [stock.Events], and safe for concurrent use.
+// Hub sends listeners the events of this process and of others. It is a [stock.Events], and safe for concurrent use.
 type Hub struct {
-	process   string // an id of this process, as long as it lives
+	process   string // an id of this process, for its lifetime
 	most      int
 	perCaller int
 	published *pending
@@ -52,10 +52,10 @@ type Hub struct {
 	callers       map[string]int // subscriptions of each
 	dismissed     bool
 	positions     map[string]position        // by process
-	changes       map[string]stock.EventKind // by SKU: sold out or back in stock, as its listeners were last told
+	changes       map[string]stock.EventKind // by SKU: the last one sent to its listeners, sold out or back in stock
 }
 
-// position is the number that a process's next event has.
+// position is the number of a process's next event.
 type position struct {
 	next uint64
 	at   time.Time // of the last batch
@@ -86,7 +86,7 @@ func NewHub(c Config) *Hub {
 	return h
 }
 
-// Publish tells what has happened. It does not wait, and if nobody could listen it does nothing.
+// Publish publishes an event. It does not wait, and does nothing if there can be no listener.
 func (h *Hub) Publish(e stock.Event) {
 	if h.relay == nil && h.listeners.Load() == 0 {
 		return
@@ -94,7 +94,7 @@ func (h *Hub) Publish(e stock.Event) {
 	h.published.add(e)
 	select {
 	case h.wake <- struct{}{}:
-	default: // it is awake already
+	default: // a wake-up is pending already
 	}
 }
 
@@ -102,7 +102,7 @@ func (h *Hub) Publish(e stock.Event) {
 func (h *Hub) Subscribe(sku string) (*Subscription, error) { return h.SubscribeFor("", sku) }
 
 // SubscribeFor starts a subscription for a caller; "" is the process itself. It refuses with CodeOverloaded if there
-// are too many listeners, in all or of this caller: one caller must not take everybody's places.
+// are too many listeners, in all or of this caller: one caller must not take the places of all.
 func (h *Hub) SubscribeFor(caller, sku string) (*Subscription, error) {
 	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	h.mu.Lock()
@@ -115,7 +115,7 @@ func (h *Hub) SubscribeFor(caller, sku string) (*Subscription, error) {
 	case caller != "" && h.callers[caller] >= h.perCaller:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
 	case len(h.subscriptions) == 0:
-		clear(h.changes) // nobody was told what has changed since
+		clear(h.changes) // no listener has received the changes since
 	}
 	h.subscriptions[s] = struct{}{}
 	h.callers[caller]++
@@ -136,16 +136,16 @@ func (h *Hub) leave(s *Subscription) {
 	s.finish()
 }
 
-// Listeners is how many subscriptions there are.
+// Listeners returns how many subscriptions there are.
 func (h *Hub) Listeners() int { return int(h.listeners.Load()) }
 
-// Lost is how many events listeners have missed, of all listeners together.
+// Lost returns how many events all listeners together have missed.
 func (h *Hub) Lost() uint64 { return h.lost.Load() }
 
-// Process is an id of this process, as long as the hub lives. It begins the ids of its events.
+// Process returns an id of this process, for the hub's lifetime. The ids of its events begin with it.
 func (h *Hub) Process() string { return h.process }
 
-// Failing tells whether Redis fails, so that only events of this process are told although there may be others.
+// Failing reports whether Redis fails, so that listeners miss the events of other processes.
 func (h *Hub) Failing() bool { return h.relay != nil && h.relay.failing() }
 
 // Dismiss ends all subscriptions, and refuses new ones. What is published still reaches other processes.
@@ -158,8 +158,8 @@ func (h *Hub) Dismiss() {
 	}
 }
 
-// Close sends what is left to other processes, and ends all that the hub has started. If ctx ends first, what is left
-// is lost.
+// Close sends the remaining events to other processes, and ends all that the hub has started. If ctx ends first, the
+// remaining events are lost.
 func (h *Hub) Close(ctx context.Context) error {
 	h.Dismiss()
 	h.once.Do(func() { close(h.stop) })
@@ -170,7 +170,7 @@ func (h *Hub) Close(ctx context.Context) error {
 	return h.relay.close(ctx)
 }
 
-// run makes batches of what is published, until Close.
+// run makes batches of the published events, until Close.
 func (h *Hub) run() {
 	spare, next := []stock.Event(nil), uint64(1)
 	rest := time.NewTimer(0)
@@ -198,7 +198,7 @@ func (h *Hub) run() {
 	}
 }
 
-// deliver tells the listeners the events of a process's batch.
+// deliver gives the listeners the events of a process's batch.
 func (h *Hub) deliver(b batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,7 @@ func (h *Hub) deliver(b batch) {
 		before.next = b.First
 	}
 	if known && b.First < before.next {
-		return // it has come before
+		return // it is a repeat
 	}
 	h.positions[b.Process] = position{next: b.Next, at: time.Now()}
 	if len(h.subscriptions) == 0 {
@@ -225,8 +225,8 @@ func (h *Hub) deliver(b batch) {
 	}
 }
 
-// tell gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back: it is
-// told once.
+// tell gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back in stock:
+// listeners get that once.
 func (h *Hub) tell(t Told) {
 	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
 		if h.changes[t.SKU] == t.Kind {
@@ -244,8 +244,8 @@ func (h *Hub) tell(t Told) {
 	}
 }
 
-// tellLoss tells all listeners that events are missing. Nobody knows of which SKUs they were, and what was told last of
-// a SKU may no longer hold.
+// tellLoss reports to all listeners that events are missing. Their SKUs are unknown, and the last change that was sent
+// of a SKU may no longer hold.
 func (h *Hub) tellLoss(lost uint64) {
 	clear(h.changes)
 	for s := range h.subscriptions {

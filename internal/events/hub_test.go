@@ -102,7 +102,7 @@ func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Publish(sold("first", 1)) // begins the pause in which the others are collected
+		h.Publish(sold("first", 1)) // starts the pause in which the others are collected
 		synctest.Wait()
 		for i := range maxPending + 10 {
 			h.Publish(sold(fmt.Sprint(i), 1))
@@ -126,7 +126,7 @@ func TestSoldOutIsToldOnChange(t *testing.T) {
 		number[process] = b.Next
 		h.deliver(b)
 	}
-	from("p", soldOut("a")) // nobody is told, so it does not count
+	from("p", soldOut("a")) // there is no listener, so it does not count
 	s := subscribe(t, h, "a")
 	from("p", soldOut("a"))
 	from("q", soldOut("a"))
@@ -136,7 +136,7 @@ func TestSoldOutIsToldOnChange(t *testing.T) {
 	from("p", back("a"))
 	from("p", soldOut("b"))
 	from("p", soldOut("a"))
-	number["q"] += 3 // lost; nobody knows what they said
+	number["q"] += 3 // lost, with unknown contents
 	from("q", soldOut("a"))
 	var got []string
 	for _, told := range s.Take(nil) {
@@ -238,7 +238,7 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkPublish measures without listeners: a process alone, and one that tells others.
+// BenchmarkPublish measures without listeners: a process alone, and one that sends to others.
 func BenchmarkPublish(b *testing.B) {
 	e := sold("a", 1)
 	b.Run("alone", func(b *testing.B) {

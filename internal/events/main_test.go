@@ -23,14 +23,14 @@ var server *servertest.Redis
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
-	logging.Disable() // what go-redis logs, its errors say as well
+	logging.Disable() // the errors of go-redis say what it logs
 	var err error
 	if server, err = servertest.StartRedis(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code = m.Run()
-	// A pool whose server is down looks once a second whether it has been closed.
+	// A pool whose server is down checks once a second whether it has been closed.
 	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 	if err := errors.Join(server.Stop(), goleak.Find(dialling)); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,7 +39,7 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for something that must come.
 const patience = 20 * time.Second
 
 // newHub returns a hub of this process alone.
@@ -56,7 +56,7 @@ func newHub(t testing.TB, c Config) *Hub {
 	return h
 }
 
-// newRelayed returns a hub that receives batches of others on a channel of a Redis server. It may not be subscribed
+// newRelayed returns a hub that receives batches of others on a channel of a Redis server. Its subscription may not stand
 // yet.
 func newRelayed(t *testing.T, s *servertest.Redis, channel string) *Hub {
 	t.Helper()
@@ -98,7 +98,7 @@ func listenUntil(t testing.TB, s *Subscription, enough func([]Told) bool) []Told
 	return all
 }
 
-// count is how many events were told, and how many were lost.
+// count returns how many events arrived, and how many were lost.
 func count(all []Told) (told, lost int) {
 	for _, t := range all {
 		if t.Lost > 0 {
@@ -122,7 +122,7 @@ func back(sku string) stock.Event {
 	return stock.Event{Kind: stock.EventBackInStock, SKU: sku, At: time.Now()}
 }
 
-// silent returns the address of a server that accepts and says nothing.
+// silent returns the address of a server that accepts connections and sends nothing.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -10,7 +10,7 @@ import (
 const maxPending = 2048
 
 // pending collects published events until they are taken. Sales of one SKU become one event, at the place of the first.
-// An event that changes whether the SKU is sold out keeps its place: sales before and after it stay apart.
+// An event that changes whether the SKU is sold out keeps its place: sales before and after it stay separate.
 type pending struct {
 	mu     sync.Mutex
 	events []stock.Event
@@ -18,7 +18,7 @@ type pending struct {
 	lost   uint64
 }
 
-// sale is what sales have in common that become one event.
+// sale identifies the sales that become one event.
 type sale struct {
 	sku  string
 	kind stock.EventKind

@@ -14,13 +14,13 @@ import (
 
 const (
 	heartbeatEvery = 5 * time.Second
-	silence        = 3 * heartbeatEvery // our own heartbeats come back too: without any message for so long we are not connected
+	silence        = 3 * heartbeatEvery // we receive our own heartbeats too: without any message for that long we are not connected
 	firstPause     = 20 * time.Millisecond
 	longestPause   = time.Second
 	maxWaiting     = 64 // batches while Redis is away; older ones are lost
 )
 
-// relay carries batches from this process to the others, and back, over a channel of Redis pub/sub. Redis may be slow
+// relay carries batches from this process to the others and from them, over a channel of Redis pub/sub. Redis may be slow
 // or away: only the relay's two goroutines wait for it.
 type relay struct {
 	redis   redis.UniversalClient
@@ -30,9 +30,9 @@ type relay struct {
 	log     *slog.Logger
 
 	wake    chan struct{}
-	stop    chan struct{} // what waits is sent once, and then no more
+	stop    chan struct{} // closed: the waiting batches are sent without retries
 	once    sync.Once
-	cancel  context.CancelFunc // ends the sending at once
+	cancel  context.CancelFunc // stops sending at once
 	running sync.WaitGroup
 
 	mu      sync.Mutex
@@ -56,7 +56,7 @@ func startRelay(client redis.UniversalClient, channel, process string, deliver f
 	return r
 }
 
-// close sends what waits, as long as ctx lasts, and ends the goroutines.
+// close sends the waiting batches while ctx lasts, and ends the goroutines.
 func (r *relay) close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
 	limited := context.AfterFunc(ctx, r.cancel)
@@ -77,7 +77,7 @@ func (r *relay) send(b batch) {
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is awake already
+	default: // a wake-up is pending already
 	}
 }
 
@@ -92,8 +92,8 @@ func (r *relay) next() (b batch, ok bool) {
 	return b, true
 }
 
-// sendAll sends batches, and heartbeats while there are none, until stop; then it sends what is left. When it ends, so
-// does listen.
+// sendAll sends batches, and heartbeats while there are none, until stop; then it sends the rest. When it ends, listen
+// ends too.
 func (r *relay) sendAll(ctx context.Context) {
 	defer r.cancel()
 	ticker := time.NewTicker(heartbeatEvery)
@@ -124,7 +124,7 @@ func (r *relay) heartbeatAt(position uint64) batch {
 	return batch{Process: r.process, First: position, Next: position}
 }
 
-// sendOne sends a batch, as often as it takes. It reports false if Redis does not take it and the relay stops.
+// sendOne sends a batch, and repeats until Redis has taken it. It reports false if Redis fails and the relay stops.
 func (r *relay) sendOne(ctx context.Context, b batch) bool {
 	text, err := b.encode()
 	if err != nil {
@@ -153,8 +153,8 @@ func (r *relay) sendOne(ctx context.Context, b batch) bool {
 
 var errNoSubscription = errors.New("nobody would receive it")
 
-// publish publishes a batch, unless Redis has just come back. While this process has not subscribed again, others
-// probably have not either, and a message without subscribers is lost.
+// publish publishes a batch, unless Redis has just come back. Until this process has subscribed again, others probably
+// have not either, and a message without subscribers is lost.
 func (r *relay) publish(ctx context.Context, text []byte) error {
 	if r.receiving.failing.Load() {
 		return errNoSubscription
@@ -227,7 +227,7 @@ func newPause() *backoff.ExponentialBackOff {
 	return pause
 }
 
-// health logs when something begins to fail, and when it works again.
+// health logs when something starts to fail, and when it works again.
 type health struct {
 	what    string
 	failing atomic.Bool

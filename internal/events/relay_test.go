@@ -65,7 +65,7 @@ func TestProcessesReceiveFromEachOther(t *testing.T) {
 	}
 }
 
-// TestRedisComesBack: what was published meanwhile is told, or counted as lost.
+// TestRedisComesBack: events that were published meanwhile are delivered, or counted as lost.
 func TestRedisComesBack(t *testing.T) {
 	t.Parallel()
 	own, err := servertest.StartRedis(t.Context())

@@ -6,15 +6,15 @@ import (
 	"inventory/internal/stock"
 )
 
-// Told is one thing that a listener is told: an event, or that some were lost.
+// Told is one thing that a listener receives: an event, or the number of events lost.
 type Told struct {
 	stock.Event
-	Process string // that published the event
-	Number  uint64 // of the event among those of its process
-	Lost    uint64 // if above 0, this is no event: so many are missing here
+	Process string // the one that published the event
+	Number  uint64 // of the event, among the events of its process
+	Lost    uint64 // above 0: this is not an event; that many are missing here
 }
 
-// maxBuffered bounds what waits for one listener: the largest batches of two processes fit.
+// maxBuffered bounds the events that wait for one listener: the largest batches of two processes fit.
 const maxBuffered = 4096
 
 // Subscription is the buffer of one listener. Get it from [Hub.Subscribe] and close it.
@@ -33,10 +33,10 @@ type Subscription struct {
 // Ready receives when there is something to take.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Done is closed when nothing more will be told.
+// Done is closed when the subscription has ended.
 func (s *Subscription) Done() <-chan struct{} { return s.done }
 
-// Take returns what has come, in order. It reuses spare, the slice of an earlier call that is no longer needed.
+// Take returns the buffered events, in order. It reuses spare, the slice of an earlier call that is no longer needed.
 func (s *Subscription) Take(spare []Told) []Told {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Subscription) Take(spare []Told) []Told {
 // Close ends the subscription.
 func (s *Subscription) Close() { s.hub.leave(s) }
 
-// add buffers something for the listener. If the buffer is full, an event becomes a loss.
+// add buffers an event or a loss for the listener. If the buffer is full, an event becomes a loss.
 func (s *Subscription) add(t Told) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Subscription) add(t Told) {
 	}
 	select {
 	case s.ready <- struct{}{}:
-	default: // it has been told
+	default: // a signal is pending already
 	}
 }
 
