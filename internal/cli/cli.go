@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Streams is where a command prints.
+// Streams are where a command prints.
 type Streams struct {
 	Out io.Writer // results
 	Err io.Writer // logs, progress, errors
@@ -55,7 +55,7 @@ func Run(ctx context.Context, args []string, s Streams, grammar any, options ...
 	return fail(s, name, err)
 }
 
-// A Failer is a grammar that tells of its failures itself, and chooses the exit status.
+// A Failer is a grammar that reports its failures itself, and chooses the exit status.
 type Failer interface {
 	Fail(s Streams, args []string, err error) (status int)
 }
@@ -73,9 +73,9 @@ func Parse(ctx context.Context, args []string, s Streams, grammar any, options .
 	return parser.Parse(args)
 }
 
-// fail tells the user what went wrong.
+// fail prints what went wrong.
 func fail(s Streams, name string, err error) int {
 	line := strings.Join(strings.Fields(err.Error()), " ")
-	_, _ = fmt.Fprintln(s.Err, name+":", line) // there is nowhere else to say it; the status says it too
+	_, _ = fmt.Fprintln(s.Err, name+":", line) // there is nowhere else to report it, and the status shows it too
 	return 1
 }

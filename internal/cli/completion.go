@@ -31,7 +31,7 @@ type flag struct {
 	Values     []string // that it may have; none: any
 }
 
-// Key is the path as the scripts note it: a blank before each word.
+// Key returns the path in the form that the scripts use: a blank before each word.
 func (p place) Key() string { return key(p.Path) }
 
 func key(path []string) string {
@@ -42,7 +42,7 @@ func key(path []string) string {
 	return k.String()
 }
 
-// Siblings are the names of the commands.
+// Siblings returns the names of the commands.
 func (p place) Siblings() string {
 	var names []string
 	for _, c := range p.Commands {
@@ -51,7 +51,7 @@ func (p place) Siblings() string {
 	return strings.Join(names, " ")
 }
 
-// Words are what may come next, but for the values of flags.
+// Words returns the words that may come next, except the values of flags.
 func (p place) Words() string {
 	words := append(strings.Fields(p.Siblings()), p.Values...)
 	for _, f := range p.Flags {
@@ -61,7 +61,7 @@ func (p place) Words() string {
 }
 
 // WriteCompletion writes the script that completes the commands and flags of a program for bash, zsh or fish. The
-// script stands for itself: it does not run the program.
+// script is self-contained: it does not run the program.
 func WriteCompletion(to io.Writer, shell string, program *kong.Node) error {
 	parsed, err := template.New(shell+".tmpl").Funcs(template.FuncMap{
 		"join":  func(words []string) string { return strings.Join(words, " ") },
@@ -76,7 +76,7 @@ func WriteCompletion(to io.Writer, shell string, program *kong.Node) error {
 	return parsed.Execute(to, root)
 }
 
-// all are a place and those below it.
+// all returns a place and the places below it.
 func all(p place) []place {
 	places := []place{p}
 	for _, c := range p.Commands {

@@ -11,12 +11,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// CheckSettings refuses settings that nobody can have meant: variables of the environment that begin with the prefix
-// and belong to no flag of the program, and empty settings. If the variable for its keys is misspelt, or the one for
-// the database is empty, a program must not start as if it had none.
+// CheckSettings refuses settings that must be mistakes: variables of the environment that begin with the prefix and
+// belong to no flag of the program, and empty settings. If the variable for its keys is misspelt, or the one for the
+// database is empty, a program must not start as if it had none.
 //
-// The first variable of a flag is its name. The others are names that it had before, and s.Err gets a line about their
-// use. If a flag's tag has mayBeEmpty, an empty value means something.
+// The first variable of a flag is its name. The others are its former names, and s.Err gets a line when one is used. If
+// a flag's tag has mayBeEmpty, an empty value is valid.
 func CheckSettings(parsed *kong.Context, prefix string, s Streams) error {
 	flags := byVariable(parsed.Model.Node)
 	for _, entry := range os.Environ() {
@@ -44,7 +44,7 @@ func CheckSettings(parsed *kong.Context, prefix string, s Streams) error {
 // this program's, or begin with it.
 var setByKubernetes = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// byVariable maps the variables to the flags of all commands that they set.
+// byVariable maps each variable to the flag that it sets, of all commands.
 func byVariable(node *kong.Node) map[string]*kong.Flag {
 	flags := make(map[string]*kong.Flag)
 	for _, flag := range node.Flags {
@@ -75,7 +75,7 @@ func checkVariable(flag *kong.Flag, name, value string, s Streams) error {
 	return err
 }
 
-// nearest is the variable of a flag that is most like a name, in letters and then in length.
+// nearest returns the variable of a flag that is most like a name, in letters and then in length.
 func nearest(name string, flags map[string]*kong.Flag) string {
 	name = strings.ToUpper(name)
 	likeness := func(known string) []int {
@@ -85,11 +85,11 @@ func nearest(name string, flags map[string]*kong.Flag) string {
 	for _, flag := range flags {
 		names = append(names, flag.Envs[0])
 	}
-	slices.Sort(names) // of several that are as near, the first one
+	slices.Sort(names) // of several that are equally near, the first one
 	return slices.MinFunc(names, func(a, b string) int { return slices.Compare(likeness(a), likeness(b)) })
 }
 
-// isEmpty tells whether a text, or one of several, is only white space.
+// isEmpty reports whether a text, or one of several, is only white space.
 func isEmpty(value any) bool {
 	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	switch value := value.(type) {
