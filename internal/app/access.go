@@ -11,8 +11,8 @@ import (
 	"inventory/internal/api"
 )
 
-// checkAddress refuses an address at which strangers could reach a listener that asks nobody for a key, unless the flag
-// permits that.
+// checkAddress refuses an address at which strangers could reach a listener that asks for no key, unless the flag permits
+// that.
 func checkAddress(address string, permitted bool, flag string) error {
 	if !hasPort(address) {
 		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
@@ -23,7 +23,7 @@ func checkAddress(address string, permitted bool, flag string) error {
 	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: set %s if that is meant", address, flag)
 }
 
-// hasPort tells whether an address is HOST:PORT, with a port that there can be.
+// hasPort reports whether an address is HOST:PORT with a valid port.
 func hasPort(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {
@@ -32,7 +32,7 @@ func hasPort(address string) bool {
 	return err == nil
 }
 
-// isLoopback tells whether only this machine can reach an address.
+// isLoopback reports whether only this machine can reach an address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -50,7 +50,7 @@ func ListenOnLoopback(ctx context.Context, address string) (net.Listener, error)
 	return listenOn(ctx, address)
 }
 
-// openAccess reads who may call, and the certificate of the public listener.
+// openAccess reads the keys of the callers that may call, and the certificate of the public listener.
 func (a *App) openAccess() (err error) {
 	if a.config.Access.Configured() {
 		if a.guard, err = access.NewGuard(a.config.Access); err != nil {
@@ -61,7 +61,7 @@ func (a *App) openAccess() (err error) {
 	return err
 }
 
-// limitCallers makes what bounds how often callers may call.
+// limitCallers makes the limiters that bound how often callers may call.
 func (a *App) limitCallers() (err error) {
 	if a.config.RateLimit != 0 {
 		if a.limiter, err = access.NewLimiter(a.config.RateLimit, a.config.RateBurst); err != nil {
@@ -92,7 +92,7 @@ func (a *App) tellWhoIsLetIn() {
 	}
 }
 
-// hostsOf are the names under which an address may be asked where nobody has to show a key; nil is any.
+// hostsOf returns the host names that a listener accepts at an address if it asks for no key; nil is any.
 func (c Config) hostsOf(address string) *api.Hosts {
 	if !isLoopback(address) {
 		return nil
@@ -101,7 +101,7 @@ func (c Config) hostsOf(address string) *api.Hosts {
 }
 
 // Reload reads the files of API keys, of the tokens' keys and of the certificate again, for later requests and
-// connections. What cannot be read stays as it was, and the error names it; what can be read is used all the same.
+// connections. A file that cannot be read leaves its part as it was, and the error names it; the others are used anyway.
 func (a *App) Reload() error {
 	var errs []error
 	if a.guard != nil {
@@ -113,5 +113,5 @@ func (a *App) Reload() error {
 	return errors.Join(errs...)
 }
 
-// Reloads tells whether there is anything to reload.
+// Reloads reports whether there is anything to reload.
 func (c Config) Reloads() bool { return c.Access.Configured() || c.TLSCert != "" }

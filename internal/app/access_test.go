@@ -94,7 +94,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A connection that sends nothing, not even a hello, is closed when its time is over.
+// The service closes a connection that sends nothing, not even a hello, when its time is over.
 func TestTLSKeepsDeadlines(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
@@ -138,7 +138,8 @@ func TestAccessThatMakesNoSense(t *testing.T) {
 	}
 }
 
-// Where a service may listen depends on who is asked for a key. If it is nobody, the log says so in one line.
+// The permitted addresses of a service depend on whether it asks for keys. If it asks for none, the log says so in one
+// line.
 func TestListeningToStrangers(t *testing.T) {
 	t.Parallel()
 	_, line, err := access.NewKey("shop", access.ScopeBuyer)
@@ -153,7 +154,7 @@ func TestListeningToStrangers(t *testing.T) {
 	const refused = "allow-anonymous if that is meant"
 	for name, c := range map[string]struct {
 		config app.Config
-		says   string // in the log, or of the error
+		says   string // in the log, or in the error
 	}{
 		"open on loopback":           {app.Config{}, "nobody is asked for a key"},
 		"open to all":                {app.Config{Listen: "0.0.0.0:0"}, refused},
@@ -179,7 +180,7 @@ func TestListeningToStrangers(t *testing.T) {
 		if err == nil {
 			err = a.Close(t.Context())
 		}
-		told := strings.Count(log.String(), "body ") // nobody is asked, anybody who reaches
+		told := strings.Count(log.String(), "body ") // in the lines "nobody is asked" and "anybody who reaches"
 		if err != nil || !strings.Contains(log.String(), c.says) || told != min(1, len(c.says)) {
 			t.Errorf("%s: %v, %s", name, err, log.String())
 		}

@@ -42,7 +42,7 @@ func (c catalogue) MustRegister(all ...prometheus.Collector) {
 
 func (catalogue) Unregister(prometheus.Collector) bool { return false }
 
-// everyMetric is what the service registers.
+// everyMetric returns the metrics that the service registers.
 func everyMetric(t *testing.T) catalogue {
 	t.Helper()
 	c := catalogue{"up": {}, "inventory_build_info": {"version", "revision", "goversion"}} // the first is Prometheus's own
@@ -56,7 +56,7 @@ func everyMetric(t *testing.T) catalogue {
 	return c
 }
 
-// labelsOf returns the labels of a metric, which may be a part of a histogram.
+// labelsOf returns the labels of a metric. The name may be that of a part of a histogram.
 func (c catalogue) labelsOf(name string) (labels []string, ok bool) {
 	for _, suffix := range []string{"", "_bucket", "_count", "_sum"} {
 		if labels, ok = c[strings.TrimSuffix(name, suffix)]; ok && strings.HasSuffix(name, suffix) {

@@ -36,7 +36,7 @@ const (
 	bodyTimeout   = 5 * time.Second // less than a drain, which waits for bodies too
 	answerTimeout = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
-	profileLimit  = 5 * time.Minute // a profile is answered at its end
+	profileLimit  = 5 * time.Minute // the answer to a profile comes at its end
 	maxHeader     = 16 << 10
 	maxStreams    = 100       // requests at a time on one connection of HTTP/2
 	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
@@ -51,7 +51,7 @@ type App struct {
 	nodes       func() map[string]error // see [api.AdminConfig]
 	workers     int                     // see [selling.Config]
 	placing     int                     // see [selling.Config]
-	guard       *access.Guard           // nil: nobody is asked for a key
+	guard       *access.Guard           // nil: the service asks for no key
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // by address; nil: none
 	certificate *certificate            // nil: the public listener does not encrypt
@@ -65,7 +65,7 @@ type App struct {
 	adminAt     string
 	stopping    atomic.Bool
 	serving     *errgroup.Group
-	serves      context.Context // ends when a listener fails, with its error as the cause, or when both have ended
+	serves      context.Context // ends when a listener fails (the cause is its error), or when both have ended
 	// closers undo what Start did, in the opposite order.
 	closers []func(context.Context) error
 }
@@ -78,7 +78,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	a.onClose(func(context.Context) error { sampled.close(); return nil })
 	defer func() {
 		if err != nil {
-			a.config.ShutdownDelay = new(time.Duration) // nobody has been sent here yet
+			a.config.ShutdownDelay = new(time.Duration) // no balancer has sent a request here yet
 			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 			app = nil
 		}
@@ -198,7 +198,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers
 	}
-	if a.config.Lock != LockNone || a.config.RedisDial != nil { // without locks a shared one carries events
+	if a.config.Lock != LockNone || a.config.RedisDial != nil { // without locks, a shared Redis carries events
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func (a *App) servePublic() error {
 	}
 	config := a.certificate.config()
 	config.NextProtos = []string{"h2", "http/1.1"}
-	a.public.TLSConfig = config // this tells the server that there is HTTP/2
+	a.public.TLSConfig = config // from this the server knows that there is HTTP/2
 	return serve(a.public, encrypt(a.patient, config, a.config.Logger))
 }
 
@@ -286,7 +286,7 @@ func serve(server *http.Server, listener net.Listener) error {
 	return nil
 }
 
-// drain stops accepting, answers what is in flight as long as ctx lasts, and ends the streams of events. The admin
+// drain stops accepting, answers the requests in flight while ctx lasts, and ends the streams of events. The admin
 // listener stays until then, and does not wait: at most it has a profile in flight.
 func (a *App) drain(ctx context.Context) error {
 	a.events.Dismiss()
@@ -306,8 +306,8 @@ func (a *App) drain(ctx context.Context) error {
 // closeLimit bounds the closing of each thing after the drain.
 const closeLimit = 2 * time.Second
 
-// beforeDrain goes on serving for the shutdown delay: a balancer that sees /readyz sends nothing new afterwards. It does
-// not wait if a listener has failed.
+// beforeDrain goes on serving for the shutdown delay: by then a balancer that reads /readyz sends nothing new. It does not
+// wait if a listener has failed.
 func (a *App) beforeDrain(ctx context.Context) {
 	a.stopping.Store(true)
 	if a.serving == nil || *a.config.ShutdownDelay <= 0 {
@@ -321,8 +321,8 @@ func (a *App) beforeDrain(ctx context.Context) {
 	}
 }
 
-// Close makes /readyz say that the service stops, waits for the shutdown delay, stops accepting, finishes what is in
-// flight within the drain time-out and ctx, releases the locks and closes everything. What takes longer is abandoned,
+// Close makes /readyz report that the service stops, waits for the shutdown delay, stops accepting, finishes the requests
+// in flight within the drain time-out and ctx, releases the locks and closes everything. It abandons what takes longer,
 // and the error says so.
 func (a *App) Close(ctx context.Context) error {
 	a.beforeDrain(ctx)
@@ -346,7 +346,7 @@ func (a *App) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// URL is where the public API is served, with its actual port.
+// URL returns the URL of the public API, with its actual port.
 func (a *App) URL() string {
 	if a.certificate != nil {
 		return "https://" + a.address
@@ -354,10 +354,10 @@ func (a *App) URL() string {
 	return "http://" + a.address
 }
 
-// AdminURL is where metrics and health are served.
+// AdminURL returns the URL of metrics and health.
 func (a *App) AdminURL() string { return "http://" + a.adminAt }
 
-// Service is the stock service behind the API, for callers inside the process. Close closes it.
+// Service returns the stock service behind the API, for callers inside the process. Close closes it.
 func (a *App) Service() *selling.Service { return a.service }
 
 // Wait returns when a listener has failed, with that error, or after Close.

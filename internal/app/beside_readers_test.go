@@ -14,8 +14,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestReadersOfManyReservationsCostNoMore lets 32 callers read a SKU while 8 others buy. Buyers keep the rate that they
-// have beside readers of a SKU without reservations, and so do the readers.
+// TestReadersOfManyReservationsCostNoMore lets 32 callers read a SKU while 8 others buy. Buyers and readers have the same
+// rates as with a SKU without reservations.
 func TestReadersOfManyReservationsCostNoMore(t *testing.T) {
 	s := open(t, app.LockReentrant, redisServers[0].URL())
 	a := s.apps[0]
@@ -43,7 +43,7 @@ func TestReadersOfManyReservationsCostNoMore(t *testing.T) {
 	}
 }
 
-// countBeside counts the orders that are accepted in a window, and the reads of others meanwhile.
+// countBeside counts the orders that are accepted in a window, and the reads of the others in it.
 func (l *load) countBeside(others *load) (accepted, reads int) {
 	l.Helper()
 	l.runFor(l.Context(), besideLeadIn)
@@ -54,7 +54,7 @@ func (l *load) countBeside(others *load) (accepted, reads int) {
 	return accepted, reads
 }
 
-// reserve writes live reservations of one unit each, as many as a stranger could make in time.
+// reserve writes live reservations of one unit each. A stranger could make as many in time.
 func (s *site) reserve(sku string, reservations int) {
 	s.Helper()
 	conn, err := pgx.Connect(s.Context(), s.url)

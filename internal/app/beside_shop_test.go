@@ -12,7 +12,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// shop has SKUs for orders of all sizes: many that the large orders are made of, and some for the small ones.
+// shop has SKUs for orders of all sizes: many for the large orders, and some for the small ones.
 type shop struct {
 	wide []string // SKUs of the large orders, all but the last
 }
@@ -63,7 +63,7 @@ func (*shop) small(ctx context.Context, c *caller, who, n int) int {
 		`{"order_id":"small-%d","lines":[{"sku":"small-%d","quantity":1},{"sku":"small-%d","quantity":1}]}`, n, n%50, (n+7)%50))
 }
 
-// large orders as many SKUs as an order may have; the last one is given.
+// large orders the most SKUs that an order may have, of which the last one is given.
 func (s *shop) large(last string, quantity int) func(ctx context.Context, c *caller, who, n int) int {
 	lines := s.lines(1) + fmt.Sprintf(`{"sku":%q,"quantity":%d}`, last, quantity)
 	return func(ctx context.Context, c *caller, who, n int) int {
@@ -71,7 +71,7 @@ func (s *shop) large(last string, quantity int) func(ctx context.Context, c *cal
 	}
 }
 
-// lines orders so many of each wide SKU.
+// lines returns order lines with the given quantity of each wide SKU.
 func (s *shop) lines(quantity int) string {
 	var lines strings.Builder
 	for _, sku := range s.wide {
@@ -80,7 +80,7 @@ func (s *shop) lines(quantity int) string {
 	return lines.String()
 }
 
-// merging orders more of each SKU than a segment has.
+// merging orders more of each SKU than one segment has.
 func (s *shop) merging() func(ctx context.Context, c *caller, who, n int) int {
 	lines := strings.TrimSuffix(s.lines(shopStock/shopSegments+1), ",")
 	return func(ctx context.Context, c *caller, who, n int) int {
@@ -88,7 +88,7 @@ func (s *shop) merging() func(ctx context.Context, c *caller, who, n int) int {
 	}
 }
 
-// again orders the same as before.
+// again repeats one order.
 func (s *shop) again() func(ctx context.Context, c *caller, who, n int) int {
 	lines := strings.TrimSuffix(s.lines(1), ",")
 	return func(ctx context.Context, c *caller, who, n int) int {
@@ -96,13 +96,13 @@ func (s *shop) again() func(ctx context.Context, c *caller, who, n int) int {
 	}
 }
 
-// nonsense is as much as a body holds, and not JSON in the end.
+// nonsense sends a body of the largest size whose end is not JSON.
 func (s *shop) nonsense() func(ctx context.Context, c *caller, who, n int) int {
 	body := []byte(`{"order_id":"nonsense","lines":[` + strings.Repeat(s.lines(1), 3))
 	return func(ctx context.Context, c *caller, who, n int) int { return c.post(ctx, "/v1/orders", body) }
 }
 
-// manyLines has as many lines as a body holds.
+// manyLines sends as many lines as fit in a body.
 func (s *shop) manyLines() func(ctx context.Context, c *caller, who, n int) int {
 	body := []byte(`{"order_id":"nonsense","lines":[` + strings.Repeat(`{},`, 43_000) + `{}]}`)
 	return func(ctx context.Context, c *caller, who, n int) int { return c.post(ctx, "/v1/orders", body) }

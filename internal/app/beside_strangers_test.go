@@ -24,7 +24,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// strangersAddress is the address of strangers: rates are by address. On Linux all of 127.0.0.0/8 is there.
+// strangersAddress is the address of strangers: rates are by address. Linux has all of 127.0.0.0/8.
 const strangersAddress = "127.0.0.2"
 
 // guarded is a service that asks for tokens, and sells one SKU.
@@ -93,8 +93,8 @@ func (g *guarded) token(t *testing.T, buyer string) string {
 	return text
 }
 
-// strangers returns a load from the strangers' address, of one request for every 20 of the honest ones: each also
-// costs its sender something, on the same processors.
+// strangers returns a load from the strangers' address, with one request for every 20 of the honest callers: each also
+// costs its sender processor time, on the same machine.
 func (g *guarded) strangers(t *testing.T, send func(ctx context.Context, c *caller, n int) int) *load {
 	t.Helper()
 	l := newLoad(t, g.App, 8, func(ctx context.Context, c *caller, _, n int) int { return send(ctx, c, n) })
@@ -109,10 +109,10 @@ func strangersDialer() *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(strangersAddress)}}
 }
 
-// TestBadTokensLeaveOthersTheirTurn lets strangers send tokens with wrong signatures. To check a signature costs more
-// than an order, so the limit comes first: only within it are they told that the token is wrong.
+// TestBadTokensLeaveOthersTheirTurn lets strangers send tokens with wrong signatures. The check of a signature costs more
+// than an order, so the limit comes first: only within it does a stranger learn that the token is wrong.
 func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
-	const limit = 2 // requests a second of an address: checks are few, also where the machine is slow
+	const limit = 2 // requests a second of an address: checks are few, even on a slow machine
 	g := openGuarded(t, app.Config{AddressRateLimit: limit})
 	_, stranger, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -136,8 +136,8 @@ func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
 	}
 }
 
-// TestListenersLeaveOthersTheirStream lets one token try to open as many streams as there are for all. Others still get
-// their streams and their events, and buyers keep their rate.
+// TestListenersLeaveOthersTheirStream lets one token try to open all the streams of the service. Others still get their
+// streams and their events, and buyers keep their rate.
 func TestListenersLeaveOthersTheirStream(t *testing.T) {
 	g := openGuarded(t, app.Config{})
 	greedy := g.token(t, "greedy")
@@ -166,7 +166,7 @@ func TestListenersLeaveOthersTheirStream(t *testing.T) {
 	}
 	again := g.strangers(t, func(ctx context.Context, c *caller, _ int) int {
 		c.token = greedy
-		return c.get(ctx, "/v1/events") // refused: otherwise it would last
+		return c.get(ctx, "/v1/events") // it is refused: otherwise it would not return
 	})
 	g.honest.keepsBeside(again)
 }
@@ -187,7 +187,7 @@ func (g *guarded) listen(t *testing.T, token string) (status int, stream io.Read
 	return response.StatusCode, response.Body
 }
 
-// hearsOf reads a stream until it has a text.
+// hearsOf reads a stream until a text arrives.
 func hearsOf(stream io.Reader, what string) error {
 	var told strings.Builder
 	buffer := make([]byte, 4096)
@@ -201,7 +201,7 @@ func hearsOf(stream io.Reader, what string) error {
 }
 
 // TestConnectionsLeaveOthersTheirs lets strangers open connections and send little on them, 150 at first and then more,
-// where there is room for 100. Buyers keep their connections and their rate, and new connections of theirs are accepted.
+// in a room for 100. Buyers keep their connections and their rate, and their new connections are accepted.
 func TestConnectionsLeaveOthersTheirs(t *testing.T) {
 	g := openGuarded(t, app.Config{MaxConnections: 100})
 	address := strings.TrimPrefix(g.URL(), "http://")

@@ -13,20 +13,20 @@ import (
 	"inventory/internal/app"
 )
 
-// The windows in which honest callers are measured, alternately alone and beside others. Each pair is compared by
-// itself, so that other work of the machine matters little.
+// The windows in which honest callers are measured, alternately alone and together with others. Each pair is compared
+// separately, so that other work of the machine matters little.
 const (
-	besideLeadIn = 400 * time.Millisecond // in which the others begin
+	besideLeadIn = 400 * time.Millisecond // in which the others start
 	besideWindow = 400 * time.Millisecond
-	besideRounds = 10 // at most, until one shows enough
+	besideRounds = 10 // at most, until one round suffices
 	besideEnough = 0.8
 )
 
-// caller sends one request after the other over a connection of its own.
+// caller sends one request after the other over its own connection.
 type caller struct {
 	*http.Client
 	url   string
-	token string // that the caller shows; "" is none
+	token string // of the caller; "" is none
 }
 
 func newCaller(t *testing.T, url string) *caller {
@@ -36,12 +36,12 @@ func newCaller(t *testing.T, url string) *caller {
 	return &caller{Client: &http.Client{Transport: transport}, url: url}
 }
 
-// post returns the status of an answer; 0 where there is none.
+// post sends a POST and returns the status of the answer; 0 if there is none.
 func (c *caller) post(ctx context.Context, path string, body []byte) int {
 	return c.ask(ctx, http.MethodPost, path, bytes.NewReader(body))
 }
 
-// get is post for what is read.
+// get sends a GET and returns the status of the answer; 0 if there is none.
 func (c *caller) get(ctx context.Context, path string) int {
 	return c.ask(ctx, http.MethodGet, path, http.NoBody)
 }
@@ -66,14 +66,14 @@ func (c *caller) ask(ctx context.Context, method, path string, body io.Reader) (
 	return response.StatusCode
 }
 
-// load is what a number of callers send, again and again: the n-th request of one of them.
+// load is a number of callers that send requests again and again: send sends the n-th request of one of them.
 type load struct {
 	*testing.T
 	callers []*caller
 	send    func(ctx context.Context, c *caller, who, n int) (status int)
 	sent    atomic.Int64
-	share   float64       // of the rate of those whom it is beside; 0: as fast as it can
-	every   time.Duration // a request begins, by that; 0 likewise
+	share   float64       // of the rate of the honest callers; 0: as fast as it can
+	every   time.Duration // between the starts of two requests; 0: as fast as it can
 }
 
 func newLoad(t *testing.T, a *app.App, callers int, send func(ctx context.Context, c *caller, who, n int) int) *load {
@@ -116,15 +116,15 @@ func (l *load) run(ctx context.Context) map[int]int {
 	return told
 }
 
-// runFor is run for some time.
+// runFor is run for a time.
 func (l *load) runFor(ctx context.Context, d time.Duration) map[int]int {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	return l.run(ctx)
 }
 
-// keepsBeside demands that honest callers keep most of their rate beside others, in the best of some rounds. Other work
-// of the machine slows some windows, now of the one kind, now of the other. The other callers slow each of theirs.
+// keepsBeside demands that honest callers keep most of their rate together with others, in the best of some rounds. Other
+// work of the machine slows some windows of either kind. The other callers slow every window that they are in.
 func (l *load) keepsBeside(others *load) {
 	l.Helper()
 	kept := 0.0
@@ -163,7 +163,7 @@ func (l *load) keepsBeside(others *load) {
 	l.Errorf("kept %.2f of the rate, where %.2f are enough", kept, besideEnough)
 }
 
-// TestLargeOrdersLeaveOthersTheirTurn lets 12 callers send the largest possible orders, of several kinds, beside 8 who
+// TestLargeOrdersLeaveOthersTheirTurn lets 12 callers send the largest possible orders, of several kinds, while 8 callers
 // buy two SKUs at a time. Those 8 keep 0.8 of the rate that they have alone. Without turns it is less than a third.
 func TestLargeOrdersLeaveOthersTheirTurn(t *testing.T) {
 	s := open(t, app.LockReentrant, redisServers[0].URL())

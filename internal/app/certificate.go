@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// certificate is the public listener's, from two files that may be read again.
+// certificate is the public listener's certificate, from two files that may be read again.
 type certificate struct {
 	certFile, keyFile string
 	current           atomic.Pointer[tls.Certificate]
@@ -35,7 +35,7 @@ func (c *certificate) reload() error {
 	return nil
 }
 
-// config is the TLS configuration with the certificate.
+// config returns the TLS configuration with the certificate.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },

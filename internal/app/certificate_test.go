@@ -10,7 +10,7 @@ import (
 	"inventory/internal/app"
 )
 
-// replace puts the content of files in the place of others.
+// replace replaces the content of files by that of others.
 func replace(t *testing.T, files ...string) {
 	t.Helper()
 	for i := 0; i < len(files); i += 2 {
@@ -37,7 +37,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		}
 	}
 	trusts("the first", first, true)
-	replace(t, certFile, nextCert) // whose key is still the other one's
+	replace(t, certFile, nextCert) // the key file still belongs to the old certificate
 	if err := a.Reload(); err == nil {
 		t.Error("a certificate was taken without its key")
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// refuseCluster refuses a node of a Redis Cluster: it will only ever have the locks of some SKUs.
+// refuseCluster refuses a node of a Redis Cluster: it holds the locks of some SKUs only.
 func (s redisServers) refuseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -15,7 +15,7 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 			continue
 		}
 		info, err := server.client.ClusterInfo(ctx).Result()
-		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error means that it is none, or does not tell
+		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error: not a cluster, or unknown
 			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
 				"name the cluster: redis+cluster://HOST:PORT,HOST:PORT", server.address)
 		}
@@ -23,8 +23,8 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 	return nil
 }
 
-// tellWhatFails logs what does not work at the start. The service starts all the same: it sells without locks, and
-// later a replica may be promoted, or a disk emptied.
+// tellWhatFails logs what does not work at the start. The service starts anyway: it sells without locks, and later a
+// replica may be promoted, or a disk may get space again.
 func (a *App) tellWhatFails(ctx context.Context, servers redisServers) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"inventory/migrations"
 )
 
-// Distribute makes a database one of Citus, divided into so many shards, and returns what that takes. What is done already
-// stays. A dry run changes nothing.
+// Distribute distributes a database over the nodes of Citus, in that many shards, and returns the steps. It skips steps
+// that are done. A dry run changes nothing.
 func Distribute(ctx context.Context, databaseURL string, shards int, dryRun bool) ([]migrations.Distribution, error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
@@ -28,14 +28,14 @@ func Distribute(ctx context.Context, databaseURL string, shards int, dryRun bool
 	return migrations.Distribute(ctx, d.postgresURL, shards, dryRun)
 }
 
-// The table of Citus is looked for first: without the extension, naming it is an error.
+// The first statement checks that the table of Citus exists: without the extension, a query of it is an error.
 const (
 	hasCitus      = `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL`
 	isDistributed = `SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('skus'))`
 )
 
-// asItSays refuses a database that is distributed although its URL does not say so: some statements would give wrong counts.
-// And it refuses one that is not, although its URL says so.
+// asItSays refuses a database that is distributed if its URL does not say so: some statements would return wrong counts.
+// It also refuses one that is not distributed if its URL says that it is.
 func (d database) asItSays(ctx context.Context) error {
 	if d.file != "" {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestCitusService: a database on Citus is refused until it is distributed, and afterwards without citus://. Then the service
-// sells, and tells of its nodes.
+// TestCitusService: the service refuses a database on Citus until it is distributed, and afterwards a URL without
+// citus://. Then it sells, and reports its nodes.
 func TestCitusService(t *testing.T) {
 	c, err := servertest.StartCitus(t.Context(), 1)
 	if err != nil {

@@ -30,43 +30,43 @@ type Config struct {
 	MetricsListen string
 	// DatabaseURL is postgres://…, citus://… of a coordinator, or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
-	// ReadURL is postgres://… of a standby that reads what need not be fresh; "" is none.
+	// ReadURL is postgres://… of a standby, for reads that need not be fresh; "" is none.
 	ReadURL string
 	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
-	// odd number of servers, three or more, separated by commas. "" or "embedded" is one inside the process, or three for
-	// LockRed.
+	// odd number of servers, three or more, separated by commas. "" or "embedded" is one server inside the process, or
+	// three for LockRed.
 	RedisURL string
 	// RedisDial connects to the embedded Redis that several services of this process share: address n is "embedded-n". Nil:
 	// each has its own.
 	RedisDial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Store is one that several services of this process share, of the database that DatabaseURL names; the service does not
-	// close it. Nil: it opens its own.
+	// Store is a store that several services of this process share, of the database that DatabaseURL names; the service
+	// does not close it. Nil: it opens its own.
 	Store  stock.Store
 	Lock   string        // one of the kinds; "" is LockReentrant
-	Access access.Config // who may call; the zero value is anybody
+	Access access.Config // who may call; the zero value lets anybody in
 	// AllowAnonymous permits a public address beyond loopback without Access.
 	AllowAnonymous bool
-	// AdminAllowAnonymous permits an admin address beyond loopback, though nobody has to show a key there.
+	// AdminAllowAnonymous permits an admin address beyond loopback, although that listener asks for no key.
 	AdminAllowAnonymous bool
-	// MaxReserveFor is how long a reservation lasts at most if the SKU's terms do not say; 0 is DefaultMaxReserveFor.
+	// MaxReserveFor is the longest reservation if the SKU's terms set none; 0 is DefaultMaxReserveFor.
 	// Without Access.TokenRights.MaxQuantity a token's order has at most DefaultTokenQuantity units of a SKU.
 	MaxReserveFor time.Duration
-	RateLimit     float64 // requests per second of each caller; 0: as many as they like
-	RateBurst     int     // requests that a caller may send at once; 0: as many as in a second
-	// AddressRateLimit is for each address, of callers without a credential or with a bad one; 0: RateLimit.
+	RateLimit     float64 // requests per second of each caller; 0: no limit
+	RateBurst     int     // requests that a caller may send at once; 0: those of a second
+	// AddressRateLimit limits each address, for callers without a credential or with a bad one; 0: RateLimit.
 	AddressRateLimit float64
-	AllowedHosts     []string      // further names under which listeners on loopback may be asked
+	AllowedHosts     []string      // further host names that listeners on loopback accept
 	TLSCert          string        // PEM file of the public listener's certificate; "": no TLS
 	TLSKey           string        // PEM file of the certificate's key
 	MaxConnections   int           // of the public listener; 0: 10,000
-	AnswerWithin     time.Duration // how long after it was read something may be written for a request; 0: 2 s
+	AnswerWithin     time.Duration // from when a request was read until nothing is written for it; 0: 2 s
 	DrainTimeout     time.Duration // for requests in flight when the service stops
-	// ShutdownDelay is how long a service that stops goes on serving, not ready any more, so that balancers stop
-	// sending; nil: 5 s if it listens beyond loopback, else none.
+	// ShutdownDelay is how long a service that stops goes on serving while it is not ready, so that balancers stop
+	// sending; nil: 5 s if it listens beyond loopback, otherwise none.
 	ShutdownDelay *time.Duration
-	BatchLimit    int          // orders that one write carries out at most; 0: as many as pay
-	Workers       int          // of one SKU at a time, at most; 0: as many as suit the database
-	WriteAlone    bool         // batches of different SKUs never share a write, on PostgreSQL: the lab compares
+	BatchLimit    int          // orders that one write carries out at most; 0: the fastest number
+	Workers       int          // of one SKU at a time, at most; 0: as the database needs
+	WriteAlone    bool         // batches of different SKUs never share a write, on PostgreSQL: for comparisons in the lab
 	Logger        *slog.Logger // nil: none
 }
 
@@ -79,7 +79,7 @@ const (
 	DefaultTokenQuantity = 10        // units: more than one person buys at once
 )
 
-// defaultShutdownDelay is longer than balancers take to notice that a service is not ready.
+// defaultShutdownDelay is longer than a balancer needs to notice that a service is not ready.
 const defaultShutdownDelay = 5 * time.Second
 
 const defaultDatabaseURL = "sqlite:inventory.db"
@@ -110,7 +110,7 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ShutdownDelay == nil {
 		c.ShutdownDelay = new(defaultShutdownDelay)
-		if isLoopback(c.Listen) { // no balancer is on the way
+		if isLoopback(c.Listen) { // no balancer is involved
 			*c.ShutdownDelay = 0
 		}
 	}
@@ -120,7 +120,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConfigError means that a configuration cannot work, whatever goes on elsewhere.
+// ConfigError means that a configuration cannot work, whatever the state of the servers.
 type ConfigError struct{ error }
 
 // Unwrap returns the reason.

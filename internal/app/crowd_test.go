@@ -17,8 +17,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestNobodyFillsAQueueForOthers lets 10,000 callers queue for a SKU whose rows are held. They are in the process
-// itself, so they need no connections. Buyers who come later over HTTP find room, and get their units when the rows are
+// TestNobodyFillsAQueueForOthers lets 10,000 callers queue for a SKU whose rows are locked. They are in the process
+// itself, so they need no connections. Buyers that come later over HTTP find room, and get their units when the rows are
 // free.
 func TestNobodyFillsAQueueForOthers(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestNobodyFillsAQueueForOthers(t *testing.T) {
 			free := s.holdRows(t, sku)
 			var crowd sync.WaitGroup
 			var refused atomic.Int64
-			const callers, mostQueued = 10_000, 9_500 // what waits and what is being written
+			const callers, mostQueued = 10_000, 9_500 // orders that wait or are being written
 			for n := range callers {
 				crowd.Go(func() {
 					_, _, err := s.apps[0].Service().Deduct(t.Context(), sku, order(n))
@@ -68,7 +68,7 @@ func TestNobodyFillsAQueueForOthers(t *testing.T) {
 	}
 }
 
-// holdRows locks a SKU's rows, as a process that stands still does.
+// holdRows locks a SKU's rows, as a stopped process does.
 func (s *site) holdRows(t *testing.T, sku string) (free func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.url)

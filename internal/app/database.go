@@ -18,10 +18,10 @@ import (
 	"inventory/migrations"
 )
 
-// database says which of the stores a URL means.
+// database is the store that a URL names.
 type database struct {
 	postgresURL string
-	citus       bool                    // it is that of a coordinator
+	citus       bool                    // postgresURL names a coordinator
 	file        string                  // of SQLite
 	configure   []func(*pgxpool.Config) // change what the URL says
 }
@@ -60,7 +60,7 @@ func (d database) String() string {
 	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
 
-// workers is how many batches of one SKU the database can write at a time; 0 is many.
+// workers returns how many batches of one SKU the database can write at a time; 0 is many.
 func (d database) workers() int {
 	if d.file != "" {
 		return 1
@@ -68,7 +68,7 @@ func (d database) workers() int {
 	return 0
 }
 
-// placing is how many orders of several SKUs the database is given at a time; 0 is few.
+// placing returns how many orders of several SKUs go to the database at a time; 0 is few.
 func (d database) placing() int {
 	if d.citus {
 		return 64 // a transaction over nodes costs as much as a hundred rows: let many orders share it
@@ -76,7 +76,7 @@ func (d database) placing() int {
 	return 0
 }
 
-// own takes a SQLite file for this process. release gives it up.
+// own claims a SQLite file for this process. release gives it up.
 func (d database) own() (release func() error, err error) {
 	if d.file == "" {
 		return func() error { return nil }, nil
@@ -109,20 +109,20 @@ func (d database) openStore(ctx context.Context) (stock.Store, error) {
 	return postgres.Open(ctx, d.postgresURL, 0, d.configure...)
 }
 
-// MigrateUp applies every migration that a database lacks, and returns all of them.
+// MigrateUp applies every migration that a database lacks, and returns all migrations.
 func MigrateUp(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
 	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Up)
 }
 
-// MigrateDown undoes the last migration of a database, and returns all of them.
+// MigrateDown undoes the last migration of a database, and returns all migrations.
 func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
 	if status, err := MigrationStatus(ctx, databaseURL); err != nil || status.Version == 0 {
-		return status.Steps, err // there is nothing to undo, and nothing is made
+		return status.Steps, err // nothing to undo; it creates no database
 	}
 	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Down)
 }
 
-// migrateAlone migrates a database; no service owns it meanwhile.
+// migrateAlone migrates a database while no service owns it.
 func migrateAlone(ctx context.Context, databaseURL string, work func(*migrations.Migrator) error) (steps []migrations.Step, err error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
@@ -212,7 +212,7 @@ func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error
 	return openBeside(ctx, databaseURL, sqlite.OpenReader)
 }
 
-// openForWriting opens a database for writes now and then, also while a service uses it. It creates nothing.
+// openForWriting opens a database for occasional writes, also while a service uses it. It creates nothing.
 func openForWriting(ctx context.Context, databaseURL string) (stock.Store, error) {
 	return openBeside(ctx, databaseURL, sqlite.Open)
 }
@@ -236,7 +236,7 @@ func openBeside(ctx context.Context, databaseURL string, openFile func(context.C
 	return openFile(ctx, d.file)
 }
 
-// exists tells whether there is a SQLite file.
+// exists returns an error if there is no SQLite file.
 func (d database) exists() error {
 	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no SQLite file %s", d.file)

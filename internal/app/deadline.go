@@ -13,9 +13,9 @@ const (
 
 // A patientListener returns connections that keep their deadlines a little late.
 //
-// net/http sets three or four deadlines for every request, seconds away, and nearly all are set anew before they come.
+// net/http sets three or four deadlines for every request, seconds away, and sets nearly all again before they come.
 // Each moves a timer among the timers of all connections, and together they took a twentieth of the service's processor
-// time. Here a deadline is noted, and one ticker looks at all connections four times a second.
+// time. Here a connection only notes its deadline, and one ticker checks all connections four times a second.
 type patientListener struct {
 	net.Listener
 
@@ -44,8 +44,8 @@ func (l *patientListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// stopTicking ends the ticker once no connection is left. Close does not: a drain begins with it, and its requests
-// still have deadlines.
+// stopTicking ends the ticker once no connection is left. Close does not: a drain begins with Close, and the requests in
+// flight still have deadlines.
 func (l *patientListener) stopTicking() {
 	close(l.stop)
 	l.ticks.Wait()
@@ -68,7 +68,7 @@ func (l *patientListener) tick() {
 	}
 }
 
-// patientConn is a connection whose deadlines in the future are kept by its listener.
+// patientConn is a connection whose listener keeps its deadlines that are in the future.
 type patientConn struct {
 	net.Conn
 	listener *patientListener
@@ -101,7 +101,7 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// set notes a deadline. One that has passed already is kept at once: that is how net/http interrupts a read.
+// set notes a deadline. It passes a deadline in the past on at once: that is how net/http interrupts a read.
 func (c *patientConn) set(p *patience, t time.Time, keep func(time.Time) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *patientConn) set(p *patience, t time.Time, keep func(time.Time) error) 
 	return nil
 }
 
-// keep makes the connection itself keep the deadlines that have come.
+// keep gives the connection itself the deadlines that have come.
 func (c *patientConn) keep(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *patientConn) keep(now time.Time) {
 		keep func(time.Time) error
 	}{{&c.read, c.Conn.SetReadDeadline}, {&c.write, c.Conn.SetWriteDeadline}} {
 		if !p.until.IsZero() && !now.Before(p.until) {
-			_ = p.keep(p.until) // fails on a connection that is closed, which needs none
+			_ = p.keep(p.until) // fails only on a closed connection, which needs no deadline
 			p.until, p.kept = time.Time{}, true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patientPair is a connection to a patient listener: the accepted side and the caller's side.
+// patientPair returns a connection to a patient listener: the accepted side and the caller's side.
 func patientPair(t *testing.T) (accepted, caller net.Conn) {
 	t.Helper()
 	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -81,7 +81,7 @@ func TestPatientDeadlineIsPutOff(t *testing.T) {
 	}
 }
 
-// net/http interrupts a read under way like this.
+// net/http interrupts a read in this way.
 func TestDeadlineInThePastIsKeptAtOnce(t *testing.T) {
 	t.Parallel()
 	conn, caller := patientPair(t)

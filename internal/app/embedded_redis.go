@@ -12,8 +12,8 @@ import (
 	"inventory/internal/keyexpiry"
 )
 
-// EmbeddedRedis is a Redis inside the process, whose keys expire by the clock. A service starts one for itself; services that
-// share one are told by [Config].RedisDial.
+// EmbeddedRedis is a Redis inside the process, whose keys expire by the clock. A service starts its own; services that
+// share one get it by [Config].RedisDial.
 type EmbeddedRedis struct {
 	server   *miniredis.Miniredis
 	listener *bufconn.Listener
@@ -21,13 +21,13 @@ type EmbeddedRedis struct {
 	running  sync.WaitGroup
 }
 
-const connBuffer = 64 << 10 // bytes of a connection, each way
+const connBuffer = 64 << 10 // bytes, each way
 
-// StartEmbeddedRedis starts one that only this process can reach. It has no port: other users of the machine could take
-// and free locks there.
+// StartEmbeddedRedis starts a Redis that only this process can reach. It has no port, through which other users of the
+// machine could take and free locks.
 //
 // Its connections are buffered, unlike those of miniredis: otherwise a client that sends many commands at once would
-// wait for the server to read on, and the server for the client to take the first answer.
+// wait for the server to read more, and the server for the client to take the first answer.
 func StartEmbeddedRedis() (*EmbeddedRedis, error) {
 	r := &EmbeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer)}
 	first, err := r.server.Dial() // this starts it
@@ -39,7 +39,7 @@ func StartEmbeddedRedis() (*EmbeddedRedis, error) {
 	return r, first.Close()
 }
 
-// Dial connects to it, whatever the address.
+// Dial connects to it, and ignores the address.
 func (r *EmbeddedRedis) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return r.listener.DialContext(ctx)
 }

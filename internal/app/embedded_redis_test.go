@@ -24,8 +24,8 @@ func TestEmbeddedRedisHasNoPort(t *testing.T) {
 		t.Errorf("it listens on %v", at)
 	}
 	value := strings.Repeat("x", 8<<10)
-	pipe := r.client.(*redis.Client).WithTimeout(time.Minute).Pipeline() // a busy machine is slow; what blocks itself never answers
-	for range 1000 {                                                     // scripts in full for the locks of a whole SKU are as much, and their answers as short
+	pipe := r.client.(*redis.Client).WithTimeout(time.Minute).Pipeline() // long for a busy machine; a deadlock never answers
+	for range 1000 {                                                     // whole scripts for the locks of a SKU are as long, and their answers as short
 		pipe.Set(t.Context(), "key", value, 0)
 	}
 	answers, err := pipe.Exec(t.Context())

@@ -6,12 +6,12 @@ import (
 	"inventory/internal/events"
 )
 
-// eventsChannel is the Redis channel for events between processes. The number of the Redis database is added, because
-// channels belong to all databases of a server. So processes that share locks share events.
+// eventsChannel is the Redis channel for events between processes, followed by the number of the Redis database, because
+// a channel spans all databases of a server. So processes that share locks share events.
 const eventsChannel = "inventory:events:"
 
-// openEvents starts the hub of live events. Without a Redis that other processes use too, events are of this process
-// alone. Of several servers the first one carries them.
+// openEvents starts the hub of live events. Without a Redis that other processes use too, listeners get the events of
+// this process only. Of several servers the first one carries events.
 func (a *App) openEvents(servers redisServers) {
 	config := events.Config{Logger: a.config.Logger}
 	if len(servers) > 0 && servers[0].embedded == nil {
@@ -21,5 +21,5 @@ func (a *App) openEvents(servers redisServers) {
 	a.onClose(a.events.Close)
 }
 
-// Events is the hub of live events, for publishers and listeners inside the process. Close closes it.
+// Events returns the hub of live events, for publishers and listeners inside the process. Close closes it.
 func (a *App) Events() *events.Hub { return a.events }

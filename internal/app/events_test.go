@@ -40,7 +40,7 @@ func watch(t *testing.T, a *app.App, query string) stream {
 	return next
 }
 
-// TestEventsOfAllProcesses: they are told to the listeners of each.
+// TestEventsOfAllProcesses: the listeners of each process receive them.
 func TestEventsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	s := open(t, app.LockReentrant, redisServers[0].URL())

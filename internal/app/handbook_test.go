@@ -15,7 +15,7 @@ var (
 	inCode     = regexp.MustCompile(`^(?:(\d+) \* )?time\.(Millisecond|Second|Minute)\b|^"(\w+)"`)
 )
 
-// TestTheHandbookKnowsTheTimeouts: each in the table is in the code, under its name and with its value.
+// TestTheHandbookKnowsTheTimeouts: each time-out in the table is in the code, under its name and with its value.
 func TestTheHandbookKnowsTheTimeouts(t *testing.T) {
 	t.Parallel()
 	var rows [][]string
@@ -40,7 +40,7 @@ func TestTheHandbookKnowsTheTimeouts(t *testing.T) {
 	}
 }
 
-// valueOf finds what a name is set to in Go code; 0 where it is not.
+// valueOf finds the value of a name in Go code; 0 if it has none.
 func valueOf(t *testing.T, code, name string) time.Duration {
 	t.Helper()
 	if found := regexp.MustCompile(name + `\((\d+)\)`).FindStringSubmatch(code); found != nil { // a pragma, in milliseconds

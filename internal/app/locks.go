@@ -10,7 +10,7 @@ import (
 	"inventory/internal/locking"
 )
 
-// lockLease is how long a segment stays locked after its holder died.
+// lockLease is how long a segment stays locked after its holder has died.
 const lockLease = 5 * time.Second
 
 // openLocks opens the lock library on each server.
@@ -30,8 +30,8 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 	return all, nil
 }
 
-// SegmentLock returns the function that makes the lock of a segment, of the configured kind. If one server has the
-// locks of all segments of a SKU, they are a group: a merge takes them in one round trip.
+// SegmentLock returns the function that makes the lock of a segment, of the given kind. If one server has the locks of
+// all segments of a SKU, they are a group: a merge takes them in one round trip.
 func SegmentLock(kind string, locks []*locking.Locks) func(sku string, segment int) locking.Locker {
 	name := func(sku string, segment int) string { return sku + "/" + strconv.Itoa(segment) }
 	switch kind {

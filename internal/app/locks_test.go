@@ -24,7 +24,7 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// TestEveryKindOfLockSells sells a SKU out, at two services at once, with each kind of lock.
+// TestEveryKindOfLockSells sells a SKU out, through two services at once, with each kind of lock.
 func TestEveryKindOfLockSells(t *testing.T) {
 	t.Parallel()
 	one, all := redisServers[0].URL(), make([]string, 0, len(redisServers))
@@ -60,7 +60,7 @@ type site struct {
 	apps []*app.App
 }
 
-// tokensOnlyGrow makes the database refuse what would break I4.
+// tokensOnlyGrow makes the database refuse a write that would break I4.
 const tokensOnlyGrow = `
 CREATE FUNCTION only_grow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -108,7 +108,7 @@ func open(t *testing.T, lock, redisURL string) *site {
 	return s
 }
 
-// sell lets buyers order until a SKU is sold out, each once, 1 to 3 units, and compares their answers with the rows.
+// sell lets buyers order 1 to 3 units, each once, until a SKU is sold out, and compares their answers with the rows.
 func (s *site) sell(units int64, segments int) {
 	s.Helper()
 	if sold := s.sellUntil(nil, units, segments); sold != units {
@@ -116,8 +116,8 @@ func (s *site) sell(units int64, segments int) {
 	}
 }
 
-// sellUntil is sell for buyers who leave when enough is closed. Until then they rest after each order: a test that waits for
-// something else needs the processors as well.
+// sellUntil is sell for buyers that leave when enough is closed. Until then they rest after each order, because a test
+// that waits for something else needs the processors as well.
 func (s *site) sellUntil(enough <-chan struct{}, units int64, segments int) (told int64) {
 	s.Helper()
 	const buyers, rest = 32, 20 * time.Millisecond
@@ -180,7 +180,7 @@ func (s *site) audit() stock.Balance {
 	return audit.SKUs[0]
 }
 
-// metric reads a service's metric, 0 where it has none of that name.
+// metric reads a service's metric, 0 if it has none of that name.
 func (s *site) metric(a *app.App, name string) int64 {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, a.AdminURL()+"/metrics", nil)
@@ -219,7 +219,7 @@ func TestMetricTellsThatLocksFail(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := open(t, app.LockFair, server.URL()) // which locks also for an order alone
+	s := open(t, app.LockFair, server.URL()) // it locks even for a single order
 	fleet, err := client.NewFleet([]string{s.apps[0].URL()}, 1, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestMetricTellsThatLocksFail(t *testing.T) {
 	}
 }
 
-// TestRedLockNeedsMostOfItsServers: a service does not start where locks could not be had.
+// TestRedLockNeedsMostOfItsServers: a service does not start if it could never get locks.
 func TestRedLockNeedsMostOfItsServers(t *testing.T) {
 	t.Parallel()
 	_, err := app.Start(t.Context(), app.Config{
@@ -264,7 +264,7 @@ func TestRedLockNeedsMostOfItsServers(t *testing.T) {
 	}
 }
 
-// TestAnEmbeddedRedLockLocks: its servers inside the process are different ones.
+// TestAnEmbeddedRedLockLocks: its servers inside the process are different servers.
 func TestAnEmbeddedRedLockLocks(t *testing.T) {
 	t.Parallel()
 	a, err := app.Start(t.Context(), app.Config{

@@ -24,15 +24,15 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	if os.Getenv(memoryCase) != "" {
-		return m.Run() // which needs no servers
+		return m.Run() // this test needs no servers
 	}
-	logging.Disable() // what go-redis logs, its errors say as well
+	logging.Disable() // the errors of go-redis say what it logs
 	err := startServers(context.Background())
 	code := 1
 	if err == nil {
 		code = m.Run()
 	}
-	// A pool whose server is down looks once a second whether it has been closed.
+	// A pool whose server is down checks once a second whether it has been closed.
 	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 	if err = errors.Join(err, stopServers(), goleak.Find(dialling)); err != nil {
 		fmt.Fprintln(os.Stderr, err)

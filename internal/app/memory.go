@@ -8,19 +8,19 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// heapGrowth lets the heap grow to five times what is alive, not to twice, before the garbage collector runs.
+// heapGrowth lets the heap grow to five times the live heap instead of twice before the garbage collector runs.
 const heapGrowth = 400
 
-// memoryShare is the part of the container's or the machine's memory that the program takes at most.
+// memoryShare is the largest part of the container's or the machine's memory that the program uses.
 const memoryShare = 0.8
 
-// SpendMemory makes the process collect garbage less often, unless the environment's GOGC says how often. Only a few MB
-// are alive in this service, so under load the collector would run a hundred times a second, and look at the stack of
-// every waiting request each time: a tenth of all processor time.
+// SpendMemory makes the process collect garbage less often, unless the environment sets GOGC. The live heap of this
+// service is only a few MB, so under load the collector would run a hundred times a second, and scan the stack of every
+// waiting request each time: a tenth of all processor time.
 //
-// With many connections more is alive, so there is a limit: GOMEMLIMIT, or else a share of the container's or the
-// machine's memory. Near it the collector runs as often as it must. Programs whose main job is the service call it. A
-// nil logger is none.
+// With many connections the live heap is larger, so there is a limit: GOMEMLIMIT, or else a share of the container's or
+// the machine's memory. Near it the collector runs as often as it must. Programs whose main job is the service call
+// SpendMemory. A nil logger is none.
 func SpendMemory(log *slog.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

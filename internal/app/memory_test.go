@@ -11,7 +11,7 @@ import (
 	"inventory/internal/app"
 )
 
-// The limit is of the whole process, so each case is a process of its own: this test, once more.
+// The limit is for the whole process, so each case runs in its own process, which is this test again.
 const memoryCase = "INVENTORY_TEST_MEMORY"
 
 func TestMemoryIsLimited(t *testing.T) {

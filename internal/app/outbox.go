@@ -19,7 +19,7 @@ type Outbox struct {
 // Close closes the database.
 func (o *Outbox) Close() error { return o.close() }
 
-// OpenOutbox opens the outbox of a database, also while a service uses it; only for reading if readOnly. It creates
+// OpenOutbox opens the outbox of a database, also while a service uses it. With readOnly it only reads. It creates
 // nothing.
 func OpenOutbox(ctx context.Context, databaseURL string, readOnly bool) (*Outbox, error) {
 	d, err := parseDatabase(databaseURL)

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// OutboxStatus is what an outbox does and holds.
+// OutboxStatus is the state of an outbox.
 type OutboxStatus struct {
 	On     bool
 	Rows   int64
@@ -18,7 +18,7 @@ type OutboxStatus struct {
 	Newest time.Time
 }
 
-// What the stores' outbox_on.sql makes, and the times of the rows in microseconds.
+// The queries read what the stores' outbox_on.sql creates, and the times of the rows in microseconds.
 const (
 	postgresOutboxThere = `SELECT to_regclass('outbox') IS NOT NULL`
 	postgresOutbox      = `
@@ -41,7 +41,7 @@ SELECT (SELECT count(*) = 2 FROM sqlite_schema WHERE type = 'trigger' AND name I
 FROM outbox`
 )
 
-// ReadOutboxStatus reads what the outbox of a database does and holds, also while a service uses it.
+// ReadOutboxStatus reads the state of the outbox of a database, also while a service uses it.
 func ReadOutboxStatus(ctx context.Context, databaseURL string) (status OutboxStatus, err error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// listenForProbes opens the listener of metrics and health if the configuration has one beside the admin listener,
-// which has profiles as well.
+// listenForProbes opens the listener of metrics and health if the configuration has one in addition to the admin
+// listener, which has profiles as well.
 func (a *App) listenForProbes(ctx context.Context, handler http.Handler) error {
 	if a.config.MetricsListen == "" {
 		return nil
@@ -21,7 +21,7 @@ func (a *App) listenForProbes(ctx context.Context, handler http.Handler) error {
 	return nil
 }
 
-// MetricsURL is where metrics and health are served without profiles; "" is nowhere.
+// MetricsURL returns the URL of metrics and health without profiles; "" is none.
 func (a *App) MetricsURL() string {
 	if a.probes == nil {
 		return ""

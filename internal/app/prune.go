@@ -11,17 +11,17 @@ import (
 
 const (
 	prunePage  = 500                   // deductions that one transaction looks at
-	pruneTries = 20                    // of a page while somebody else has the SKU
-	prunePause = 50 * time.Millisecond // between them
+	pruneTries = 20                    // of a page while another transaction holds the SKU
+	prunePause = 50 * time.Millisecond // between tries
 	listPage   = 100                   // SKUs that are read at once
 )
 
-// ErrBusy means that SKUs could not be pruned, because somebody else had their rows.
+// ErrBusy means that SKUs could not be pruned, because another transaction held their rows.
 var ErrBusy = errors.New("in use")
 
-// Prune folds deductions of archived SKUs that are older than an instant into a sum for each SKU, or only counts
-// them in a dry run, also while a service uses the database. It tells of each SKU of which there are some. It goes page by page,
-// each in a transaction of its own: whenever it ends, the next call goes on.
+// Prune folds deductions of archived SKUs that are older than an instant into a sum for each SKU, or only counts them in
+// a dry run, also while a service uses the database. It calls tell for each SKU that has some. It works page by page, each
+// in its own transaction: if it is interrupted, the next call goes on.
 func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun bool, tell func(sku string, pruned stock.Pruned) error) (err error) {
 	store, err := openForWriting(ctx, databaseURL)
 	if err != nil {
@@ -43,7 +43,7 @@ func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun b
 				continue
 			}
 			pruned, err := pruneSKU(ctx, store, stock.Pruning{SKU: sku.SKU, Before: before, DryRun: dryRun})
-			if pruned.Deductions > 0 { // also of a SKU that was not pruned to the end
+			if pruned.Deductions > 0 { // also for a SKU that was pruned in part
 				err = errors.Join(err, tell(sku.SKU, pruned))
 			}
 			if err != nil {
@@ -63,7 +63,7 @@ func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun b
 	return nil
 }
 
-// pruneSKU prunes a SKU page by page. After each it rests for as long as that took, so that those who sell hardly notice.
+// pruneSKU prunes a SKU page by page. After each page it rests for the time that the page took, so sales hardly slow down.
 func pruneSKU(ctx context.Context, store stock.Store, p stock.Pruning) (all stock.Pruned, err error) {
 	query := stock.DeductionQuery{SKU: p.SKU, Limit: prunePage}
 	for {
@@ -91,7 +91,7 @@ func pruneSKU(ctx context.Context, store stock.Store, p stock.Pruning) (all stoc
 	}
 }
 
-// prunePatiently tries again while somebody else has the SKU.
+// prunePatiently tries again while another transaction holds the SKU.
 func prunePatiently(ctx context.Context, store stock.Store, p stock.Pruning) (stock.Pruned, error) {
 	for try := 1; ; try++ {
 		pruned, err := store.Prune(ctx, p)

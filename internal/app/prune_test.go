@@ -41,7 +41,7 @@ func (p prunable) Prune(_ context.Context, pruning stock.Pruning) (stock.Pruned,
 	return p.prune(pruning.SKU, pruning.OrderIDs[0])
 }
 
-// TestPruneTellsWhatItDid: of every SKU, also where it was not pruned to the end.
+// TestPruneTellsWhatItDid: for every SKU, also for one that was pruned in part.
 func TestPruneTellsWhatItDid(t *testing.T) {
 	t.Parallel()
 	one, broken := stock.Pruned{Deductions: 1, Units: 2}, errors.New("broken")
@@ -78,7 +78,8 @@ func TestPruneTellsWhatItDid(t *testing.T) {
 	}
 }
 
-// TestPruneWaitsASecondForASKU tries a SKU again that somebody else has, for a bounded time, and ends with its context.
+// TestPruneWaitsASecondForASKU: Prune retries a SKU that another transaction holds, for a bounded time, and ends with its
+// context.
 func TestPruneWaitsASecondForASKU(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ patience, took time.Duration }{

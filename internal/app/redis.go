@@ -20,7 +20,7 @@ type redisServer struct {
 type redisServers []*redisServer
 
 const (
-	redisTimeout = 3 * time.Second        // to find out whether it answers at all
+	redisTimeout = 3 * time.Second        // for the check that it answers at all
 	redisAnswer  = 250 * time.Millisecond // for one answer
 	redisRest    = time.Second            // a connection that was idle for longer is not used again: it may be dead
 )
@@ -33,7 +33,7 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	}
 	var servers redisServers
 	for i, address := range all {
-		inside := fmt.Sprintf("%s-%d", Embedded, i) // the locks of a RedLock tell servers apart by their addresses
+		inside := fmt.Sprintf("%s-%d", Embedded, i) // a RedLock distinguishes servers by their addresses
 		if address == (redisAddress{}) && a.config.RedisDial != nil {
 			address.server = &redis.Options{Addr: inside, Dialer: a.config.RedisDial}
 		}
@@ -55,8 +55,8 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	return servers, servers.refuseCluster(ctx)
 }
 
-// QuietRedis keeps the Redis client from writing to standard error by itself what its callers get as errors. It is for
-// programs in whose terminal somebody reads something else.
+// QuietRedis stops the Redis client from writing to standard error what its callers get as errors anyway. It is for
+// programs whose terminal shows people something else.
 func QuietRedis() { redis.SetLogger(silence{}) }
 
 type silence struct{}
@@ -64,9 +64,9 @@ type silence struct{}
 // Printf prints nothing.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// connectRedis makes the client of an address; inside is the name of a server inside the process. A lock script is sent
-// once: the lock library itself decides what a missing answer means. A Redis that does not answer must not hold up a
-// worker, which goes on without it.
+// connectRedis makes the client of an address; inside is the name of a server inside the process. The client sends a lock
+// script once: the lock library itself decides what a missing answer means. A Redis that does not answer must not hold up
+// a worker, which goes on without it.
 func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 	r := &redisServer{address: address}
 	switch {
@@ -99,7 +99,7 @@ func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 	return r, nil
 }
 
-// ping tells whether enough servers answer for locks: most of them.
+// ping returns an error unless most of the servers answer, as locks need.
 func (s redisServers) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func (s redisServers) ping(ctx context.Context) error {
 	return fmt.Errorf("reach Redis: %d of %d do not answer: %w", silent, len(s), last)
 }
 
-// pingMasters tells whether every master of a cluster answers: each has the locks of some SKUs.
+// pingMasters returns an error unless every master of a cluster answers: each has the locks of some SKUs.
 func (s redisServers) pingMasters(ctx context.Context) error {
 	for _, server := range s {
 		cluster, ok := server.client.(*redis.ClusterClient)

@@ -14,10 +14,10 @@ import (
 	"inventory/internal/servertest"
 )
 
-// backWithin is how soon locks must work again after a master can be written to.
+// backWithin is how soon locks must work again once a master accepts writes.
 const backWithin = 2 * time.Second
 
-// TestLocksFollowAFailoverOfSentinel: a master dies, stands still, or is replaced in order, and a Sentinel is down, while two
+// TestLocksFollowAFailoverOfSentinel: a master dies, stops, or is replaced on request, and a Sentinel is down, while two
 // processes sell. No order is lost, and locks are back soon after there is a master.
 func TestLocksFollowAFailoverOfSentinel(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestLocksFollowACluster(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t)
 	s := open(t, app.LockReentrant, cluster.URL())
-	ready(t, s.apps[0], "ok") // which leaves keys of the lock that this was tried with
+	ready(t, s.apps[0], "ok") // the check leaves keys of its lock
 	slot := slotInUse(t, cluster)
 	before, err := cluster.Master(t.Context(), slot)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestLocksFollowACluster(t *testing.T) {
 	ready(t, s.apps[0], "ok")
 }
 
-// TestAMasterIsReplacedWhileNobodyLocks: the client of a process at rest still knows the master that is dead. The first
+// TestAMasterIsReplacedWhileNobodyLocks: the client of an idle process still knows the master that is dead. The first
 // probe finds the new one.
 func TestAMasterIsReplacedWhileNobodyLocks(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestAMasterIsReplacedWhileNobodyLocks(t *testing.T) {
 	}
 }
 
-// otherMaster returns what tells whether a slot has another master than before, which can be written to.
+// otherMaster returns a function that fails until a slot has another master than before, which accepts writes.
 func otherMaster(cluster *servertest.Cluster, slot int, before *servertest.Redis) func(context.Context) error {
 	return func(ctx context.Context) error {
 		now, err := cluster.Master(ctx, slot)
@@ -135,8 +135,8 @@ func otherMaster(cluster *servertest.Cluster, slot int, before *servertest.Redis
 	}
 }
 
-// TestReadyTellsOfEveryNode: a node of a cluster that is silent has the locks of some SKUs, also if those that the service
-// tries are elsewhere.
+// TestReadyTellsOfEveryNode: a silent node of a cluster has the locks of some SKUs, even if the lock that the service tries
+// is elsewhere.
 func TestReadyTellsOfEveryNode(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t)
@@ -148,7 +148,7 @@ func TestReadyTellsOfEveryNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready(t, a, "ok") // with the rights that the handbook names
+	ready(t, a, "ok") // with the rights that OPERATIONS.md names
 	mine, err := cluster.Master(t.Context(), slotInUse(t, cluster))
 	if err != nil {
 		t.Fatal(err)
@@ -214,18 +214,18 @@ func stopLater(t *testing.T, stop func() error) {
 	})
 }
 
-// writable tells whether a Redis takes writes.
+// writable returns an error unless a Redis takes writes.
 func writable(ctx context.Context, server *servertest.Redis) error {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
 	defer client.Close()
 	err := client.Set(ctx, "writable", "", time.Millisecond).Err()
 	if _, moved := redis.IsMovedError(err); moved {
-		return nil // a master of the other slots
+		return nil // it is a master of other slots
 	}
 	return err
 }
 
-// sellBeside begins to sell a SKU, and returns when the first orders are written. The function it returns ends the sale.
+// sellBeside starts to sell a SKU, and returns when the first orders are written. The function it returns ends the sale.
 func (s *site) sellBeside(segments int) (stop func()) {
 	s.Helper()
 	var selling sync.WaitGroup

@@ -88,7 +88,7 @@ func ready(t *testing.T, a *app.App, locks string) {
 	}
 }
 
-// TestAReplicaGivesNoLocks: a service on one starts, says so, and has locks once it is promoted.
+// TestAReplicaGivesNoLocks: a service on a replica starts, logs that, and has locks once the replica is promoted.
 func TestAReplicaGivesNoLocks(t *testing.T) {
 	t.Parallel()
 	master := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartRedis(ctx) })
@@ -134,7 +134,7 @@ func TestReadyTellsWhetherLocksWork(t *testing.T) {
 	}
 }
 
-// TestANodeOfAClusterIsRefused: it has the locks of some SKUs alone.
+// TestANodeOfAClusterIsRefused: it has the locks of some SKUs only.
 func TestANodeOfAClusterIsRefused(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t)

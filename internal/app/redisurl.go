@@ -11,22 +11,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A redisAddress says where locks are kept: on one server, on the master that Sentinels know, or in a cluster. With none
-// of them it is a server inside the process.
+// A redisAddress is the place of the locks: one server, the master that Sentinels know, or a cluster. With none of them
+// it is a server inside the process.
 type redisAddress struct {
 	server   *redis.Options
 	sentinel *redis.FailoverOptions
 	cluster  *redis.ClusterOptions
 }
 
-// What URLs begin with that are not of one server. Behind it stand several HOST:PORT with commas between them; behind
-// rediss+… are servers with TLS.
+// The schemes of URLs of several servers. Several HOST:PORT follow, separated by commas; with rediss+… the servers use
+// TLS.
 const (
 	sentinelScheme = "+sentinel://"
 	clusterScheme  = "+cluster://"
 )
 
-const redLockNodes = 3 // the least number of a RedLock's servers; so many embedded ones
+const redLockNodes = 3 // the least number of a RedLock's servers, and the number of embedded ones
 
 var (
 	errRedisURL    = errors.New("redis URL: must be redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,…/MASTER, redis+cluster://HOST:PORT,…, the same with rediss, several of the first for redlock, or embedded")
@@ -85,8 +85,8 @@ func redisAddressOf(text string) (redisAddress, error) {
 	return redisAddress{server: options}, nil
 }
 
-// sentinelAddress reads what stands behind the scheme of a URL of Sentinels. User and password are those of the Redis
-// servers; Sentinels that want some get them by sentinel_username and sentinel_password in the query.
+// sentinelAddress reads what follows the scheme of a URL of Sentinels. User and password are for the Redis servers;
+// sentinel_username and sentinel_password in the query are for the Sentinels.
 func sentinelAddress(scheme, rest string) (redisAddress, error) {
 	u, err := manyHosts(scheme, rest)
 	if err != nil {
@@ -118,7 +118,7 @@ func sentinelAddress(scheme, rest string) (redisAddress, error) {
 	return redisAddress{sentinel: options}, nil
 }
 
-// clusterAddress reads what stands behind the scheme of a URL of a cluster: some of its nodes.
+// clusterAddress reads what follows the scheme of a URL of a cluster: some of its nodes.
 func clusterAddress(scheme, rest string) (redisAddress, error) {
 	u, err := manyHosts(scheme, rest)
 	if err != nil {
@@ -137,7 +137,7 @@ func clusterAddress(scheme, rest string) (redisAddress, error) {
 	return redisAddress{cluster: options}, nil
 }
 
-// manyHosts makes a URL as go-redis reads it: the first host, and the others as addr in the query.
+// manyHosts makes a URL that go-redis can read: the first host, and the others as addr in the query.
 func manyHosts(scheme, rest string) (*url.URL, error) {
 	if scheme != "redis" && scheme != "rediss" {
 		return nil, errRedisURL
@@ -193,7 +193,7 @@ func (a redisAddress) String() string {
 	}
 }
 
-// db is the number of the Redis database.
+// db returns the number of the Redis database.
 func (a redisAddress) db() int {
 	switch {
 	case a.sentinel != nil:

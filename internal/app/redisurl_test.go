@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRedisAddresses: what URLs name, and where users, passwords and databases of them go.
+// TestRedisAddresses: the servers that URLs name, and where their users, passwords and databases go.
 func TestRedisAddresses(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// defaultMaxConnections bounds the connections of the public listener if the configuration does not say.
+// defaultMaxConnections bounds the connections of the public listener if the configuration does not.
 const defaultMaxConnections = 10_000
 
-// A room is a listener with a bounded number of connections. If a new one comes to a full room, the room closes the one
-// that has been without a request for longest: idle connections, and those whose requests never come, keep nobody out.
-// Only if all are being answered does the new one wait.
+// A room is a listener with a bounded number of connections. If a connection comes to a full room, the room closes the
+// connection that has been without a request for the longest time. So idle connections, and those whose requests never
+// come, keep no caller out. A new connection waits only if all others are being answered.
 type room struct {
 	net.Listener
 	most int
@@ -20,7 +20,7 @@ type room struct {
 	mu     sync.Mutex
 	freed  *sync.Cond // with mu: a connection has gone or become idle
 	inside int
-	idle   list.List // of *guest, the longest first
+	idle   list.List // of *guest, the one idle for longest first
 	closed bool
 }
 
@@ -34,7 +34,7 @@ func newRoom(l net.Listener, most int) *room {
 type guest struct {
 	net.Conn
 	room  *room
-	place *list.Element // among the idle ones; nil: it is not idle
+	place *list.Element // among the idle ones; nil: not idle
 	left  bool
 }
 
@@ -135,7 +135,7 @@ func (g *guest) Close() error {
 func (g *guest) CloseWrite() error { return closeWrite(g.Conn) }
 
 // closeWrite ends the sending side of a connection, if it can. net/http does this so that a caller can read the answer
-// before it is cut off.
+// before the connection ends.
 func closeWrite(conn net.Conn) error {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

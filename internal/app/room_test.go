@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// testRoom is a room that tells whenever one of its connections has become idle, a moment after its answer.
+// testRoom is a room that signals whenever one of its connections has become idle, a moment after its answer.
 type testRoom struct {
 	*room
 	becameIdle chan struct{}
 }
 
-// answered waits for the answer of the only caller who waits for one, until its connection is idle.
+// answered waits for the answer to the only caller that waits for one, until its connection is idle.
 func (r testRoom) answered(c caller) {
 	c.Helper()
 	c.answered()
@@ -100,8 +100,8 @@ func (c caller) closed() {
 	}
 }
 
-// TestIdleConnectionsKeepNobodyOut: neither those that send nothing, nor those with half a request, nor those that have
-// been answered.
+// TestIdleConnectionsKeepNobodyOut: neither connections that send nothing, nor those that send half a request, nor those
+// that have been answered.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
@@ -142,7 +142,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	waiting := call(t, address)
 	waiting.send(request)
 	end <- struct{}{}
-	<-begun // the one that waited, or else nobody
+	<-begun // the one that waited; otherwise this blocks
 	r.mu.Lock()
 	inside := r.inside
 	r.mu.Unlock()
@@ -163,7 +163,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	}
 }
 
-// A room that is closed while it is full lets its Accept return.
+// Accept returns when a full room is closed.
 func TestFullRoomCloses(t *testing.T) {
 	t.Parallel()
 	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A log that everybody may fill tells nothing: while a database is away every request fails.
+// The bounds of repeated failures. While a database is away every request fails, and would flood the log.
 const (
 	sampleFirst  = 10               // failures with one message that are logged at once
 	sampleWithin = 10 * time.Second // and in this time; the others are counted
-	sampleKinds  = 1000             // messages that are told apart
+	sampleKinds  = 1000             // different messages
 )
 
 // sampling is a handler that logs a few of the failures that repeat, and then one line with the count of the others.
@@ -21,7 +21,7 @@ type sampling struct {
 	samples *samples
 }
 
-// samples is what handlers that come of one another share.
+// samples is shared by a handler and the handlers made from it.
 type samples struct {
 	mu     sync.Mutex
 	kinds  map[string]*sample // by message
@@ -34,10 +34,10 @@ type sample struct {
 	dropped int
 	last    slog.Record  // of those dropped
 	to      slog.Handler // of last
-	ends    *time.Timer  // tells of those dropped
+	ends    *time.Timer  // logs the number of those dropped
 }
 
-// newSampling returns a handler in front of another one. Close tells of what was dropped.
+// newSampling returns a handler that passes lines to another one. close logs what was dropped.
 func newSampling(to slog.Handler) *sampling {
 	return &sampling{to, &samples{kinds: make(map[string]*sample)}}
 }
@@ -60,7 +60,7 @@ func (s *sampling) WithGroup(name string) slog.Handler {
 	return &sampling{s.Handler.WithGroup(name), s.samples}
 }
 
-// drop counts a line, and tells whether there have been enough of its kind.
+// drop counts a line, and reports whether enough lines with its message have been logged.
 func (s *samples) drop(line slog.Record, to slog.Handler) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *samples) drop(line slog.Record, to slog.Handler) bool {
 // end ends the window of a message.
 func (s *samples) end(message string) {
 	s.mu.Lock()
-	defer s.mu.Unlock() // who closes waits until it is told
+	defer s.mu.Unlock() // close waits until the line is logged
 	if k := s.kinds[message]; k != nil {
 		delete(s.kinds, message)
 		k.tell()
@@ -97,7 +97,7 @@ func (k *sample) tell() {
 		return
 	}
 	k.last.AddAttrs(slog.Int("repeated", k.dropped))
-	_ = k.to.Handle(context.Background(), k.last) // there is nowhere else to say it
+	_ = k.to.Handle(context.Background(), k.last) // there is nowhere else to report it
 }
 
 // close ends all windows. Later lines pass.

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestFailuresThatRepeatAreCounted: a thousand of them are eleven lines, and the last one says how many are not there.
+// TestFailuresThatRepeatAreCounted: a thousand failures are eleven lines, and the last line has the number of the missing
+// ones.
 func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	})
 }
 
-// lockedText is what has been written, by whomever.
+// lockedText is a text to which several goroutines may write.
 type lockedText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -70,7 +71,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// TestMessagesWithoutEndAreNotRemembered: there is a bound.
+// TestMessagesWithoutEndAreNotRemembered: the number of messages is bounded.
 func TestMessagesWithoutEndAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	sampled := newSampling(slog.DiscardHandler)

@@ -17,8 +17,7 @@ import (
 	"inventory/migrations"
 )
 
-// MigrationStatus returns how the schema of a database stands to this program. It changes nothing, and works beside a
-// service.
+// MigrationStatus compares the schema of a database with this program. It changes nothing, and works while a service runs.
 func MigrationStatus(ctx context.Context, databaseURL string) (migrations.Status, error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
@@ -50,7 +49,7 @@ func (d database) status(ctx context.Context) (status migrations.Status, err err
 	return status, err
 }
 
-// look opens a database for a few reads.
+// look opens a database for a few reads and closes it.
 func (d database) look(_ context.Context, read func(*sql.DB) error) (err error) {
 	var db *sql.DB
 	if d.file != "" {
@@ -82,7 +81,7 @@ func (d database) upToDate(ctx context.Context) error {
 	return nil
 }
 
-// tellDirty logs that somebody began a migration and did not finish it.
+// tellDirty logs that a migration was started and not finished.
 func tellDirty(log *slog.Logger, status migrations.Status) {
 	switch {
 	case !status.Dirty:

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// serverLog takes the messages of net/http. Those of HTTP/2 that any stranger can cause are for debugging: they would
-// fill the log.
+// serverLog takes the messages of net/http. It logs the messages of HTTP/2 that any stranger can cause at level debug:
+// they would flood the log.
 type serverLog struct{ to *slog.Logger }
 
 func newServerLog(to *slog.Logger) *log.Logger { return log.New(serverLog{to}, "", 0) }

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// TestAServiceThatStopsIsNotReadyAndServes: /readyz says so at once, and requests are answered for the shutdown delay.
+// TestAServiceThatStopsIsNotReadyAndServes: /readyz says so at once, and the service answers for the shutdown delay.
 func TestAServiceThatStopsIsNotReadyAndServes(t *testing.T) {
 	t.Parallel()
 	const delay = time.Second
@@ -36,7 +36,7 @@ func TestAServiceThatStopsIsNotReadyAndServes(t *testing.T) {
 	}
 }
 
-// TestOnLoopbackThereIsNoDelay: no balancer is on the way to it.
+// TestOnLoopbackThereIsNoDelay: no balancer is involved.
 func TestOnLoopbackThereIsNoDelay(t *testing.T) {
 	t.Parallel()
 	a := startWith(t, app.Config{})
@@ -75,7 +75,7 @@ func startWith(t *testing.T, config app.Config) *app.App {
 	return a
 }
 
-// status is the status of an answer to GET.
+// status returns the status of the answer to a GET.
 func status(t *testing.T, url string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	standbyAnswer = time.Second // for a standby to answer; then the primary is asked
-	standbyRest   = time.Second // for so long what was found out about a standby is good
+	standbyAnswer = time.Second // for a standby to answer; then the primary is queried
+	standbyRest   = time.Second // for that long the last check of a standby counts
 )
 
-// standbyStore has a standby read what need not be fresh: lists and the ledger. What tells a caller of its own writes is
-// read from the primary, and so is everything while the standby does not answer or does not follow.
+// standbyStore reads from a standby what need not be fresh: lists and the ledger. It reads what shows a caller its own
+// writes from the primary, and everything while the standby does not answer or does not follow.
 type standbyStore struct {
 	stock.Store // of the primary
 	standby     *postgres.Standby
@@ -26,7 +26,7 @@ type standbyStore struct {
 
 	mu     sync.Mutex
 	usable bool
-	until  time.Time // when that is found out anew
+	until  time.Time // when the standby is checked again
 }
 
 // openStandby opens the standby, if there is one. It need not be there yet.
@@ -90,7 +90,7 @@ func firstOf[T any](ctx context.Context, s *standbyStore, standby func(context.C
 	return primary()
 }
 
-// use tells whether to ask the standby. Once in a while one caller finds out; others go by what is known.
+// use reports whether to read from the standby. Every standbyRest one caller checks it; the others use the last result.
 func (s *standbyStore) use(ctx context.Context) bool {
 	s.mu.Lock()
 	now := time.Now()
@@ -105,7 +105,7 @@ func (s *standbyStore) use(ctx context.Context) bool {
 	return err == nil
 }
 
-// note keeps what was found out, and logs when it is another thing than before.
+// note keeps the result of a check, and logs a change.
 func (s *standbyStore) note(err error) {
 	s.mu.Lock()
 	before := s.usable

@@ -13,8 +13,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestAStandbyReadsLists: lists come from the standby, what a caller has just written from the primary, and all of it from
-// the primary while the standby stands behind or is gone.
+// TestAStandbyReadsLists: lists come from the standby, and what a caller has just written from the primary. Everything
+// comes from the primary while the standby is behind or gone.
 func TestAStandbyReadsLists(t *testing.T) {
 	t.Parallel()
 	primary, err := servertest.StartPostgres(t.Context())
@@ -51,7 +51,7 @@ func TestAStandbyReadsLists(t *testing.T) {
 	if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: "shop", Stock: 1000, Segments: 1}); err != nil {
 		t.Fatal(err)
 	}
-	// ordered takes a unit, and tells whether the list of deductions has it at once.
+	// ordered takes a unit, and reports whether the list of deductions has it at once.
 	ordered := func(orderID string) bool {
 		t.Helper()
 		if _, _, err := service.Deduct(t.Context(), "shop", stock.Order{OrderID: orderID, Quantity: 1}); err != nil {
@@ -96,7 +96,7 @@ func TestAStandbyReadsLists(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// asked waits until lists are the standby's: they lack what it does not replay.
+	// asked waits until lists come from the standby: they lack what it has not replayed.
 	asked := func(prefix string) {
 		t.Helper()
 		for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
@@ -117,7 +117,7 @@ func TestAStandbyReadsLists(t *testing.T) {
 	asked("a")
 	at(standby, "SELECT pg_wal_replay_pause()")
 	create("b")
-	soon("b", 20*time.Second) // too far behind: the primary's
+	soon("b", 20*time.Second) // too far behind: lists come from the primary
 	at(standby, "SELECT pg_wal_replay_resume()")
 	if err := standby.Kill(); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func TestTracesWanted(t *testing.T) {
 	}
 }
 
-// moodyExporter fails as often as it is told to.
+// moodyExporter fails a given number of times.
 type moodyExporter struct {
 	sdktrace.SpanExporter
 	errs []error

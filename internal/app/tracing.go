@@ -21,15 +21,14 @@ import (
 	"inventory/internal/stock"
 )
 
-// tracing sends spans to a collector. Nil is off: then nothing is wrapped or hooked, and requests pass no code for
-// traces.
+// tracing sends spans to a collector. Nil is off: then nothing is wrapped or hooked, and requests run no code for traces.
 type tracing struct {
 	provider *sdktrace.TracerProvider
 	exporter *exporter
 }
 
-// tracesWanted tells whether OpenTelemetry's environment names a collector. Settings that would silently be ignored are
-// refused.
+// tracesWanted reports whether OpenTelemetry's environment names a collector. It refuses settings that would silently be
+// ignored.
 func tracesWanted(environment func(string) string) (bool, error) {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -58,8 +57,8 @@ func tracesWanted(environment func(string) string) (bool, error) {
 	}
 }
 
-// openTraces starts tracing if the environment names a collector. OpenTelemetry itself reads endpoint, headers,
-// sampler, batches and the service's name from there.
+// openTraces starts tracing if the environment names a collector. OpenTelemetry itself reads endpoint, headers, sampler,
+// batches and the service's name from the environment.
 func (a *App) openTraces(ctx context.Context) error {
 	wanted, err := tracesWanted(os.Getenv)
 	if err != nil || !wanted {
@@ -82,7 +81,7 @@ func (a *App) openTraces(ctx context.Context) error {
 	return nil
 }
 
-// close sends what is left as long as ctx lasts.
+// close sends the remaining spans while ctx lasts.
 func (t *tracing) close(ctx context.Context) error {
 	err := t.provider.Shutdown(ctx)
 	t.exporter.abort()
@@ -99,7 +98,7 @@ func (t *tracing) postgres(config *pgxpool.Config) {
 		otelpgx.WithSpanNameFunc(statementName), otelpgx.WithDisableConnectionDetailsInAttributes())
 }
 
-// statementName is a statement's first word, behind the comments.
+// statementName returns a statement's first word after the comments.
 func statementName(statement string) string {
 	for line := range strings.Lines(statement) {
 		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "--") {
@@ -109,8 +108,8 @@ func statementName(statement string) string {
 	return "statement"
 }
 
-// redis traces each command of a client by itself: they belong to locks, and so to many requests. Arguments are left
-// out.
+// redis traces each command of a client separately: commands belong to locks, and so to many requests. Spans have no
+// arguments.
 func (t *tracing) redis(client redis.UniversalClient) error {
 	err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(t.provider),
 		redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false))
@@ -125,12 +124,12 @@ func (t *tracing) store(store stock.Store) stock.Store {
 	return tracedStore{Store: store, tracer: t.provider.Tracer("inventory/internal/stock")}
 }
 
-// exporter makes the exporter inside end with the service, and log its failures, but not each one.
+// exporter wraps an exporter: it ends with the service, and logs its failures, but not each one.
 type exporter struct {
 	sdktrace.SpanExporter
 	log   *slog.Logger
 	life  context.Context
-	abort context.CancelFunc // ends the sending under way
+	abort context.CancelFunc // stops the current sending
 	ended chan struct{}      // closed when nothing more will be sent
 	fails bool
 }
@@ -141,7 +140,7 @@ func newExporter(to sdktrace.SpanExporter, log *slog.Logger) *exporter {
 	return e
 }
 
-// ExportSpans sends spans. One goroutine at a time calls it. Of errors in a row the first one is logged. A returned
+// ExportSpans sends spans. One goroutine at a time calls it. It logs the first of several errors in a row. A returned
 // error would go to OpenTelemetry's one error handler for the whole program.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -159,7 +158,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
-// Shutdown is called last, whether or not all was sent.
+// Shutdown is called last, whether or not all spans were sent.
 func (e *exporter) Shutdown(ctx context.Context) error {
 	defer close(e.ended)
 	return e.SpanExporter.Shutdown(ctx)

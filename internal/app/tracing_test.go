@@ -65,7 +65,7 @@ func attributeOf(attributes []*common.KeyValue, name string) string {
 	return ""
 }
 
-// named returns the spans of a name whose parent is one of those given, or any if none is.
+// named returns the spans of a name whose parent is one of the given spans, or any span if none is given.
 func (c *spanCollector) named(name string, parents ...*trace.Span) (found []*trace.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,8 +81,8 @@ func (c *spanCollector) named(name string, parents ...*trace.Span) (found []*tra
 	return found
 }
 
-// traceTo makes services that start from now on send their spans to an address: only when they close, because no batch
-// is ever due.
+// traceTo makes services that start from now on send their spans to an address. They send only when they close, because
+// no batch is due before.
 func traceTo(t *testing.T, address string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
@@ -139,11 +139,11 @@ func TestNoTracesUnlessConfigured(t *testing.T) {
 	}
 }
 
-// TestASilentCollectorHoldsNobodyUp: closing gives up on it, and leaves nothing behind; TestMain checks that.
+// TestASilentCollectorHoldsNobodyUp: Close gives up on it, and leaves nothing behind; TestMain checks that.
 func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the caller leaves
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the caller leaves
 		asked <- struct{}{}
 		<-r.Context().Done()
 	}))
@@ -197,7 +197,7 @@ func startTraced(t *testing.T) (a *app.App, send func(method, path, body, tracep
 	}
 }
 
-// goroutines are the stacks of all goroutines.
+// goroutines returns the stacks of all goroutines.
 func goroutines() string {
 	stacks := make([]byte, 4<<20)
 	return string(stacks[:runtime.Stack(stacks, true)])

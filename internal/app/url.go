@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// errReserved is told instead of an error that may quote a part of a password.
+// errReserved replaces an error that may quote a part of a password.
 var errReserved = errors.New("a name or password in it has characters that mean something in a URL: " +
 	"write each of them as % and two digits, such as %2F for /, %3F for ?, %23 for #, %40 for @, %25 for %, %2C for a comma")
 
-// checkURL refuses a URL that cannot be read, and one whose password was not read as such: behind the end of the
-// server's name there is another @. The error quotes nothing.
+// checkURL refuses a URL that cannot be parsed, and one whose password was not parsed as such: another @ follows the
+// server's name. The error quotes nothing.
 func checkURL(text string) error {
 	parsed, err := url.Parse(text)
 	switch {
@@ -31,8 +31,8 @@ func checkURL(text string) error {
 	return nil
 }
 
-// checkPostgresURL refuses a URL with which no server is ever reached. One that names a file which is not there is left to
-// the connection: the file may come.
+// checkPostgresURL refuses a URL that can never reach a server. It accepts a URL that names a missing file, because the
+// file may appear before the connection needs it.
 func checkPostgresURL(text string) error {
 	if err := checkURL(text); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Both are stamped by the linker: make does it. Otherwise the Go tool may know them, from git or from the module.
+// The linker sets both, by make. Otherwise the Go tool may know them, from git or from the module.
 var version, revision string
 
 // Build says which program this is.
@@ -19,7 +19,7 @@ type Build struct {
 	Go       string // that compiled it
 }
 
-// ThisBuild is the running program.
+// ThisBuild returns the build of the running program.
 func ThisBuild() Build {
 	b := Build{Version: version, Revision: cmp.Or(revision, "unknown"), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -42,7 +42,7 @@ func (b Build) String() string {
 	return fmt.Sprintf("%s (revision %s, %s, %s/%s)", b.Version, b.Revision, b.Go, runtime.GOOS, runtime.GOARCH)
 }
 
-// metric is 1, and its labels are the answer.
+// metric returns a metric of value 1, whose labels describe the build.
 func (b Build) metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "inventory", Name: "build_info", Help: "1, with the program's version, its revision of the source and Go's version as labels.",

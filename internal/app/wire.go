@@ -11,7 +11,7 @@ import (
 	"inventory/internal/api"
 )
 
-// wire is an HTTP/1 connection that turns the answers net/http makes itself into problems.
+// wire is an HTTP/1 connection that turns the answers that net/http makes itself into problems.
 type wire struct{ net.Conn }
 
 // Write writes an answer, or a part of one. An answer that net/http makes itself is one write.
@@ -38,7 +38,7 @@ type encryptedWire struct {
 	tls *tls.Conn
 }
 
-// ConnectionState is for net/http, which asks for it.
+// ConnectionState is for net/http, which calls it.
 func (w encryptedWire) ConnectionState() tls.ConnectionState { return w.tls.ConnectionState() }
 
 // wires is a listener of wires.
@@ -54,7 +54,7 @@ func (l wires) Accept() (net.Conn, error) {
 }
 
 // encrypted is a listener that returns connections after their handshake, when their version of HTTP is known. net/http
-// takes connections of HTTP/2 only as they come from crypto/tls, so only those of HTTP/1 become wires.
+// accepts HTTP/2 only on a connection of crypto/tls itself, so only connections of HTTP/1 become wires.
 type encrypted struct {
 	net.Listener
 	config  *tls.Config
@@ -73,7 +73,7 @@ func encrypt(l net.Listener, config *tls.Config, log *slog.Logger) *encrypted {
 	return e
 }
 
-// run lets connections shake hands, as many at a time as there may be connections.
+// run makes the handshakes of connections, as many at a time as there may be connections.
 func (e *encrypted) run() {
 	for e.closing.Err() == nil {
 		conn, err := e.Listener.Accept()
@@ -107,7 +107,7 @@ func (e *encrypted) shake(conn net.Conn) {
 	}
 }
 
-// refuse ends a connection whose handshake has failed. Anybody can make one fail, so nothing is logged.
+// refuse ends a connection whose handshake has failed. Anybody can make a handshake fail, so it logs nothing.
 func (e *encrypted) refuse(conn net.Conn, err error) {
 	e.log.Debug("TLS handshake failed", "from", conn.RemoteAddr(), "error", err)
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && plain.Conn != nil {

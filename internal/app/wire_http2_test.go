@@ -16,9 +16,9 @@ import (
 	"inventory/internal/app"
 )
 
-// TestHTTP2HeadersThatAreNoRequest: a header that HTTP/2 forbids, or that is larger than the settings tell, ends its
-// request with a 4xx or a reset, and reaches no handler. Those answers are net/http's own and no problems: the document
-// says so. A request that is whole gets a problem.
+// TestHTTP2HeadersThatAreNoRequest: a header that HTTP/2 forbids, or that is larger than the settings allow, ends its
+// request with a 4xx or a reset, and reaches no handler. Those answers come from net/http and are not problems: the
+// OpenAPI document says so. A whole request gets a problem.
 func TestHTTP2HeadersThatAreNoRequest(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
@@ -46,8 +46,8 @@ func TestHTTP2HeadersThatAreNoRequest(t *testing.T) {
 	}
 }
 
-// sendHTTP2 sends a GET of no route with header fields as they stand, over a connection of its own. It returns the
-// status and media type of the answer, or "reset" where the request or the connection was ended.
+// sendHTTP2 sends a GET of no route with the given header fields unchanged, over its own connection. It returns the
+// status and media type of the answer, or "reset" if the server ended the request or the connection.
 func sendHTTP2(t *testing.T, address string, config *tls.Config, fields []hpack.HeaderField) (status, mediaType string) {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address, config)
@@ -86,7 +86,7 @@ func sendHTTP2(t *testing.T, address string, config *tls.Config, fields []hpack.
 	}
 }
 
-// sendHTTP2Header begins a connection, and sends the header of a request in as many frames as it takes.
+// sendHTTP2Header starts a connection, and sends the header of a request in as many frames as it needs.
 func sendHTTP2Header(conn io.Writer, framer *http2.Framer, fields []hpack.HeaderField) error {
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		return err
@@ -110,7 +110,7 @@ func sendHTTP2Header(conn io.Writer, framer *http2.Framer, fields []hpack.Header
 	for block.Len() > 0 {
 		next := block.Next(frame)
 		if err := framer.WriteContinuation(1, block.Len() == 0, next); err != nil {
-			return nil // the server may end the connection before it has all
+			return nil // the server may end the connection before it has read all
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 	"inventory/internal/app"
 )
 
-// TestWhatIsNoRequestIsAProblem: net/http's own answers are problems as well, on both listeners.
+// TestWhatIsNoRequestIsAProblem: the answers of net/http itself are problems as well, on both listeners.
 func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
@@ -62,7 +62,7 @@ func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 	wantRawProblem(t, strings.Replace(secure.URL(), "https", "http", 1), nil, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "400 invalid_request")
 }
 
-// wantRawProblem sends bytes, and wants one of the statuses, or a status with a code.
+// wantRawProblem sends bytes, and demands one of the statuses, or a status with a code.
 func wantRawProblem(t *testing.T, url string, trusted *x509.CertPool, request, want string) {
 	t.Helper()
 	answer := sendBytes(t, url, trusted, request)
@@ -87,7 +87,7 @@ type answered struct {
 	body   []byte
 }
 
-// sendBytes sends bytes over a connection of its own, and reads the answer.
+// sendBytes sends bytes over its own connection, and reads the answer.
 func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string) answered {
 	t.Helper()
 	scheme, address, _ := strings.Cut(url, "://")
@@ -102,7 +102,7 @@ func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string)
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.WriteString(conn, request) }() // it may be cut off
+	go func() { _, _ = io.WriteString(conn, request) }() // the server may cut it off
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatalf("%s %.60q: %v", url, request, err)
@@ -115,8 +115,8 @@ func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string)
 	return answered{response.StatusCode, response.Header, body}
 }
 
-// TestResetsAreNoFaults: callers who reset their requests over HTTP/2, or hang up over HTTP/1, are counted as
-// client_gone, and not logged.
+// TestResetsAreNoFaults: requests that callers reset over HTTP/2, or hang up over HTTP/1, are counted as client_gone, and
+// not logged.
 func TestResetsAreNoFaults(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
@@ -155,15 +155,15 @@ func TestResetsAreNoFaults(t *testing.T) {
 	}
 }
 
-// hangUp sends a request and hangs up: within its body, or while it is being answered. Every fourth is sent again until
-// the service has asked for its body: what is reset before that may never get there.
+// hangUp sends a request and hangs up: within its body, or while it is being answered. It repeats every fourth request
+// until the service has asked for its body, because a request that is reset earlier may never arrive.
 func hangUp(t *testing.T, client *http.Client, url string, i int) {
 	t.Helper()
 	for !sendAndHangUp(t, client, url, i) && i%4 == 0 && !t.Failed() {
 	}
 }
 
-// sendAndHangUp tells whether the service has asked for the body.
+// sendAndHangUp reports whether the service has asked for the body.
 func sendAndHangUp(t *testing.T, client *http.Client, url string, i int) (asked bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
