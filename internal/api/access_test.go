@@ -31,7 +31,7 @@ type doors struct {
 	keysFile    string
 }
 
-// The callers. What each may do is in wantedStatus.
+// The callers. wantedStatus has what each may do.
 const (
 	nobody        = "anonymous"
 	shop          = "buyer key"
@@ -90,7 +90,7 @@ func openDoors(t *testing.T, config app.Config) *doors {
 		unsigned:      token(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, as("sub", "ann")),
 		wrongAudience: token(ed, private, as("aud", "another")),
 		eternal:       token(ed, private, func(c jwt.MapClaims) { delete(c, "exp") }),
-		// Valid for the leeway of clocks, less the time that has passed: some seconds.
+		// Still valid for a few seconds: the leeway of clocks less the time since it expired.
 		dying: token(ed, private, as("exp", time.Now().Add(-26*time.Second).Unix())),
 	}, config.Access.KeysFile}
 }
@@ -114,7 +114,7 @@ func (d *doors) as(caller, method, path, body string) answer {
 	return d.sendWith(header, method, path, body)
 }
 
-// begin sends a request as one of the callers, and hangs up when the answer has begun.
+// begin sends a request as one of the callers, and hangs up when the answer has started.
 func (d *doors) begin(caller, method, path, body string) answer {
 	d.Helper()
 	request, err := http.NewRequestWithContext(d.Context(), method, d.url+path, strings.NewReader(body))
@@ -134,11 +134,11 @@ func (d *doors) begin(caller, method, path, body string) answer {
 	return answer{status: response.StatusCode, header: response.Header}
 }
 
-// sample is a request of a route that succeeds for everybody who may send it. NEW stands for something new each time.
+// sample is a request of a route that succeeds for every caller that may send it. NEW stands for a new text each time.
 type sample struct {
 	path, body string
-	anns       bool // it is about a deduction of ann's, which other buyers must not see
-	keys       bool // it takes a key
+	anns       bool // it is about a deduction of ann, which other buyers must not see
+	keys       bool // it needs a key
 	stream     bool // its answer does not end
 }
 
@@ -184,7 +184,7 @@ func samples() map[string]sample {
 	}
 }
 
-// wantedStatus is the status that a caller gets on a route; 0 is any success.
+// wantedStatus returns the status that a caller gets on a route; 0 is any success.
 func wantedStatus(caller string, r api.Route, s sample) int {
 	switch {
 	case r.Public:
@@ -218,7 +218,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 		}
 		for caller := range d.credentials {
 			if caller == dying {
-				continue // may live or not
+				continue // it may have expired or not
 			}
 			once := strings.NewReplacer("NEW", strings.ReplaceAll(caller, " ", "-")+strconv.Itoa(i))
 			ask := d.as
@@ -227,7 +227,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 			}
 			path := once.Replace(s.path)
 			if strings.Contains(path, "of-ann") && (caller == shop || caller == operator) {
-				path += "?buyer_id=ann" // whose order ids are their own
+				path += "?buyer_id=ann" // ann's order ids are her own
 			}
 			a := ask(caller, r.Method, path, once.Replace(s.body))
 			want := wantedStatus(caller, r, s)
@@ -345,7 +345,7 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"o1",`+lines), 201, "")
 	d.want(d.as(bob, "POST", "/v1/orders", `{"order_id":"o1",`+lines), 201, "")
 
-	// To another buyer a deduction looks as if it did not exist.
+	// For another buyer a deduction does not exist.
 	hidden := d.as(bob, "GET", deductions+"/a1", "")
 	missing := d.as(bob, "GET", deductions+"/a0", "")
 	d.wantProblem(hidden, 404, "unknown_deduction")
@@ -362,13 +362,13 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 		d.wantProblem(d.as(caller, "GET", deductions+"/a1", ""), 404, "unknown_deduction")
 	}
 
-	// Buyers do not notice each other's order ids, nor the shop's.
+	// The order ids of buyers do not collide with those of other buyers or of the shop.
 	bobsOwn := strings.ReplaceAll(annsOwn, "ann", "bob")
 	d.want(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":1}`), 201, bobsOwn)
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"a1","buyer_id":"cid","quantity":3}`), 201, "")
 	d.want(d.as(bob, "GET", deductions+"/a1", ""), 200, "")
 	d.wantProblem(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":2}`), 422, "order_id_reused")
-	// A buyer finds, and may repeat, what the shop has ordered in the buyer's name.
+	// A buyer finds, and may repeat, an order that the shop has placed in the buyer's name.
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"s1","buyer_id":"bob","quantity":1}`), 201, "")
 	d.want(d.as(bob, "POST", deductions, `{"order_id":"s1","quantity":1}`), 200, "")
 	d.want(d.as(bob, "GET", deductions+"/s1", ""), 200, "")

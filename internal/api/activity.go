@@ -12,10 +12,10 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// activityAnswer is what a process does, for people who watch. Numbers grow from the start of the process on: two answers
-// of one process make a rate. They are read from the metrics, so they cost the sale nothing.
+// activityAnswer is the activity of a process, for people who watch. Numbers grow from the start of the process: two
+// answers of one process make a rate. They are read from the metrics, so they cost the sale nothing.
 type activityAnswer struct {
-	Process     string          `json:"process"` // an id of the process that answers, as long as it lives
+	Process     string          `json:"process"` // an id of the process that answers, for its lifetime
 	At          time.Time       `json:"at"`
 	Locks       selling.LockUse `json:"locks"`
 	Waiting     int             `json:"waiting"`
@@ -32,7 +32,7 @@ type activityAnswer struct {
 	FencedOut   uint64          `json:"fenced_out"`
 }
 
-// tally is how many values there were, and what they add up to.
+// tally is the number of values, and their sum.
 type tally struct {
 	Count uint64  `json:"count"`
 	Sum   float64 `json:"sum"`
@@ -40,7 +40,7 @@ type tally struct {
 
 func (t tally) plus(other tally) tally { return tally{t.Count + other.Count, t.Sum + other.Sum} }
 
-// readActivity tells what this process does.
+// readActivity answers with the activity of this process.
 func (s *server) readActivity(c echo.Context) error {
 	answer := s.metrics.activity()
 	answer.Process, answer.At = s.events.Process(), time.Now().UTC()
@@ -83,7 +83,7 @@ func tallyOf(histogram any) tally {
 	return tally{h.GetSampleCount(), h.GetSampleSum()}
 }
 
-// read returns the values of a metric. Those of ours can always be read.
+// read returns the values of a metric. It cannot fail for our metrics.
 func read(metric prometheus.Metric) *dto.Metric {
 	values := new(dto.Metric)
 	_ = metric.Write(values)

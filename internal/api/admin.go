@@ -14,20 +14,20 @@ import (
 // AdminConfig holds what the admin handler is made of.
 type AdminConfig struct {
 	Gatherer prometheus.Gatherer
-	Database func(context.Context) error // nil error: it takes writes
-	// Nodes tells of each node of the database whether it took writes when Database asked last, by its address; nil: it has
-	// no nodes.
+	Database func(context.Context) error // a nil error: it takes writes
+	// Nodes returns, by the address of each node of the database, the error of its last check by Database; nil: it has no
+	// nodes.
 	Nodes    func() map[string]error
-	Redis    func(context.Context) error // nil error: it answers; nil: there is none
-	Locks    func(context.Context) error // nil error: they work; nil: there are none
-	Stopping func() bool                 // tells whether the service is about to end; nil: it is not
+	Redis    func(context.Context) error // a nil error: it answers; nil: there is none
+	Locks    func(context.Context) error // a nil error: they work; nil: there are none
+	Stopping func() bool                 // reports whether the service is about to end; nil: it is not
 	Logger   *slog.Logger
-	Hosts    *Hosts       // that may be asked for; nil: any
-	Live     http.Handler // shows the process in a browser; nil: nothing does
+	Hosts    *Hosts       // the accepted hosts; nil: any
+	Live     http.Handler // shows the process in a browser; nil: none
 }
 
 // NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof, /debug/statsviz. It has no access control and
-// shows internals, so it belongs on a listener that the public cannot reach. Of the profiles it leaves out the command
+// shows internals, so it belongs on a listener that the public cannot reach. It leaves out the profile of the command
 // line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)

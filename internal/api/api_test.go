@@ -116,7 +116,7 @@ func TestDocumentIsServed(t *testing.T) {
 
 func TestAdmin(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, app.Config{Lock: app.LockFair}) // which locks for every batch
+	s := openWith(t, app.Config{Lock: app.LockFair}) // it locks for every batch
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":1}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "")

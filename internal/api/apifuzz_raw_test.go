@@ -32,7 +32,7 @@ func (f *fuzzer) raw() {
 		return
 	}
 	if _, err := io.WriteString(conn, text); err != nil {
-		return // it was cut off
+		return // the service cut it off
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		return // the same

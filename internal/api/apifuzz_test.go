@@ -30,7 +30,7 @@ var (
 	apiSeed = flag.Uint64("api.seed", 0, "of the requests; 0: another each time")
 )
 
-const fuzzers = 8 // that send at the same time
+const fuzzers = 8 // concurrent senders
 
 // TestDocumentedAnswers sends requests made from the document, right and wrong, by all kinds of callers, to a service
 // on each store. Every answer must be one that the document describes, and in the end the rows must add up.
@@ -128,7 +128,7 @@ type tally struct {
 	total int
 }
 
-// orders is how many order ids there are: few, and a few more with time, so that requests meet.
+// orders returns how many order ids there are: few, and slowly more, so that requests use the same ids.
 func (t *tally) orders() int {
 	t.Lock()
 	defer t.Unlock()
@@ -145,10 +145,10 @@ func (t *tally) count(operation string, status int) {
 	t.total++
 }
 
-// enough requests of an operation succeed at least once, even where each needs what only few others leave behind.
+// enough is how many requests of an operation suffice for one success, even if it needs a state that few others leave.
 const enough = 1000
 
-// failing are the operations of which no request has succeeded, with how many were sent.
+// failing returns the operations of which no request has succeeded, with the number of requests sent.
 func (t *tally) failing() map[string]int {
 	failing := make(map[string]int)
 	for name, seen := range t.seen {
@@ -161,7 +161,7 @@ func (t *tally) failing() map[string]int {
 	return failing
 }
 
-// doubtful tells whether there is an operation that has not succeeded, and was not sent often enough to say that it never does.
+// doubtful reports whether an operation has not succeeded and was sent too seldom to say that it never does.
 func (t *tally) doubtful() bool {
 	t.Lock()
 	defer t.Unlock()
@@ -173,7 +173,7 @@ func (t *tally) doubtful() bool {
 	return false
 }
 
-// tell logs the counts. If an operation always fails, its requests are made wrongly.
+// tell logs the counts. If an operation always fails, the test makes its requests wrongly.
 func (t *tally) tell(test *testing.T) {
 	test.Helper()
 	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
@@ -198,11 +198,11 @@ func oneOf[T any](f *fuzzer, all ...T) T { return all[f.IntN(len(all))] }
 
 // asked is a request as it was sent.
 type asked struct {
-	operation            // of the document; none where the path was changed
+	operation            // of the document; none if the path was changed
 	caller, target, body string
 	method               string
 	header               http.Header
-	known                bool // that the path is the operation's
+	known                bool // the path is the operation's
 }
 
 // one sends a request and compares the answer with the document.
@@ -215,7 +215,7 @@ func (f *fuzzer) one() {
 	o := oneOf(f, f.operations...)
 	q := asked{operation: o, method: o.method, known: true, caller: f.callerFor(o)}
 	q.target = f.fill(o)
-	q.known = !strings.Contains(q.target+"/", "//") // an empty id is no part of a path
+	q.known = !strings.Contains(q.target+"/", "//") // an empty id is not a part of a path
 	if f.chance(5) {
 		q.target, q.known = f.mutate(q.target, "/", "//", "/..", "/.", "%2F", "%00", "%", "\\", ";", "%ff", "/v1", "a"), false
 	}
@@ -235,7 +235,7 @@ func (f *fuzzer) one() {
 	f.judge(q, a)
 }
 
-// callerFor is mostly a caller who may.
+// callerFor returns a caller, mostly one with the right to send the operation.
 func (f *fuzzer) callerFor(o operation) string {
 	switch {
 	case f.chance(15):
@@ -268,22 +268,23 @@ func (f *fuzzer) fill(o operation) string {
 	return path
 }
 
-// reservation makes one of plenty that nobody else knows of, and returns its order id. Those that all know are soon over.
+// reservation reserves units of the SKU plenty under an order id that no other fuzzer knows, and returns the order id.
+// Reservations that all know are soon settled.
 func (f *fuzzer) reservation() string {
 	id := "own/" + strconv.FormatUint(f.Uint64(), 36)
 	f.want(f.as(shop, "POST", "/v1/skus/plenty/deductions", `{"order_id":"`+id+`","quantity":9,"reserve_for":"1h"}`), 201, "")
 	return id
 }
 
-// spoils tells whether an operation may end the sale of a SKU. It gets one of its own: from the others orders succeed.
+// spoils reports whether an operation may end the sale of a SKU. It gets its own SKU, so that orders of the others succeed.
 func spoils(o operation) bool { return o.OperationID == "changeTerms" || o.OperationID == "archiveSKU" }
 
-// spoiling tells whether a method makes a path that of an operation that spoils.
+// spoiling reports whether a method and a path are those of an operation that spoils.
 func (f *fuzzer) spoiling(method, path string) bool {
 	return slices.ContainsFunc(f.operations, func(o operation) bool { return o.method == method && o.path == path && spoils(o) })
 }
 
-// query is mostly what the operation may have.
+// query returns a query that is mostly allowed for the operation.
 func (f *fuzzer) query(o operation) string {
 	if f.chance(4) {
 		return "?" + oneOf(f, "x=1", "sku=%zz", "%", "a;b", "sku=a&sku=a", "limit=", "=", "&&", "%00", "limit=99999999999999999999")
@@ -304,7 +305,7 @@ func (f *fuzzer) query(o operation) string {
 	return "?" + values.Encode()
 }
 
-// body is mostly what the operation may have.
+// body returns a body that is mostly allowed for the operation.
 func (f *fuzzer) body(o operation) string {
 	if !o.RequestBody.Value.Required && f.chance(40) {
 		return ""
@@ -330,7 +331,7 @@ func (f *fuzzer) mutate(text string, pieces ...string) string {
 	return text[:from] + oneOf(f, pieces...) + text[to:]
 }
 
-// value is mostly what a schema allows.
+// value returns a value that is mostly allowed by a schema.
 func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
 	nullable := schema.Nullable
 	schema = resolved(schema)
@@ -402,7 +403,7 @@ func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
 	}
 }
 
-// headers are a caller's, and some without a meaning here.
+// headers returns the headers of a caller, and some without a meaning here.
 func (f *fuzzer) headers(caller string) http.Header {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if credential := f.credentials[caller]; credential != "" {
@@ -416,7 +417,7 @@ func (f *fuzzer) headers(caller string) http.Header {
 	}
 	if f.chance(1) {
 		odd := []string{"", "Basic eDp5", "Bearer", "Bearer inv_", "Bearer a.b.c"}
-		if header.Get("Authorization") != "" { // by itself it would let the caller in
+		if header.Get("Authorization") != "" { // alone it would let the caller in
 			odd = append(odd, "bearer "+f.credentials[operator])
 		}
 		header.Add("Authorization", oneOf(f, odd...))
@@ -428,7 +429,7 @@ func (q asked) String() string {
 	return fmt.Sprintf("%s %s as %s %q %.300q", q.method, q.target, q.caller, q.header, q.body)
 }
 
-// ask sends a request, with its target as it is.
+// ask sends a request, with its target unchanged.
 func (f *fuzzer) ask(q asked) (answer, error) {
 	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 	defer cancel()
@@ -444,7 +445,7 @@ func (f *fuzzer) ask(q asked) (answer, error) {
 	}
 	defer response.Body.Close()
 	if response.Header.Get("Content-Type") == "text/event-stream" {
-		return answer{response.StatusCode, response.Header, ""}, nil // it does not end
+		return answer{response.StatusCode, response.Header, ""}, nil // its body does not end
 	}
 	body, err := io.ReadAll(response.Body)
 	return answer{response.StatusCode, response.Header, string(body)}, err

@@ -12,7 +12,7 @@ import (
 type AuditReport struct {
 	OK         bool         `json:"ok"`
 	SKUs       []AuditedSKU `json:"skus"`
-	Violations []string     `json:"violations,omitempty"` // in words: what no sum shows
+	Violations []string     `json:"violations,omitempty"` // in words: those that no sum shows
 }
 
 // AuditedSKU is the balance of one SKU in an [AuditReport].
@@ -39,16 +39,16 @@ func ReportAudit(audit stock.Audit) AuditReport {
 	return r
 }
 
-// auditSKU answers the balance of the SKU in the path.
+// auditSKU answers with the balance of the SKU in the path.
 func (s *server) auditSKU(c echo.Context) error {
 	sku := param(c, "sku")
-	if sku == "" { // which would ask for all
+	if sku == "" { // it would mean all SKUs
 		return invalid("sku", "must not be empty")
 	}
 	return s.sendAudit(c, sku)
 }
 
-// audit answers the balance of all SKUs.
+// audit answers with the balance of all SKUs.
 func (s *server) audit(c echo.Context) error { return s.sendAudit(c, "") }
 
 func (s *server) sendAudit(c echo.Context, sku string) error {

@@ -9,16 +9,15 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Without keys, a page that somebody opens in a browser on the same machine could use the service, because the browser
-// may. Pages of other sites are refused by what the browser says about them. Pages whose name suddenly means this
-// machine (DNS rebinding) are refused by that name. With keys neither is needed: a browser sends no Authorization
-// header for another site unless the service permits it (CORS), and this one never does.
+// Without keys, any page in a browser on the same machine could use the service, because the browser may. The service
+// refuses pages of other sites by the headers that the browser sends about them. It refuses pages whose name suddenly
+// means this machine (DNS rebinding) by that name. With keys neither is needed: a browser sends no Authorization header
+// for another site unless the service permits it (CORS), and this one never does.
 
-// Hosts are the names under which a listener on loopback may be asked: localhost, any loopback address, and further
-// ones.
+// Hosts are the host names that a listener on loopback accepts: localhost, any loopback address, and further ones.
 type Hosts struct{ more []string }
 
-// NewHosts returns hosts with further names than those of loopback.
+// NewHosts returns hosts with further names in addition to those of loopback.
 func NewHosts(more ...string) *Hosts { return &Hosts{more} }
 
 // check refuses a request for another host. Nil hosts refuse nothing. A request without a host passes: no browser sends
@@ -37,7 +36,7 @@ func (h *Hosts) check(r *http.Request) error {
 	return forbidden("this listens on loopback, and not under this Host: name it with --allowed-hosts if that is meant")
 }
 
-// hostname is a Host header without its port, and an IPv6 address without brackets.
+// hostname returns a Host header without its port, and an IPv6 address without brackets.
 func hostname(host string) string {
 	if rest, v6 := strings.CutPrefix(host, "["); v6 {
 		host, _, _ = strings.Cut(rest, "]")

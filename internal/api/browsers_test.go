@@ -13,7 +13,7 @@ import (
 
 func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// fromBrowser is a POST as a browser sends it for a page.
+// fromBrowser returns a POST as a browser sends it for a page.
 func fromBrowser(t *testing.T, host string, header ...string) *http.Request {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/skus/a/deductions/o/cancel", nil)
@@ -25,8 +25,8 @@ func fromBrowser(t *testing.T, host string, header ...string) *http.Request {
 	return r
 }
 
-// If nobody has to show a key, a page of another site must not commit or cancel, and neither must a page whose own name
-// now means this machine.
+// If the service asks for no key, a page of another site must not commit or cancel, and neither must a page whose own
+// name now means this machine.
 func TestOtherPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	local := &server{hosts: NewHosts("shop.test")}
@@ -60,7 +60,7 @@ func TestOtherPagesAreRefused(t *testing.T) {
 	}
 }
 
-// It runs before the handlers of both listeners.
+// The check runs before the handlers of both listeners.
 func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 	t.Parallel()
 	hosts := NewHosts()
@@ -89,7 +89,7 @@ func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 	}
 }
 
-// The hot path pays for it with every request.
+// The hot path pays for the check with every request.
 func TestRefusingPagesCostsNoAllocation(t *testing.T) {
 	s := &server{hosts: NewHosts()}
 	for _, host := range []string{"localhost:8080", "127.0.0.1:8080"} {

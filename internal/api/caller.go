@@ -18,13 +18,13 @@ type call struct {
 	caller access.Caller
 }
 
-// callerOf returns who sends a request. It is for handlers of the table of routes, behind admit. Elsewhere it panics:
-// an unknown caller must not pass for one who may do something.
+// callerOf returns the caller of a request. It is for handlers of the table of routes, after admit. Elsewhere it panics:
+// an unknown caller must not pass for one that may do something.
 func callerOf(c echo.Context) access.Caller { return c.(*call).caller }
 
-// buyerFor returns the buyer that a request is for, given the one that it names, which may be "". own tells whether the
-// buyer itself asks, with order ids of its own. A token acts for its own buyer only. A shop's key acts for any buyer,
-// and for none.
+// buyerFor returns the buyer of a request, given the buyer that it names, which may be "". own reports whether the buyer
+// itself is the caller, with its own order ids. A token acts for its own buyer only. A shop's key acts for any buyer, and
+// for none.
 func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error) {
 	switch buyer := callerOf(c).Buyer; {
 	case buyer == "":
@@ -36,8 +36,8 @@ func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error
 	}
 }
 
-// namedBuyer returns the buyer whose order id the path has: the token's buyer, or the one that a shop's key names in
-// the query, or "".
+// namedBuyer returns the buyer to whom the order id in the path belongs: the token's buyer, or the buyer that a shop
+// names in the query, or "".
 func namedBuyer(c echo.Context) (string, error) {
 	named := ""
 	if given, ok := c.QueryParams()["buyer_id"]; ok {
@@ -51,16 +51,16 @@ func namedBuyer(c echo.Context) (string, error) {
 
 func forbidden(message string) error { return &stock.Error{Code: codeForbidden, Message: message} }
 
-// guard tells who calls: an [access.Guard].
+// guard identifies callers: an [access.Guard].
 type guard interface {
 	Authenticate(authorization string) (access.Caller, error)
 	Costs(authorization string) bool
 	Changed() <-chan struct{}
 }
 
-// admit lets callers through to a handler if its policy admits them, as often as they may call. Callers without a
-// credential, or with a bad one, are counted by address. From an address that has sent too many, nothing is read that
-// costs something.
+// admit passes requests to a handler if its policy admits their callers, as often as each may call. It counts callers
+// without a credential, or with a bad one, by address. If an address has sent too many of them, admit does no costly work
+// for its requests.
 func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if err := s.refuseOtherPages(c.Request()); err != nil {
@@ -90,7 +90,7 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 
 var errSeveral = errors.New("the request has several Authorization headers")
 
-// identify tells who sends a request.
+// identify returns the caller of a request.
 func (s *server) identify(r *http.Request) (access.Caller, error) {
 	if s.guard == nil {
 		return access.Anybody(), nil
@@ -105,8 +105,8 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 	}
 }
 
-// refuseCostly refuses a token unread if its address has sent too many bad ones: to check a token costs a thousand
-// times as much as this. Keys are still looked up, which costs no more than to count them.
+// refuseCostly refuses a token unread if its address has sent too many bad ones: the check of a token costs a thousand
+// times as much as this. Keys are still looked up, which costs no more than counting them.
 func (s *server) refuseCostly(c echo.Context) error {
 	if s.guard == nil || s.strangers == nil {
 		return nil
@@ -120,7 +120,7 @@ func (s *server) refuseCostly(c echo.Context) error {
 	return nil
 }
 
-// challenge is what RFC 6750 answers to a request without a credential, and to one with a bad credential.
+// challenge returns the answer of RFC 6750 to a request without a credential, or with a bad one.
 func challenge(unknown error) string {
 	if errors.Is(unknown, access.ErrMissing) {
 		return `Bearer realm="inventory"`
@@ -128,7 +128,7 @@ func challenge(unknown error) string {
 	return `Bearer realm="inventory", error="invalid_token"`
 }
 
-// limit counts a request of a caller, tells how many are left, and refuses one that is too many.
+// limit counts a request of a caller, sets the headers of what is left, and refuses a request above the limit.
 func (s *server) limit(c echo.Context, caller access.Caller) error {
 	limiter, id := s.limiterOf(c, caller)
 	if limiter == nil {
@@ -137,8 +137,8 @@ func (s *server) limit(c echo.Context, caller access.Caller) error {
 	return tellLimit(c, limiter, limiter.Take(id))
 }
 
-// limitMore counts so many requests more, for a request that stands for many. It returns how many of them may go on, and
-// the refusal of the others.
+// limitMore counts that many further requests, for a request that stands for many. It returns how many of them may go on,
+// and the refusal of the others.
 func (s *server) limitMore(c echo.Context, more int) (taken int, refusal error) {
 	limiter, id := s.limiterOf(c, callerOf(c))
 	if limiter == nil {
@@ -148,7 +148,7 @@ func (s *server) limitMore(c echo.Context, more int) (taken int, refusal error) 
 	return taken, tellLimit(c, limiter, verdict)
 }
 
-// limiterOf returns what limits a caller, nil for nothing, and under which name.
+// limiterOf returns the limiter of a caller, nil for none, and the caller's id in it.
 func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *access.Limiter, id string) {
 	switch {
 	case caller.ID != "":
@@ -160,7 +160,7 @@ func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *acces
 	}
 }
 
-// limitUnrouted counts requests without a route as those of strangers: nobody asks who sends them.
+// limitUnrouted counts requests without a route as those of strangers: their callers are not identified.
 func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		err := next(c)
@@ -173,7 +173,7 @@ func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// tellLimit tells a caller what is left, and returns the refusal if nothing is.
+// tellLimit sets the headers of what is left for a caller, and returns the refusal if nothing is left.
 func tellLimit(c echo.Context, limiter *access.Limiter, verdict access.Verdict) error {
 	header := c.Response().Header()
 	header.Set("RateLimit-Policy", limiter.Policy())
@@ -185,11 +185,11 @@ func tellLimit(c echo.Context, limiter *access.Limiter, verdict access.Verdict) 
 	return &stock.Error{Code: codeRateLimited, Message: "you have sent more requests than you may; see the RateLimit headers"}
 }
 
-// v6Network is the length of the prefix that one customer gets: all IPv6 addresses behind it are theirs.
+// v6Network is the length of the prefix that one customer gets: all IPv6 addresses with the prefix are theirs.
 const v6Network = 64
 
-// addressOf is the address that a request comes from, cut to what one customer owns. X-Forwarded-For is ignored:
-// anybody can send it.
+// addressOf returns the address that a request comes from, cut to the network of one customer. It ignores
+// X-Forwarded-For, because anybody can send it.
 func addressOf(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestRequestIDsAreCheap(t *testing.T) {
 	}
 }
 
-// So does what runs before its handler: a key, and the context that carries the caller.
+// Every request also pays for the check of a key, and for the context that carries the caller.
 func TestAdmissionIsCheap(t *testing.T) {
 	key, line, err := access.NewKey("shop", access.ScopeBuyer)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestAdmissionIsCheap(t *testing.T) {
 	}
 }
 
-// A handler that is not behind admit must not believe in any caller.
+// A handler without admit before it must not accept any caller.
 func TestNobodyIsAnybodyOutsideTheTable(t *testing.T) {
 	t.Parallel()
 	defer func() {

@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// connection carries requests, and can tell whether its other end has hung up.
+// connection carries requests, and can report whether its other end has hung up.
 type connection struct {
 	raw  syscall.RawConn
-	look func(fd uintptr) // notes what the socket says; made once, since it is called for every request
+	look func(fd uintptr) // notes the state of the socket; made once, since it is called for every request
 	gone atomic.Bool
 }
 
 type connectionKey struct{}
 
-// ConnContext is for [http.Server.ConnContext]. With it a write looks at the socket of its caller. If the process stood
-// still while a request waited, net/http notices too late that its caller has hung up.
+// ConnContext is for [http.Server.ConnContext]. With it a write checks the socket of its caller. If the process stopped
+// while a request waited, net/http notices too late that its caller has hung up.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	for {
 		wrapped, ok := conn.(interface{ NetConn() net.Conn })
@@ -43,7 +43,7 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// hungUp looks whether the other end has closed the connection.
+// hungUp reports whether the other end has closed the connection.
 func (c *connection) hungUp() bool {
 	if c == nil || c.gone.Load() {
 		return c != nil

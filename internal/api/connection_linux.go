@@ -2,7 +2,7 @@ package api
 
 import "golang.org/x/sys/unix"
 
-// peerClosed tells whether the peer of a socket sends no more, even if something is left to be read before its end.
+// peerClosed reports whether the peer of a socket sends no more, even if there is something left to read before the end.
 func peerClosed(fd uintptr) bool {
 	events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // a file descriptor
 	n, err := unix.Poll(events, 0)

@@ -2,5 +2,5 @@
 
 package api
 
-// peerClosed is always false here: the system does not tell before net/http finds out.
+// peerClosed always returns false here: the system reports nothing before net/http notices.
 func peerClosed(uintptr) bool { return false }

@@ -9,13 +9,13 @@ import (
 	"inventory/internal/console"
 )
 
-// consoleSettings is what the console has to know before it asks for anything.
+// consoleSettings is what the console must know before its first request.
 type consoleSettings struct {
-	Keys bool `json:"keys"` // callers are asked for one
+	Keys bool `json:"keys"` // the service asks for keys
 }
 
-// consoleRoutes are the console and its files. They are for everybody, because they hold nobody's data: what the console
-// shows it asks for with the key of whoever uses it.
+// consoleRoutes returns the routes of the console and its files. They are public, because the files hold no data: the
+// console requests what it shows with its user's key.
 func (s *server) consoleRoutes() []route {
 	files := console.Files()
 	page := echo.StaticFileHandler(console.Page, files)
@@ -37,7 +37,7 @@ func (s *server) consoleRoutes() []route {
 	return routes
 }
 
-// serveFile serves the file that the path names. All are in one folder.
+// serveFile serves the file that the path names. All files are in one folder.
 func serveFile(files fs.FS) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		name := param(c, "file")

@@ -14,7 +14,7 @@ import (
 )
 
 // TestConsoleInABrowser uses the console as a person does: creates a SKU, sees it sell out, restocks it, orders, and audits.
-// The browser may ask no other server for anything, and finds no fault.
+// The browser may send requests to no other server, and reports no fault.
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)

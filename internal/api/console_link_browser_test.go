@@ -16,7 +16,7 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// TestKeyInABrowser asks for a key, does not take a wrong one, and keeps a right one for the tab alone.
+// TestKeyInABrowser: the console asks for a key, refuses a wrong one, and keeps a right one for the tab only.
 func TestKeyInABrowser(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})

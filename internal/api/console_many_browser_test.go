@@ -13,7 +13,7 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// countMade counts elements that are made inside an element from now on.
+// countMade counts elements that are created inside an element from now on.
 const countMade = `(() => {
 	window.made = 0;
 	new MutationObserver((changes) => {
@@ -22,11 +22,11 @@ const countMade = `(() => {
 	return 0;
 })()`
 
-// busiest is how much of its time the page may work: the rest is for the person.
+// busiest is the largest share of time that the page may work: the rest is for the person.
 const busiest = 0.5
 
-// TestManyInABrowser shows 1,000 SKUs, and then one with 1,024 segments, while they are sold. No element is made for an event,
-// and the page has time for the person.
+// TestManyInABrowser shows 1,000 SKUs, and then one with 1,024 segments, while they are sold. The page creates no element
+// for an event, and has time for the person.
 func TestManyInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -46,7 +46,7 @@ func TestManyInABrowser(t *testing.T) {
 	tab.IsClean(s.url, "net::ERR_ABORTED")
 }
 
-// staysSmooth sells for some seconds, and looks at what the page does meanwhile.
+// staysSmooth sells for some seconds, and measures the page meanwhile.
 func (s *site) staysSmooth(tab *browsertest.Tab, selector string, sku func(n int) string) {
 	s.Helper()
 	browsertest.Do(tab, chromedp.Evaluate[int](fmt.Sprintf(countMade, selector)))

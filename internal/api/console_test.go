@@ -15,8 +15,8 @@ import (
 
 var imported = regexp.MustCompile(`(?m)^import .*from "([^"]*)";`)
 
-// TestConsoleIsWholeAndAlone goes through the console as a browser does: every file that one of its files names is there and
-// named by another one, and none asks another server for anything.
+// TestConsoleIsWholeAndAlone goes through the console as a browser does: every file that is named exists, every file is
+// named by another one, and none sends requests to another server.
 func TestConsoleIsWholeAndAlone(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -62,7 +62,7 @@ func TestConsoleIsWholeAndAlone(t *testing.T) {
 	s.wantProblem(s.send(http.MethodGet, "/console/..%2fconsole.go", ""), 404, "not_found")
 }
 
-// TestConsoleKnowsWhetherToAskForAKey reads what the console asks first.
+// TestConsoleKnowsWhetherToAskForAKey reads the settings that the console requests first.
 func TestConsoleKnowsWhetherToAskForAKey(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -10,11 +10,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// headerDeadline is the header in which a caller says until when something may be written for a request. It is an
-// instant, so a request that was long on its way is late wherever it waited.
+// headerDeadline is the header of the instant after which nothing may be written for a request. It is an instant, so a
+// request that took long to arrive is late wherever it waited.
 const headerDeadline = "Request-Deadline"
 
-// deadlineOf is the instant after which nothing may be written for a request, which is read now.
+// deadlineOf returns the instant after which nothing may be written for a request that has just been read.
 func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	now := time.Now()
 	latest := now.Add(s.answerWithin)
@@ -26,7 +26,7 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		// From here on by the monotonic clock: a wall clock may be set.
+		// From here on the monotonic clock counts, because a wall clock may be set.
 		switch asked := now.Add(at.Sub(now)); {
 		case asked.Before(now):
 			return time.Time{}, &stock.Error{Code: codeTimeout, Message: "the request came after its deadline; nothing was written"}
@@ -40,7 +40,7 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	}
 }
 
-// bounded ends a handler that writes with the deadline of its request.
+// bounded ends a handler that writes at the deadline of its request.
 func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -55,13 +55,13 @@ func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// waiting is the context of a request in a worker's queue. Nobody watches its deadline: workers keep the time of all
-// their orders together, and a timer for each order would cost more than the rest of its context. Its Err looks at the
-// caller's connection itself.
+// waiting is the context of a request in a worker's queue. It has no timer for its deadline: workers watch the deadlines
+// of all their orders together, and a timer for each order would cost more than the rest of its context. Its Err checks
+// the caller's connection itself.
 type waiting struct {
 	context.Context
 	deadline   time.Time
-	connection *connection // nil: there is none to look at
+	connection *connection // nil: there is none to check
 }
 
 func waitUntil(ctx context.Context, deadline time.Time) waiting {

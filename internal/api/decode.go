@@ -22,7 +22,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// field is one field of a request: whether it was there, and its value. null is not a value.
+// field is one field of a request: whether it was present, and its value. null is not a value.
 type field[T string | int64] struct {
 	set   bool
 	value T
@@ -61,7 +61,7 @@ func (f *field[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case err == nil:
 		return nil
 	case isNumber && errors.Is(err, strconv.ErrRange):
-		*number = math.MaxInt64 // beyond what any field allows, so the field's own check says what is allowed
+		*number = math.MaxInt64 // beyond what any field allows: the field's own check states the bounds
 		return nil
 	default:
 		return f.wrongType()
@@ -75,7 +75,7 @@ func (f *field[T]) wrongType() error {
 	return fmt.Errorf("%w: must be a string", errWrongType)
 }
 
-// require returns the value of a field that must be there.
+// require returns the value of a field that must be present.
 func (f field[T]) require(name string) (T, error) {
 	if !f.set {
 		return f.value, invalid(name, "is required")
@@ -83,7 +83,7 @@ func (f field[T]) require(name string) (T, error) {
 	return f.value, nil
 }
 
-// list is a field with many items. It reads no more of them than a request may have.
+// list is a field with many items. It reads at most as many as a request may have.
 type list[T any] []T
 
 const maxItems = 1000 // stock.MaxLines, stock.MaxOrders
@@ -94,7 +94,7 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	switch {
 	case err != nil:
 		return err
-	case start.Kind() == 'n': // as if it were left out
+	case start.Kind() == 'n': // as if it were absent
 		return nil
 	case start.Kind() != '[':
 		return fmt.Errorf("%w: must be an array", errWrongType)
@@ -114,7 +114,7 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// invalid is the error of a field that is wrong.
+// invalid returns the error of a wrong field.
 func invalid(name, message string) *stock.Error {
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message}
 }
@@ -136,7 +136,7 @@ func readJSON(c echo.Context, most int) ([]byte, error) {
 	return readBody(c.Request(), nil, most)
 }
 
-// decodeIfAny is decode for a body that may be left out.
+// decodeIfAny is decode for an optional body.
 func decodeIfAny(c echo.Context, into any) error {
 	text, err := readBody(c.Request(), nil, maxBodyBytes)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -148,13 +148,13 @@ func decodeIfAny(c echo.Context, into any) error {
 	return decodeText(text, into)
 }
 
-// checkMediaType refuses a body that its header does not call plain JSON: to read it as such would be a guess.
+// checkMediaType refuses a body whose header does not say plain JSON: to read it as such would be a guess.
 func checkMediaType(r *http.Request) error {
 	if r.Header["Content-Encoding"] != nil {
 		return mediaError("a body with a content encoding is not read")
 	}
 	given := r.Header[echo.HeaderContentType]
-	if len(given) == 1 && given[0] == echo.MIMEApplicationJSON { // as it nearly always is
+	if len(given) == 1 && given[0] == echo.MIMEApplicationJSON { // nearly always
 		return nil
 	}
 	if len(given) == 1 {
@@ -168,7 +168,7 @@ func checkMediaType(r *http.Request) error {
 func mediaError(message string) error { return &stock.Error{Code: codeMediaType, Message: message} }
 
 func decodeText(text []byte, into any) error {
-	if jsontext.Value(bytes.TrimSpace(text)).Kind() == 'n' { // to the decoder null is an object without fields
+	if jsontext.Value(bytes.TrimSpace(text)).Kind() == 'n' { // the decoder takes null for an object without fields
 		return invalid("body", mustBeObject)
 	}
 	err := json.Unmarshal(text, into, json.RejectUnknownMembers(true))
@@ -201,7 +201,7 @@ func readBody(r *http.Request, to []byte, most int) ([]byte, error) {
 	}
 }
 
-// bodyError is the error of an incomplete body: it came too slowly, its caller hung up, or it is broken.
+// bodyError returns the error of an incomplete body: it came too slowly, its caller hung up, or it is broken.
 func bodyError(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -218,7 +218,7 @@ func tooLarge(most int) error {
 
 const mustBeObject = "must be a JSON object"
 
-// explain finds the field that an error of the decoder is about, and what is wrong with it.
+// explain returns the field that an error of the decoder is about, and what is wrong with it.
 func explain(err error) (name, message string) {
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
@@ -241,7 +241,7 @@ func explain(err error) (name, message string) {
 	return name, message
 }
 
-// fieldOf is the name of a field as programs write it: lines[3].quantity.
+// fieldOf returns the name of a field as programs write it: lines[3].quantity.
 func fieldOf(pointer jsontext.Pointer) string {
 	var name strings.Builder
 	for token := range pointer.Tokens() {
@@ -257,7 +257,7 @@ func fieldOf(pointer jsontext.Pointer) string {
 	return cmp.Or(name.String(), "body")
 }
 
-// param returns a part of the path, decoded. Echo returns the parts of a path with escaped slashes as they came.
+// param returns a part of the path, decoded. If a path has escaped slashes, Echo returns its parts undecoded.
 func param(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {
@@ -266,5 +266,5 @@ func param(c echo.Context, name string) string {
 	if decoded, err := url.PathUnescape(value); err == nil {
 		return decoded
 	}
-	return value // net/http has refused what cannot be decoded
+	return value // net/http has refused a path that cannot be decoded
 }

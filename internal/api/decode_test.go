@@ -11,7 +11,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// requests are the bodies that are decoded, each with the type that the client encodes.
+// requests returns the types of bodies that are decoded, each with the type that the client encodes.
 func requests() []struct {
 	read func(text []byte) error
 	sent func() any
@@ -42,7 +42,7 @@ func reader[T any](convert func(T) error) func(text []byte) error {
 	}
 }
 
-// FuzzDecode reads any body as any request: it is refused as bad input that names a field, or Go's decoder reads it too.
+// FuzzDecode reads any body as any request: it is refused with an error that names a field, or Go's decoder reads it too.
 func FuzzDecode(f *testing.F) {
 	for i := range requests() {
 		for _, body := range []string{
@@ -77,7 +77,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A cursor is read as the position it was made of.
+// A cursor is read as the position from which it was made.
 func FuzzCursor(f *testing.F) {
 	f.Add("AAYIV9aUAABy")
 	f.Add("")

@@ -18,7 +18,7 @@ type deductionsAnswer struct {
 	Next       string            `json:"next,omitempty"`
 }
 
-// listedDeduction is a deduction in a list. Own says whose order id it is: that of its buyer, who came with a token.
+// listedDeduction is a deduction in a list. Own means that the order id belongs to its buyer, who came with a token.
 type listedDeduction struct {
 	OrderID   string                `json:"order_id"`
 	Own       bool                  `json:"own,omitempty"`
@@ -50,7 +50,8 @@ func (s *server) readDeductions(c echo.Context) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// deductionQuery reads which deductions the caller wants. What is there and empty is not left out.
+// deductionQuery reads which deductions the caller wants. A parameter that is present and empty is not the same as an
+// absent one.
 func deductionQuery(query url.Values) (q stock.DeductionQuery, err error) {
 	for _, name := range []string{"after", "buyer_id", "status"} {
 		if query.Has(name) && query.Get(name) == "" {

@@ -16,7 +16,7 @@ type newDeduction struct {
 }
 
 func (s *server) deduct(c echo.Context) error {
-	deadline, err := s.deadlineOf(c.Request()) // before the body, which may have to be waited for
+	deadline, err := s.deadlineOf(c.Request()) // before the body, whose reading may take time
 	if err != nil {
 		return err
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/vearutop/statigz"
 )
 
-// The page at /docs is Swagger UI from inside the program. Nothing is loaded from elsewhere, and its policy makes sure
-// of that. The page is ours, because the one that comes with swgui has scripts inside it: a policy that lets them run
-// would also let injected scripts run.
+// The page at /docs is Swagger UI from inside the program. It loads nothing from elsewhere, and its policy ensures that.
+// The page is ours, because the page of swgui has inline scripts: a policy that lets them run would also let injected
+// scripts run.
 //
 //go:embed docs
 var docs embed.FS
 
-// docsPolicy allows the page to load what this server serves, its scripts to call this server, and the small pictures
-// inside Swagger UI's style sheet. It allows no script or style inside the page, no frame around it and none in it.
+// docsPolicy allows the page to load from this server, its scripts to call this server, and the small pictures inside
+// Swagger UI's style sheet. It allows no inline script or style, no frame around the page and none in it.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docsRoutes are the page, its files and the document. They are for everybody, because they hold nobody's data.
+// docsRoutes returns the routes of the page, its files and the document. They are public, because they hold no data.
 func docsRoutes() []route {
 	swagger := echo.WrapHandler(http.StripPrefix("/docs", statigz.FileServer(static.FS)))
 	handlers := []struct {
@@ -44,7 +44,7 @@ func docsRoutes() []route {
 	return routes
 }
 
-// guardPage sets the headers of a page.
+// guardPage sets the headers of a handler's page.
 func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		GuardPage(c.Response().Header())
@@ -52,7 +52,7 @@ func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// GuardPage sets the headers of a page of ours that tell a browser to trust nothing but this server.
+// GuardPage sets the headers that make a browser trust only this server on a page of ours.
 func GuardPage(h http.Header) {
 	h.Set(echo.HeaderContentSecurityPolicy, docsPolicy)
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
@@ -60,7 +60,7 @@ func GuardPage(h http.Header) {
 	h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program has other files under the same names
+	h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program may change files and keep their names
 }
 
 func serveDocument(c echo.Context) error {

@@ -38,7 +38,7 @@ func TestDocsPageInABrowser(t *testing.T) {
 		}
 	}
 	for _, complaint := range tab.Complaints() {
-		if !strings.Contains(complaint, "404 (Not Found)") { // what the request was for
+		if !strings.Contains(complaint, "404 (Not Found)") { // the request was meant to get it
 			t.Errorf("the browser says: %s", complaint)
 		}
 	}

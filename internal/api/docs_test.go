@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestDocsPageLoadsNothingFromElsewhere goes through the page as a browser does. Every file that it names is this
-// server's, and its policy forbids whatever else the scripts might load later.
+// TestDocsPageLoadsNothingFromElsewhere goes through the page as a browser does. This server has every file that it
+// names, and its policy forbids the scripts to load anything from elsewhere.
 func TestDocsPageLoadsNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -37,7 +37,7 @@ func TestDocsPageLoadsNothingFromElsewhere(t *testing.T) {
 	s.wantGuarded(page)
 }
 
-// filesOf returns what a page names as its files, and refuses what a strict policy would: code and style inside it.
+// filesOf returns the files that a page names, and refuses what a strict policy would: inline code and style.
 func filesOf(t *testing.T, page string) (files []string) {
 	t.Helper()
 	tree, err := html.Parse(strings.NewReader(page))
@@ -64,7 +64,7 @@ func filesOf(t *testing.T, page string) (files []string) {
 }
 
 var (
-	// What a script or a style sheet would fetch from a named server. A bundle has many other URLs, in its texts and as
+	// What a script or a style sheet would fetch from another server. A bundle has many other URLs, in its texts and as
 	// names of schemas.
 	fetchedByScript = regexp.MustCompile(`(?:fetch|import|importScripts|Worker|WebSocket|EventSource)\(\s*["'](?:[a-z]+:)?//[^"']*`)
 	fetchedByStyle  = regexp.MustCompile(`(?:@import\s+|url\(\s*)["']?(?:[a-z]+:)?//[^"')]*`)
@@ -74,7 +74,7 @@ var (
 func fetched(file answer) []string {
 	switch media, _, _ := strings.Cut(file.header.Get("Content-Type"), ";"); media {
 	case "text/javascript":
-		if len(file.body) < 10_000 { // our own
+		if len(file.body) < 10_000 { // one of our own
 			return anyURL.FindAllString(file.body, -1)
 		}
 		return fetchedByScript.FindAllString(file.body, -1)
@@ -85,7 +85,7 @@ func fetched(file answer) []string {
 	}
 }
 
-// wantGuarded checks the headers that keep a page to its own server.
+// wantGuarded checks the headers that restrict a page to its own server.
 func (s *site) wantGuarded(a answer) {
 	s.Helper()
 	for name, want := range map[string]string{
@@ -157,7 +157,7 @@ func TestEachProblemHasAPage(t *testing.T) {
 	s.wantProblem(s.send(http.MethodGet, "/docs/problems/none", ""), http.StatusNotFound, "not_found")
 }
 
-// TestTheTypeOfAProblemIsItsPage asks for what does not exist, and follows the type of the answer.
+// TestTheTypeOfAProblemIsItsPage requests what does not exist, and follows the type of the answer.
 func TestTheTypeOfAProblemIsItsPage(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -57,7 +57,7 @@ func appendResults(to []byte, results []result) []byte {
 	return append(to, "]}"...)
 }
 
-// problemSize is more than nearly every problem takes.
+// problemSize in bytes is enough for nearly every problem.
 const problemSize = 384
 
 // appendProblem appends a problem as JSON.
@@ -85,16 +85,16 @@ func appendString(to []byte, s string) []byte {
 	return to
 }
 
-// The media types of answers that are written by hand, as a header holds them.
+// The media types of answers that are written by hand, as they stand in a header.
 const (
 	mediaJSON    = "application/json"
 	mediaProblem = "application/problem+json"
 )
 
-// chunkedFrom is the size of an answer above which net/http sends no length by itself.
+// chunkedFrom is the size of an answer in bytes above which net/http does not set the length itself.
 const chunkedFrom = 2048
 
-// sendBody sends an answer, and ends its line.
+// sendBody sends an answer, with a newline at its end.
 func sendBody(c echo.Context, status int, media string, body []byte) error {
 	response, body := c.Response(), append(body, '\n')
 	response.Header()[echo.HeaderContentType] = []string{media} // the name is in its canonical form already

@@ -15,8 +15,8 @@ import (
 
 // Streams are the times of event streams. The zero value of each is its default.
 type Streams struct {
-	Heartbeat time.Duration // between comments that keep a quiet connection open, and find out that a listener has gone; 15 s
-	Patience  time.Duration // with a listener that stands still, before the connection is cut; 10 s
+	Heartbeat time.Duration // between comments, which keep a quiet connection open and show when a listener has gone; 15 s
+	Patience  time.Duration // with a listener that stops reading, before the connection is cut; 10 s
 }
 
 func (s Streams) withDefaults() Streams {
@@ -30,19 +30,19 @@ func (s Streams) withDefaults() Streams {
 }
 
 const (
-	streamRest  = 50 * time.Millisecond  // between two writes: nobody reads faster
-	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off comes back
-	streamEnd   = 250 * time.Millisecond // to finish a stream
+	streamRest  = 50 * time.Millisecond  // between two writes: nobody can read faster
+	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off connects again
+	streamEnd   = 250 * time.Millisecond // time to finish a stream
 	mediaStream = "text/event-stream"
 )
 
-// watchEvents streams events until the listener goes or loses its admission, or the service stops.
+// watchEvents streams events until the listener leaves or loses its access, or the service stops.
 func (s *server) watchEvents(c echo.Context) error {
 	sku, err := s.watchedSKU(c)
 	if err != nil {
 		return err
 	}
-	if c.Request().Method == http.MethodHead { // which asks for the head alone
+	if c.Request().Method == http.MethodHead { // it wants the head only
 		sendStreamHead(c)
 		return nil
 	}
@@ -88,10 +88,10 @@ func (s *server) watchEvents(c echo.Context) error {
 		}
 	}
 	s.log.Debug("a listener was cut off", "error", err)
-	return nil // the answer has begun
+	return nil // the answer has started
 }
 
-// watchedSKU is the requested SKU, "" for all.
+// watchedSKU returns the requested SKU, "" for all.
 func (s *server) watchedSKU(c echo.Context) (string, error) {
 	query := c.QueryParams()
 	if !query.Has("sku") {
@@ -104,7 +104,7 @@ func (s *server) watchedSKU(c echo.Context) (string, error) {
 	return sku, err
 }
 
-// eventStream is an answer that goes on. The server's time limit is for answers that end; here each write has its own.
+// eventStream is an answer without an end. The server's time limit is for answers that end; here each write has its own.
 type eventStream struct {
 	context    echo.Context
 	controller *http.ResponseController
@@ -115,8 +115,8 @@ type eventStream struct {
 	patience time.Duration
 }
 
-// begin sends the head, so that the listener knows that the stream is open. A listener that has come back is told that
-// something may be missing.
+// begin sends the head, so that the listener knows that the stream is open. It informs a listener that has come back that
+// events may be missing.
 func (s *eventStream) begin(resumed bool) error {
 	sendStreamHead(s.context)
 	s.text = append(s.text, streamRetry...)
@@ -133,7 +133,7 @@ func sendStreamHead(c echo.Context) {
 	c.Response().WriteHeader(http.StatusOK)
 }
 
-// tell sends what the subscription has, then rests.
+// tell sends the subscription's events, then rests.
 func (s *eventStream) tell(subscription *events.Subscription) error {
 	s.told = subscription.Take(s.told)
 	s.text = s.text[:0]
@@ -168,13 +168,13 @@ func (s *eventStream) limit() error {
 	return s.controller.SetWriteDeadline(time.Now().Add(s.patience))
 }
 
-// end leaves time to finish the answer, and no more to a write that is under way: a service that stops does not wait
-// for a listener that stands still.
+// end leaves time to finish the answer, and no more for a write in progress: a service that stops does not wait for a
+// listener that has stopped reading.
 func (s *eventStream) end() {
 	s.mu.Lock()
 	s.patience = min(s.patience, streamEnd)
 	s.mu.Unlock()
-	_ = s.limit() // fails on a connection that is closed
+	_ = s.limit() // fails only on a closed connection
 }
 
 // appendTold appends one item in the form of text/event-stream.

@@ -29,7 +29,7 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// stand is a public handler behind a server with short limits, so that a test finds out what a stream outlives.
+// stand is a public handler in a server with short limits, so that a test can show that a stream outlives them.
 type stand struct {
 	*testing.T
 	hub    *events.Hub
@@ -74,14 +74,14 @@ func openStand(t *testing.T, streams api.Streams, listeners int) *stand {
 	return s
 }
 
-// listening is an answer that goes on.
+// listening is an answer without an end.
 type listening struct {
 	status int
 	header http.Header
 	body   io.ReadCloser
 }
 
-// listen opens a stream. It has begun when the head is there.
+// listen opens a stream, and returns when its head has arrived.
 func (s *stand) listen(query string, header ...string) listening {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.server.URL+"/v1/events"+query, nil)
@@ -187,7 +187,7 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	}
 }
 
-// untilListeners waits until so many are left.
+// untilListeners waits until that many listeners are left.
 func (s *stand) untilListeners(n int) {
 	s.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -213,7 +213,7 @@ func (s *stand) standStill() net.Conn {
 	return conn
 }
 
-// fill publishes much for listeners to everything, and one event of the SKU a, until a condition holds.
+// fill publishes many events for listeners to all SKUs, and one event of the SKU a, until a condition holds.
 func (s *stand) fill(next func() client.Frame, is func() bool) {
 	s.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); {
@@ -230,7 +230,7 @@ func (s *stand) fill(next func() client.Frame, is func() bool) {
 	}
 }
 
-// TestListenerWhoStandsStillIsCutOff: and nobody waits for it, neither publishers nor other readers.
+// TestListenerWhoStandsStillIsCutOff: neither publishers nor other readers wait for it.
 func TestListenerWhoStandsStillIsCutOff(t *testing.T) { // not in parallel: it publishes without a pause
 	s := openStand(t, api.Streams{Patience: time.Second}, 0)
 	conn := s.standStill()
@@ -242,11 +242,11 @@ func TestListenerWhoStandsStillIsCutOff(t *testing.T) { // not in parallel: it p
 	}
 }
 
-// TestNobodyWaitsAtTheEndForAListenerWhoStandsStill: though it would have had an hour.
+// TestNobodyWaitsAtTheEndForAListenerWhoStandsStill: although its limit is an hour.
 func TestNobodyWaitsAtTheEndForAListenerWhoStandsStill(t *testing.T) { // not in parallel: it publishes without a pause
 	s := openStand(t, api.Streams{Patience: time.Hour}, 0)
 	s.standStill()
-	s.fill(s.pull(s.listen("?sku=a")), func() bool { return s.hub.Lost() > 0 }) // it is being written to
+	s.fill(s.pull(s.listen("?sku=a")), func() bool { return s.hub.Lost() > 0 }) // a write to it is in progress
 	s.hub.Dismiss()
 	s.untilListeners(0)
 }
@@ -300,7 +300,7 @@ func TestListenersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWell: when the service stops, also long after the last write.
+// TestStreamEndsWell: a stream ends cleanly when the service stops, also long after the last write.
 func TestStreamEndsWell(t *testing.T) {
 	t.Parallel()
 	s := openStand(t, api.Streams{Patience: serverLimit}, 0)

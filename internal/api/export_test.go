@@ -22,8 +22,8 @@ func Routes() []Route {
 	return all
 }
 
-// Served returns what the public handler really serves, as "METHOD path". It leaves out HEAD, which goes with every
-// GET.
+// Served returns the routes that the public handler really serves, as "METHOD path". It leaves out HEAD, which comes with
+// every GET.
 func Served() []string {
 	var all []string
 	for _, r := range newPublic(Config{Metrics: NewMetrics(prometheus.NewRegistry())}).Routes() {

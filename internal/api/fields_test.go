@@ -13,10 +13,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestEveryFieldOfADeductionIsAnswered: what an order says of itself comes back under its name.
+// TestEveryFieldOfADeductionIsAnswered: each field of an order comes back under its name.
 func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 	t.Parallel()
-	// ReserveFor is told as ExpiresAt; the others are about who asks.
+	// ReserveFor comes back as ExpiresAt; the others describe the caller.
 	aside := map[string]bool{"ReserveFor": true, "Own": true, "CallerMax": true}
 	d := stock.Deduction{SKU: "a sku", Quantity: 7, Status: stock.StatusReserved, ExpiresAt: time.Unix(1795770000, 0)}
 	order := reflect.ValueOf(&d.Order).Elem()
@@ -44,8 +44,8 @@ func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 	}
 }
 
-// TestTheDocumentHasEveryFieldOfADeduction: what a request may say of an order, and what is answered, is in each schema of
-// the document that tells of it.
+// TestTheDocumentHasEveryFieldOfADeduction: every field of an order, in requests and in answers, is in each schema of the
+// document that describes an order.
 func TestTheDocumentHasEveryFieldOfADeduction(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
@@ -56,7 +56,7 @@ func TestTheDocumentHasEveryFieldOfADeduction(t *testing.T) {
 	for i := range asked.NumField() {
 		name := asked.Field(i).Tag.Get("json")
 		schemas := []string{"NewDeduction", "NewSKUDeduction"}
-		if name != "reserve_for" { // which is told as expires_at
+		if name != "reserve_for" { // it comes back as expires_at
 			schemas = append(schemas, "Deduction", "DeductionWithParts")
 		}
 		for _, schema := range schemas {
@@ -67,7 +67,7 @@ func TestTheDocumentHasEveryFieldOfADeduction(t *testing.T) {
 	}
 }
 
-// jsonName is the name that a field has in JSON: order_id for OrderID.
+// jsonName returns the name of a field in JSON: order_id for OrderID.
 func jsonName(field string) string {
 	var name strings.Builder
 	for i, r := range field {

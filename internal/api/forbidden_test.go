@@ -14,15 +14,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// wrong is a value that the document forbids, as JSON, and the field to be named.
+// wrong is a value that the document forbids, as JSON, and the field that the problem must name.
 type wrong struct {
 	field string
 	value json.RawMessage
 }
 
-// TestWhatTheDocumentForbids derives from each request of the document what it forbids: fields that are missing,
-// unknown, there twice, of another type, out of range, too long, of another form. The service must refuse each, and
-// name the field.
+// TestWhatTheDocumentForbids derives from each request of the document what it forbids: fields that are missing, unknown,
+// there twice, of another type, out of range, too long, of another form. The service must refuse each, and name the field.
 func TestWhatTheDocumentForbids(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -38,7 +37,7 @@ func TestWhatTheDocumentForbids(t *testing.T) {
 					continue // see deadline_test.go
 				}
 				for _, text := range wrongTexts(p.Value.Schema.Value) {
-					if text != "" || p.Value.In == openapi3.ParameterInQuery { // no path has an empty part
+					if text != "" || p.Value.In == openapi3.ParameterInQuery { // a path has no empty part
 						at := target(t, path, parameters, p.Value.In, p.Value.Name, text)
 						s.refuses(method, at, []bad{{exampleBody(t, operation), p.Value.Name, ""}})
 					}
@@ -83,7 +82,7 @@ func target(t *testing.T, path string, parameters openapi3.Parameters, in, name,
 	return path
 }
 
-// wrongTexts are what a parameter may not be.
+// wrongTexts returns texts that a parameter may not be.
 func wrongTexts(schema *openapi3.Schema) (texts []string) {
 	if schema.Type.Is(openapi3.TypeInteger) {
 		texts = []string{"", "x", "1.5", "1e3", "0x10", "9223372036854775808"}
@@ -103,7 +102,7 @@ func wrongTexts(schema *openapi3.Schema) (texts []string) {
 	return append(texts, "a\x00b", "a\nb", "\xff")
 }
 
-// oddTexts are texts of which some schema forbids each.
+// oddTexts returns texts, each forbidden by some schema.
 func oddTexts() []string {
 	return []string{
 		"", "%", "ü", ".", "..", "a/../b", `..\a`, "./a", " a", "a ", "\u3000a", "a\u200bb", "\u202ea", "a\u2028", "a\u00ad", "\ufeffa",
@@ -111,7 +110,7 @@ func oddTexts() []string {
 	}
 }
 
-// value is an optional number; 0 if it is missing.
+// value returns an optional number; 0 if it is missing.
 func value(n *uint64) uint64 {
 	if n == nil {
 		return 0
@@ -126,7 +125,7 @@ func exampleBody(t *testing.T, operation *openapi3.Operation) string {
 	return string(example(t, operation.RequestBody.Value.Content["application/json"].Schema.Value))
 }
 
-// example is a value that a schema allows.
+// example returns a value that a schema allows.
 func example(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 	t.Helper()
 	schema = resolved(schema)
@@ -151,7 +150,7 @@ func example(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 	}
 }
 
-// wrongs returns what a schema forbids for the field of a name.
+// wrongs returns values that a schema forbids for a field.
 func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 	t.Helper()
 	schema = resolved(schema)
@@ -170,7 +169,7 @@ func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 			add(value)
 		}
 	}
-	if !schema.Type.Is(openapi3.TypeObject) || name == "" { // a null in the place of an object is one that lacks a field
+	if !schema.Type.Is(openapi3.TypeObject) || name == "" { // null in place of an object reads as an object without a field
 		add("null")
 	}
 	switch {
@@ -208,7 +207,7 @@ func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 	return all
 }
 
-// wrongForAll returns values that are wrong for each of the alternatives, which are a string and a number.
+// wrongForAll returns values that are wrong for all alternatives, which are a string and a number.
 func wrongForAll(t *testing.T, name string, alternatives openapi3.SchemaRefs) (all []wrong) {
 	t.Helper()
 	for i, alternative := range alternatives {
@@ -268,12 +267,12 @@ func repeated(t *testing.T, schema *openapi3.Schema) (all []wrong) {
 	return all
 }
 
-// another is an example of a line that differs from the example: no SKU may be there twice.
+// another returns an order line that differs from the example: no SKU may be there twice.
 func another(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 	return bytes.Replace(example(t, schema), []byte("sneaker-42"), []byte("sneaker-43"), 1)
 }
 
-// resolved is the schema that another one refers to with a description of its own.
+// resolved returns the schema to which another one refers with its own description.
 func resolved(schema *openapi3.Schema) *openapi3.Schema {
 	if len(schema.AllOf) == 1 {
 		return resolved(schema.AllOf[0].Value)

@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// bodyRoutes are the routes that read a body. Order "o" of SKU "a" is a reservation.
+// bodyRoutes returns the routes that read a body. Order "o" of SKU "a" is a reservation.
 func bodyRoutes() []struct{ method, path, document string } {
 	return []struct{ method, path, document string }{
 		{"PUT", "/v1/skus/b", "NewSKU"},
@@ -28,7 +28,7 @@ func bodyRoutes() []struct{ method, path, document string } {
 	}
 }
 
-// FuzzBodies sends any body to any route: it is refused with a problem, or it is one that the document allows.
+// FuzzBodies sends any body to any route: the service refuses it with a problem, or the document allows it.
 func FuzzBodies(f *testing.F) {
 	for i := range bodyRoutes() {
 		for _, body := range []string{
@@ -69,7 +69,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzIDs uses any SKU, order id and buyer id wherever one is taken. A refusal must be for bad input, and what is
+// FuzzIDs uses any SKU, order id and buyer id on every route that takes one. A refusal must be for bad input, and what is
 // accepted can be read again.
 func FuzzIDs(f *testing.F) {
 	for _, id := range []string{"o", "a/b", "..", ".", "a b", "ü😀", "a%2Fb", "?x=1", "", "\x00", "\n", "\xff", "\u0085", "\u2028", "{}", "'", strings.Repeat("x", 128)} {
@@ -104,7 +104,7 @@ func FuzzIDs(f *testing.F) {
 			if w.Code >= 400 {
 				wantRefusal(t, w)
 			}
-			accepted = accepted || (i == 0 && w.Code < 300 && utf8.ValidString(orderID)) // what is no UTF-8 is another id in JSON
+			accepted = accepted || (i == 0 && w.Code < 300 && utf8.ValidString(orderID)) // a text that is not UTF-8 is another id in JSON
 			if accepted && r.path == order && w.Code != 200 {
 				t.Errorf("%s %s after it was accepted: %d %s", r.method, r.path, w.Code, w.Body)
 			}
@@ -124,7 +124,7 @@ func serve(t testing.TB, handler http.Handler, method, path, body string) *httpt
 	return w
 }
 
-// wantRefusal checks that an answer blames the caller, and says for what.
+// wantRefusal checks that an answer blames the caller, and names the reason.
 func wantRefusal(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var problem struct{ Code, Field, Detail string }
@@ -143,12 +143,12 @@ func holdBody(t *testing.T, schema *openapi3.Schema, body []byte) {
 	if err := json.Unmarshal(body, &value); err != nil {
 		t.Fatalf("%q was accepted: %v", body, err)
 	}
-	if err := schema.VisitJSON(value); err != nil { // its patterns say more than kin-openapi's formats, which know no t and z
+	if err := schema.VisitJSON(value); err != nil { // its patterns are more exact than kin-openapi's formats, which do not take t and z
 		t.Fatalf("%q was accepted: %v", body, err)
 	}
 }
 
-// quoted is a text in JSON; invalid UTF-8 is replaced.
+// quoted returns a text as JSON; it replaces invalid UTF-8.
 func quoted(t *testing.T, text string) string {
 	t.Helper()
 	quoted, err := json.Marshal(text)

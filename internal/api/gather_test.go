@@ -12,7 +12,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-// TestGatheredSale sells out through a client that gathers, at two processes with one database. Everybody asks twice.
+// TestGatheredSale sells out through a client that gathers, at two processes with one database. Every buyer orders twice.
 func TestGatheredSale(t *testing.T) {
 	t.Parallel()
 	server, err := servertest.StartPostgres(t.Context())

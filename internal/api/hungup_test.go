@@ -44,8 +44,8 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TestWhoHangsUp: a request whose caller has gone is counted as that and not logged, on every route that waits for the
-// database. One that failed for another reason is counted and logged, even if its caller has gone meanwhile.
+// TestWhoHangsUp: a request whose caller has gone is counted as client_gone and not logged, on every route that waits for
+// the database. A request that failed for another reason is counted and logged, even if its caller has gone meanwhile.
 func TestWhoHangsUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -78,7 +78,7 @@ func TestWhoHangsUp(t *testing.T) {
 	}
 }
 
-// TestWhoHasJustHungUp: the socket tells of it before net/http does, which ends the request's context.
+// TestWhoHasJustHungUp: the socket shows it before net/http ends the request's context.
 func TestWhoHasJustHungUp(t *testing.T) {
 	t.Parallel()
 	handler, registry, log := watched(t, brokenStore{err: errors.New("broken")})
@@ -90,7 +90,7 @@ func TestWhoHasJustHungUp(t *testing.T) {
 	}
 }
 
-// left is a connection whose other end has been closed.
+// left returns a connection whose other end has been closed.
 func left(t *testing.T) net.Conn {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -144,8 +144,7 @@ func TestWhoHangsUpAnywhere(t *testing.T) {
 	}
 }
 
-// TestBodyThatDoesNotCome: a slow body is 408, a body that is cut off is a caller who has gone, and a broken one is
-// 400.
+// TestBodyThatDoesNotCome: a slow body is 408, a body that is cut off is a caller that has gone, and a broken one is 400.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -184,7 +183,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
 
-// watched is a handler of a store, and what it counts and logs.
+// watched returns a handler of a store, and what it counts and logs.
 func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
 	t.Helper()
 	service := selling.NewService(selling.Config{Store: store})
@@ -199,14 +198,14 @@ func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registr
 	}), registry, log
 }
 
-// scraped is what Prometheus would read.
+// scraped returns what Prometheus would read.
 func scraped(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	admin := api.NewAdmin(api.AdminConfig{Gatherer: registry, Logger: slog.New(slog.DiscardHandler)})
 	return serve(t, admin, "GET", "/metrics", "").Body.String()
 }
 
-// Series that have counted something: some begin with the service, at 0.
+// Series that have counted something: some start with the service, at 0.
 var (
 	goneCounted   = regexp.MustCompile(`(?m)code="client_gone".* [1-9]\d*$`)
 	failedCounted = regexp.MustCompile(`(?m)status="503".* [1-9]\d*$`)

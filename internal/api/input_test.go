@@ -10,10 +10,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// bad is a request that must be refused: the problem names the field and says what is allowed.
+// bad is a request that must be refused: the problem names the field and states what is allowed.
 type bad struct{ body, field, says string }
 
-// badNumbers are wrong forms of a number of 1 to a million.
+// badNumbers returns wrong forms of a number of 1 to a million.
 func badNumbers(name, before, after string) (all []bad) {
 	const allowed, whole = "1 to 1000000", "whole number"
 	for value, says := range map[string]string{
@@ -26,7 +26,7 @@ func badNumbers(name, before, after string) (all []bad) {
 	return all
 }
 
-// badTexts are wrong forms of a text of 1 to 128 bytes.
+// badTexts returns wrong forms of a text of 1 to 128 bytes.
 func badTexts(name, before, after string) (all []bad) {
 	for value, says := range map[string]string{
 		`"` + strings.Repeat("x", 129) + `"`: "1 to 128 bytes", `"` + strings.Repeat("ü", 65) + `"`: "1 to 128 bytes",
@@ -52,7 +52,7 @@ func badDurations(name, before, after string) (all []bad) {
 	return all
 }
 
-// badBodies are wrong on every route.
+// badBodies returns bodies that are wrong on every route.
 func badBodies() []bad {
 	return []bad{
 		{`[]`, "body", "JSON object"},
@@ -72,7 +72,7 @@ func badBodies() []bad {
 	}
 }
 
-// refuses sends each request and wants it refused.
+// refuses sends each request and demands its refusal.
 func (s *site) refuses(method, path string, requests ...[]bad) {
 	s.Helper()
 	for _, some := range requests {
@@ -289,9 +289,9 @@ func TestBadQueries(t *testing.T) {
 		"after=": "after", "after=%00": "after", "after=AAAA": "after", "after=AAAAAAAAAAA": "after", "after=!": "after",
 		"after=AAAAAAAAAABh&after=AAAAAAAAAABh": "after",
 		"after=AAAAAAAAAABh==":                  "after", // padding
-		"after=AAAAAAAAAABi":                    "",      // whoever can make one may
+		"after=AAAAAAAAAABi":                    "",      // a made-up cursor is allowed
 		"after=AAAAAAAAAAAA":                    "after", // the ref is NUL
-		"after=AAAAAAAAAAD_":                    "after", // no UTF-8
+		"after=AAAAAAAAAAD_":                    "after", // not UTF-8
 		"after=__________9h":                    "after", // before 1970
 		"after=f_________9h":                    "after", // after all years
 		"after=" + strings.Repeat("A", 300):     "after",
@@ -371,7 +371,7 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 	s.want(s.sendAs("application/json; charset=utf-8", "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")
 }
 
-// A body without a known length is read no further than the limit.
+// The service reads a body without a known length up to the limit only.
 func TestBodyWithoutEnd(t *testing.T) {
 	t.Parallel()
 	handler := newHandler(t, nil)

@@ -49,14 +49,14 @@ func (s *server) readMovements(c echo.Context) error {
 			Ref: m.Ref, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Terms: m.Terms, Reason: m.Reason, At: m.At.UTC(),
 		}
 	}
-	if len(movements) == limit { // there may be more
+	if len(movements) == limit { // more may follow
 		last := movements[limit-1]
 		answer.Next = cursorOf(stock.Position{At: last.At, Ref: last.Ref})
 	}
 	return c.JSON(http.StatusOK, answer)
 }
 
-// pageOf reads which part of the ledger the caller wants.
+// pageOf reads which page of the ledger the caller wants.
 func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 	if query.Has("after") {
 		var ok bool
@@ -68,8 +68,8 @@ func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 	return after, limit, err
 }
 
-// A cursor is a position in the ledger: the time in microseconds and then the ref, in characters that need no escape in
-// a URL. Anybody can make one, so it is checked like any other input.
+// A cursor is a position in the ledger: the time in microseconds and then the ref, in characters that need no escape in a
+// URL. Any caller can make one, so it is checked like other input.
 
 func cursorOf(p stock.Position) string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMicro())), p.Ref...))
@@ -81,7 +81,7 @@ func positionOf(cursor string) (p stock.Position, ok bool) {
 		return p, false
 	}
 	p = stock.Position{At: time.UnixMicro(int64(binary.BigEndian.Uint64(text))).UTC(), Ref: string(text[8:])}
-	return p, p.At.Year() >= 1970 && p.At.Year() <= 9999 // what databases can compare
+	return p, p.At.Year() >= 1970 && p.At.Year() <= 9999 // the range that databases can compare
 }
 
 func isRef(text string) bool {

@@ -11,7 +11,7 @@ import (
 
 func TestEachCallerIsLimited(t *testing.T) {
 	t.Parallel()
-	// A request comes back every thousand seconds: none during the test.
+	// The bucket gains a request every thousand seconds: none during the test.
 	d := openDoors(t, app.Config{RateLimit: 0.001, RateBurst: 3})
 	for _, caller := range []string{shop, operator, ann, bob} {
 		for left := 2; left >= 0; left-- {
@@ -47,7 +47,7 @@ func TestStrangersAreLimitedByAddress(t *testing.T) {
 	d.wantProblem(d.as(expired, "GET", "/v1/skus/shoe", ""), 429, "rate_limited")
 	spoofed := http.Header{"X-Forwarded-For": {"192.0.2.1"}}
 	d.wantProblem(d.sendWith(spoofed, "GET", "/openapi.yaml", ""), 429, "rate_limited")
-	d.wantProblem(d.as(shop, "GET", "/v1/skus/shoe", ""), 404, "unknown_sku") // has an account of its own
+	d.wantProblem(d.as(shop, "GET", "/v1/skus/shoe", ""), 404, "unknown_sku") // it has its own limit
 }
 
 func TestOpenServiceLimitsAddresses(t *testing.T) {

@@ -9,21 +9,21 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// livePath is where the admin listener shows the process live.
+// livePath is the path of the live page on the admin listener.
 const livePath = "/debug/statsviz/"
 
-// Live shows the process live in a browser: the Go runtime, and beside it what sells. The figures are read once a second from
-// when somebody looks for the first time.
+// Live shows the process live in a browser: the Go runtime, and next to it the sale. From the first request for the page
+// on, it reads the figures once a second.
 type Live struct {
 	metrics *Metrics
 	service *selling.Service
 
 	mu     sync.Mutex
-	server *statsviz.Server // nil: nobody has looked
+	server *statsviz.Server // nil: no request yet
 	closed bool
 }
 
-// NewLive returns what shows a service, of which metrics are kept.
+// NewLive returns the live page of a service, given its metrics.
 func NewLive(metrics *Metrics, service *selling.Service) *Live {
 	return &Live{metrics: metrics, service: service}
 }
@@ -68,7 +68,7 @@ func (l *Live) Close() error {
 	return l.server.Close()
 }
 
-// plots are our own, beside those of the runtime.
+// plots returns our own plots, in addition to those of the runtime.
 func (l *Live) plots() (options []statsviz.Option, err error) {
 	m := l.metrics
 	waits := func() tally { a := m.activity(); return a.LockWaits.plus(a.LocksMissed) }
@@ -93,7 +93,7 @@ func (l *Live) plots() (options []statsviz.Option, err error) {
 	return options, nil
 }
 
-// meanOf is the mean of the values that have come since it was asked before.
+// meanOf returns a function that returns the mean of the values since its last call.
 func meanOf(read func() tally) func() float64 {
 	before := read()
 	return func() float64 {
@@ -106,7 +106,7 @@ func meanOf(read func() tally) func() float64 {
 	}
 }
 
-// countOf is how many values have come since it was asked before, which is a second ago.
+// countOf returns a function that returns the number of values since its last call, a second ago.
 func countOf(read func() tally) func() float64 {
 	before := read()
 	return func() float64 {

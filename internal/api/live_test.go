@@ -7,7 +7,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// TestLive looks at the process live: the page is there, and what it is sent has our own series.
+// TestLive: the live page is there, and the data that it receives has our own series.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	s := open(t)

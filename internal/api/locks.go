@@ -15,7 +15,7 @@ type locksAnswer struct {
 	Locks []lockAnswer    `json:"locks"`
 }
 
-// lockAnswer is the lock of a segment that somebody holds or wants.
+// lockAnswer is the lock of a segment that a process holds or waits for.
 type lockAnswer struct {
 	Segment     int    `json:"segment"`
 	Holder      string `json:"holder,omitempty"`
@@ -23,7 +23,7 @@ type lockAnswer struct {
 	Waiting     int    `json:"waiting"`
 }
 
-// readLocks tells who holds which segment of a SKU now.
+// readLocks answers with the present holders of a SKU's segments.
 func (s *server) readLocks(c echo.Context) error {
 	query, from := c.QueryParams(), 0
 	limit, err := pageSize(query, selling.MaxLockPage)

@@ -33,13 +33,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // site is a running service. Every answer is checked against the document.
 type site struct {
 	*testing.T
-	app           *app.App // nil where the handler alone is served
+	app           *app.App // nil if only the handler is served
 	url, adminURL string
 	client        *http.Client
 	router        routers.Router
 }
 
-// patience is for how long a site may answer, where a test does not say: a machine that is busy otherwise is no reason to refuse.
+// patience is AnswerWithin of a site if a test sets none: on a busy machine the service must not refuse.
 const patience = time.Minute
 
 // open starts a site as in production, with everything embedded.
@@ -48,7 +48,7 @@ func open(t *testing.T) *site {
 	return openWith(t, app.Config{})
 }
 
-// openWith starts a service of a configuration, on a database of its own.
+// openWith starts a service with a configuration, on its own database.
 func openWith(t *testing.T, config app.Config) *site {
 	t.Helper()
 	if config.DatabaseURL == "" {
@@ -71,7 +71,7 @@ func openWith(t *testing.T, config app.Config) *site {
 	return s
 }
 
-// openAt starts a site without locks whose time is the clock's.
+// openAt starts a site without locks that uses a clock.
 func openAt(t *testing.T, clock *clock) *site {
 	t.Helper()
 	server := httptest.NewServer(newHandler(t, clock.now))
@@ -89,7 +89,7 @@ func newSite(t *testing.T, url, adminURL string) *site {
 	return &site{T: t, url: url, adminURL: adminURL, client: &http.Client{Transport: transport}, router: c.router}
 }
 
-// newHandler returns the public handler of a service on a database of its own; nil is the system's clock.
+// newHandler returns the public handler of a service on its own database; nil is the system's clock.
 func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
@@ -107,7 +107,7 @@ func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	})
 }
 
-// clock is a clock that stands until it is moved.
+// clock is a clock that moves only when a test advances it.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -127,13 +127,14 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// contract is the document that all sites are held to, and what finds an operation in it. Nobody changes them.
+// contract is the document with which all answers are compared, and a router that finds an operation in it. They do not
+// change.
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
 }
 
-// theContract reads the document, and finds nothing wrong with it. It does so once: that costs more than most tests.
+// theContract reads and validates the document. It does so once, because that costs more than most tests.
 var theContract = sync.OnceValues(func() (c contract, err error) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -161,7 +162,7 @@ type answer struct {
 	body   string
 }
 
-// send sends a request with a JSON body and checks the answer against the document, if that has the route.
+// send sends a request with a JSON body and checks the answer against the document, if the document has the route.
 func (s *site) send(method, path, body string) answer {
 	s.Helper()
 	return s.sendAs("application/json", method, path, body)
@@ -172,7 +173,7 @@ func (s *site) sendAs(mediaType, method, path, body string) answer {
 	return s.sendWith(http.Header{"Content-Type": {mediaType}}, method, path, body)
 }
 
-// sendWith sends a request with headers of its own; one of the content is for a body alone.
+// sendWith sends a request with the given headers; a header of the content is for a body only.
 func (s *site) sendWith(header http.Header, method, path, body string) answer {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
@@ -206,7 +207,7 @@ func (s *site) hold(request *http.Request, a answer) {
 	request.URL.Host, request.URL.Scheme = "", ""
 	route, params, err := s.router.FindRoute(request)
 	if err != nil {
-		return // the document does not have it, and the caller checks that it is refused
+		return // it is not in the document, and the test checks that it is refused
 	}
 	err = openapi3filter.ValidateResponse(s.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: params, Route: route},
@@ -220,7 +221,7 @@ func (s *site) hold(request *http.Request, a answer) {
 	}
 }
 
-// want checks status and body; the body "" is not looked at.
+// want checks status and body; "" is any body.
 func (s *site) want(a answer, status int, body string) {
 	s.Helper()
 	if a.status != status || (body != "" && strings.TrimSpace(a.body) != body) {
@@ -228,7 +229,7 @@ func (s *site) want(a answer, status int, body string) {
 	}
 }
 
-// wantProblem checks that an answer is a problem of a code, and says each of the texts.
+// wantProblem checks that an answer is a problem of a code, and contains each of the texts.
 func (s *site) wantProblem(a answer, status int, code string, texts ...string) {
 	s.Helper()
 	if a.status != status || a.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(a.body, `"code":"`+code+`"`) {

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// Many deductions in one request: each as if it had been sent alone, as far as its caller can see.
+// Many deductions in one request: to the caller, each is as if it had been sent alone.
 
 type newDeductions struct {
 	Deductions list[newSKUDeduction] `json:"deductions"`
@@ -21,7 +21,7 @@ type newSKUDeduction struct {
 	newDeduction
 }
 
-// result is what is answered to one of many deductions.
+// result is the answer to one of many deductions.
 type result struct {
 	status    int
 	deduction stock.Deduction
@@ -30,7 +30,7 @@ type result struct {
 
 // deductAll takes stock for many orders.
 func (s *server) deductAll(c echo.Context) error {
-	deadline, err := s.deadlineOf(c.Request()) // before the body, which may have to be waited for
+	deadline, err := s.deadlineOf(c.Request()) // before the body, whose reading may take time
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *server) deductAll(c echo.Context) error {
 	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
 }
 
-// keepIfSmall keeps a buffer for others. A large one would be held by requests that need little.
+// keepIfSmall keeps a buffer for other requests, unless it is large: requests that need little would hold it.
 func (s *server) keepIfSmall(buffer *[]byte) {
 	if cap(*buffer) <= maxBodyBytes {
 		s.buffers.Put(buffer)
@@ -108,14 +108,14 @@ func (n newDeductions) orders() ([]selling.SKUOrder, error) {
 	return orders, nil
 }
 
-// inElement tells which of many deductions an error is about.
+// inElement adds to an error which of many deductions it is about.
 func inElement(i int, err error) error {
 	e, name := asStockError(err), fmt.Sprintf("deductions[%d].", i)
 	return &stock.Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
 }
 
-// deductAllowed deducts for the orders that their caller may send, and refuses the others. Each counts as a request; the
-// first one has been counted.
+// deductAllowed deducts for the orders that their caller may send now, and refuses the others. Each order counts as a
+// request; the first one has been counted already.
 func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKUOrder) ([]selling.Result, error) {
 	more, tooMany := s.limitMore(c, len(orders)-1)
 	results := make([]selling.Result, len(orders))
@@ -139,7 +139,7 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 	return results, err
 }
 
-// tellResults makes answers of results, and counts and logs them.
+// tellResults turns results into answers, and counts and logs them.
 func (s *server) tellResults(c echo.Context, results []selling.Result) []result {
 	answers, counts := make([]result, len(results)), make(map[outcome]int)
 	var failures []error

@@ -21,7 +21,7 @@ import (
 
 const many = "/v1/deductions"
 
-// bulk is a body with many deductions.
+// bulk returns a body with many deductions.
 func bulk(deductions ...string) string {
 	return `{"deductions":[` + strings.Join(deductions, ",") + `]}`
 }
@@ -93,7 +93,7 @@ func TestManyDeductions(t *testing.T) {
 				t.Errorf("result %d: %+v", i, results[i].Problem)
 			}
 		}
-		if p := results[6].Problem; *p.Field != "quantity" || !strings.HasPrefix(p.Detail, "quantity must be 1 to 3") { // as alone
+		if p := results[6].Problem; *p.Field != "quantity" || !strings.HasPrefix(p.Detail, "quantity must be 1 to 3") { // as in a request of one
 			t.Errorf("got %+v", p)
 		}
 		if d := results[1].Deduction; d.Sku != "b" || d.OrderID != "o1" || *d.BuyerID != "ann" || d.Quantity != 2 || d.Status != client.Reserved || d.ExpiresAt == nil {
@@ -107,10 +107,10 @@ func TestManyDeductions(t *testing.T) {
 	})
 }
 
-// The largest request that is allowed fits, also one whose ids are as long as they may be.
+// The largest allowed request fits, also with the longest ids.
 func TestThousandDeductions(t *testing.T) {
 	eachStore(t, func(t *testing.T, config app.Config) {
-		config.AnswerWithin = time.Minute // the size is tested, not the machine
+		config.AnswerWithin = time.Minute // this tests the size, not the machine
 		s := openWith(t, config)
 		sku := strings.Repeat("s", 64)
 		s.want(s.send("PUT", "/v1/skus/"+sku, `{"stock":990,"max_reserve_for":"720h"}`), 201, "")
@@ -147,7 +147,7 @@ func (s *site) wantCounts(a answer, want map[int]int) {
 	}
 }
 
-// A request that is wrong takes nothing, and is told where.
+// A wrong request takes nothing, and the problem says where it is wrong.
 func TestBadManyDeductions(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -180,7 +180,7 @@ func TestBadManyDeductions(t *testing.T) {
 			{bulk(good, `{"sku":"a","order_id":"o","quantity":1,"price":1}`), "deductions[1].price", "not a field"},
 			{bulk(good, `{"sku":"a","sku":"a","order_id":"o","quantity":1}`), "deductions[1].sku", "twice"},
 			{bulk(slices.Repeat([]string{good}, stock.MaxOrders+1)...), "deductions", "1 to 1000"},
-			{`{"deductions":[` + strings.Repeat(good+`,`, stock.MaxOrders+1) + `nonsense`, "deductions", "1 to 1000"}, // is not read so far
+			{`{"deductions":[` + strings.Repeat(good+`,`, stock.MaxOrders+1) + `nonsense`, "deductions", "1 to 1000"}, // not read up to the end
 		})
 	s.wantProblem(s.send("POST", many, bulk(good)+strings.Repeat(" ", 512<<10)), 413, "too_large", "524288")
 	s.wantProblem(s.sendAs("text/plain", "POST", many, bulk(good)), 415, "unsupported_media_type")
@@ -213,10 +213,10 @@ func TestManyDeductionsOfTokens(t *testing.T) {
 	if b := results[0].Deduction.BuyerID; b == nil || *b != "ann" {
 		t.Errorf("got %+v", results[0].Deduction)
 	}
-	d.wantResults(d.as(bob, "POST", many, body), 201, 403, 201, 400, 400, 403) // ids of its own
+	d.wantResults(d.as(bob, "POST", many, body), 201, 403, 201, 400, 400, 403) // its own ids
 	d.wantResults(d.as(shop, "POST", many, body), 201, 201, 201, 201, 400, 422)
 	d.want(d.as(shop, "GET", "/v1/skus/shoe/deductions/1?buyer_id=ann", ""), 200, "")
-	// What the shop has ordered for a buyer is that buyer's too.
+	// An order that the shop has placed for a buyer belongs to the buyer too.
 	d.wantResults(d.as(shop, "POST", many, bulk(`{"sku":"shoe","order_id":"s","buyer_id":"bob","quantity":1}`)), 201)
 	d.wantResults(d.as(bob, "POST", many, bulk(`{"sku":"shoe","order_id":"s","quantity":1}`)), 200)
 
@@ -229,7 +229,7 @@ func TestManyDeductionsOfTokens(t *testing.T) {
 	d.wantProblem(d.as(ann, "POST", many, bulk(basket...)+strings.Repeat(" ", 16<<10)), 413, "too_large", "16384")
 }
 
-// Each order counts. Those beyond what is left are refused, each for itself.
+// Each order counts. Each order beyond the limit is refused separately.
 func TestLimitsCountOrders(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{RateLimit: 0.001, RateBurst: 3})
@@ -274,7 +274,7 @@ func TestMetricsCountOrders(t *testing.T) {
 	}
 }
 
-// What fails is told of each order, and logged once.
+// A failure is answered for each order, and logged once.
 func TestUnavailableManyDeductions(t *testing.T) {
 	t.Parallel()
 	handler, registry, log := watched(t, brokenStore{err: errors.New(canary)})
@@ -291,14 +291,14 @@ func TestUnavailableManyDeductions(t *testing.T) {
 	}
 }
 
-// Nothing is written for any order after the deadline of the request, nor for a caller who has gone.
+// Nothing is written for any order after the deadline of the request, or for a caller that has gone.
 func TestDeadlineOfManyDeductions(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
 	body := bulk(`{"sku":"a","order_id":"1","quantity":1}`, `{"sku":"a","order_id":"2","quantity":1}`)
 	header := http.Header{"Content-Type": {"application/json"}, "Request-Deadline": {time.Now().Add(5 * time.Millisecond).Format(time.RFC3339Nano)}}
-	if a := s.sendWith(header, "POST", many, body); a.status == 200 { // too little is left for a write
+	if a := s.sendWith(header, "POST", many, body); a.status == 200 { // too little time is left for a write
 		s.wantCounts(a, map[int]int{503: 2})
 	} else {
 		s.wantProblem(a, 408, "request_timeout")
@@ -307,9 +307,9 @@ func TestDeadlineOfManyDeductions(t *testing.T) {
 	s.wantResults(s.send("POST", many, body), 201, 201)
 }
 
-// TestManyAsAlone sends random orders in requests of random sizes to one SKU each of several kinds, and the same orders alone
-// to others of the same kinds: every order has the same result. They have one segment and orders of one unit, so that it does
-// not matter that many are decided together.
+// TestManyAsAlone sends random orders in requests of random sizes to SKUs of several kinds, and the same orders in requests
+// of one to other SKUs of these kinds: every order has the same result. The SKUs have one segment and the orders one unit,
+// so that it does not matter that many orders are decided together.
 func TestManyAsAlone(t *testing.T) {
 	eachStore(t, func(t *testing.T, config app.Config) {
 		seed := rand.Uint64()
@@ -328,8 +328,8 @@ func TestManyAsAlone(t *testing.T) {
 			var skus, orders, all []string
 			for range 1 + random.IntN(40) {
 				kind := random.IntN(len(kinds) + 1) // the last one does not exist
-				// Ids keep to their buyers, or to nobody: one that waits until another's order of its id is refused may find that
-				// its buyer has used up the limit meanwhile.
+				// Each id has one buyer, or none: an order that waits until another buyer's order of its id is refused may find
+				// that its own buyer has used up the limit meanwhile.
 				id, buyer := random.IntN(60), ""
 				if id%8 < 6 {
 					buyer = fmt.Sprint("b", id%8)

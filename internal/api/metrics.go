@@ -63,14 +63,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	queueSeconds := histogram("queue_seconds", "Time of an order in its SKU's queue.", seconds)
 	settledOrders := histogram("settled_orders", "Commits and cancels written together.", prometheus.ExponentialBuckets(1, 2, 9))
 	settleSeconds := histogram("settle_seconds", "Time to write commits and cancels.", seconds)
-	resegmentSeconds := histogram("resegment_seconds", "Time for which workers were kept out of a SKU that got other segments.", seconds)
+	resegmentSeconds := histogram("resegment_seconds", "Time for which a change of a SKU's segments kept workers out.", seconds)
 	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 where the caller hung up. On /v1/deductions each order counts.",
+			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 if the caller hung up. On /v1/deductions each order counts.",
 		}, []string{"route", "status", "code"}),
 		requestSeconds: histogram("http_request_seconds", "Time to answer a request.", seconds, "route"),
-		orderOutcomes:  histogram("http_order_seconds", "Time to answer a deduction or an order of several SKUs, by what became of it: accepted, known, refused, invalid, failed or client_gone.", seconds, "outcome"),
+		orderOutcomes:  histogram("http_order_seconds", "Time to answer a deduction or an order of several SKUs, by its outcome: accepted, known, refused, invalid, failed or client_gone.", seconds, "outcome"),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "inventory", Name: "http_requests_in_flight", Help: "Requests that are being answered now; a stream of events is one.",
 		}),
@@ -84,11 +84,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		queueSeconds:    queueSeconds.WithLabelValues().(prometheus.Histogram),
 		fencedOut:       counter("fenced_out_total", "Writes refused because of an old fencing token."),
-		guardFired:      counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
-		soldOut:         counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
+		guardFired:      counter("guard_fired_total", "Database constraints that fired; above 0 means a bug, or a write by another program."),
+		soldOut:         counter("sold_out_from_memory_total", "Orders refused from memory, without a query for stock."),
 		rememberSeconds: rememberSeconds.WithLabelValues().(prometheus.Histogram),
 		noticesFail: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "inventory", Name: "notices_failing", Help: "1 while restocks of other processes go unheard.",
+			Namespace: "inventory", Name: "notices_failing", Help: "1 while this process misses notifications of restocks by others.",
 		}),
 		settledOrders:    settledOrders.WithLabelValues().(prometheus.Histogram),
 		settleSeconds:    settleSeconds.WithLabelValues().(prometheus.Histogram),
@@ -104,8 +104,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// begin makes the series that rules and boards ask for: a rate needs a first value, and the first failure would have none
-// before it.
+// begin makes the series that rules and boards query. A rate needs an earlier value, and the first failure would have
+// none.
 func (m *Metrics) begin() {
 	for _, route := range []string{deductRoute, orderRoute} {
 		for status, codes := range map[int][]stock.Code{
@@ -134,7 +134,7 @@ const (
 	manyRoute   = "/v1/deductions"
 )
 
-// ofOrder says what became of an order; "" is no order.
+// ofOrder returns the order's outcome as a label; "" if the request is not an order.
 func (o outcome) ofOrder() string {
 	switch {
 	case !o.post || o.route != deductRoute && o.route != orderRoute:
@@ -186,22 +186,22 @@ func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
 	}
 	r.MustRegister(
 		gauge("event_listeners", "Listeners to live events now.", func() float64 { return float64(hub.Listeners()) }),
-		gauge("events_failing", "1 while live events are of this process alone because Redis fails.", func() float64 {
+		gauge("events_failing", "1 while listeners get the events of this process only, because Redis fails.", func() float64 {
 			if hub.Failing() {
 				return 1
 			}
 			return 0
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Namespace: "inventory", Name: "events_lost_total", Help: "Live events that listeners have missed and were told so, of all listeners together.",
+			Namespace: "inventory", Name: "events_lost_total", Help: "Live events that listeners have missed and that were reported to them as lost, of all listeners together.",
 		}, func() float64 { return float64(hub.Lost()) }),
 	)
 }
 
-// outcome is what requests are counted by. There are few.
+// outcome is the key by which requests are counted. There are few of them.
 type outcome struct {
-	post   bool   // not the method itself: callers may invent many
-	route  string // the pattern, of which there are few; a path that is no route has none
+	post   bool   // not the method itself, of which callers may invent many
+	route  string // the pattern, of which there are few; "" for a path without a route
 	status int
 	code   stock.Code // of a problem
 }
@@ -210,7 +210,7 @@ type outcome struct {
 type series struct {
 	requests prometheus.Counter
 	seconds  prometheus.Observer
-	order    prometheus.Observer // nil: it is no order
+	order    prometheus.Observer // nil: not an order
 }
 
 // observe counts and times requests.
@@ -221,7 +221,7 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		start, caller := time.Now(), c.Request().Context()
 		err := hungUpOr(caller, next(c))
 		if err != nil {
-			c.Error(err) // answers now, so that the status is known; Echo answers only once
+			c.Error(err) // answer now, so that the status is known; Echo answers only once
 		}
 		o := outcome{post: c.Request().Method == http.MethodPost, route: c.Path(), status: c.Response().Status}
 		if err != nil {
@@ -245,7 +245,7 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// ordersKey is where a handler leaves the outcomes of a request's orders, each of which counts as a request.
+// ordersKey is the context key under which a handler leaves the outcomes of a request's orders. Each counts as a request.
 const ordersKey = "orders"
 
 func (m *Metrics) countOrders(orders map[outcome]int) {

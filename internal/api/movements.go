@@ -6,7 +6,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// unitsRequest is the body of a request that changes how much stock there is.
+// unitsRequest is the body of a request that changes the amount of stock.
 type unitsRequest struct {
 	Ref      field[string] `json:"ref"`
 	Quantity field[int64]  `json:"quantity"`
@@ -37,7 +37,7 @@ func (s *server) adjust(c echo.Context) error {
 
 func (s *server) resegment(c echo.Context) error { return changeStock(s, c, resegmentRequest.movement) }
 
-// changeStock carries out the change of the SKU in the path that a body asks for.
+// changeStock carries out the change that a body asks for, of the SKU in the path.
 func changeStock[B any](s *server, c echo.Context, movement func(B) (stock.Movement, error)) error {
 	var body B
 	if err := decode(c, &body); err != nil {

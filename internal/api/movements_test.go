@@ -37,7 +37,7 @@ func TestResegment(t *testing.T) {
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":8}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 200, "")
 	s.wantUnits("a", `"available":2,"reserved":0,"committed":8`)
-	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 200, "") // it is the same SKU still
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 200, "") // it is still the same SKU
 }
 
 // ledger is an answer with movements.
@@ -73,7 +73,7 @@ func TestMovements(t *testing.T) {
 		`restock {"ref":"w","quantity":1}`, `restock {"ref":"v","quantity":1}`,
 	} {
 		route, body, _ := strings.Cut(m, " ")
-		s.want(s.send("POST", "/v1/skus/a/"+route, body), 201, "") // all at one time of the clock
+		s.want(s.send("POST", "/v1/skus/a/"+route, body), 201, "") // all at the same time of the clock
 	}
 	all := s.ledger("")
 	got := fmt.Sprint(all.Movements)
@@ -106,7 +106,7 @@ func TestMovements(t *testing.T) {
 			t.Errorf("in pages of %d: %s", limit, refs)
 		}
 	}
-	// A reader who has read to the end goes on from there.
+	// A reader that has read to the end can go on from there.
 	last := s.ledger("?limit=5").Next
 	if last == nil {
 		t.Fatal("a full page has no next")

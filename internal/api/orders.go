@@ -34,7 +34,7 @@ type lineAnswer struct {
 	ExpiresAt time.Time             `json:"expires_at,omitzero"`
 }
 
-// tokenLines bounds the order of a buyer with a token: a basket, not a shop's supply. It fits into maxBodyBytes.
+// tokenLines bounds the lines of an order from a token: a basket, not a shop's supply. It fits into maxBodyBytes.
 const tokenLines = 100
 
 // placeOrder takes stock of several SKUs, all or nothing.

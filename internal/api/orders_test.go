@@ -61,7 +61,7 @@ func TestReservedOrder(t *testing.T) {
 	s.wantUnits("b", `"available":5,"reserved":0,"committed":0`)
 }
 
-// The largest order that is allowed fits into a body.
+// The largest allowed order fits into a body.
 func TestLargestOrder(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -74,7 +74,7 @@ func TestLargestOrder(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/orders", order), 404, "unknown_sku")
 }
 
-// TestATokensOrderIsABasket: a buyer may order a hundred SKUs at once, and a shop for the buyer a thousand.
+// TestATokensOrderIsABasket: a buyer may order a hundred SKUs at once, and a shop may order a thousand for the buyer.
 func TestATokensOrderIsABasket(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -88,7 +88,7 @@ func TestATokensOrderIsABasket(t *testing.T) {
 	d.wantProblem(d.as(ann, "POST", "/v1/orders", order(stock.MaxLines)), 413, "too_large", "16384")
 }
 
-// TestTooManyLinesAreNotRead: errors behind the last line that an order may have do not show.
+// TestTooManyLinesAreNotRead: the service does not report errors after the last line that an order may have.
 func TestTooManyLinesAreNotRead(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -106,7 +106,7 @@ func TestOneOrderFiftyTimes(t *testing.T) {
 	created := make([]bool, 50)
 	var wg sync.WaitGroup
 	for i := range created {
-		wg.Go(func() { // every second the other way round
+		wg.Go(func() { // every second one in reverse order
 			a := s.send("POST", "/v1/orders", `{"order_id":"same","lines":[`+lines[i%2]+`,`+lines[1-i%2]+`]}`)
 			if created[i] = a.status == 201; !created[i] && a.status != 200 {
 				t.Errorf("got %d %s", a.status, a.body)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// defaultPage is how many items the page of a list has.
+// defaultPage is how many items a page of a list has.
 const defaultPage = 100
 
 // pageSize reads how many items the caller wants at most.

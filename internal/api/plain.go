@@ -8,9 +8,9 @@ import (
 )
 
 // The deduct routes are the hot ones, and nearly all of their requests are plain: known fields, each once, printable ASCII
-// that needs no escapes, short numbers. Those are read here, in a tenth of the time that general JSON takes. Whatever
-// is not plain, right or wrong, is left to the general decoder. It reads the same from plain requests: a fuzz test
-// compares the two.
+// that needs no escapes, short numbers. This file reads them, in a tenth of the time that general JSON takes. It leaves
+// every other request, right or wrong, to the general decoder. For plain requests both give the same result: a fuzz test
+// compares them.
 
 // plainOrder reads the body of a deduction if it is plain and whole.
 func plainOrder(body []byte) (o stock.Order, ok bool) {
@@ -19,7 +19,7 @@ func plainOrder(body []byte) (o stock.Order, ok bool) {
 	return o, ok && o.OrderID != "" && o.Quantity != 0
 }
 
-// plainOrders reads the body of many deductions if it is plain and whole. It reads no more of them than there may be.
+// plainOrders reads the body of many deductions if it is plain and whole. It reads at most the number that is allowed.
 func plainOrders(body []byte) (orders []selling.SKUOrder, ok bool) {
 	s := scanner{text: string(body)}
 	ok = s.punctuation('{') && s.plainName("deductions") && s.punctuation('[')
@@ -37,7 +37,7 @@ func plainOrders(body []byte) (orders []selling.SKUOrder, ok bool) {
 	return nil, false
 }
 
-// plainObject reads an object that has fields, whose values it leaves to a function.
+// plainObject reads an object with fields. It calls value for the value of each.
 func (s *scanner) plainObject(value func(name string) bool) bool {
 	if !s.punctuation('{') {
 		return false
@@ -53,7 +53,7 @@ func (s *scanner) plainObject(value func(name string) bool) bool {
 	}
 }
 
-// plainName reads the name of a field, which has to be this one.
+// plainName reads the name of a field, which must be the given one.
 func (s *scanner) plainName(name string) bool {
 	got, ok := s.plainString()
 	return ok && got == name && s.punctuation(':')
@@ -71,7 +71,7 @@ func (s *scanner) skuFieldInto(o *selling.SKUOrder, name string) (ok bool) {
 	return ok
 }
 
-// fieldInto reads the value of a field. A field that is there twice, or empty, is not plain.
+// fieldInto reads the value of a field. A field that is there twice, or is empty, is not plain.
 func (s *scanner) fieldInto(o *stock.Order, name string) (ok bool) {
 	switch {
 	case name == "order_id" && o.OrderID == "":
@@ -91,8 +91,8 @@ func (s *scanner) fieldInto(o *stock.Order, name string) (ok bool) {
 	}
 }
 
-// scanner goes through plain JSON. Every method skips white space first. It reports false if what follows is not plain,
-// or not what it looks for.
+// scanner reads plain JSON. Every method skips white space first. It reports false if the next text is not plain, or not
+// of the kind that the method reads.
 type scanner struct {
 	text string
 	at   int
@@ -150,7 +150,7 @@ func (s *scanner) plainNumber() (n int64, ok bool) {
 		}
 		n = n*10 + int64(s.text[s.at]-'0')
 	}
-	// What follows must be punctuation, and the caller checks that: 1.5 and 1e3 fail there.
+	// The next character must be punctuation, and the caller checks that: 1.5 and 1e3 fail there.
 	return n, s.at > start && s.text[start] != '0'
 }
 
@@ -163,5 +163,5 @@ func (s *scanner) plainDuration() (d time.Duration, ok bool) {
 	return reservation(text)
 }
 
-// isPlain tells whether a byte stands for itself in a JSON string.
+// isPlain reports whether a byte stands for itself in a JSON string.
 func isPlain(b byte) bool { return b >= ' ' && b <= '~' && b != '"' && b != '\\' }

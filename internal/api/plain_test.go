@@ -74,7 +74,7 @@ func FuzzPlainOrders(f *testing.F) {
 	})
 }
 
-// What nearly every client sends must take the fast path.
+// The requests of nearly every client must take the fast path.
 func TestOrdinaryOrdersArePlain(t *testing.T) {
 	for _, body := range []string{
 		`{"order_id":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","buyer_id":"buyer 7 <&>","quantity":1000000}`,
@@ -91,7 +91,7 @@ func TestOrdinaryOrdersArePlain(t *testing.T) {
 	}
 }
 
-// FuzzEncode checks that Go's decoder reads what is written by hand.
+// FuzzEncode checks that Go's decoder reads the answers that are written by hand.
 func FuzzEncode(f *testing.F) {
 	f.Add("sku", "order", "buyer", int64(1), "committed", int64(0), "detail", "field")
 	f.Add("sku", "order", "", int64(1), "reserved", int64(1795770000000001), "detail", "field")
@@ -130,7 +130,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// same decodes what was written by hand, and what Go's encoder makes of the same.
+// same decodes a text that was written by hand, and the output of Go's encoder for the same value.
 func same(t *testing.T, text []byte, got, original, want any) {
 	t.Helper()
 	if err := json.Unmarshal(text, got); err != nil {
@@ -145,7 +145,7 @@ func same(t *testing.T, text []byte, got, original, want any) {
 	}
 }
 
-// deductionAnswer is what [appendDeduction] is held to.
+// deductionAnswer is what [appendDeduction] must write.
 type deductionAnswer struct {
 	SKU       string                `json:"sku"`
 	OrderID   string                `json:"order_id"`

@@ -8,7 +8,7 @@ import (
 )
 
 // NewProbes returns the handler for Prometheus and an orchestrator: /metrics, /healthz and /readyz. It has no access
-// control. Unlike NewAdmin it has nothing that slows the service down or shows its inside, so others than operators may
+// control. Unlike NewAdmin it has nothing that slows the service down or shows its internals, so not only operators may
 // reach it.
 func NewProbes(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)

@@ -22,7 +22,7 @@ const (
 	codeForbidden                   = stock.CodeForbidden
 	codeRateLimited      stock.Code = "rate_limited"
 	codeTimeout          stock.Code = "request_timeout"
-	// Codes of what is no request yet: see [RawProblem].
+	// Codes of input that is not yet a request: see [RawProblem].
 	codeExpectation      stock.Code = "expectation_failed"
 	codeHeaderTooLarge   stock.Code = "header_too_large"
 	codeTransferEncoding stock.Code = "unsupported_transfer_encoding"
@@ -31,7 +31,7 @@ const (
 
 const noStore = "no-store"
 
-// kind is what every problem of one code has in common.
+// kind is what all problems of one code have in common.
 type kind struct {
 	status int
 	title  string
@@ -106,8 +106,8 @@ func problemOf(err error) problem {
 	return problem{kindOf(e.Code), e}
 }
 
-// asStockError gives an error of Echo or of unknown origin a code. The text of an unknown error stays here: it may hold
-// internals.
+// asStockError gives an error of Echo or of unknown origin a code. The caller does not get the text of an unknown error,
+// which may hold internals.
 func asStockError(err error) *stock.Error {
 	if e, ok := errors.AsType[*stock.Error](err); ok {
 		return e
@@ -125,24 +125,24 @@ func asStockError(err error) *stock.Error {
 	}
 }
 
-// tellRetry tells when to send a request again. It is jittered, so that callers who were refused together do not return
-// together.
+// tellRetry sets the header that says when to send a request again. The time is jittered, so that callers that were
+// refused together do not return together.
 func tellRetry(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 }
 
-// sendProblem answers with the problem of err, and logs what it does not tell the caller.
+// sendProblem answers with the problem of err, and logs what the answer leaves out.
 func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	if c.Response().Committed {
 		return
 	}
 	p := problemOf(err)
-	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for as long as they like
+	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for any time
 	if p.status >= http.StatusInternalServerError {
 		tellRetry(c)
 	}
 	switch {
-	case isHungUp(err): // a stranger could fill the log
+	case isHungUp(err): // a stranger could flood the log
 	case p.Code == stock.CodeUnavailable:
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:

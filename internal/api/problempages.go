@@ -10,50 +10,50 @@ import (
 	"inventory/internal/stock"
 )
 
-// problemPages is where the type of a problem leads to.
+// problemPages is the path of the pages to which the types of problems lead.
 const problemPages = "/docs/problems/"
 
-// explanation is what the page of a code says.
+// explanation is the content of the page of a code.
 type explanation struct {
 	Code    stock.Code
 	Meaning string // what has happened
 	Advice  string // what to do now
 }
 
-// explanations are the pages, in the order of the document's codes.
+// explanations returns the contents of the pages, in the order of the document's codes.
 func explanations() []explanation {
 	const sameAgain = "Send the same request again, with the same order id. If the first attempt was carried out, you get its answer."
 	return []explanation{
-		{stock.CodeInvalidRequest, "A value is outside what is allowed, or the body is no JSON object. Nothing was changed.", "Look at field and detail, and mend the request. The same request is refused again."},
+		{stock.CodeInvalidRequest, "A value is outside what is allowed, or the body is not a JSON object. Nothing was changed.", "Read field and detail, and correct the request. The same request is refused again."},
 		{codeNotFound, "Nothing is served under this path.", "Compare the path with /openapi.yaml. Ids in a path are percent-encoded."},
 		{codeMethodNotAllowed, "The path is served, but not with this method.", "The header Allow has the methods."},
 		{codeTooLarge, "The body is larger than a request may be. Nothing was changed.", "Send less at a time."},
 		{codeMediaType, "The content type is not application/json.", "Set the header Content-Type to application/json."},
-		{stock.CodeUnknownSKU, "There is no SKU of this name. Nothing was changed.", "Create it, or mend the name. Names are compared byte by byte."},
-		{stock.CodeUnknownDeduction, "The SKU has no deduction of this order id that you may see.", "If an attempt got no answer, take the order again with the same order id: that tells what became of it."},
-		{stock.CodeSKUExists, "The SKU exists with other properties than those asked for, or is archived. Nothing was changed.", "Read it and compare. A request with the same properties is answered 200."},
+		{stock.CodeUnknownSKU, "There is no SKU of this name. Nothing was changed.", "Create it, or correct the name. Names are compared byte by byte."},
+		{stock.CodeUnknownDeduction, "The SKU has no deduction of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
+		{stock.CodeSKUExists, "The SKU exists with other properties than those in the request, or is archived. Nothing was changed.", "Read it and compare. A request with the same properties is answered 200."},
 		{stock.CodeSKUArchived, "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and canceled."},
-		{stock.CodeSoldOut, "Nothing is left in any segment. Units that are reserved may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
+		{stock.CodeSoldOut, "Nothing is left in any segment. Reserved units may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
 		{stock.CodeInsufficientStock, "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
 		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may.", "Cancel a reservation of this buyer, or ask for fewer units."},
 		{stock.CodeSaleClosed, "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
-		{stock.CodeNotReserved, "There is no live reservation to commit or extend: it was committed or canceled before, or its time was over. Or there is nothing to give back a part of: all of it is back.", "Read the deduction. If it is expired, take the order again under a new order id."},
+		{stock.CodeNotReserved, "There is no live reservation to commit or extend: it was committed or canceled before, or it has expired. Or there are no units left of which to return a part.", "Read the deduction. If it has expired, send the order again under a new order id."},
 		{stock.CodeOrderIDReused, "The order id belongs to another order: another quantity, buyer, or time of reservation. Nothing was changed.", "Use a new order id for each order, and the same one for each of its attempts."},
 		{stock.CodeRefReused, "The ref belongs to another change of this SKU, or of this deduction. Nothing was changed.", "Use a new ref for each change, and the same one for each of its attempts."},
 		{stock.CodeOverloaded, "More requests wait than can be answered in time. Nothing was changed.", "Wait as long as Retry-After says. " + sameAgain},
-		{stock.CodeUnavailable, "The outcome is not known: the database did not answer in time, or the service is ending.", sameAgain},
+		{stock.CodeUnavailable, "The outcome is not known: the database did not answer in time, or the service is stopping.", sameAgain},
 		{codeUnauthenticated, "The request has no key or token, or one that is not valid.", "Send Authorization: Bearer, with a key or a token that has not expired."},
-		{codeForbidden, "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock take a key of the shop, or of an admin. A token acts for its own buyer."},
-		{codeRateLimited, "You send more than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},
-		{codeTimeout, "The request took too long to come.", sameAgain},
-		{codeExpectation, "The header Expect asks for something else than 100-continue.", "Leave it out."},
+		{codeForbidden, "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock need a key of the shop, or of an admin. A token acts for its own buyer."},
+		{codeRateLimited, "You send more requests than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},
+		{codeTimeout, "The request took too long to arrive.", sameAgain},
+		{codeExpectation, "The header Expect has another value than 100-continue.", "Leave it out."},
 		{codeHeaderTooLarge, "The header is larger than it may be.", "Send less in it."},
 		{codeTransferEncoding, "The transfer encoding is not chunked.", "Send the body chunked, or with its length."},
-		{codeHTTPVersion, "The version of HTTP is not known.", "Use HTTP/1.1 or HTTP/2."},
+		{codeHTTPVersion, "The version of HTTP is not supported.", "Use HTTP/1.1 or HTTP/2."},
 	}
 }
 
-// problemRoutes are the pages that explain problems, and the list of them. They are for everybody.
+// problemRoutes returns the routes of the pages that explain problems, and of their list. They are public.
 func problemRoutes() []route {
 	pages := template.Must(template.ParseFS(docs, "docs/problems.html", "docs/problem.html")) // of ours: a test renders all
 	return []route{
@@ -71,10 +71,10 @@ func problemRoutes() []route {
 	}
 }
 
-// Title is the title of the problem, as its answers have it.
+// Title returns the title of the problem, the same as in its answers.
 func (e explanation) Title() string { return kindOf(e.Code).title }
 
-// Status is the status of its answers.
+// Status returns the status of its answers.
 func (e explanation) Status() int { return kindOf(e.Code).status }
 
 func sendPage(c echo.Context, pages *template.Template, name string, data any) error {

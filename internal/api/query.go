@@ -8,7 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// parametersOf is the table of the query parameters that a route may have. Other routes have none.
+// parametersOf returns the query parameters that a route may have. Routes not listed have none.
 func parametersOf(r route) []string {
 	switch r.method + " " + r.path {
 	case "GET /v1/skus", "GET /v1/skus/:sku/movements":
@@ -27,8 +27,8 @@ func parametersOf(r route) []string {
 	}
 }
 
-// knowing lets a request through to a handler if its query is complete and has only known parameters, each once: a
-// misspelt parameter must not be ignored. The handler finds them in c.QueryParams().
+// knowing passes a request to a handler if its query is well formed and has only known parameters, each once: a misspelt
+// parameter must not be ignored. The handler finds them in c.QueryParams().
 func knowing(parameters []string, handler echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if query := c.Request().URL.RawQuery; query != "" {

@@ -9,7 +9,7 @@ import (
 	"inventory/internal/app"
 )
 
-// TestUnknownQueries: no route takes a parameter that it does not have, or a query that cannot be read.
+// TestUnknownQueries: no route accepts a parameter that it does not have, or a query that cannot be parsed.
 func TestUnknownQueries(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -40,7 +40,7 @@ func TestUnknownQueries(t *testing.T) {
 	}
 }
 
-// TestHeadWhereGetIs: HEAD answers as GET does, without a body. For a stream of events too: the stream does not begin.
+// TestHeadWhereGetIs: HEAD has the answer of GET without a body, also for a stream of events, which does not start.
 func TestHeadWhereGetIs(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})

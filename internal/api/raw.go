@@ -11,8 +11,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// What net/http writes to a connection itself, before there is a request that a handler could answer: a status line,
-// this, and the status once more as text. A handler's answer has a date and a request id in between.
+// net/http itself writes this to a connection before there is a request that a handler could answer, between a status
+// line and the status again as text. A handler's answer has a date and a request id there.
 const rawHeader = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 const statusLine = "HTTP/1.1 "
@@ -28,14 +28,14 @@ func RawProblem(answer []byte) ([]byte, bool) {
 		return nil, false
 	}
 	line, rest := string(answer[len(statusLine):end]), answer[end:]
-	expectation := strings.HasPrefix(line, strconv.Itoa(http.StatusExpectationFailed)) // no handler of ours answers so
+	expectation := strings.HasPrefix(line, strconv.Itoa(http.StatusExpectationFailed)) // no handler of ours gives this answer
 	if !expectation && !bytes.HasPrefix(rest, []byte(rawHeader)) {
 		return nil, false
 	}
 	return rawAnswer(rawError(line)), true
 }
 
-// NoTLS is what to write to a connection whose caller does not use TLS where it must.
+// NoTLS returns the answer to a caller that does not use TLS although it must.
 func NoTLS() []byte {
 	return rawAnswer(&stock.Error{Code: stock.CodeInvalidRequest, Field: "request", Message: "request must be encrypted: this port speaks TLS"})
 }
@@ -54,7 +54,7 @@ func rawError(line string) *stock.Error {
 		return &stock.Error{Code: codeHTTPVersion, Message: "the versions of HTTP are 1.1 and 2"}
 	default:
 		message := "request is not HTTP"
-		if _, why, ok := strings.Cut(line, ": "); ok { // net/http's words, which quote no input
+		if _, why, ok := strings.Cut(line, ": "); ok { // text of net/http, which quotes no input
 			message += ": " + why
 		}
 		return &stock.Error{Code: stock.CodeInvalidRequest, Field: "request", Message: message}

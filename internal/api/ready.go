@@ -16,11 +16,11 @@ import (
 const (
 	readyTimeout = 2 * time.Second        // for the database
 	redisTimeout = 500 * time.Millisecond // for Redis and for locks: a probe must not fail because they hang
-	readyFor     = time.Second            // for this long an answer serves later probes
+	readyFor     = time.Second            // for that long later probes get the same answer
 )
 
-// readiness says "ok", or what is wrong: "unreachable", "not_writable" or "failing". "none" says that there is no such
-// part.
+// readiness has "ok" for each part, or what is wrong: "unreachable", "not_writable" or "failing". "none" means that there
+// is no such part.
 type readiness struct {
 	Database string `json:"database"`
 	Redis    string `json:"redis"`
@@ -29,7 +29,7 @@ type readiness struct {
 	Nodes map[string]string `json:"nodes,omitempty"`
 }
 
-// leaving is the answer of a service that stops. It asks nobody, so it comes at once.
+// leaving is the answer of a service that stops. It checks nothing, so it comes at once.
 type leaving struct {
 	Stopping bool `json:"stopping"`
 }
@@ -58,7 +58,7 @@ func (c AdminConfig) readyHandler() echo.HandlerFunc {
 	}
 }
 
-// nodeStates says of each node what readiness says of a database.
+// nodeStates returns the readiness of each node, in the words for a database.
 func (c AdminConfig) nodeStates() map[string]string {
 	if c.Nodes == nil {
 		return nil
@@ -70,7 +70,7 @@ func (c AdminConfig) nodeStates() map[string]string {
 	return states
 }
 
-// state leaves out the error's text: it may hold addresses and names.
+// state returns a word without the error's text, which may hold addresses and names.
 func state(err error, bad string) string {
 	switch {
 	case err == nil:
@@ -89,8 +89,7 @@ var (
 	errSlow = errors.New("no answer in time")
 )
 
-// recent is a check that costs something. Frequent probes share its answers, and while it hangs it is not started
-// again.
+// recent is a check that is not free. Frequent probes share its results, and it does not start again while it hangs.
 type recent struct {
 	ask    func(context.Context) error // nil: there is none
 	limit  time.Duration

@@ -11,8 +11,8 @@ import (
 
 const mostRequestID = 128 // bytes
 
-// withRequestID gives every answer the X-Request-Id of its request, or a new one if the request has none that is fit
-// for a log. It runs before Echo, whose middleware costs each request a little more.
+// withRequestID gives every answer the X-Request-Id of its request, or a new one if the request has none that is safe to
+// log. It runs before Echo, whose middleware costs each request a little more.
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header[echo.HeaderXRequestID] // the name is in its canonical form already
@@ -27,7 +27,7 @@ func withRequestID(next http.Handler) http.Handler {
 // requestID returns the id that the answer of a request has.
 func requestID(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
 
-// isRequestID tells whether an id is short and cannot forge anything in a log.
+// isRequestID reports whether an id is short and cannot forge anything in a log.
 func isRequestID(id string) bool {
 	if id == "" || len(id) > mostRequestID {
 		return false

@@ -36,7 +36,7 @@ func (s *server) commit(c echo.Context) error {
 	return s.settle(c, stock.SettleRequest{Quantity: quantity})
 }
 
-// cancel gives back what is reserved, all of it or a part. For callers who may, it also gives back what is committed.
+// cancel gives back a reservation, all of it or a part. For callers with the right it also gives back committed units.
 func (s *server) cancel(c echo.Context) error {
 	var body cancelRequest
 	if err := decodeIfAny(c, &body); err != nil {
@@ -55,7 +55,7 @@ func (s *server) cancel(c echo.Context) error {
 	return s.settle(c, request)
 }
 
-// extend reserves for longer.
+// extend gives a reservation a later end.
 func (s *server) extend(c echo.Context) error {
 	var body extendRequest
 	if err := decode(c, &body); err != nil {
@@ -75,7 +75,7 @@ func (s *server) extend(c echo.Context) error {
 	return s.settle(c, stock.SettleRequest{Ref: ref, Extend: reserveFor})
 }
 
-// settle carries out a settle request for the deduction in the path, and answers with the deduction as it is then.
+// settle carries out a settle request for the deduction in the path, and answers with the deduction afterwards.
 func (s *server) settle(c echo.Context, request stock.SettleRequest) error {
 	var err error
 	if request.BuyerID, err = namedBuyer(c); err != nil {
@@ -92,7 +92,7 @@ func (s *server) settle(c echo.Context, request stock.SettleRequest) error {
 	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
 }
 
-// expiry is when a reservation ends, or has ended, by itself; zero if that does not matter.
+// expiry returns when a reservation ends, or has ended, by itself; zero if that does not matter.
 func expiry(d stock.Deduction) time.Time {
 	if d.Status == stock.StatusReserved || d.Status == stock.StatusExpired {
 		return d.ExpiresAt.UTC()

@@ -183,7 +183,7 @@ func TestTerms(t *testing.T) {
 	s.want(deduct("r", "ann", "1"), 201, "")
 	clock.advance(30 * time.Minute)
 	s.wantProblem(deduct("t", "bob", "1"), 409, "sale_closed")
-	s.want(deduct("o", "ann", "2"), 200, "") // a winner is still told so
+	s.want(deduct("o", "ann", "2"), 200, "") // a winner still gets its answer
 }
 
 // wantUnits checks where a SKU's units are.

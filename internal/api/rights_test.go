@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// What a token reserves it may give back. What the shop has committed it may not, nor may it commit by itself.
+// A token may give back what it has reserved. It may not give back what the shop has committed, and may not commit.
 func TestTokensGiveBackWhatTheyReserved(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -29,7 +29,7 @@ func TestTokensGiveBackWhatTheyReserved(t *testing.T) {
 	d.want(d.as(shop, "POST", deductions+"/a2/cancel?buyer_id=ann", ""), 200, "")
 }
 
-// Of a part the same is true; and a token that could extend could keep stock from others without paying.
+// The same is true of a part. A token that could extend could keep stock from others without paying.
 func TestTokensGiveBackPartsAndDoNotExtend(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -40,7 +40,7 @@ func TestTokensGiveBackPartsAndDoNotExtend(t *testing.T) {
 	d.wantProblem(d.as(bob, "POST", order+"/cancel", part), 404, "unknown_deduction")
 	d.want(d.as(ann, "POST", order+"/cancel", part), 200, "")
 	d.wantProblem(d.as(ann, "POST", order+"/extend", longer), 403, "forbidden", "takes a key")
-	d.wantProblem(d.as(shop, "POST", order+"/extend", longer), 404, "unknown_deduction") // it is ann's own
+	d.wantProblem(d.as(shop, "POST", order+"/extend", longer), 404, "unknown_deduction") // the order id is ann's own
 	d.want(d.as(shop, "POST", order+"/extend?buyer_id=ann", longer), 200, "")
 	d.want(d.as(shop, "POST", order+"/commit?buyer_id=ann", ""), 200, "")
 	d.want(d.as(ann, "POST", order+"/cancel", part), 200, `{"sku":"shoe","order_id":"a1","buyer_id":"ann","quantity":3,"status":"committed"}`)
@@ -76,7 +76,7 @@ func TestTokensMayWhatTheServiceSays(t *testing.T) {
 	}
 }
 
-// One request of a token must not take a whole sale, for as long as it likes.
+// One request of a token must not take all units of a sale, or hold them for any time.
 func TestTokensTakeAFewUnits(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -93,7 +93,7 @@ func TestTokensTakeAFewUnits(t *testing.T) {
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"ten","quantity":10}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/nail/deductions", `{"order_id":"nails","quantity":5000}`), 201, "") // its terms say so
 	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"o","lines":[{"sku":"nail","quantity":11},{"sku":"shoe","quantity":10}]}`), 201, "")
-	// What was accepted from a caller who may is a replay for one who may not.
+	// An order accepted from a caller with the right is a replay for a caller without it.
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"anns","buyer_id":"ann","quantity":12}`), 201, "")
 	d.want(d.as(shop, "POST", "/v1/orders", `{"order_id":"anns-lines","buyer_id":"ann","lines":[{"sku":"shoe","quantity":12}]}`), 201, "")
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"anns","quantity":12}`), 200, "")

@@ -9,17 +9,17 @@ import (
 	"inventory/internal/access"
 )
 
-// policy says who may use a route. There is no default: a route that forgets its policy cannot be registered.
+// policy is the set of callers that may use a route. It has no default: a route without a policy cannot be registered.
 type policy uint8
 
 const (
-	public   policy = iota + 1 // everybody, without saying who they are
-	buyers                     // who may buy: see [access.ScopeBuyer]
-	settlers                   // those of them who may commit and extend a reservation: see [access.Rights]
+	public   policy = iota + 1 // everybody, without a credential
+	buyers                     // callers that may buy: see [access.ScopeBuyer]
+	settlers                   // buyers that may commit and extend a reservation: see [access.Rights]
 	admins
 )
 
-// refusal is why a caller may not use a route; "" if it may.
+// refusal returns why a caller may not use a route; "" if it may.
 func (p policy) refusal(caller access.Caller) string {
 	switch {
 	case p == public:
@@ -46,8 +46,8 @@ type route struct {
 	handler      echo.HandlerFunc
 }
 
-// routes is the table of what the public handler serves, and to whom. A handler of a route for buyers asks buyerFor for
-// which buyer a request may act: see caller.go.
+// routes returns the table of what the public handler serves, and to which callers. A handler of a route for buyers must
+// call buyerFor to learn for which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
 	return slices.Concat(docsRoutes(), problemRoutes(), s.consoleRoutes(), []route{
 		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
@@ -55,7 +55,7 @@ func (s *server) routes() []route {
 		{http.MethodPatch, "/v1/skus/:sku", admins, s.bounded(s.changeTerms)},
 		{http.MethodDelete, "/v1/skus/:sku", admins, s.bounded(s.archiveSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
-		// On the hot routes the worker keeps the time.
+		// On the hot routes the worker watches the deadline.
 		{http.MethodPost, deductRoute, buyers, s.deduct},
 		{http.MethodPost, manyRoute, buyers, s.deductAll},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
@@ -63,7 +63,7 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend", settlers, s.bounded(s.extend)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
 		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
-		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants
+		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // ends when its listener wants
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
@@ -76,12 +76,12 @@ func (s *server) routes() []route {
 	})
 }
 
-// register puts the table into Echo. The middleware of a handler is put together here once; Echo would put its own
-// together for every request.
+// register puts the table into Echo. It builds the middleware of a handler once; Echo would build its own for every
+// request.
 func (s *server) register(e *echo.Echo, table []route) {
 	for _, r := range table {
 		if r.policy == 0 {
-			panic("the route " + r.method + " " + r.path + " has no policy") // a mistake in the table: no input gets here
+			panic("the route " + r.method + " " + r.path + " has no policy") // a mistake in the table: no input causes this
 		}
 		handler := knowing(parametersOf(r), r.handler)
 		if r.method != http.MethodGet {
@@ -93,7 +93,7 @@ func (s *server) register(e *echo.Echo, table []route) {
 		}
 		handler = s.admit(r.policy, handler)
 		e.GET(r.path, handler)
-		e.HEAD(r.path, handler) // net/http leaves the body out
+		e.HEAD(r.path, handler) // net/http drops the body
 	}
 }
 

@@ -1,10 +1,10 @@
-// Package api is the HTTP face of the service: routes, request types, errors as problem+json, metrics.
+// Package api is the HTTP interface of the service: routes, request types, errors as problem+json, metrics.
 //
 // openapi.yaml is the contract and comes first: it is served at /openapi.yaml, the Go client in the client folder
 // is generated from it, and the tests hold every answer against it.
 //
-// There are two handlers, for two listeners: the public one of the buyers, and the admin one, which has metrics,
-// health and profiles and is not for the public.
+// There are two handlers, for two listeners: the public one for buyers, and the admin one, which has metrics, health and
+// profiles and is not for the public.
 package api
 
 import (
@@ -31,10 +31,10 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 16 << 10         // of all but the two below; every field fits, however it is escaped
+	maxBodyBytes   = 16 << 10         // of all bodies but the two below; every field fits, however it is escaped
 	maxOrderBytes  = 128 << 10        // of an order of several SKUs: stock.MaxLines with the longest SKUs fit
 	maxManyBytes   = 512 << 10        // of many deductions: stock.MaxOrders with the longest ids fit
-	requestTimeout = 15 * time.Second // for what only reads
+	requestTimeout = 15 * time.Second // for requests that only read
 )
 
 // Config holds what the public handler is made of.
@@ -44,12 +44,12 @@ type Config struct {
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Guard   *access.Guard   // nil: everybody may do everything
-	Limiter *access.Limiter // nil: as often as they like
+	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
-	Hosts     *Hosts // that may be asked for; nil: any
+	Hosts     *Hosts // the accepted hosts; nil: any
 	Streams   Streams
-	// AnswerWithin is how long after it was read something may be written for a request; 0 is
+	// AnswerWithin is the time from when a request was read until nothing is written for it; 0 is
 	// selling.DefaultAnswerWithin.
 	AnswerWithin time.Duration
 	Traces       trace.TracerProvider // nil: none
@@ -67,7 +67,7 @@ type server struct {
 	hosts     *Hosts
 	origins   http.CrossOriginProtection
 	streams   Streams
-	// answerWithin is how long after it was read something may be written for a request.
+	// answerWithin is the time from when a request was read until nothing is written for it.
 	answerWithin time.Duration
 	reading      *turns.Turns // of bodies above maxBodyBytes
 	buffers      sync.Pool    // of *[]byte, for bodies
@@ -103,7 +103,7 @@ func newPublic(c Config) *echo.Echo {
 func (s *server) recoverer() echo.MiddlewareFunc {
 	return middleware.RecoverWithConfig(middleware.RecoverConfig{
 		DisableStackAll:     true,
-		DisableErrorHandler: true, // observe answers, and counts
+		DisableErrorHandler: true, // observe sends the answer, and counts
 		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
 			s.log.Error("a handler panicked", "route", c.Path(), "request_id", requestID(c), "error", err, "stack", string(stack))
 			return err

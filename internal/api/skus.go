@@ -38,7 +38,7 @@ type skuAnswer struct {
 	Segments      []segmentAnswer `json:"segments"`
 }
 
-// summaryAnswer is a SKU in a list. It has the members of skuAnswer, but for the segments, which are only counted.
+// summaryAnswer is a SKU in a list. It has the members of skuAnswer, but only the number of segments.
 type summaryAnswer struct {
 	skuAnswer
 	Segments int `json:"segments"`
@@ -137,7 +137,7 @@ func (s *server) readSKUs(c echo.Context) error {
 			Available: summary.Available, Reserved: summary.Reserved, Committed: summary.Committed,
 		})}
 	}
-	if len(summaries) == limit { // there may be more
+	if len(summaries) == limit { // more may follow
 		answer.Next = summaries[limit-1].SKU
 	}
 	return c.JSON(http.StatusOK, answer)

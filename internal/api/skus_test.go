@@ -45,7 +45,7 @@ func TestSKUsPageByPage(t *testing.T) {
 	}
 }
 
-// TestWatching reads what people watch a sale by.
+// TestWatching reads the figures by which people watch a sale.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	s := open(t)

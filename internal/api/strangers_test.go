@@ -29,7 +29,7 @@ func (g *countingGuard) Costs(authorization string) bool { return authorization 
 
 func (g *countingGuard) Changed() <-chan struct{} { return nil }
 
-// Beyond the limit of an address no signature is checked: a bad token costs as much as any refused request.
+// Beyond the limit of an address the service checks no signature: a bad token costs as much as any refused request.
 func TestBadTokensAreNotReadBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	limiter, err := access.NewLimiter(0.001, 3)

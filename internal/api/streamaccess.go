@@ -6,9 +6,9 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// A stream is admitted once and goes on. These functions tell when its caller would no longer be admitted.
+// A stream is admitted once and goes on. These functions notice when its caller would no longer be admitted.
 
-// accessChanged is closed when the files of keys are read again; nil is never.
+// accessChanged returns a channel that is closed when the files of keys are read again; nil is never.
 func (s *server) accessChanged() <-chan struct{} {
 	if s.guard == nil {
 		return nil
@@ -16,13 +16,13 @@ func (s *server) accessChanged() <-chan struct{} {
 	return s.guard.Changed()
 }
 
-// stillAdmitted tells whether the caller of a stream would be let in now.
+// stillAdmitted reports whether the caller of a stream would be admitted now.
 func (s *server) stillAdmitted(c echo.Context) bool {
 	caller, err := s.identify(c.Request())
 	return err == nil && caller.ID == callerOf(c).ID && buyers.refusal(caller) == ""
 }
 
-// expiry tells when the token of a stream's caller expires. done stops the timer.
+// expiry returns a channel that fires when the token of a stream's caller expires. done stops the timer.
 func (s *server) expiry(c echo.Context) (expired <-chan time.Time, done func() bool) {
 	until := callerOf(c).Until
 	if until.IsZero() {

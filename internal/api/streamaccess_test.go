@@ -29,7 +29,7 @@ func (d *doors) follow(caller string) (status int, gone <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = io.Copy(io.Discard, bufio.NewReader(response.Body)) // how it ends is not asked here
+		_, _ = io.Copy(io.Discard, bufio.NewReader(response.Body)) // the kind of end does not matter here
 	}()
 	return response.StatusCode, ended
 }
@@ -61,7 +61,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	_, ofShop := d.follow(shop)
 	_, ofOperator := d.follow(operator)
 	_, ofAnn := d.follow(ann)
-	_, ofDying := d.follow(dying) // whose token is over in a moment
+	_, ofDying := d.follow(dying) // its token expires in a moment
 	d.wait("the token that expired", ofDying)
 	d.takeOut("shop ")
 	d.wait("the key that was taken out", ofShop)
@@ -83,7 +83,7 @@ func (d *doors) wait(of string, gone <-chan struct{}) {
 	}
 }
 
-// takeOut removes the keys whose lines begin with a text, and makes the service read the file again.
+// takeOut removes the keys whose lines start with a text, and makes the service read the file again.
 func (d *doors) takeOut(begins string) {
 	d.Helper()
 	text, err := os.ReadFile(d.keysFile)

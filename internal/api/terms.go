@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// termsRequest is the body of a request that changes a SKU's name and terms. null takes one away.
+// termsRequest is the body of a request that changes a SKU's name and terms. null removes one.
 type termsRequest struct {
 	Ref           field[string]                         `json:"ref"`
 	Reason        field[string]                         `json:"reason"`
@@ -47,7 +47,7 @@ func (r termsRequest) movement() (m stock.Movement, err error) {
 	if m.Ref, err = r.Ref.require("ref"); err != nil {
 		return m, err
 	}
-	// What is null reads as if it were left out: the zero value, which takes the term away.
+	// A null field reads as if it were absent: the zero value, which removes the term.
 	asked := newSKU{
 		Name: r.Name.value, SaleStartsAt: r.SaleStartsAt.value, SaleEndsAt: r.SaleEndsAt.value,
 		PerBuyerLimit: r.PerBuyerLimit.value, MaxQuantity: r.MaxQuantity.value, MaxReserveFor: r.MaxReserveFor.value,

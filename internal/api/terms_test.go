@@ -22,7 +22,7 @@ func TestChangeTerms(t *testing.T) {
 		s.wantProblem(s.send("PATCH", "/v1/skus/a", other), 422, "ref_reused")
 	}
 	s.wantProblem(s.send("POST", "/v1/skus/a/restock", `{"ref":"r-1","quantity":1}`), 422, "ref_reused")
-	// What was sold stays; what is new is held to the terms.
+	// Sold units stay sold; the terms apply to new orders.
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","buyer_id":"ann","quantity":5}`), 200, "")
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","buyer_id":"ann","quantity":1}`), 409, "buyer_limit")
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 400, "invalid_request", `"field":"buyer_id"`)

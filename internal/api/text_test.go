@@ -22,7 +22,7 @@ func TestTheDocumentKnowsWhatCannotBeSeen(t *testing.T) {
 	}
 	for r := rune(0); r < 0xe1100; r++ {
 		if r == 0x20000 {
-			r = 0xdff00 // nothing between is anything but a letter, or unassigned
+			r = 0xdff00 // all between are letters, or unassigned
 		}
 		if utf8.ValidRune(r) {
 			hold("a" + string(r) + "b")
@@ -34,7 +34,7 @@ func TestTheDocumentKnowsWhatCannotBeSeen(t *testing.T) {
 	}
 }
 
-// TestTextsOfTheDocumentAreBounded: a gateway that checks a pattern must not be given a long text to check.
+// TestTextsOfTheDocumentAreBounded: a gateway that checks patterns must not have to check a long text.
 func TestTextsOfTheDocumentAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, schema := range document(t).Components.Schemas {
@@ -49,7 +49,7 @@ func TestTextsOfTheDocumentAreBounded(t *testing.T) {
 	}
 }
 
-// TestEveryIDCanBeAddressed: what a body may name, a path can, on every route that has it.
+// TestEveryIDCanBeAddressed: a path can name every id that a body can, on every route with an id.
 func TestEveryIDCanBeAddressed(t *testing.T) {
 	t.Parallel()
 	s := open(t)

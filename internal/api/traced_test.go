@@ -27,8 +27,8 @@ func (s *contextStore) Status(ctx context.Context, _ string, _ time.Time) (stock
 	return stock.Status{}, s.err
 }
 
-// TestTracesThatAreOffCostNothing counts what a request allocates: with traces on that drop every span it is far more than
-// with none.
+// TestTracesThatAreOffCostNothing counts the allocations of a request: with traces that drop every span they are far more
+// than without traces.
 func TestTracesThatAreOffCostNothing(t *testing.T) {
 	store := &contextStore{brokenStore: brokenStore{err: &stock.Error{Code: stock.CodeUnknownSKU}}}
 	service := selling.NewService(selling.Config{Store: store})

@@ -11,8 +11,8 @@ import (
 	"inventory/internal/turns"
 )
 
-// Large bodies are read one at a time, for a tenth of the time at most. That is still many more in a second than can be
-// placed.
+// Large bodies are read one at a time, in a tenth of the time at most. That is still many more in a second than the
+// service can place.
 const (
 	readingWaits    = 1024 // at most, each with its body
 	readingPatience = 4 * time.Second
@@ -42,7 +42,7 @@ func (s *server) decodeInTurn(ctx context.Context, c echo.Context, text []byte, 
 	return decodeText(text, into)
 }
 
-// turnOf names the caller in whose turn a request waits: the key or the buyer, or without keys the connection.
+// turnOf names the caller as which a request takes turns: the key or the buyer, or without keys the connection.
 func turnOf(c echo.Context) string {
 	if id := callerOf(c).ID; id != "" {
 		return id
@@ -50,7 +50,7 @@ func turnOf(c echo.Context) string {
 	return c.Request().RemoteAddr
 }
 
-// noTurn is the error of a caller who got no turn.
+// noTurn returns the error of a caller that got no turn.
 func noTurn(err error) error {
 	if errors.Is(err, turns.ErrFull) || errors.Is(err, turns.ErrLate) {
 		return &stock.Error{Code: stock.CodeOverloaded, Message: "too many large orders are waiting; try again later", Err: err}

@@ -62,7 +62,7 @@ func (s brokenStore) Movements(context.Context, string, stock.Position, int) ([]
 	return nil, s.err
 }
 
-// Move panics for a restock, as the methods do that it does not have.
+// Move panics for a restock, like the methods that brokenStore does not have.
 func (s brokenStore) Move(_ context.Context, m stock.Movement) (bool, error) {
 	if m.Kind == stock.Restocked {
 		panic(canary)
@@ -132,7 +132,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnavailableWhileItStops: a request that comes after the end has begun is told to try again, at another process.
+// TestUnavailableWhileItStops: a request that comes while the service stops is answered with a 503, for another process.
 func TestUnavailableWhileItStops(t *testing.T) {
 	t.Parallel()
 	service := selling.NewService(selling.Config{Store: brokenStore{err: errors.New(canary)}})
@@ -149,7 +149,7 @@ func TestUnavailableWhileItStops(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsJittered: callers who were refused together must not come back together.
+// TestRetryAfterIsJittered: callers that were refused together must not come back together.
 func TestRetryAfterIsJittered(t *testing.T) {
 	t.Parallel()
 	service := selling.NewService(selling.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
@@ -162,7 +162,7 @@ func TestRetryAfterIsJittered(t *testing.T) {
 		Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: slog.New(slog.DiscardHandler),
 	})
 	told := make(map[string]int)
-	for range 200 { // that one of three is never drawn is as likely as 1 in 10^34
+	for range 200 { // the chance that one of three is never drawn is 1 in 10^34
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/skus/a", nil))
 		told[w.Header().Get("Retry-After")]++
@@ -216,7 +216,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestFastProbesShareAnAnswer: a readiness check costs something.
+// TestFastProbesShareAnAnswer: a readiness check is not free.
 func TestFastProbesShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// Values without a type in JSON, or whose zero means "none" to the service. A value that is there and zero is not the
+// Values without a type in JSON, or whose zero means "none" to the service. A value that is present and zero is not the
 // same as none.
 
-// optional returns a text, or "" if it is left out.
+// optional returns a text, or "" if it is absent.
 func optional(name string, f field[string]) (string, error) {
 	if f.set && f.value == "" {
 		return "", invalid(name, "must not be empty; leave it out")
@@ -22,7 +22,7 @@ func optional(name string, f field[string]) (string, error) {
 	return f.value, nil
 }
 
-// count returns a number of at least one, or 0 if it is left out.
+// count returns a number of at least one, or 0 if it is absent.
 func count(name string, f field[int64], most int64) (int64, error) {
 	if f.set && (f.value < 1 || f.value > most) {
 		return 0, invalid(name, "must be 1 to "+strconv.FormatInt(most, 10))
@@ -30,7 +30,7 @@ func count(name string, f field[int64], most int64) (int64, error) {
 	return f.value, nil
 }
 
-// instant returns a time, or the zero time if it is left out. It is truncated to what is stored.
+// instant returns a time, or the zero time if it is absent. It is truncated to the precision that is stored.
 func instant(name string, f field[string]) (t time.Time, err error) {
 	if !f.set {
 		return t, nil
@@ -44,8 +44,8 @@ func instant(name string, f field[string]) (t time.Time, err error) {
 
 const maxInstant = 64 // characters
 
-// isLenient tells whether Go's parser takes a time that RFC 3339 does not allow: an hour of one digit, a comma before
-// the fraction, an offset of 24 hours or of 60 minutes.
+// isLenient reports whether a time that Go's parser takes is one that RFC 3339 does not allow: an hour of one digit, a
+// comma before the fraction, an offset of 24 hours or of 60 minutes.
 func isLenient(text string) bool {
 	if len(text) > maxInstant || text[13] != ':' || strings.Contains(text, ",") {
 		return true
@@ -54,7 +54,7 @@ func isLenient(text string) bool {
 	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
 }
 
-// reserve returns how long stock is reserved: 0 if that is left out.
+// reserve returns how long stock is reserved: 0 if it is absent.
 func reserve(name string, f duration) (time.Duration, error) {
 	if !f.set {
 		return 0, nil
@@ -82,7 +82,7 @@ func reservation(text string) (d time.Duration, ok bool) {
 	return d, err == nil && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
 }
 
-// isoFormat is a duration in days, hours, minutes and seconds, each once and in this order. Months and years have no one
+// isoFormat matches a duration in days, hours, minutes and seconds, each once and in this order. Months and years vary in
 // length.
 var isoFormat = regexp.MustCompile(`^P(?:([0-9]+)D)?(?:T((?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.][0-9]+)?S)?))?$`)
 
@@ -106,7 +106,7 @@ func isoDuration(text string) (d time.Duration, ok bool) {
 	return d + clock, err == nil && clock <= stock.MaxReserve
 }
 
-// durationOrNone writes a duration as it is read, "" for none.
+// durationOrNone writes a duration in the form that is read, "" for none.
 func durationOrNone(d time.Duration) string {
 	if d == 0 {
 		return ""

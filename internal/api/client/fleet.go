@@ -13,8 +13,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Fleet is a client of several processes that serve the same stock. It spreads requests over them. A request without a
-// final answer (no connection, a time-out, 503) is sent again, to the next process: every request may be sent twice. It
+// Fleet is a client of several processes that serve the same stock. It spreads requests over them. It sends a request
+// without a final answer (no connection, a time-out, 503) again, to the next process: every request may be sent twice. It
 // is safe for concurrent use.
 type Fleet struct {
 	processes []*process
@@ -23,10 +23,10 @@ type Fleet struct {
 	cancel    context.CancelFunc // of requests with gathered orders
 }
 
-// process is one of the fleet.
+// process is one process of the fleet.
 type process struct {
 	*ClientWithResponses
-	gatherer *gatherer // nil: every order goes alone
+	gatherer *gatherer // nil: every order has a request of its own
 }
 
 // Option is an option of [NewFleet]: a [ClientOption], or [Gather].
@@ -41,8 +41,8 @@ func (o ClientOption) addTo(to *options) { to.client = append(to.client, o) }
 
 func (g Gather) addTo(to *options) { to.gather = &g }
 
-// NewFleet returns a client of the processes at the base URLs. A request is tried again for at most patience.
-// connections is how many requests may be under way at once. Among the options may be [WithKey] and [Gather].
+// NewFleet returns a client of the processes at the base URLs. It tries a request again for at most patience.
+// connections is how many requests may be in flight at once. The options may include [WithKey] and [Gather].
 func NewFleet(urls []string, connections int, patience time.Duration, given ...Option) (*Fleet, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no URL of a service")
@@ -77,11 +77,11 @@ func NewFleet(urls []string, connections int, patience time.Duration, given ...O
 	return f, nil
 }
 
-// answerTimeout is how long the fleet waits for one process. It answers sooner, or not at all.
+// answerTimeout is how long the fleet waits for one process. A process that works answers sooner.
 const answerTimeout = 20 * time.Second
 
-// WithDeadline makes a client send until when it waits: until its request's context ends, and no longer than patience.
-// A process does not carry out what reaches it later.
+// WithDeadline makes a client send the instant until which it waits: the end of its request's context, at most patience
+// from now. A process does not carry out a request that arrives later.
 func WithDeadline(patience time.Duration) ClientOption {
 	return WithRequestEditorFn(func(ctx context.Context, r *http.Request) error {
 		deadline := time.Now().Add(patience)
@@ -93,7 +93,7 @@ func WithDeadline(patience time.Duration) ClientOption {
 	})
 }
 
-// WithKey makes a client show an API key or a token; "" is none.
+// WithKey makes a client send an API key or a token; "" is none.
 func WithKey(key string) ClientOption {
 	return WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 		if key != "" {
@@ -125,10 +125,10 @@ type Answer[T any] struct {
 	Problem *Problem
 }
 
-// OK tells whether the request succeeded.
+// OK reports whether the request succeeded.
 func (a Answer[T]) OK() bool { return a.Body != nil }
 
-// Err is the problem as an error; nil for a success.
+// Err returns the problem as an error; nil for a success.
 func (a Answer[T]) Err() error {
 	if a.OK() {
 		return nil
@@ -149,7 +149,7 @@ func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Ans
 	})
 }
 
-// deductAlone takes stock for an order in a request of its own.
+// deductAlone takes stock for an order in its own request.
 func deductAlone(ctx context.Context, c *ClientWithResponses, sku string, order NewDeduction) (Answer[Deduction], error) {
 	r, err := c.DeductWithResponse(ctx, sku, nil, order)
 	if err != nil {
@@ -220,8 +220,8 @@ func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[R
 	})
 }
 
-// again asks one process after the other until an answer is final or patience is over. If only 503s came, the last one
-// is the answer.
+// again sends a request to one process after the other until an answer is final or patience is over. If all answers were
+// 503, it returns the last one.
 func again[T any](ctx context.Context, f *Fleet, ask func(*process) (Answer[T], error)) (Answer[T], error) {
 	var last Answer[T]
 	ask503 := errors.New("not available")

@@ -14,23 +14,22 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Gather makes [Fleet.Deduct] gather orders that are asked for at the same time into requests of many. It is an option of
-// [NewFleet].
+// Gather makes [Fleet.Deduct] gather orders of concurrent calls into requests of many. It is an option of [NewFleet].
 //
-// Nothing waits for more orders to come: an order goes at once, by itself, while fewer requests than Requests are under way
-// to its process; others wait until one of these has been answered, and then go together. Each caller gets the answer to
-// its own order. The answer to a request comes when its slowest order has a result.
+// No order waits for more orders to come: an order goes at once, alone, while fewer requests than Requests are in flight
+// to its process. Other orders wait until one of these requests has its answer, and then go together. Each caller gets the
+// answer to its own order. The answer to a request comes when its slowest order has a result.
 //
-// A caller whose context ends stops waiting. If its order has not gone yet, it never goes; else it may still be carried out,
-// as when an answer is lost. If all callers of a request have left, the request ends. A caller who has less than three
-// seconds left sends its order alone.
+// A caller whose context ends stops waiting. If its order has not been sent yet, it never is; otherwise it may still be
+// carried out, as when an answer is lost. If all callers of a request have left, the request ends. A caller that has less
+// than three seconds left sends its order alone.
 type Gather struct {
-	Orders   int // of one request at most; 0 is 100, which is what a token may send
-	Requests int // under way to one process; 0 is 4
+	Orders   int // of one request at most; 0 is 100, the most that a token may send
+	Requests int // in flight to one process; 0 is 4
 }
 
-// hurried is how long a caller has to wait at least for its order to be sent with others. A request has the deadline of the
-// first of its callers, and the service answers in less.
+// hurried is the least time that a caller must have left for its order to be sent with others. A request has the earliest
+// deadline of its callers, and the service answers in less time.
 const hurried = 3 * time.Second
 
 var errClosed = errors.New("the fleet is closed")
@@ -40,7 +39,7 @@ type gatherer struct {
 	Gather
 
 	client  *ClientWithResponses
-	ctx     context.Context // of the requests; ends with the fleet
+	ctx     context.Context // of the requests; ends with the fleet's Close
 	running sync.WaitGroup  // senders
 
 	mu      sync.Mutex
@@ -54,8 +53,8 @@ type gathered struct {
 	ctx      context.Context // of its caller
 	order    NewSKUDeduction
 	deadline time.Time  // of its caller; zero: none
-	answer   chan reply // holds one, so that no sender waits for a caller who has left
-	request  *underway  // that it has gone with; nil: it waits
+	answer   chan reply // holds one, so that no sender waits for a caller that has left
+	request  *underway  // the one that it was sent with; nil: it waits
 }
 
 type reply struct {
@@ -112,12 +111,12 @@ func (g *gatherer) add(w *gathered) error {
 	return nil
 }
 
-// leave takes an order back whose caller leaves, if it has not gone yet. The last one to leave a request ends it.
+// leave removes the order of a caller that leaves, if it has not been sent yet. The last caller to leave a request ends it.
 func (g *gatherer) leave(w *gathered) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w.request == nil {
-		g.waiting = slices.DeleteFunc(g.waiting, func(other *gathered) bool { return other == w }) // a sender may have been quicker
+		g.waiting = slices.DeleteFunc(g.waiting, func(other *gathered) bool { return other == w }) // a sender may have taken it already
 		return
 	}
 	if w.request.callers--; w.request.callers == 0 {
@@ -125,9 +124,9 @@ func (g *gatherer) leave(w *gathered) {
 	}
 }
 
-// send sends what waits, request by request, until nothing does.
+// send sends the waiting orders, request by request, until none is left.
 func (g *gatherer) send() {
-	runtime.Gosched() // let those come who ask at this moment
+	runtime.Gosched() // let other callers of this moment add their orders
 	for {
 		ctx, orders, done := g.take()
 		if len(orders) == 0 {
@@ -138,7 +137,7 @@ func (g *gatherer) send() {
 	}
 }
 
-// take returns the orders of the next request, and its context. Without any the sender is counted as gone.
+// take returns the orders of the next request, and its context. If there are none, it counts the sender as gone.
 func (g *gatherer) take() (ctx context.Context, orders []*gathered, done context.CancelFunc) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,7 +145,7 @@ func (g *gatherer) take() (ctx context.Context, orders []*gathered, done context
 	request := new(underway)
 	seen := 0
 	for ; seen < len(g.waiting) && len(orders) < g.Orders; seen++ {
-		if w := g.waiting[seen]; w.ctx.Err() == nil { // else its caller is leaving
+		if w := g.waiting[seen]; w.ctx.Err() == nil { // otherwise its caller is leaving
 			orders = append(orders, w)
 		}
 	}
@@ -169,8 +168,9 @@ func (g *gatherer) take() (ctx context.Context, orders []*gathered, done context
 	return ctx, orders, func() { done(); request.cancel() }
 }
 
-// ask sends orders in one request, and answers their callers. Where the request is refused as a whole because of some order,
-// or for its size, it is done over without that one, or in halves: a caller is answered for its own order alone.
+// ask sends orders in one request, and answers their callers. If the process refuses the whole request, for one of its
+// orders or for its size, ask repeats it with that order separate, or in halves: each caller gets the answer to its own
+// order only.
 func (g *gatherer) ask(ctx context.Context, orders []*gathered) {
 	if len(orders) == 1 {
 		o := orders[0].order
@@ -233,7 +233,7 @@ func answerEach(orders []*gathered, answer *DeductionResults) {
 	}
 }
 
-// close lets callers who still wait go, and returns when no request is under way. The context of the requests has ended.
+// close refuses further orders, and returns when no request is in flight. The context of the requests has ended.
 func (g *gatherer) close() {
 	g.mu.Lock()
 	g.closed = true

@@ -17,18 +17,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop accepts every order, but those of the SKU "none", which it does not know, and "bad", which is no SKU. It holds requests
-// until it is let go on.
+// shop accepts every order except those of the SKU "none", which it does not know, and "bad", which is not a valid SKU.
+// It holds requests until hold lets them go on.
 type shop struct {
 	*testing.T
 	url  string
-	hold chan struct{} // nil: nobody waits
+	hold chan struct{} // nil: no request waits
 
 	mu       sync.Mutex
-	requests []string // what they asked for: order ids, separated by commas
+	requests []string // their order ids, separated by commas
 	last     *http.Request
 	alone    int // of them
-	fail     int // so many of the next requests are not available
+	fail     int // that many of the next requests get 503
 	limit    int // orders of a request; 0: any number
 }
 
@@ -90,7 +90,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// note records a request, and tells the status with which it is refused, if it is.
+// note records a request, and returns the status of its refusal; 0 for none.
 func (s *shop) note(r *http.Request, orders []NewSKUDeduction, alone bool) (refused int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *shop) send(w http.ResponseWriter, status int, body any) {
 	}
 }
 
-// waitFor waits until so many requests have come.
+// waitFor waits until that many requests have come.
 func (s *shop) waitFor(requests int) {
 	s.Helper()
 	for range 1000 {
@@ -162,7 +162,7 @@ func newFleet(t *testing.T, g Gather, shops ...*shop) *Fleet {
 	return f
 }
 
-// ask lets callers ask at the same time, the i-th one for an order "i" of SKU skus(i), and returns what they are told.
+// ask lets callers order at the same time, the i-th one with order id "i" of SKU sku(i), and returns their answers.
 func ask(t *testing.T, f *Fleet, callers int, sku func(i int) string) []Answer[Deduction] {
 	t.Helper()
 	answers := make([]Answer[Deduction], callers)
@@ -180,7 +180,7 @@ func ask(t *testing.T, f *Fleet, callers int, sku func(i int) string) []Answer[D
 	return answers
 }
 
-// One waits until the gatherers of a fleet have so many orders that wait.
+// gatheredAre waits until that many orders wait in the gatherers of a fleet.
 func gatheredAre(t *testing.T, f *Fleet, orders int) {
 	t.Helper()
 	for range 1000 {
@@ -242,7 +242,7 @@ func TestGatherOverProcesses(t *testing.T) {
 	}
 }
 
-// Orders that are refused as a request are answered each for itself.
+// If a request is refused as a whole, each of its orders gets its own answer.
 func TestGatherAnswersEachForItself(t *testing.T) {
 	s := newShop(t)
 	s.hold, s.limit = make(chan struct{}), 10
@@ -265,7 +265,7 @@ func TestGatherAnswersEachForItself(t *testing.T) {
 	wg.Wait()
 }
 
-// A request that fails is each caller's failure, which is tried again, at the next process.
+// If a request fails, it has failed for each of its callers, whose orders are tried again at the next process.
 func TestGatherTriesAgain(t *testing.T) {
 	bad, good := newShop(t), newShop(t)
 	bad.fail = 1 << 30
@@ -301,8 +301,8 @@ func TestGatherGivesUpAfterPatience(t *testing.T) {
 	}
 }
 
-// The end of a caller's context ends its own wait. One whose order has not gone takes it back; the last one of a request ends
-// that.
+// The end of a caller's context ends its own wait, and removes its order if it has not been sent. The last caller of a
+// request ends the request.
 func TestGatherCallersLeave(t *testing.T) {
 	s := newShop(t)
 	s.hold = make(chan struct{})
@@ -319,7 +319,7 @@ func TestGatherCallersLeave(t *testing.T) {
 	}
 	deduct(leaving, "first", context.Canceled) // its request is held for ever
 	s.waitFor(1)
-	deduct(leaving, "second", context.Canceled) // never goes
+	deduct(leaving, "second", context.Canceled) // never sent
 	deduct(t.Context(), "third", nil)
 	gatheredAre(t, f, 2)
 	leave()
@@ -331,7 +331,7 @@ func TestGatherCallersLeave(t *testing.T) {
 	}
 }
 
-// A caller who leaves a request with others gets its own error, and they their answers.
+// A caller that leaves a request with others gets its own error, and the others get their answers.
 func TestGatherCallersLeaveOthers(t *testing.T) {
 	s := newShop(t)
 	s.hold = make(chan struct{})
@@ -358,7 +358,7 @@ func TestGatherCallersLeaveOthers(t *testing.T) {
 	}
 }
 
-// Who is in a hurry does not make others late.
+// A hurried caller does not shorten the time of others.
 func TestGatherSendsTheHurriedAlone(t *testing.T) {
 	s := newShop(t)
 	s.hold = make(chan struct{})

@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Frame is one event of a stream, as GET /v1/events sends it. Data is JSON: an [Event], or with the name "lost" a
-// [LostEvents].
+// Frame is one event of the stream of GET /v1/events. Data is JSON: an [Event], or with the name "lost" a [LostEvents].
 type Frame struct {
 	ID, Name, Data string
 }
 
-// Frames reads the body of [Client.WatchEvents] until it ends, which is no error, or breaks. Comments are skipped.
+// Frames reads the body of [Client.WatchEvents] until it ends, which is no error, or breaks. It skips comments.
 func Frames(body io.Reader) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		var f Frame
