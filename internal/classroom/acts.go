@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// act is something that was done during a sale, what it did to the speed, and whether the audit holds.
+// act is an action during a sale, with its effect on the speed, and whether the audit holds.
 type act struct {
 	ID     int       `json:"id"`
 	At     time.Time `json:"at"`
 	What   string    `json:"what"`
 	Why    string    `json:"why"`
 	Before pace      `json:"before"`
-	After  *pace     `json:"after"` // null: it is measured still
+	After  *pace     `json:"after"` // null: not measured yet
 	Audit  string    `json:"audit"` // "", "ok" or "wrong"
 }
 
-// pace is how fast a sale goes.
+// pace is the speed of a sale.
 type pace struct {
 	Accepted float64 `json:"accepted"` // orders a second
 	P99      float64 `json:"p99"`      // milliseconds, of the worst second
@@ -36,7 +36,7 @@ const (
 	mostActs      = 20
 )
 
-// note writes down what was done, and measures for a few seconds what follows.
+// note records an act, and measures its effect for a few seconds.
 func (s *School) note(what, why string) {
 	s.actsMu.Lock()
 	defer s.actsMu.Unlock()
@@ -67,7 +67,7 @@ func (s *School) measure(a *act, of *sale) {
 	a.After, a.Audit = &after, verdict
 }
 
-// audit recomputes the balance of a SKU from the rows, whatever is broken.
+// audit recomputes the balance of a SKU from the rows, also while something is broken.
 func (s *School) audit(ctx context.Context, sku string) string {
 	audit, err := s.store.Audit(ctx, sku)
 	switch {
@@ -80,7 +80,7 @@ func (s *School) audit(ctx context.Context, sku string) string {
 	}
 }
 
-// actsNow returns copies of what was done, the newest first.
+// actsNow returns copies of the acts, the newest first.
 func (s *School) actsNow() []act {
 	s.actsMu.Lock()
 	defer s.actsMu.Unlock()

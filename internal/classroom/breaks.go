@@ -2,25 +2,25 @@ package classroom
 
 import "inventory/internal/app"
 
-// breaking is something that can be done to the house: it and its end, and why the sale goes on as it does.
+// breaking is a fault that a person can cause: its start and its end, and why the sale goes on as it does.
 type breaking struct {
 	Name    string `json:"name"`
-	Break   string `json:"break"` // what the button says
-	Mend    string `json:"mend"`  // ""; it mends itself
-	Each    bool   `json:"each"`  // it is done to one process
+	Break   string `json:"break"` // the label of the button
+	Mend    string `json:"mend"`  // "": it ends by itself
+	Each    bool   `json:"each"`  // it affects one process
 	Why     string `json:"why"`
 	WhyMend string `json:"-"`
 	do      func(h *School, process int, broken bool) error
 }
 
-// breaks is the table of what can be broken.
+// breaks returns the table of the faults.
 func breaks() []breaking {
 	return []breaking{
 		{
 			Name: "redis", Break: "Stop Redis", Mend: "Start Redis",
-			Why: "Locks only save waiting: after three failures in a row nobody asks for them, and the rows of the database decide alone. " +
+			Why: "Locks only save waiting: after three failures in a row workers do without them, and only the rows of the database decide. " +
 				"A RedLock does not even notice, because two of its three servers answer.",
-			WhyMend: "A probe in the background finds out within a second that locks work, and workers take them again.",
+			WhyMend: "A probe in the background notices within a second that locks work, and workers take them again.",
 			do:      func(s *School, _ int, broken bool) error { s.network.stop(broken); return nil },
 		},
 		{
@@ -31,9 +31,9 @@ func breaks() []breaking {
 		},
 		{
 			Name: "stall", Break: "Stop process", Mend: "Wake process", Each: true,
-			Why: "A process that stands still keeps its segment until the lease ends, 5 s at most, while others sell the other segments; " +
-				"its buyers ask another process under the same order id, so nothing is sold twice.",
-			WhyMend: "What the process writes now is late: its token is old and its deadlines are over, so nothing of it counts.",
+			Why: "A stopped process keeps its segment until the lease ends, 5 s at most, while others sell the other segments; " +
+				"its buyers send the same order ids to another process, so nothing is sold twice.",
+			WhyMend: "The writes of the process are now late: its token is old and its deadlines are over, so none of them counts.",
 			do: func(s *School, process int, broken bool) error {
 				if gate := s.house.processes[process].gate; broken {
 					gate.shut()
@@ -45,7 +45,7 @@ func breaks() []breaking {
 		},
 		{
 			Name: "cut", Break: "Cut off process", Mend: "Connect process", Each: true,
-			Why: "A process that does not reach Redis goes on without locks and meets the others at the rows, " +
+			Why: "A process that cannot reach Redis goes on without locks and meets the others at the rows, " +
 				"where the database lets one after the other write.",
 			WhyMend: "The process takes locks again, and goes to segments that nobody holds.",
 			do:      func(s *School, process int, broken bool) error { s.network.cut(process, broken); return nil },
@@ -54,7 +54,7 @@ func breaks() []breaking {
 			Name: "locks", Break: "Switch locks off", Mend: "Switch locks on",
 			Why: "Without locks all processes write to whichever rows they like and wait for each other there; " +
 				"the guard of the database keeps every unit right.",
-			WhyMend: "With locks each process keeps to segments of its own, and waits less for rows.",
+			WhyMend: "With locks each process keeps its own segments, and waits less for rows.",
 			do: func(s *School, _ int, broken bool) error {
 				p := plan{Lock: s.locked, Processes: s.house.Processes}
 				if broken {

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// TestClassroomInABrowser sells, breaks each thing, and reads that the audit holds.
+// TestClassroomInABrowser sells, causes each fault, and checks that the audit holds.
 func TestClassroomInABrowser(t *testing.T) {
 	t.Parallel()
 	url := open(t)

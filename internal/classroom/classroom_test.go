@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens a classroom, and returns where it is served.
+// open opens a classroom, and returns its URL.
 func open(t *testing.T) (url string) {
 	t.Helper()
 	school, err := classroom.Open(t.Context(), classroom.Config{DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")})
@@ -38,7 +38,7 @@ func open(t *testing.T) (url string) {
 	return server.URL
 }
 
-// told is what the classroom says of itself.
+// told is the state that the classroom reports.
 type told struct {
 	Lock      string
 	Processes int
@@ -59,7 +59,7 @@ type told struct {
 	}
 }
 
-// ask sends a command, or with "" as its body asks for something.
+// ask sends a command, or a GET if the body is "".
 func ask(t *testing.T, url, body string) (status int, answer string) {
 	t.Helper()
 	method := http.MethodPost
@@ -91,7 +91,7 @@ func do(t *testing.T, url, command, body string) (now told) {
 	return now
 }
 
-// until reads the state until it is as wanted.
+// until reads the state until it satisfies a condition.
 func until(t *testing.T, url string, wanted func(told) bool) (now told) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -103,7 +103,7 @@ func until(t *testing.T, url string, wanted func(told) bool) (now told) {
 	return now
 }
 
-// TestNothingBreaksTheAudit sells with each kind of lock by two processes, and breaks everything.
+// TestNothingBreaksTheAudit sells with each kind of lock through two processes, and causes every fault.
 func TestNothingBreaksTheAudit(t *testing.T) {
 	t.Parallel()
 	for _, lock := range []string{"reentrant", "fair", "redlock", "none"} {
@@ -123,7 +123,7 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 				}
 				do(t, url, "break", fmt.Sprintf(`{"name":%q,"process":1,"broken":true}`, b.Name))
 				if acts++; b.Mend != "" {
-					time.Sleep(300 * time.Millisecond) // of a sale with what is broken
+					time.Sleep(300 * time.Millisecond) // time for a sale with the fault
 					do(t, url, "break", fmt.Sprintf(`{"name":%q,"process":1,"broken":false}`, b.Name))
 					acts++
 				}
@@ -151,7 +151,7 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 	}
 }
 
-// TestClassroomStandsForNobodyElse refuses commands that make no sense, and pages of other sites.
+// TestClassroomStandsForNobodyElse: it refuses commands that make no sense, and pages of other sites.
 func TestClassroomStandsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	url := open(t)

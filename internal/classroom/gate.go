@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// gate is what a process has to pass to reach Redis or the database. While it is shut the process stands still, as one does
-// that was stopped or has no processor.
+// gate is between a process and Redis and the database. While it is shut the process stands still, like a process that
+// was stopped or gets no processor time.
 type gate struct {
 	mu   sync.Mutex
 	open chan struct{} // closed when the gate opens; nil: it is open
@@ -48,8 +48,8 @@ func (g *gate) pass() {
 	}
 }
 
-// gatedStore is the store as one process reaches it. What is asked while the gate is shut goes on late, with the fencing
-// token and the deadline that it had.
+// gatedStore is the store behind the gate of one process. A call while the gate is shut goes on late, with its old
+// fencing token and deadline.
 type gatedStore struct {
 	stock.Store
 	gate *gate

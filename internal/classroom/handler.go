@@ -14,11 +14,11 @@ import (
 //go:embed web
 var web embed.FS
 
-// maxBody is more than any request of the page has.
+// maxBody is more bytes than any request of the page has.
 const maxBody = 1 << 10
 
-// Handler serves the classroom, and all else from one of its services. It is for a listener on loopback: whoever reaches it
-// may do everything.
+// Handler serves the classroom, and passes all other requests to one of its services. It is for a listener on loopback:
+// any caller may do everything.
 func (s *School) Handler() http.Handler {
 	files, err := fs.Sub(web, "web")
 	if err != nil {
@@ -47,14 +47,14 @@ func (s *School) Handler() http.Handler {
 	return api.NewHosts().OnThisMachine(mux)
 }
 
-// breakRequest breaks or mends something. Process counts from 0.
+// breakRequest starts or ends a fault. Process counts from 0.
 type breakRequest struct {
 	Name    string `json:"name"`
 	Process int    `json:"process"`
 	Broken  bool   `json:"broken"`
 }
 
-// command is a handler that does something and answers with the state afterwards.
+// command returns a handler that carries out a command and answers with the state afterwards.
 func command[T any](s *School, do func(T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var asked T
@@ -93,7 +93,7 @@ func (s *School) proxy() http.Handler {
 			s.mu.RLock()
 			defer s.mu.RUnlock()
 			r.SetURL(s.house.target())
-			r.Out.Header.Del("Origin") // which was checked here, under another port
+			r.Out.Header.Del("Origin") // it was checked here, and has another port
 		},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 	}

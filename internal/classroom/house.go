@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	drain       = 3 * time.Second // for what a process has in flight when it ends
-	patience    = 8 * time.Second // of buyers, who ask one process after the other
+	drain       = 3 * time.Second // for requests in flight when a process ends
+	patience    = 8 * time.Second // of buyers, who try one process after the other
 	connections = 64
 )
 
-// plan is what the processes are made of.
+// plan is the configuration of the processes.
 type plan struct {
 	Lock      string `json:"lock"`
 	Processes int    `json:"processes"`
@@ -39,15 +39,15 @@ func (p plan) check() error {
 	return nil
 }
 
-// process is one of the services that sell. They are in one process of the operating system, and share nothing but the
-// database and Redis.
+// process is one of the services that sell. All are in one process of the operating system, and share only the database
+// and Redis.
 type process struct {
 	app  *app.App
 	gate *gate
 	url  *url.URL
 }
 
-// house is the processes of a plan, and buyers' way to them.
+// house is the processes of a plan, and the client of the buyers.
 type house struct {
 	plan
 	processes []*process
@@ -82,7 +82,7 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 	return h, err
 }
 
-// target is a process that does not stand still.
+// target returns the URL of a process that does not stand still.
 func (h *house) target() *url.URL {
 	for _, p := range h.processes {
 		if !p.gate.isShut() {
@@ -97,7 +97,7 @@ func (h *house) close(ctx context.Context) error {
 		p.gate.reopen()
 	}
 	if h.fleet != nil {
-		h.fleet.Close() // first: a service waits for connections that have been opened and not used yet
+		h.fleet.Close() // first, because a service waits for connections that have been opened and not used yet
 	}
 	var errs []error
 	for _, p := range h.processes {

@@ -16,7 +16,7 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// lateStates stands before a classroom. It reads each state at once, says so, and answers when it is told to.
+// lateStates is a proxy before a classroom. It reads each state at once, signals that, and answers when the test lets it.
 type lateStates struct {
 	classroom http.Handler
 	read      chan struct{}
@@ -42,11 +42,11 @@ func (l *lateStates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), state.Header())
 	w.WriteHeader(state.Code)
-	_, _ = w.Write(state.Body.Bytes()) // to a browser, which complains itself
+	_, _ = w.Write(state.Body.Bytes()) // to a browser, which reports an error itself
 }
 
-// TestLateStatesInABrowser chooses services as early as one can, and gets an old state after they were made. Neither undoes
-// the choice.
+// TestLateStatesInABrowser chooses services as early as possible, and receives an old state after they have started.
+// Neither undoes the choice.
 func TestLateStatesInABrowser(t *testing.T) {
 	t.Parallel()
 	classroom, err := url.Parse(open(t))
@@ -69,12 +69,12 @@ func TestLateStatesInABrowser(t *testing.T) {
 	}
 	late.answer <- struct{}{}
 	tab.Shows(".breaks", "Stop process 1")
-	<-late.read // of one process
+	<-late.read // a state of one process
 	tab.Chooses("select[name=processes]", "2")
 	tab.Clicks("form[aria-label='The services'] button")
 	tab.Shows(".breaks", "Stop process 2")
 	late.answer <- struct{}{}
-	<-late.read // the next one is read after the page has taken the one before
+	<-late.read // the page reads the next state after it has shown the one before
 	if said := browsertest.Do(tab, chromedp.Evaluate[string](`document.querySelector(".breaks").innerText`)); !strings.Contains(said, "Stop process 2") {
 		t.Errorf("an old state has undone the choice: %q", said)
 	}

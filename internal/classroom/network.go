@@ -10,10 +10,10 @@ import (
 	"inventory/internal/app"
 )
 
-// redisServers is how many Redis servers there are: as many as a RedLock needs. The other locks use the first one.
+// redisServers is the number of Redis servers, as a RedLock needs them. The other locks use the first one.
 const redisServers = 3
 
-// network is between the processes and the Redis servers that they share. It can be cut at either end.
+// network is between the processes and the Redis servers that they share. It can be cut at both ends.
 type network struct {
 	servers []*app.EmbeddedRedis
 
@@ -44,7 +44,7 @@ func (n *network) close() error {
 
 var errNoWay = errors.New("connection refused")
 
-// dialer connects a process.
+// dialer returns the function by which a process connects.
 func (n *network) dialer(process int, gate *gate) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		server := 0
@@ -70,7 +70,7 @@ func (n *network) blocksLocked(c *conn) bool {
 	return n.down && c.server == 0 || n.apart[c.process]
 }
 
-// change cuts or mends, and closes the connections that are no longer there.
+// change cuts or mends the network by do, and closes the connections that are cut.
 func (n *network) change(do func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,7 +78,7 @@ func (n *network) change(do func()) {
 	for c := range n.conns {
 		if n.blocksLocked(c) {
 			delete(n.conns, c)
-			_ = c.Conn.Close() // whose other end finds out
+			_ = c.Conn.Close() // its other end notices
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (n *network) empty() {
 	}
 }
 
-// conn is a connection of a process, which stands still while the process does.
+// conn is a connection of a process. It stands still while the process does.
 type conn struct {
 	net.Conn
 	network         *network

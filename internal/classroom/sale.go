@@ -13,13 +13,13 @@ import (
 	"inventory/internal/stock"
 )
 
-// order is what a person sets of a sale.
+// order is the settings of a sale that a person chooses.
 type order struct {
 	Pace     int    `json:"pace"` // orders a second
 	Mix      string `json:"mix"`  // one of the mixes
 	Segments int    `json:"segments"`
 	Stock    int64  `json:"stock"`
-	Restock  bool   `json:"restock"` // when it runs short
+	Restock  bool   `json:"restock"` // when stock runs short
 }
 
 // The mixes.
@@ -56,7 +56,7 @@ type point struct {
 
 const (
 	kept       = 60   // points
-	mostOrders = 4096 // under way at once
+	mostOrders = 4096 // in flight at once
 	beat       = 10 * time.Millisecond
 	reserveFor = "3s"
 )
@@ -99,7 +99,7 @@ func (s *sale) stop() {
 	s.running.Wait()
 }
 
-// send lets buyers in at the pace. Who finds no room is counted as failed: buyers do not wait for each other.
+// send lets buyers in at the pace. If there is no room for a buyer, it counts as failed: buyers do not wait for each other.
 func (s *sale) send(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
@@ -192,7 +192,7 @@ func (s *sale) endPoint() {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// restock fills the SKU up when a third is left. What fails is tried again a second later.
+// restock refills the SKU when a third is left. It retries a failure a second later.
 func (s *sale) restock(ctx context.Context, second int) {
 	views, err := s.store.Views(ctx, s.SKU)
 	if err != nil || stock.Sum(views[s.SKU].Segments) > s.Stock/3 {

@@ -1,8 +1,9 @@
-// Package classroom is where people learn what segments and locks are worth: it runs one to three services, sells at a pace
-// that a person sets, breaks things at a button, and shows what each did to the speed and that the audit still holds.
+// Package classroom teaches people what segments and locks are worth. It runs one to three services, sells at a pace that
+// a person sets, causes faults at a button, and shows what each did to the speed and that the audit still holds.
 //
-// It is for one machine and for `inventory demo --watch` alone. The services are in one process of the operating system: they
-// share a database and three Redis servers, which they reach over a network that can be cut, through gates that can be shut.
+// It is for one machine and for `inventory demo --watch` only. The services are in one process of the operating system:
+// they share a database and three Redis servers, which they reach over a network that can be cut, through gates that can
+// be shut.
 //
 //	browser ── Handler ─┬─ /classroom   the page, and what its buttons do
 //	                    └─ else         one of the services: the console, the API
@@ -32,7 +33,7 @@ type Config struct {
 	Logger      *slog.Logger
 }
 
-// School is a classroom that is open.
+// School is an open classroom.
 type School struct {
 	config  Config
 	store   stock.Store
@@ -104,7 +105,7 @@ func (s *School) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// mend undoes every break.
+// mend ends every fault.
 func (s *School) mend() {
 	if s.network != nil {
 		s.network.stop(false)
@@ -119,10 +120,10 @@ func (s *School) mend() {
 	}
 }
 
-// handover is how long services that are replaced go on.
+// handover is how long replaced services go on.
 const handover = time.Second
 
-// rebuild mends everything and puts other services in the place of those there are.
+// rebuild mends everything and replaces the services.
 func (s *School) rebuild(p plan) error {
 	s.mend()
 	next, err := build(s.ctx, p, s.config.DatabaseURL, s.store, s.network, s.config.Logger)
@@ -132,7 +133,7 @@ func (s *School) rebuild(p plan) error {
 	before := s.house
 	s.house = next
 	s.running.Go(func() {
-		select { // for what is under way
+		select { // for requests in flight
 		case <-time.After(handover):
 		case <-s.ctx.Done():
 		}
@@ -143,7 +144,7 @@ func (s *School) rebuild(p plan) error {
 	return nil
 }
 
-// build makes the services anew.
+// build makes new services.
 func (s *School) build(p plan) error {
 	if err := p.check(); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (s *School) build(p plan) error {
 	return nil
 }
 
-// start begins a sale, and ends the one before.
+// start starts a sale, and ends the one before.
 func (s *School) start(o order) error {
 	if err := o.check(); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (s *School) fleet() *client.Fleet {
 	return s.house.fleet
 }
 
-// breakIt breaks or mends something, of one process or of all.
+// breakIt starts or ends a fault, of one process or of all.
 func (s *School) breakIt(name string, process int, broken bool) error {
 	i := slices.IndexFunc(breaks(), func(b breaking) bool { return b.Name == name })
 	if i < 0 {

@@ -1,4 +1,4 @@
-// What was done, what it did to the speed, whether the audit still holds, and why.
+// The acts: what each did to the speed, whether the audit still holds, and why.
 
 import { clock, el, rate, say } from "/console/dom.js";
 

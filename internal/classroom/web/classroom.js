@@ -1,4 +1,4 @@
-// The classroom's page: it reads the state once a second, and what the buttons do comes back in the next one.
+// The classroom's page: it reads the state once a second, and the effect of a button is in the next state.
 
 import { call, skuPath } from "/console/api.js";
 import { Chart } from "/console/chart.js";
@@ -23,7 +23,7 @@ document.getElementById("board").append(
 	el("section", {}, el("h2", {}, "Segments"), vessels.node),
 	el("section", {}, el("h2", {}, "What you did"), acts.node));
 
-// act does something and shows the state that comes of it.
+// act sends a command and shows the state that it returns.
 async function act(path, body) {
 	acted++;
 	try {
@@ -75,7 +75,7 @@ function linkState(how, seconds) {
 	say(link, how === "live" ? "Live" : how === "lost" ? `Connection lost, trying again in ${seconds} s` : "Not let in");
 }
 
-// What was read beside something that was done may be older than what came of it.
+// A state that was read while a command ran may be older than the command's own.
 poll(1000, async () => {
 	const before = acted, next = await call("GET", "classroom/state");
 	if (before === acted) take(next);

@@ -1,4 +1,4 @@
-// What can be done: start and stop a sale, choose the services, and break them.
+// The controls: start and stop a sale, choose the services, and break them.
 
 import { be, el, field, say } from "/console/dom.js";
 
