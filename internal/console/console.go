@@ -1,5 +1,5 @@
 // Package console has the files of the page at /console, on which people watch a sale and change SKUs. They are plain
-// modules, served as they are: the page has no build step, and asks no other server for anything.
+// modules, served as they are: the page has no build step, and sends requests to no other server.
 package console
 
 import (
@@ -13,7 +13,7 @@ var web embed.FS
 // Page is the name of the page among the files.
 const Page = "index.html"
 
-// Files are those of the page.
+// Files returns the files of the page.
 func Files() fs.FS {
 	files, err := fs.Sub(web, "web")
 	if err != nil {

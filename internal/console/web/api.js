@@ -1,4 +1,4 @@
-// Calls of the API. The key that a person types in is kept for this tab alone, and is sent with every call.
+// Calls of the API. The key that a person types in is kept for this tab only, and is sent with every call.
 
 const root = new URL("../", import.meta.url);
 const keyName = "inventory.key";
@@ -6,7 +6,7 @@ const keyName = "inventory.key";
 export const key = () => sessionStorage.getItem(keyName) ?? "";
 export const setKey = (value) => (value ? sessionStorage.setItem(keyName, value) : sessionStorage.removeItem(keyName));
 
-// Problem is a refusal of the service, in its own words.
+// Problem is a refusal by the service, with its text.
 export class Problem extends Error {
 	constructor(status, body) {
 		super(body.detail ?? body.title ?? `the service answered ${status}`);
@@ -42,7 +42,7 @@ export async function call(method, path, body) {
 export const skuPath = (sku, rest = "") => `v1/skus/${encodeURIComponent(sku)}${rest}`;
 export const orderPath = (sku, order, rest = "") => skuPath(sku, `/deductions/${encodeURIComponent(order)}${rest}`);
 
-// allSKUs reads page after page, and gives each away as it comes.
+// allSKUs reads page after page, and passes each to take as it arrives.
 export async function allSKUs(most, take) {
 	let after = "";
 	for (let read = 0; read < most;) {

@@ -1,4 +1,4 @@
-// Restock, adjust, resegment, terms and the end. Each change has a ref: sent twice, it happens once.
+// Restock, adjust, resegment, change terms and archive. Each change has a ref: sent twice, it happens once.
 
 import { call, skuPath } from "./api.js";
 import { el, field } from "./dom.js";

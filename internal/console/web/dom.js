@@ -1,4 +1,4 @@
-// Elements are made once. Afterwards only their text and their attributes change.
+// Elements are created once. Afterwards only their text and their attributes change.
 
 // el makes an element: el("p.quiet", { title: "…", onclick: f }, "text", child).
 export function el(name, properties = {}, ...children) {
@@ -14,13 +14,13 @@ export function el(name, properties = {}, ...children) {
 	return node;
 }
 
-// say changes a text if it is another one.
+// say sets an element's text if it differs.
 export function say(node, text) {
 	const next = String(text);
 	if (node.textContent !== next) node.textContent = next;
 }
 
-// be sets or takes away an attribute.
+// be sets or removes an attribute.
 export function be(node, name, value) {
 	if (value === null || value === false) {
 		if (node.hasAttribute(name)) node.removeAttribute(name);
@@ -36,7 +36,7 @@ export const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
 
 let fields = 0;
 
-// field makes a labelled input. Its name is that of the member of the request.
+// field makes a labelled input. Its name is the name of the request's member.
 export function field(label, name, properties = {}, hint = "") {
 	const id = `field-${++fields}`;
 	const input = properties.options
@@ -49,7 +49,7 @@ export function field(label, name, properties = {}, hint = "") {
 
 let toastEnds = 0;
 
-// tell shows a sentence for a while, and reads it out.
+// tell shows a sentence for a while, and has screen readers read it.
 export function tell(text, bad = false) {
 	const toast = document.getElementById("toast");
 	toast.textContent = text;

@@ -1,4 +1,4 @@
-// What happens a second: from events for the SKU, and from the process that answers for what events do not carry.
+// Figures a second: the SKU's from events, and those that events do not carry from the process that answers.
 
 import { call } from "./api.js";
 import { Chart } from "./chart.js";

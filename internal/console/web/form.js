@@ -1,10 +1,10 @@
-// Forms whose fields are the members of a request. What the service refuses is said in its own words, beside the form.
+// Forms whose fields are the members of a request. The text of a refusal stands next to the form.
 
 import { el, say } from "./dom.js";
 
 const numbers = new Set(["stock", "segments", "quantity", "per_buyer_limit", "max_quantity"]);
 
-// form sends what is filled in to send, which returns a sentence for the person.
+// form passes the filled fields to send, which returns a sentence for the person.
 export function form(name, fields, button, send) {
 	const told = el("p.told", { role: "status" });
 	const submit = el("button", { type: "submit" }, button);

@@ -1,4 +1,4 @@
-// The key: asked for when the service wants one, kept for this tab alone.
+// The key: the page asks for it when the service does, and keeps it for this tab only.
 
 import { key, setKey } from "./api.js";
 import { el, field } from "./dom.js";

@@ -1,4 +1,4 @@
-// The ledger: every change of the stock that is no order, the newest first.
+// The ledger: every change of the stock that is not an order, the newest first.
 
 import { call, skuPath } from "./api.js";
 import { clock, count, el, say } from "./dom.js";
@@ -11,7 +11,7 @@ export class Ledger {
 		this.sku = sku;
 		this.after = "";
 		this.total = 0;
-		this.tail = new Set(); // refs that were read behind this.after
+		this.tail = new Set(); // refs that were read after this.after
 		this.note = el("p.quiet");
 		this.body = el("tbody");
 		this.table = el("table", { hidden: true }, el("caption.unseen", {}, "Ledger"),
@@ -20,7 +20,7 @@ export class Ledger {
 		this.node = el("div", {}, this.note, el("div.wide", { tabindex: "0", role: "region", "aria-label": "Ledger" }, this.table));
 	}
 
-	// read goes on where it ended: what is there stays as it is.
+	// read goes on where it ended: lines that are there stay.
 	async read() {
 		try {
 			for (let more = true; more && this.total < most;) {

@@ -1,4 +1,4 @@
-// The page begins here: it finds out how the service is set up, and shows what the address asks for.
+// The page starts here: it reads the service's settings, and shows the view that the address names.
 
 import { call, key } from "./api.js";
 import { say } from "./dom.js";

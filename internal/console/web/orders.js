@@ -1,4 +1,4 @@
-// A form that takes or reserves, and what became of the orders that it sent, and may still become.
+// A form that takes or reserves, and the orders that it sent, with their outcomes and what can be done with them.
 
 import { call, orderPath, skuPath } from "./api.js";
 import { clock, count, el, field, say, tell } from "./dom.js";

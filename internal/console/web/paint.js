@@ -1,5 +1,5 @@
-// One frame for everything. Whoever has something new to show says so as often as it likes, and draws once, with all
-// others, when the browser paints.
+// One frame for everything. A part that has something new to show may request a drawing at any time. It draws once, with
+// all others, when the browser paints.
 
 const waiting = new Set();
 let asked = false;

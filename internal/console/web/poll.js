@@ -1,8 +1,8 @@
-// Reads what events do not carry: again and again, one at a time, and not while nobody looks.
+// Reads what events do not carry: again and again, one read at a time, and none while the page is hidden.
 
 const slowest = 16_000;
 
-// poll runs read every so many milliseconds until it is stopped. After a failure it waits twice as long each time.
+// poll calls read at an interval in milliseconds until it is stopped. After each failure it doubles the wait.
 export function poll(every, read) {
 	let timer = 0, stopped = false, pause = every;
 	const run = async () => {

@@ -1,9 +1,9 @@
-// Rates from numbers that only grow. Behind a balancer now one process answers and now another: each has numbers of its own.
+// Rates from numbers that only grow. Behind a balancer different processes answer, and each has its own numbers.
 
 export class Rates {
 	#before = new Map();
 
-	// since returns what was added since the last answer of the same process, and the seconds in between; null at first.
+	// since returns the increase since the last answer of the same process, and the seconds in between; null at first.
 	since(activity) {
 		const before = this.#before.get(activity.process);
 		this.#before.set(activity.process, activity);

@@ -1,4 +1,4 @@
-// One SKU: what it has, what happens to it now, and what can be done with it.
+// One SKU: its stock, what happens to it now, and what can be done with it.
 
 import { call, skuPath } from "./api.js";
 import { audit } from "./audit.js";
@@ -25,7 +25,7 @@ export function showSKU(main, name, linkState) {
 	let sku = null, changed = true, read = 0, segment = 0;
 
 	const section = (heading, ...content) => el("section", {}, el("h2", {}, heading), ...content);
-	// What an archived SKU would refuse is not offered.
+	// The page does not offer changes that an archived SKU would refuse.
 	const open = el("div.columns", {},
 		section("Try an order", ...orders(name, refresh)),
 		section("Change the stock", ...changes(name, () => { refresh(); ledger.read(); })));
@@ -62,7 +62,7 @@ export function showSKU(main, name, linkState) {
 		open.hidden = sku.archived_at !== undefined;
 	}
 
-	// The locks of very many segments are looked at part by part.
+	// The locks of very many segments are read part by part.
 	async function readLocks() {
 		const page = await call("GET", skuPath(name, `/locks?from=${segment}&limit=${locksAtOnce}`));
 		vessels.hold(segment, locksAtOnce, page.locks);

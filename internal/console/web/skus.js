@@ -1,4 +1,4 @@
-// The list of SKUs. Rows are made once, for one page of the list; paging and searching fill them anew.
+// The list of SKUs. Rows are created once, for one page of the list; paging and searching fill them again.
 
 import { allSKUs } from "./api.js";
 import { count, el, say } from "./dom.js";
@@ -9,7 +9,7 @@ import { Bar, showState } from "./state.js";
 import { watch } from "./stream.js";
 
 const pageSize = 25;
-const mostSKUs = 10_000; // that are read
+const mostSKUs = 10_000; // read at most
 const readEvery = 5000;
 
 export function showSKUs(main, linkState) {
@@ -67,7 +67,7 @@ export function showSKUs(main, linkState) {
 		select();
 	}
 
-	// An event is applied at once; the next read tells what it left out.
+	// An event is applied at once; the next read has what it left out.
 	function take(kind, event) {
 		changed = true;
 		const sku = known.get(event.sku);

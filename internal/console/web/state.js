@@ -1,4 +1,4 @@
-// What a SKU is called that is open, sold out, closed or archived, and how its stock is shown as a bar.
+// The words for a SKU that is open, sold out, closed or archived, and its stock as a bar.
 
 import { be, clock, count, el, say } from "./dom.js";
 
@@ -19,7 +19,7 @@ export function showState(node, sku) {
 	say(node, text);
 }
 
-// Bar shows what is available, reserved and sold, of all there ever was.
+// Bar shows the available, reserved and sold units as parts of all units.
 export class Bar {
 	constructor() {
 		this.available = el("i.available");

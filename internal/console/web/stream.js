@@ -1,13 +1,13 @@
-// Live events. EventSource cannot send a key, so the stream is read by fetch. It resumes where it was cut off, and says so
-// when it is.
+// Live events. EventSource cannot send a key, so this reads the stream by fetch. After it was cut off it connects again,
+// and reports both.
 
 import { address, headers } from "./api.js";
 
 const firstPause = 500;
 const longestPause = 8000;
 
-// watch reads events until it is stopped. It tells each to take, and how the connection is to state: "live", "lost" with
-// the seconds until the next attempt, or "refused".
+// watch reads events until it is stopped. It passes each to take, and the state of the connection to state: "live",
+// "lost" with the seconds until the next attempt, or "refused".
 export function watch(sku, take, state) {
 	const stop = new AbortController();
 	follow(sku, take, state, stop.signal);
@@ -38,7 +38,7 @@ async function follow(sku, take, state, signal) {
 	}
 }
 
-// events takes the stream apart: blocks of "name: value" with an empty line behind each.
+// events parses the stream: blocks of "name: value", each followed by an empty line.
 async function* events(body) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
 	for (let text = ""; ;) {

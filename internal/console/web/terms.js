@@ -24,7 +24,7 @@ export function changeTerms(sku, changed) {
 	});
 }
 
-// archive asks for the name: it cannot be taken back.
+// archive asks for the SKU's name, because it cannot be undone.
 export function archive(sku, changed) {
 	return form("Archive", [field("SKU", "sku", {}, "its name again: it sells nothing more, for good")], "Archive", async ({ sku: typed }) => {
 		if (typed !== sku) throw new Error("That is not its name.");

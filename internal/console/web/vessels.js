@@ -1,10 +1,10 @@
-// The segments of a SKU as vessels. A vessel is made when the number of segments changes; afterwards only its level and
-// its holder change, and only where they are new.
+// The segments of a SKU as vessels. Vessels are created when the number of segments changes; afterwards only a vessel's
+// level and holder change, and only if they are new.
 
 import { be, count, el, say } from "./dom.js";
 import { repaint } from "./paint.js";
 
-const manySegments = 64; // beyond that, vessels are small and do not move slowly
+const manySegments = 64; // beyond that, vessels are small and change without an animation
 
 export class Vessels {
 	constructor() {
@@ -21,7 +21,7 @@ export class Vessels {
 		this.pipe.addEventListener("animationend", () => this.pipe.classList.remove("flows"));
 	}
 
-	// set takes what each segment holds.
+	// set takes the units of each segment.
 	set(levels, layout) {
 		if (this.layout !== layout || levels.length !== this.levels.length) {
 			this.layout = layout;
@@ -33,7 +33,7 @@ export class Vessels {
 		repaint(this.draw);
 	}
 
-	// hold takes who holds the segments of a page.
+	// hold takes the holders of a page of segments.
 	hold(from, size, locks) {
 		for (let segment = from; segment < from + size; segment++) this.holders.delete(segment);
 		for (const lock of locks) if (lock.holder) this.holders.set(lock.segment, this.#letter(lock.holder));
