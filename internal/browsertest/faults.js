@@ -1,5 +1,5 @@
-// Finds what keeps people from using a page: controls without a name, pictures without words, ids that are there twice,
-// headings that leave out a level, and text that is too pale for its ground (WCAG 2.1 AA). It returns sentences.
+// Finds faults that keep people from using a page: controls without a name, pictures without a text, repeated ids,
+// headings that skip a level, and text without enough contrast (WCAG 2.1 AA). It returns sentences.
 (() => {
 	const faults = [];
 	const seen = (node) => node.checkVisibility({ opacityProperty: true, visibilityProperty: true });
@@ -36,7 +36,7 @@
 		if (node.scrollWidth > node.clientWidth && node.tabIndex < 0) faults.push(`${called(node)} scrolls, but not by keyboard`);
 	}
 
-	// Colours as numbers, whatever they are written as.
+	// Colours as numbers, in whichever form they are written.
 	const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
 	const numbers = (colour) => {
 		pen.clearRect(0, 0, 1, 1);

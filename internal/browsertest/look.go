@@ -15,13 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Look is how a person looks at a page: how wide the window is, and whether they like it dark.
+// Look is one way to display a page: the width of the window, and the light or the dark colours.
 type Look struct {
 	Width int64
 	Dark  bool
 }
 
-// Looks are those in which pages have to be right.
+// Looks returns the looks in which pages must be right.
 func Looks() []Look { return []Look{{1280, false}, {1280, true}, {390, false}, {390, true}} }
 
 // String names the look.
@@ -35,16 +35,16 @@ func (l Look) String() string {
 //go:embed faults.js
 var findFaults string
 
-// axeVariable names a file with axe-core, which comes in no Go module. Where it is set, axe-core looks at the pages too:
+// axeVariable names a file with axe-core, which no Go module has. If it is set, axe-core checks the pages too:
 //
 //	npm pack axe-core && tar xzf axe-core-*.tgz && AXE_CORE=$PWD/package/axe.min.js make test-browser
 const axeVariable = "AXE_CORE"
 
-// runAxe makes sentences of what axe-core finds.
+// runAxe runs axe-core and makes a sentence of each fault.
 const runAxe = `axe.run().then(({ violations }) => violations.flatMap((rule) => rule.nodes.map((node) => rule.id + ": " + node.html)))`
 
 // LookAt shows the page in each look, keeps a picture of each among the test's artefacts, and demands that the page is no
-// wider than the window and has no faults of those that faults.js finds.
+// wider than the window and that faults.js finds no faults.
 func LookAt(tab *Tab, name string) {
 	tab.t.Helper()
 	for _, look := range Looks() {
@@ -97,7 +97,7 @@ func See(tab *Tab, look Look) {
 	}
 }
 
-// Worked is how long the page has run scripts, and styled and laid itself out.
+// Worked returns how long the page has spent on scripts, style and layout.
 func (tab *Tab) Worked() (worked time.Duration) {
 	tab.t.Helper()
 	if _, err := chromedp.Call(tab.ctx, performance.Enable, performance.EnableParams{}); err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What a person does and sees. An element is named by a CSS selector.
+// The methods in this file do and see what a person does. A CSS selector names an element.
 
-// soon is how long a page may take to show what comes of something.
+// soon is how long a page may take to show an effect.
 const soon = 15 * time.Second
 
-// Shows waits until an element says all of some texts.
+// Shows waits until an element contains all of the texts.
 func (tab *Tab) Shows(selector string, texts ...string) {
 	tab.t.Helper()
 	tab.becomes(selector, "innerText", texts)
 }
 
-// Draws waits until an element is described by all of some texts.
+// Draws waits until an element's description contains all of the texts.
 func (tab *Tab) Draws(selector string, texts ...string) {
 	tab.t.Helper()
 	tab.becomes(selector, "ariaLabel", texts)
@@ -41,7 +41,7 @@ func (tab *Tab) becomes(selector, property string, texts []string) {
 	tab.t.Fatalf("%s says %q, want %q", selector, said, texts)
 }
 
-// Clicks clicks on an element, once more if it moved away under the pointer, as a person does.
+// Clicks clicks on an element, and again if it moved away from the pointer, as a person does.
 func (tab *Tab) Clicks(selector string) {
 	tab.t.Helper()
 	const watch = `((node) => { node.dataset.clicked = "no"; node.addEventListener("click", () => { node.dataset.clicked = "yes"; }, { once: true, capture: true }); })(document.querySelector(%q))`
@@ -57,30 +57,30 @@ func (tab *Tab) Clicks(selector string) {
 	tab.t.Fatalf("%s moves away from every click", selector)
 }
 
-// Opens opens what a summary hides.
+// Opens opens the details that a summary hides.
 func (tab *Tab) Opens(summary string) {
 	tab.t.Helper()
 	Do(tab, chromedp.Evaluate[any](fmt.Sprintf(`[...document.querySelectorAll("summary")].find((s) => s.innerText === %q).click()`, summary)))
 }
 
-// Writes puts a text in the place of that of a field.
+// Writes replaces the text of a field.
 func (tab *Tab) Writes(selector, text string) {
 	tab.t.Helper()
 	Do(tab, chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).value = ""`, selector)))
 	Do(tab, chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 
-// Chooses chooses one of a list.
+// Chooses chooses an item of a list.
 func (tab *Tab) Chooses(selector, value string) {
 	tab.t.Helper()
 	Do(tab, chromedp.SetValue(chromedp.CSS(selector), value, chromedp.NodeVisible))
 }
 
-// IsClean demands that pages asked one server alone, and that the browser complained of nothing but what was to be expected.
+// IsClean demands that pages sent requests to one server only, and that all complaints of the browser were expected.
 func (tab *Tab) IsClean(server string, expected ...string) {
 	tab.t.Helper()
 	for _, url := range tab.Asked() {
-		if !strings.HasPrefix(url, server+"/") && !strings.HasPrefix(url, "data:") { // pictures of the browser's own controls
+		if !strings.HasPrefix(url, server+"/") && !strings.HasPrefix(url, "data:") { // data: is for pictures of the browser's own controls
 			tab.t.Errorf("the page asked for %s", url)
 		}
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds everything that is done in a tab.
+// patience bounds all actions in a tab.
 const patience = time.Minute
 
-// Tab is an empty tab of a browser of its own.
+// Tab is a tab of its own browser, empty at first.
 type Tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -68,15 +68,15 @@ func Do[T any](tab *Tab, action chromedp.Action[T]) T {
 	return result
 }
 
-// Asked is what the page has requested so far.
+// Asked returns the URLs that the page has requested so far.
 func (tab *Tab) Asked() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
 	return slices.Clone(tab.asked)
 }
 
-// Complaints are what went wrong so far: failed requests, errors and warnings of the console, exceptions, and what the
-// page's policy has stopped.
+// Complaints returns what went wrong so far: failed requests, errors and warnings of the console, exceptions, and what
+// the page's policy has stopped.
 func (tab *Tab) Complaints() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
