@@ -20,10 +20,10 @@ type Citus struct {
 	Coordinator *Postgres
 	Workers     []*Postgres
 	options     []PostgresOption
-	making      sync.Mutex // a database: adding a node changes roles, which are all databases'
+	making      sync.Mutex // a database: adding a node changes roles, which all databases share
 }
 
-// citusSettings are those of every node: what docker-compose gives them.
+// citusSettings returns the settings of every node, which are those of docker-compose.
 func citusSettings() (settings []PostgresOption) {
 	for line := range strings.Lines(compose.Citus) {
 		line, _, _ = strings.Cut(line, "#")
@@ -34,7 +34,7 @@ func citusSettings() (settings []PostgresOption) {
 	return settings
 }
 
-// StartCitus starts a coordinator and so many workers, where the extension is installed.
+// StartCitus starts a coordinator and that many workers. The extension must be installed.
 func StartCitus(ctx context.Context, workers int, options ...PostgresOption) (*Citus, error) {
 	c := &Citus{options: append(citusSettings(), options...)}
 	var err error
@@ -49,11 +49,11 @@ func StartCitus(ctx context.Context, workers int, options ...PostgresOption) (*C
 	return c, nil
 }
 
-// Options are what each node is started with, for a standby of one.
+// Options returns the options of each node, for a standby of one.
 func (c *Citus) Options() []PostgresOption { return c.options }
 
-// StartWorker starts one more server. Databases that are made from now on have it as a node; [Citus.Join] adds it to one
-// that is there already.
+// StartWorker starts one more server. Databases that are created later have it as a node; [Citus.Join] adds it to an
+// existing one.
 func (c *Citus) StartWorker(ctx context.Context) (*Postgres, error) {
 	worker, err := StartPostgres(ctx, c.options...)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Citus) CreateDatabase(ctx context.Context) (string, func(context.Contex
 	return at, func(ctx context.Context) error { return c.drop(ctx, at, drop) }, nil
 }
 
-// Join makes a worker a node of a database. It gets no shards by that.
+// Join makes a worker a node of a database. The worker gets no shards by that.
 func (c *Citus) Join(ctx context.Context, databaseURL string, worker *Postgres) error {
 	name, err := databaseName(databaseURL)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Citus) drop(ctx context.Context, databaseURL string, atCoordinator func
 	if err != nil {
 		return err
 	}
-	// The daemon that Citus has for each database may come back before it is gone.
+	// The daemon of Citus for each database may connect again before the database is dropped.
 	return await(ctx, "a database of Citus to go", func(ctx context.Context) error {
 		errs := []error{atCoordinator(ctx)}
 		for _, worker := range c.Workers {
@@ -134,7 +134,7 @@ func (c *Citus) Stop() error {
 	return errors.Join(errs...)
 }
 
-// At is the URL of a database of the same name at this server.
+// At returns the URL of a database of the same name at this server.
 func (p *Postgres) At(databaseURL string) (string, error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *Postgres) At(databaseURL string) (string, error) {
 	return u.String(), nil
 }
 
-// Port is where the server listens.
+// Port returns the server's port.
 func (p *Postgres) Port() int { return p.port }
 
 func executeAt(ctx context.Context, databaseURL, statement string) error {

@@ -17,19 +17,19 @@ import (
 const (
 	clusterMasters = 3
 	clusterSlots   = 16384
-	// busDistance is how far the port of the cluster bus lies below that of the
-	// clients. Redis' own choice, 10000 above, is where systems pick the ports of
-	// outgoing connections.
+	// busDistance is how far the port of the cluster bus is below that of the
+	// clients. Redis' own choice, 10000 above, is in the range from which systems
+	// pick the ports of outgoing connections.
 	busDistance = 10000
 	// migrateTimeout bounds the move of some keys, in milliseconds.
 	migrateTimeout = 5000
 )
 
-// ErrNoReplica means that a master has none that could take its place.
+// ErrNoReplica means that a master has no replica that could take its place.
 var ErrNoReplica = errors.New("the master has no replica")
 
 // Cluster is a Redis Cluster of three masters with a replica each, which is promoted when its master is gone for two
-// seconds. The slots of the others go on being served meanwhile. Its settings are those that docker-compose has.
+// seconds. Meanwhile the other masters serve their slots. Its settings are those of docker-compose.
 type Cluster struct{ nodes fleet }
 
 // StartCluster starts a cluster and returns when it works.
@@ -63,7 +63,7 @@ func (c *Cluster) form(ctx context.Context) error {
 				return err
 			}
 		}
-		for _, other := range c.nodes[:i] { // all of them: faster than by hearsay
+		for _, other := range c.nodes[:i] { // all of them: faster than by gossip
 			if _, err := node.do(ctx, "CLUSTER", "MEET", "127.0.0.1", other.port, other.port-busDistance); err != nil {
 				return err
 			}
@@ -85,10 +85,10 @@ func (c *Cluster) form(ctx context.Context) error {
 	return c.Settled(ctx)
 }
 
-// Addrs lists where the nodes listen.
+// Addrs lists the addresses of the nodes.
 func (c *Cluster) Addrs() []string { return c.nodes.addresses() }
 
-// URL is where the service finds them.
+// URL returns the URL of the cluster for the service.
 func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
 
 // Nodes lists all nodes.
@@ -116,7 +116,7 @@ func (c *Cluster) Master(ctx context.Context, slot int) (*Redis, error) {
 	return found.master, err
 }
 
-// Slot tells which slot a key belongs to.
+// Slot returns the slot of a key.
 func (c *Cluster) Slot(ctx context.Context, key string) (int, error) {
 	slot, err := c.nodes.alive()[0].text(ctx, "CLUSTER", "KEYSLOT", key)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Cluster) Slot(ctx context.Context, key string) (int, error) {
 	return strconv.Atoi(slot)
 }
 
-// Failover promotes the replica of a slot's master in an orderly way, and returns when everybody knows.
+// Failover promotes the replica of a slot's master in an orderly way, and returns when all nodes know.
 func (c *Cluster) Failover(ctx context.Context, slot int) error {
 	before, err := c.shard(ctx, slot)
 	if err != nil {
@@ -150,8 +150,8 @@ func (c *Cluster) Failover(ctx context.Context, slot int) error {
 }
 
 // MigrateSlot moves a slot with its keys to another master, and returns when
-// everybody knows. In between it calls meanwhile, if that is not nil: the keys
-// have moved then, and the slot still belongs to its old master.
+// all nodes know. In between it calls meanwhile, if that is not nil: at that
+// point the keys have moved, and the slot still belongs to its old master.
 func (c *Cluster) MigrateSlot(ctx context.Context, slot int, to *Redis, meanwhile func()) error {
 	from, err := c.Master(ctx, slot)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Cluster) MigrateSlot(ctx context.Context, slot int, to *Redis, meanwhil
 	if meanwhile != nil {
 		meanwhile()
 	}
-	for _, node := range []*Redis{to, from} { // in this order nobody is without an owner
+	for _, node := range []*Redis{to, from} { // in this order the slot always has an owner
 		if _, err := node.do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (c *Cluster) MigrateSlot(ctx context.Context, slot int, to *Redis, meanwhil
 	return c.Settled(ctx)
 }
 
-// moveKeys empties a slot that is migrating: no new keys come into it.
+// moveKeys empties a migrating slot, which gets no new keys.
 func moveKeys(ctx context.Context, slot int, from, to *Redis) error {
 	for {
 		answer, err := from.do(ctx, "CLUSTER", "GETKEYSINSLOT", slot, 100)
@@ -261,14 +261,14 @@ func (c *Cluster) check(ctx context.Context, node *Redis) (string, error) {
 	return view, err
 }
 
-// shard is slots in a row, with the nodes that have them.
+// shard is a range of slots, with the nodes that have them.
 type shard struct {
 	start, end int
 	master     *Redis
 	replicas   []*Redis
 }
 
-// shard returns what a running node knows of a slot.
+// shard returns the shard of a slot as a running node sees it.
 func (c *Cluster) shard(ctx context.Context, slot int) (shard, error) {
 	err := errNotRunning
 	for _, node := range c.nodes.alive() {
@@ -288,7 +288,7 @@ func (c *Cluster) shard(ctx context.Context, slot int) (shard, error) {
 
 // shards returns how a node sees the cluster, in the order of the slots. The
 // answer is a list of (first slot, last slot, master, replica ...), and a node
-// is a list that begins with host and port.
+// is a list that starts with host and port.
 func (c *Cluster) shards(ctx context.Context, node *Redis) ([]shard, error) {
 	answer, err := node.do(ctx, "CLUSTER", "SLOTS")
 	if err != nil {

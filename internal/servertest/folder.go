@@ -61,8 +61,8 @@ func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
 }
 
-// sweepFolders removes folders under parent whose owners have died. It is a
-// courtesy to the disk: what it cannot open or remove, it leaves to others.
+// sweepFolders removes folders under parent whose owners have died. It only
+// saves disk space, so it skips a folder that it cannot open or remove.
 func sweepFolders(parent string) {
 	locks, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*", lockName))
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// memoryRoom is how many bytes have to be free in memory for a server's files. Containers often have 64 MB in all.
+// memoryRoom is how many bytes /dev/shm must have free for a server's files. Containers often have 64 MB in all.
 const memoryRoom = 4 << 30
 
-// quickFolder is where a server keeps files that need not survive the machine: in memory, where there is room.
+// quickFolder returns the folder for a server's files that need not survive the machine: in memory, if there is room.
 func quickFolder() string {
 	var there syscall.Statfs_t
 	if syscall.Statfs(memoryFolder, &there) != nil || int64(there.Bavail)*there.Bsize < memoryRoom {

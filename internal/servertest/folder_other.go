@@ -4,5 +4,5 @@ package servertest
 
 import "os"
 
-// quickFolder is where a server keeps files that need not survive the machine.
+// quickFolder returns the folder for a server's files that need not survive the machine.
 func quickFolder() string { return os.TempDir() }

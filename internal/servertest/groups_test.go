@@ -99,7 +99,7 @@ func TestSentinelLife(t *testing.T) {
 	t.Logf("took it back in %v", time.Since(started))
 }
 
-// TestSentinelAsDeployed: with the settings of docker-compose alone, without haste, a dead master is replaced.
+// TestSentinelAsDeployed: with the settings of docker-compose, without shorter times, a dead master is replaced.
 func TestSentinelAsDeployed(t *testing.T) {
 	t.Parallel()
 	s, err := startSentinel(t.Context(), 2)
@@ -134,7 +134,8 @@ func TestSentinelAsDeployed(t *testing.T) {
 	t.Logf("another master after %v", time.Since(started))
 }
 
-// TestFormCluster: the script of docker-compose makes a cluster of nodes that do not know each other, and lets one be.
+// TestFormCluster: the script of docker-compose makes a cluster of nodes that do not know each other, and does not change
+// an existing cluster.
 func TestFormCluster(t *testing.T) {
 	t.Parallel()
 	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(t.Context()) })

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseMemory gives back what a killed server could not: the System V segment
-// by which PostgreSQL recognises another server on the same data. The kernel
-// keeps such segments for ever, and has few of them. The id is the second
-// number on the seventh line of postmaster.pid, a file that only a killed
-// server leaves. Not for a server that is restarted, for it finds the segment
-// and cleans up itself.
+// releaseMemory frees what a killed server could not: the System V segment by
+// which PostgreSQL recognises another server on the same data. The kernel keeps
+// such segments for ever, and has few of them. The id is the second number on
+// the seventh line of postmaster.pid, a file that only a killed server leaves.
+// Do not call it for a server that is restarted, because that server finds the
+// segment and cleans up itself.
 func (p *Postgres) releaseMemory() error {
 	path := filepath.Join(p.dataFolder(), "postmaster.pid")
 	text, err := os.ReadFile(path)

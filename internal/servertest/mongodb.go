@@ -19,14 +19,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// ErrNoMongoDB says that no server of MongoDB's protocol can be started here. It is optional, so scripts/install-servers
-// leaves it alone.
+// ErrNoMongoDB means that no server of MongoDB's protocol can be started here. It is optional, so scripts/install-servers
+// does not install it.
 var ErrNoMongoDB = errors.New("neither mongod nor a ferretdb with SQLite is installed")
 
 // MongoDB is a private server of MongoDB's protocol: mongod, or FerretDB, which keeps documents in SQLite.
 type MongoDB struct{ server }
 
-// StartMongoDB starts a server of MongoDB's protocol. Where none is installed, the error is ErrNoMongoDB.
+// StartMongoDB starts a server of MongoDB's protocol. If none is installed, the error is ErrNoMongoDB.
 func StartMongoDB(ctx context.Context) (*MongoDB, error) {
 	program, arguments, err := findMongoDB(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func StartMongoDB(ctx context.Context) (*MongoDB, error) {
 	return m, nil
 }
 
-// findMongoDB finds a program, and what to start it with.
+// findMongoDB returns a program, and its arguments.
 func findMongoDB(ctx context.Context) (program string, arguments func(s *server) []string, err error) {
 	if program, err = exec.LookPath("mongod"); err == nil {
 		return program, forMongod, nil
@@ -57,7 +57,7 @@ func findMongoDB(ctx context.Context) (program string, arguments func(s *server)
 	if program, err = exec.LookPath("ferretdb"); err != nil {
 		return "", nil, ErrNoMongoDB
 	}
-	// From version 2 on, FerretDB wants a PostgreSQL with extensions of its own.
+	// From version 2 on, FerretDB needs a PostgreSQL with its own extensions.
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil || !strings.Contains(string(help), "--sqlite-url") {
 		return "", nil, ErrNoMongoDB
@@ -75,17 +75,17 @@ func forMongod(s *server) []string {
 func forFerretDB(s *server) []string {
 	return []string{
 		"--handler=sqlite", "--sqlite-url=file:" + s.folder.path + "/", "--listen-addr=" + s.address(), "--log-level=warn",
-		"--state-dir=-", "--debug-addr=-", "--telemetry=disable", // nothing beside the folder and the port
+		"--state-dir=-", "--debug-addr=-", "--telemetry=disable", // nothing but the folder and the port
 	}
 }
 
-// URL is the address in the form that MongoDB's driver parses.
+// URL returns the address in the form that MongoDB's driver parses.
 func (m *MongoDB) URL() string { return "mongodb://" + m.address() + "/" }
 
 // Stop ends the server and removes its folder. Later calls do nothing.
 func (m *MongoDB) Stop() error { return m.discard() }
 
-// answers asks the server for its process id. It speaks the protocol by hand, as for Redis.
+// answers reads the server's process id. It writes the protocol by hand, as for Redis.
 func (m *MongoDB) answers(ctx context.Context, pid int) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", m.address())
@@ -118,17 +118,17 @@ func (m *MongoDB) answers(ctx context.Context, pid int) error {
 }
 
 const (
-	// mongoHeader is that of a message of MongoDB: its size, its number, whose answer it is, and its kind.
+	// mongoHeader is the size of a message's header: the message's size, its number, the number that it answers, its kind.
 	mongoHeader = 4 * 4
-	// mongoPrelude is what an OP_MSG has before its document: flags, and the kind of the section.
+	// mongoPrelude is the size of what an OP_MSG has before its document: flags, and the kind of the section.
 	mongoPrelude = 4 + 1
-	// mongoOpMsg is the kind of message that a command and its answer are.
+	// mongoOpMsg is the kind of the messages of a command and of its answer.
 	mongoOpMsg = 2013
-	// mongoLargest bounds an answer, should a stranger have the port.
+	// mongoLargest bounds an answer, in case another program has the port.
 	mongoLargest = 16 << 20
 )
 
-// mongoMessage is a command as it is sent.
+// mongoMessage returns the message of a command.
 func mongoMessage(document []byte) []byte {
 	before := make([]byte, mongoHeader+mongoPrelude)
 	binary.LittleEndian.PutUint32(before, uint32(len(before)+len(document)))

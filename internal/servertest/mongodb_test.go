@@ -14,11 +14,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// asMongoDB makes the test binary a server of MongoDB's protocol, which answers what a start asks.
+// asMongoDB makes the test binary a server of MongoDB's protocol, which answers the requests of a start.
 const asMongoDB = "SERVERTEST_MONGODB"
 
-// startMongoDB starts a program that is installed, or one that stands in for it: then it still holds how a server is
-// started, told from a stranger, killed and started again.
+// startMongoDB starts an installed program, or one that stands in for it. A test with the stand-in still covers how a
+// server is started, distinguished from another program, killed and started again.
 func startMongoDB(t *testing.T) *MongoDB {
 	t.Helper()
 	if _, _, err := findMongoDB(t.Context()); errors.Is(err, ErrNoMongoDB) {
@@ -47,7 +47,7 @@ func standIn(t *testing.T) {
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// serveMongoDB answers every message with the process id, where the arguments say.
+// serveMongoDB answers every message with the process id, at the address in the arguments.
 func serveMongoDB(arguments string) error {
 	_, address, _ := strings.Cut(arguments, "--listen-addr=")
 	address, _, _ = strings.Cut(address, " ")
@@ -65,7 +65,7 @@ func serveMongoDB(arguments string) error {
 			return err
 		}
 		if _, err := readMongoMessage(connection); err == nil {
-			_, _ = connection.Write(mongoMessage(answer)) // who asked has gone, where it fails
+			_, _ = connection.Write(mongoMessage(answer)) // it fails only if the caller has gone
 		}
 		_ = connection.Close()
 	}
@@ -113,7 +113,7 @@ func TestMongoDBOnATakenPort(t *testing.T) { // not parallel: it may set PATH
 	m.port = own
 }
 
-// TestStrangersAreNoMongoDB reads what other servers would answer.
+// TestStrangersAreNoMongoDB reads the answers of other servers.
 func TestStrangersAreNoMongoDB(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"", "-ERR unknown command\r\n", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"} {
@@ -123,7 +123,7 @@ func TestStrangersAreNoMongoDB(t *testing.T) {
 	}
 }
 
-// TestNoMongoDB finds no program on its PATH, and then a ferretdb that cannot be used.
+// TestNoMongoDB has no program on its PATH, and then a ferretdb that cannot be used.
 func TestNoMongoDB(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)

@@ -22,7 +22,7 @@ import (
 const (
 	// postgresUser is the superuser of every private server.
 	postgresUser = "postgres"
-	// postgresStopTimeout bounds an orderly stop; then SIGKILL follows.
+	// postgresStopTimeout bounds an orderly stop; after it SIGKILL follows.
 	postgresStopTimeout = 10 * time.Second
 )
 
@@ -40,9 +40,9 @@ type setting struct{ name, value string }
 // PostgresOption changes how StartPostgres sets up the server.
 type PostgresOption func(*Postgres)
 
-// Durable keeps the server's files on the disk, and makes it write through to
-// there before it confirms a commit, as a real one does. Measurements need it;
-// tests are quicker without, and where there is room in memory.
+// Durable keeps the server's files on the disk, and makes the server write
+// through to the disk before it confirms a commit, as in production.
+// Measurements need it; tests are faster without it, with files in memory.
 func Durable() PostgresOption {
 	return func(p *Postgres) {
 		p.parent = os.TempDir()
@@ -103,7 +103,7 @@ func newPostgres(options []PostgresOption) (*Postgres, error) {
 	return p, nil
 }
 
-// begin makes the server's folder, has it filled, and starts the server. On an error nothing is left.
+// begin makes the server's folder, lets fill fill it, and starts the server. On an error nothing is left.
 func (p *Postgres) begin(ctx context.Context, fill func(context.Context) error) error {
 	folder, err := newFolder(p.parent)
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *Postgres) begin(ctx context.Context, fill func(context.Context) error) 
 	return nil
 }
 
-// URL is the address of the maintenance database.
+// URL returns the address of the maintenance database.
 func (p *Postgres) URL() string { return p.databaseURL("postgres") }
 
 func (p *Postgres) databaseURL(name string) string {
@@ -130,9 +130,9 @@ func (p *Postgres) databaseURL(name string) string {
 }
 
 // CreateDatabase makes a database with a fresh name. It is a clone of template,
-// which is the name or the URL of a database of this server that nobody is
-// connected to, or "" for an empty one. The returned drop removes it again, and
-// closes the connections that are still open.
+// which is the name or the URL of a database of this server without connections,
+// or "" for an empty one. The returned drop removes it again, and closes the
+// connections that are still open.
 func (p *Postgres) CreateDatabase(ctx context.Context, template string) (string, func(context.Context) error, error) {
 	source, err := databaseName(template)
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *Postgres) CreateDatabase(ctx context.Context, template string) (string,
 	return p.databaseURL(name), drop, nil
 }
 
-// databaseName finds the name in what a caller of CreateDatabase gave.
+// databaseName returns the name of the database in the template of CreateDatabase.
 func databaseName(template string) (string, error) {
 	if template == "" {
 		// Unlike template1, template0 takes no connections, and so can always
@@ -192,7 +192,7 @@ func (p *Postgres) Stop() error {
 		return nil
 	}
 	if p.process.running() {
-		// An immediate shutdown: nobody needs the data any more.
+		// An immediate shutdown: the data is no longer needed.
 		if err := p.process.signal(syscall.SIGQUIT); err != nil {
 			return fmt.Errorf("stopping %s: %w", p.name, err)
 		}
@@ -212,7 +212,7 @@ func (p *Postgres) dataFolder() string { return filepath.Join(p.folder.path, "da
 
 // initialize makes the cluster.
 func (p *Postgres) initialize(ctx context.Context) error {
-	// The C locale is there on every machine. Nothing may depend on the order of another one: ids are COLLATE "C".
+	// Every machine has the C locale. Nothing may depend on the order of another locale: ids are COLLATE "C".
 	return p.fill(ctx, "initdb",
 		"--pgdata", p.dataFolder(), "--username", postgresUser, "--auth", "trust",
 		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
@@ -231,8 +231,8 @@ func (p *Postgres) fill(ctx context.Context, name string, arguments ...string) e
 	if err != nil {
 		return err
 	}
-	// It is not stopped in the middle, which would take half a second at most: its children's children would go on
-	// writing into the folder while it is removed.
+	// The program, which takes half a second at most, is not stopped in the middle: otherwise its children's children would
+	// go on writing into the folder while it is removed.
 	select {
 	case <-program.done:
 	case <-time.After(startTimeout):
@@ -249,7 +249,7 @@ func (p *Postgres) fill(ctx context.Context, name string, arguments ...string) e
 	return nil
 }
 
-// serverCommand is the command line of the server.
+// serverCommand returns the command line of the server.
 func (p *Postgres) serverCommand() *exec.Cmd {
 	arguments := []string{"-D", p.dataFolder(), "-p", strconv.Itoa(p.port)}
 	for _, setting := range p.settings {
@@ -258,8 +258,8 @@ func (p *Postgres) serverCommand() *exec.Cmd {
 	return p.asAccount(exec.Command(filepath.Join(p.programs, "postgres"), arguments...))
 }
 
-// asAccount prepares a command to run in the folder, as the right user, and out
-// of reach of settings that the caller's environment holds for other servers.
+// asAccount prepares a command to run in the folder, as the right user, and
+// without the settings for other servers in the caller's environment.
 func (p *Postgres) asAccount(command *exec.Cmd) *exec.Cmd {
 	command.Dir = p.folder.path
 	for _, variable := range os.Environ() {
@@ -267,7 +267,7 @@ func (p *Postgres) asAccount(command *exec.Cmd) *exec.Cmd {
 			command.Env = append(command.Env, variable)
 		}
 	}
-	// Messages in English, because start looks for one.
+	// Messages in English, because start searches for one.
 	command.Env = append(command.Env, "LC_ALL=C")
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: p.account.credential()}
 	return command

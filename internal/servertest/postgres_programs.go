@@ -18,13 +18,13 @@ import (
 const oldestPostgres = 15
 
 // postgresPrograms returns the folder with the programs of the newest suitable
-// PostgreSQL: the one on PATH if that is new enough, else one of the places
-// where packages put them.
+// PostgreSQL: the one on PATH if that is new enough, otherwise one in the
+// folders that packages use.
 func postgresPrograms() (string, error) {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if target, err := filepath.EvalSymlinks(path); err == nil {
-			path = target // where pg_basebackup stands beside it
+			path = target // in that folder is pg_basebackup too
 		}
 		folders = append(folders, filepath.Dir(path))
 	}
@@ -39,7 +39,7 @@ func postgresPrograms() (string, error) {
 	)...)
 	for _, folder := range folders {
 		if _, err := os.Stat(filepath.Join(folder, "initdb")); err != nil {
-			continue // a package with the server program alone
+			continue // a package with the server program only
 		}
 		output, err := exec.Command(filepath.Join(folder, "postgres"), "--version").Output()
 		if err == nil && majorVersion(string(output)) >= oldestPostgres {
@@ -63,8 +63,8 @@ func installedFolders(patterns ...string) []string {
 	return found
 }
 
-// majorVersion is the first number in text, or 0: of "/usr/lib/postgresql/15/bin"
-// and of "postgres (PostgreSQL) 15.18 (Debian 15.18-0)" it is 15.
+// majorVersion returns the first number in text, or 0: 15 for
+// "/usr/lib/postgresql/15/bin" and for "postgres (PostgreSQL) 15.18 (Debian 15.18-0)".
 func majorVersion(text string) int {
 	digits := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if len(digits) == 0 {
@@ -77,8 +77,8 @@ func majorVersion(text string) int {
 	return version
 }
 
-// account is the user that PostgreSQL runs as where the caller is root, and nil
-// where it runs as the caller.
+// account is the user that PostgreSQL runs as if the caller is root. It is nil
+// if PostgreSQL runs as the caller.
 type account struct{ uid, gid uint32 }
 
 // postgresAccount finds the account.

@@ -19,15 +19,15 @@ const goneTimeout = 20 * time.Second
 // process is a started program.
 type process struct {
 	command *exec.Cmd
-	done    chan struct{} // closed once the program has ended and was reaped
+	done    chan struct{} // closed when the program has ended and was reaped
 }
 
-// launch starts the command in a process group of its own. deathSignal reaches
-// it when this process dies, where the kernel can do that.
+// launch starts the command in its own process group. deathSignal reaches it
+// when this process dies, if the kernel can do that.
 //
-// That promise of the kernel is bound to the thread that started the program,
-// not to the process. One goroutine therefore keeps its thread until the
-// program has ended.
+// The kernel sends that signal at the end of the thread that started the
+// program, not of the process. One goroutine therefore keeps its thread until
+// the program has ended.
 func launch(command *exec.Cmd, deathSignal syscall.Signal) (*process, error) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
@@ -45,7 +45,7 @@ func launch(command *exec.Cmd, deathSignal syscall.Signal) (*process, error) {
 		if err != nil {
 			return
 		}
-		_ = command.Wait() // ProcessState tells more than its error
+		_ = command.Wait() // ProcessState says more than its error
 		close(p.done)
 	}()
 	if err := <-started; err != nil {
@@ -54,10 +54,10 @@ func launch(command *exec.Cmd, deathSignal syscall.Signal) (*process, error) {
 	return p, nil
 }
 
-// pid is the process id, which is also the id of its process group.
+// pid returns the process id, which is also the id of its process group.
 func (p *process) pid() int { return p.command.Process.Pid }
 
-// running tells whether the program has not ended yet.
+// running reports whether the program has not ended yet.
 func (p *process) running() bool {
 	select {
 	case <-p.done:
@@ -68,7 +68,7 @@ func (p *process) running() bool {
 }
 
 // signal sends a signal; to a program that has ended it sends nothing, so it
-// never hits a stranger who got the same process id later.
+// never hits another program that got the same process id later.
 func (p *process) signal(sig syscall.Signal) error {
 	err := p.command.Process.Signal(sig)
 	if errors.Is(err, os.ErrProcessDone) {
@@ -104,7 +104,7 @@ func (p *process) kill() error {
 	return waitGone(children)
 }
 
-// frozenChildren stops the program, so that it starts no more children, and lists those that it has.
+// frozenChildren stops the program, so that it starts no more children, and lists its children.
 func (p *process) frozenChildren() ([]processEntry, error) {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return nil, fmt.Errorf("stopping process %d: %w", p.pid(), err)
@@ -136,10 +136,10 @@ func (p *process) frozenChildren() ([]processEntry, error) {
 }
 
 // waitGone waits until none of the processes exists any more. A zombie counts
-// as gone: it holds nothing, and whoever adopted it may never reap it.
+// as gone: it holds nothing, and the process that adopted it may never reap it.
 func waitGone(processes []processEntry) error {
 	deadline := time.Now().Add(goneTimeout)
-	for len(processes) > 0 { // Redis has none, and the table is dear
+	for len(processes) > 0 { // Redis has none, and reading the table is slow
 		table, err := processTable()
 		if err != nil {
 			return err
@@ -168,8 +168,8 @@ type processEntry struct {
 	pid     int
 	parent  int
 	state   byte   // as in ps: 'T' stopped, 'Z' zombie
-	started string // tells a process from a later one with the same id
+	started string // distinguishes a process from a later one with the same id
 }
 
-// ended tells whether the process is only a name that waits to be reaped.
+// ended reports whether the process has ended and only waits to be reaped.
 func (e processEntry) ended() bool { return e.state == 'Z' || e.state == 'X' }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// setDeathSignal asks the kernel to signal the program when its starter dies.
+// setDeathSignal makes the kernel signal the program when its starter dies.
 func setDeathSignal(attributes *syscall.SysProcAttr, sig syscall.Signal) {
 	attributes.Pdeathsig = sig
 }
@@ -27,7 +27,7 @@ func processTable() ([]processEntry, error) {
 	for _, path := range paths {
 		line, err := os.ReadFile(path)
 		if err != nil {
-			continue // it ended while we looked
+			continue // it ended during the read
 		}
 		if entry, ok := parseStat(line); ok {
 			table = append(table, entry)

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Proxy stands between clients and a server, as a network does. Its connections
-// can go dark: what is sent is accepted, and nothing arrives, not even that an
-// end has closed. Connections made later work.
+// Proxy stands between clients and a server, like a network. Its connections can
+// go dark: they accept what is sent, and deliver nothing, not even that an end
+// has closed. Connections made later work.
 type Proxy struct {
 	listener net.Listener
 	server   string
@@ -24,10 +24,10 @@ type Proxy struct {
 // link is one connection of a client through a proxy.
 type link struct {
 	ends [2]net.Conn
-	dark chan struct{} // closed when light returns; nil: it is not dark
+	dark chan struct{} // closed when the dark ends; nil: it is not dark
 }
 
-// StartProxy starts a proxy in front of the server at an address.
+// StartProxy starts a proxy for the server at an address.
 func StartProxy(ctx context.Context, server string) (*Proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,18 +38,17 @@ func StartProxy(ctx context.Context, server string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where clients connect, as host:port.
+// Addr returns the address for clients, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Connections is how many there are now.
+// Connections returns how many connections there are now.
 func (p *Proxy) Connections() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return len(p.links)
 }
 
-// Darken makes the connections that there are go dark, and tells how many they
-// are.
+// Darken makes the present connections go dark, and returns their number.
 func (p *Proxy) Darken() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -61,7 +60,7 @@ func (p *Proxy) Darken() int {
 	return len(p.links)
 }
 
-// Lighten delivers what was held back, and ends the dark.
+// Lighten delivers the bytes that were held back, and ends the dark.
 func (p *Proxy) Lighten() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -28,8 +28,8 @@ func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
 	})
 }
 
-// startProgram starts redis-server with a file of settings, if there are any. It asks for the arguments once it knows the
-// folder and the port, which change until a free port is found.
+// startProgram starts redis-server with a file of settings, if there are any. It calls arguments when it knows the folder
+// and the port, which change until a free port is found.
 func startProgram(ctx context.Context, name, settings string, arguments func(r *Redis) []string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -43,7 +43,7 @@ func startProgram(ctx context.Context, name, settings string, arguments func(r *
 	file := filepath.Join(folder.path, "redis.conf")
 	r.configure = func() error {
 		if _, err := os.Stat(file); err == nil {
-			return nil // a Sentinel goes on writing it
+			return nil // a Sentinel has changed the file itself
 		}
 		return os.WriteFile(file, []byte(settings), 0o600)
 	}
@@ -61,14 +61,14 @@ func startProgram(ctx context.Context, name, settings string, arguments func(r *
 	return r, nil
 }
 
-// URL is the address in the form that go-redis parses.
+// URL returns the address in the form that go-redis parses.
 func (r *Redis) URL() string { return "redis://" + r.address() + "/0" }
 
-// Addr is the address as host:port.
+// Addr returns the address as host:port.
 func (r *Redis) Addr() string { return r.address() }
 
-// Pause freezes the server with SIGSTOP: connections stay open and nothing is
-// answered, until Resume.
+// Pause freezes the server with SIGSTOP: until Resume, connections stay open and
+// the server answers nothing.
 func (r *Redis) Pause() error { return r.signal(syscall.SIGSTOP) }
 
 // Resume ends a Pause.
@@ -82,7 +82,7 @@ func (r *Redis) Stop() error {
 	if r.stopped {
 		return nil
 	}
-	// There is nothing to save, and a polite end would wait for replicas.
+	// There is nothing to save, and an orderly end would wait for replicas.
 	if err := r.kill(); err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func (r *Redis) Stop() error {
 	return r.folder.remove()
 }
 
-// answers asks the server for a PING and for its process id. It speaks the
-// protocol by hand, so that a client's retries and pools cannot blur the answer.
+// answers sends the server a PING and reads its process id. It writes the
+// protocol by hand, so that a client's retries and pools do not affect the answer.
 func (r *Redis) answers(ctx context.Context, pid int) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", r.address())
@@ -99,7 +99,7 @@ func (r *Redis) answers(ctx context.Context, pid int) error {
 		return err
 	}
 	defer connection.Close()
-	// Closed, it ends the read below. A second close does no harm.
+	// Closing the connection ends the read below. A second close does no harm.
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
 	if _, err := connection.Write([]byte("PING\r\nINFO server\r\nQUIT\r\n")); err != nil {
 		return err

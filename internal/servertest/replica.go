@@ -17,7 +17,7 @@ import (
 )
 
 // StartReplica starts a Redis server that follows another one, and returns when
-// it has caught up. Stop it by itself.
+// it has caught up. Stop it separately.
 func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Redis, error) {
 	if _, err := master.do(ctx, "CONFIG", "SET", "repl-diskless-sync-delay", 0, "repl-ping-replica-period", 1); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Red
 }
 
 // follows returns an error unless the server is a replica that has what its
-// master had a moment ago. Both must have sent and received something: a link
-// that is up need not stream yet.
+// master had a moment ago. Both must have sent and received data: a link that is
+// up may not stream yet.
 func (r *Redis) follows(ctx context.Context, master *Redis) error {
 	theirs, err := master.info(ctx, "replication")
 	if err != nil {
@@ -59,8 +59,8 @@ func (r *Redis) follows(ctx context.Context, master *Redis) error {
 	return nil
 }
 
-// do sends one command on a connection of its own, without retries, and returns
-// the answer.
+// do sends one command on its own connection, without retries, and returns the
+// answer.
 func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
@@ -98,14 +98,14 @@ func fieldsOf(text string) map[string]string {
 	return fields
 }
 
-// running tells whether the server's process is there, paused or not.
+// running reports whether the server's process exists, paused or not.
 func (s *server) running() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return !s.stopped && s.process.running()
 }
 
-// await asks until the answer is no error, or the time is up.
+// await calls is until it returns no error, or the time is up.
 func await(ctx context.Context, what string, is func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -122,7 +122,7 @@ func await(ctx context.Context, what string, is func(context.Context) error) err
 	}
 }
 
-// fleet is servers that are started and stopped together.
+// fleet is a group of servers that are started and stopped together.
 type fleet []*Redis
 
 // startFleet starts n servers at the same time.
@@ -139,7 +139,7 @@ func startFleet(n int, start func(i int) (*Redis, error)) (fleet, error) {
 	return started, nil
 }
 
-// stop stops all of them.
+// stop stops all servers.
 func (f fleet) stop() error {
 	errs := make([]error, len(f))
 	var stops sync.WaitGroup
@@ -152,7 +152,7 @@ func (f fleet) stop() error {
 	return errors.Join(errs...)
 }
 
-// alive returns those whose processes are there.
+// alive returns the servers whose processes exist.
 func (f fleet) alive() fleet {
 	var alive fleet
 	for _, r := range f {
@@ -173,7 +173,7 @@ func (f fleet) at(address string) (*Redis, error) {
 	return nil, fmt.Errorf("no server of ours is at %s", address)
 }
 
-// addresses lists where they listen.
+// addresses lists the addresses of the servers.
 func (f fleet) addresses() []string {
 	addresses := make([]string, len(f))
 	for i, r := range f {

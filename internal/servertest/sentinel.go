@@ -17,24 +17,24 @@ import (
 const (
 	// sentinelCount is how many sentinels watch.
 	sentinelCount = 3
-	// sentinelDown is how long the first sentinel waits for a master that does not answer, in milliseconds, where they are
-	// hurried; each further one waits that much longer. So they do not all stand for election at once: after a split vote
-	// the next election is seconds away. One is enough to start it, and two must vote.
+	// sentinelDown is how long the first sentinel waits for a master that does not answer, in milliseconds, with the short
+	// times of StartSentinel; each further one waits that much longer. So they are not all candidates at once: after a
+	// split vote the next election is seconds away. One is enough to start an election, and two must vote.
 	sentinelDown = 500
-	// sentinelMaster is the name that they know the master by.
+	// sentinelMaster is the sentinels' name of the master.
 	sentinelMaster = "inventory"
 )
 
-// sentinelPace makes sentinels faster than anybody wants in production. A pause of the whole machine stops their work
-// for a second, not for thirty. A replica is promoted only if it has answered INFO within three of its periods, or five
-// pings when the master is gone; it is then asked every second.
+// sentinelPace makes sentinels faster than is useful in production. A pause of the whole machine stops their work for a
+// second instead of thirty. A sentinel promotes a replica only if it has answered INFO within three INFO periods, or
+// within five pings when the master is gone; it is then queried every second.
 var sentinelPace = []any{
 	"SENTINEL", "DEBUG", "INFO-PERIOD", 400, "PING-PERIOD", 300, "ASK-PERIOD", 100, "PUBLISH-PERIOD", 500,
 	"TILT-PERIOD", 1000,
 }
 
 // Sentinel is a master, its replicas, and three sentinels that promote a replica when the master is gone for half a
-// second. Their settings are those that docker-compose has, but for this haste.
+// second. Their settings are those of docker-compose, except for these short times.
 type Sentinel struct{ nodes, sentinels fleet }
 
 // StartSentinel starts a master with that many replicas, and their sentinels.
@@ -58,7 +58,7 @@ func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 	return s, nil
 }
 
-// startSentinel starts them as docker-compose does. They have not settled when it returns.
+// startSentinel starts the servers as docker-compose does. They have not settled when it returns.
 func startSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 	master, err := startProgram(ctx, "Redis", compose.Redis, func(*Redis) []string { return nil })
 	if err != nil {
@@ -79,18 +79,18 @@ func startSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 	return s, nil
 }
 
-// MasterName is what the sentinels call the master.
+// MasterName returns the sentinels' name of the master.
 func (s *Sentinel) MasterName() string { return sentinelMaster }
 
-// Addrs lists where the sentinels listen.
+// Addrs lists the addresses of the sentinels.
 func (s *Sentinel) Addrs() []string { return s.sentinels.addresses() }
 
-// URL is where the service finds the master.
+// URL returns the URL of the master for the service.
 func (s *Sentinel) URL() string {
 	return "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.MasterName()
 }
 
-// Nodes lists the master and the replicas, whichever is which by now.
+// Nodes lists the master and the replicas, in no particular order.
 func (s *Sentinel) Nodes() []*Redis { return slices.Clone(s.nodes) }
 
 // Sentinels lists the sentinels.
@@ -120,7 +120,7 @@ func (s *Sentinel) masterOf(ctx context.Context, sentinel *Redis) (*Redis, error
 	return s.nodes.at(net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1])))
 }
 
-// Failover promotes a replica while the master runs, and returns when everybody follows it.
+// Failover promotes a replica while the master runs, and returns when all nodes follow it.
 func (s *Sentinel) Failover(ctx context.Context) error {
 	old, err := s.Master(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Sentinel) Failover(ctx context.Context) error {
 	}
 	asked := false
 	err = await(ctx, "the sentinels to promote a replica", func(ctx context.Context) error {
-		if !asked { // refused while the one before is being finished
+		if !asked { // refused while the failover before is being finished
 			if _, err := s.sentinels[0].do(ctx, "SENTINEL", "FAILOVER", sentinelMaster); err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func (s *Sentinel) Settled(ctx context.Context) error {
 	})
 }
 
-// agrees returns an error unless a sentinel sees that master, ready for a
+// agrees returns an error unless a sentinel sees the given master, ready for a
 // failover.
 func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
 	if theirs, err := s.masterOf(ctx, sentinel); err != nil || theirs != master {
@@ -200,7 +200,7 @@ func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
 }
 
 // seesReplica returns an error unless a sentinel takes a node for a replica that
-// works. The answer lists each replica as names and values in turns.
+// works. The answer lists each replica as alternating names and values.
 func seesReplica(ctx context.Context, sentinel, node *Redis) error {
 	answer, err := sentinel.do(ctx, "SENTINEL", "REPLICAS", sentinelMaster)
 	if err != nil {
@@ -221,5 +221,5 @@ func seesReplica(ctx context.Context, sentinel, node *Redis) error {
 	return fmt.Errorf("the sentinel at %s does not see the replica at %s", sentinel.Addr(), node.Addr())
 }
 
-// Stop ends all of it. Later calls do nothing.
+// Stop ends all servers. Later calls do nothing.
 func (s *Sentinel) Stop() error { return errors.Join(s.sentinels.stop(), s.nodes.stop()) }

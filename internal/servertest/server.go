@@ -22,9 +22,9 @@ import (
 const (
 	// startTimeout bounds a start, crash recovery included, on a busy machine.
 	startTimeout = 60 * time.Second
-	// readyPoll is how often a starting server is asked whether it is there.
+	// readyPoll is the pause between checks of a starting server.
 	readyPoll = 10 * time.Millisecond
-	// replyTimeout bounds one question to a starting server.
+	// replyTimeout bounds one request to a starting server.
 	replyTimeout = 5 * time.Second
 	// portAttempts bounds how many ports are tried.
 	portAttempts = 20
@@ -40,16 +40,16 @@ var (
 	errStopped    = errors.New("the server has been stopped for good")
 )
 
-// server is what the servers have in common: a folder, a port, and a process that
-// comes and goes.
+// server has what all servers have: a folder, a port, and a process, which may
+// be killed and restarted.
 type server struct {
 	name        string         // for messages
-	deathSignal syscall.Signal // what the server gets when its owner dies
+	deathSignal syscall.Signal // the server gets it when its owner dies
 	// command builds the command line; the folder and the port are set.
 	command func() *exec.Cmd
-	// configure writes what the program reads at its start; nil: nothing.
+	// configure writes files that the program reads at its start; nil: none.
 	configure func() error
-	// ready asks the server once whether it answers and is the given process.
+	// ready checks once whether the server answers and is the given process.
 	ready func(ctx context.Context, pid int) error
 
 	folder *folder
@@ -60,19 +60,19 @@ type server struct {
 	stopped bool
 }
 
-// address is where the server listens.
+// address returns the server's address.
 func (s *server) address() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
-// PID is the process id of the server. PostgreSQL's is that of its postmaster.
+// PID returns the process id of the server; for PostgreSQL, of its postmaster.
 func (s *server) PID() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.process.pid()
 }
 
-// startAnywhere starts the server on a port it finds free.
+// startAnywhere starts the server on a free port.
 func (s *server) startAnywhere(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -113,8 +113,8 @@ func (s *server) Restart(ctx context.Context) error {
 	}
 }
 
-// start launches the server on its port and waits until it is ready. A server
-// that did not become ready is gone when start returns.
+// start launches the server on its port and waits until it is ready. If it does
+// not become ready, it has ended when start returns.
 func (s *server) start(ctx context.Context) error {
 	log, err := os.OpenFile(s.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *server) start(ctx context.Context) error {
 		fmt.Errorf("starting %s on port %d: %w; the end of its log:\n%s", s.name, s.port, err, text), killErr)
 }
 
-// awaitReady asks until the server answers, ends, or the time is up.
+// awaitReady checks until the server answers, ends, or the time is up.
 func (s *server) awaitReady(ctx context.Context) error {
 	for {
 		err := s.ask(ctx)
@@ -171,7 +171,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// ask asks once. It gives up when the server ends, because a stranger on its port might never answer.
+// ask checks once. It gives up when the server ends, because another program on its port might never answer.
 func (s *server) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	answered, watched := make(chan struct{}), make(chan struct{})
@@ -208,7 +208,7 @@ func (s *server) kill() error {
 	return nil
 }
 
-// discard kills the server and removes its folder: nobody misses what it has. Later calls do nothing.
+// discard kills the server and removes its folder: its data may be lost. Later calls do nothing.
 func (s *server) discard() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -232,11 +232,11 @@ func (s *server) signal(sig syscall.Signal) error {
 	return s.process.signal(sig)
 }
 
-// logPath is where the server's output goes.
+// logPath returns the path of the server's output.
 func (s *server) logPath() string { return filepath.Join(s.folder.path, logName) }
 
-// logSince returns the server's output from a position on. It goes into an error that exists already, so an unreadable
-// log counts as empty.
+// logSince returns the server's output from a position on. The output is only added to an error, so an unreadable log
+// counts as empty.
 func (s *server) logSince(position int64) []byte {
 	text, err := os.ReadFile(s.logPath())
 	if err != nil || int64(len(text)) < position {
@@ -264,7 +264,7 @@ func freePort(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("no free port between %d and %d: %w", lowest, highest, err)
 }
 
-// errMissing is the one line for a program that is not there.
+// errMissing returns the error, in one line, of a missing program.
 func errMissing(program string) error {
 	return fmt.Errorf("%s is not installed; scripts/install-servers installs it", program)
 }

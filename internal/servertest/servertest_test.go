@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ownServers starts both servers, tells about them, and waits for its end.
+// ownServers starts both servers, prints them, and waits until it is killed.
 func ownServers() error {
 	redis, err := StartRedis(context.Background())
 	if err != nil {
@@ -111,7 +111,7 @@ func descendants(t *testing.T, path string) []string {
 	return found
 }
 
-// ping asks Redis for a PING and returns its answer.
+// ping sends Redis a PING and returns its answer.
 func ping(r *Redis, timeout time.Duration) (string, error) {
 	connection, err := net.DialTimeout("tcp", r.Addr(), timeout)
 	if err != nil {
@@ -346,7 +346,7 @@ func TestCreateDatabase(t *testing.T) {
 	}
 }
 
-// queryText runs a statement and returns the one text it answers, if any.
+// queryText runs a statement and returns the one text of its result, if any.
 func queryText(t *testing.T, url, statement string) string {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)
@@ -362,8 +362,8 @@ func queryText(t *testing.T, url, statement string) string {
 	return text
 }
 
-// asyncQuery starts a statement on a connection of its own and returns when
-// the server works on it; its end arrives on the channel.
+// asyncQuery starts a statement on its own connection and returns when the
+// server works on it. The statement's error arrives on the channel.
 func asyncQuery(t *testing.T, url, statement string) <-chan error {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)

@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// standbyName is by what name a primary knows its standby.
+// standbyName is a primary's name of its standby.
 const standbyName = "standby"
 
-// StartStandby starts a server that follows a primary, and returns when it streams. Stop it by itself.
+// StartStandby starts a server that follows a primary, and returns when it streams. Stop it separately.
 func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOption) (*Postgres, error) {
 	port := strconv.Itoa(primary.port)
 	p, err := newPostgres(append(options, Setting("primary_conninfo",
@@ -31,7 +31,7 @@ func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOpt
 			return err
 		}
 		signal := filepath.Join(p.dataFolder(), "standby.signal")
-		return errors.Join(os.WriteFile(signal, nil, 0o600), p.account.own(signal)) // it is removed when this one is promoted
+		return errors.Join(os.WriteFile(signal, nil, 0o600), p.account.own(signal)) // PostgreSQL removes it on a promotion
 	})
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOpt
 	return p, nil
 }
 
-// Await makes commits wait until the standby has them, from now on, or no longer.
+// Await sets whether commits wait until the standby has them.
 func (p *Postgres) Await(ctx context.Context, standby bool) error {
 	name := map[bool]string{true: standbyName}[standby]
 	if err := p.execute(ctx, "ALTER SYSTEM SET synchronous_standby_names = '"+name+"'"); err != nil {
@@ -61,7 +61,7 @@ func (p *Postgres) Await(ctx context.Context, standby bool) error {
 	})
 }
 
-// Promote makes a primary of a standby, and returns when it takes writes.
+// Promote makes a standby the primary, and returns when it takes writes.
 func (p *Postgres) Promote(ctx context.Context) error {
 	if err := p.execute(ctx, "DO $$ BEGIN ASSERT pg_promote(); END $$"); err != nil {
 		return fmt.Errorf("promoting a standby: %w", err)
@@ -69,7 +69,7 @@ func (p *Postgres) Promote(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown ends the server in order: its standby has all that it had. Its files stay.
+// Shutdown ends the server in order: its standby then has all its data. Its files stay.
 func (p *Postgres) Shutdown(ctx context.Context) error {
 	if err := p.signal(syscall.SIGINT); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (p *Postgres) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Pause freezes the server, all of its processes, with SIGSTOP: connections stay open, new ones are accepted by the kernel,
-// and nothing is answered, until Kill.
+// Pause freezes all processes of the server with SIGSTOP: until Kill, connections stay open, the kernel accepts new ones,
+// and the server answers nothing.
 func (p *Postgres) Pause() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -102,7 +102,7 @@ func (p *Postgres) Pause() error {
 	return nil
 }
 
-// Either returns the URL by which a client finds whichever server takes writes: this one, or another one that has the same
+// Either returns the URL by which a client finds the server that takes writes: this one, or another one with the same
 // databases.
 func (p *Postgres) Either(databaseURL string, other *Postgres) (string, error) {
 	u, err := url.Parse(databaseURL)

@@ -16,27 +16,26 @@ import (
 	"time"
 )
 
-// ErrNoZooKeeper says that ZooKeeper cannot be started here. It is optional, so
-// scripts/install-servers leaves it alone.
+// ErrNoZooKeeper means that ZooKeeper cannot be started here. It is optional, so
+// scripts/install-servers does not install it.
 var ErrNoZooKeeper = errors.New("ZooKeeper is not installed (apt-get install zookeeper)")
 
 // zooKeeperTick is in milliseconds. A session lasts two ticks at least.
 const zooKeeperTick = 250
 
-// zooKeeperReply bounds one question to a starting server, which may forget a connection that it has accepted too
-// early.
+// zooKeeperReply bounds one request to a starting server, which may forget a connection that it has accepted too early.
 const zooKeeperReply = 500 * time.Millisecond
 
-// zooKeeperJars are those of Debian's package; the first names all it needs
-// itself, but nothing that tells why a start failed.
+// zooKeeperJars are the jars of Debian's package; the first names all that it
+// needs, but no logger, without which a failed start gives no reason.
 var zooKeeperJars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"}
 
-// ZooKeeper is a private server of one node. As ZooKeeper always does, it
-// writes each change through to the disk before it answers.
+// ZooKeeper is a private server of one node. Like every ZooKeeper, it writes
+// each change through to the disk before it answers.
 type ZooKeeper struct{ server }
 
-// StartZooKeeper starts a ZooKeeper server. Where none is installed, the error
-// is ErrNoZooKeeper.
+// StartZooKeeper starts a ZooKeeper server. If none is installed, the error is
+// ErrNoZooKeeper.
 func StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -66,7 +65,7 @@ func StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
 	return z, nil
 }
 
-// Addr is the address as host:port.
+// Addr returns the address as host:port.
 func (z *ZooKeeper) Addr() string { return z.address() }
 
 // Stop ends the server and removes its folder. Later calls do nothing.
@@ -74,7 +73,7 @@ func (z *ZooKeeper) Stop() error { return z.discard() }
 
 func (z *ZooKeeper) configPath() string { return filepath.Join(z.folder.path, "zoo.cfg") }
 
-// writeConfig writes the settings, of which the port is one.
+// writeConfig writes the settings, which include the port.
 func (z *ZooKeeper) writeConfig() error {
 	return os.WriteFile(z.configPath(), fmt.Appendf(nil, `dataDir=%s
 clientPortAddress=127.0.0.1
@@ -87,7 +86,7 @@ admin.enableServer=false
 `, z.folder.path, z.port, zooKeeperTick), 0o600)
 }
 
-// answers asks the server for its settings, among which is its folder.
+// answers reads the server's settings, which include its folder.
 func (z *ZooKeeper) answers(ctx context.Context, _ int) error {
 	ctx, cancel := context.WithTimeout(ctx, zooKeeperReply)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// startZooKeeper returns nil where it is not installed.
+// startZooKeeper returns nil if ZooKeeper is not installed.
 func startZooKeeper(t *testing.T) *ZooKeeper {
 	t.Helper()
 	z, err := StartZooKeeper(t.Context())
@@ -29,7 +29,7 @@ func TestZooKeeperLife(t *testing.T) {
 	started := time.Now()
 	z := startZooKeeper(t)
 	if z == nil {
-		return // the lab leaves it out as well, and says so
+		return // the lab leaves it out as well, and logs that
 	}
 	t.Logf("started in %v", time.Since(started))
 	for range 2 {
@@ -71,7 +71,7 @@ func TestZooKeeperOnATakenPort(t *testing.T) {
 	z.port = own
 }
 
-// answerNothing hangs up on everybody, until the listener is closed.
+// answerNothing hangs up on every caller, until the listener is closed.
 func answerNothing(listener net.Listener) {
 	for {
 		connection, err := listener.Accept()
