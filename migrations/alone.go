@@ -7,12 +7,12 @@ import (
 	"fmt"
 )
 
-// lockTimeout is how long a migration of PostgreSQL waits for another process's, and for a table: writers of that table
-// wait behind it meanwhile. The URL's lock_timeout may say otherwise.
+// lockTimeout is how long a migration of PostgreSQL waits for another process' migration, and for a table: writers of that
+// table wait behind it meanwhile. The URL's lock_timeout may set another.
 const lockTimeout = "15s"
 
-// The number means nothing, but all processes must have the same. golang-migrate takes a lock of its own in each call;
-// running a step again that somebody has begun takes several calls.
+// The number means nothing, but must be the same in all processes. golang-migrate takes a lock of its own in each call; to
+// repeat a step that another process has begun takes several calls.
 const (
 	lockMigrations   = `SELECT pg_advisory_lock(7325064181)`
 	unlockMigrations = `SELECT pg_advisory_unlock(7325064181)`

@@ -19,14 +19,15 @@ var (
 // MaxShards bounds how many shards a database may have: each has tables of its own, and statements whose plans are kept.
 const MaxShards = 1024
 
-// Distribution is one thing that a database on Citus needs beside its schema.
+// Distribution is one thing that a database on Citus needs in addition to its schema.
 type Distribution struct {
 	What string
-	Done bool // it was there already, or was made now
+	Done bool // it was there already, or was created now
 }
 
-// sharded are the tables that are distributed, those that others refer to first. All are in one group: what has the same
-// key is on the same node. An order's row and its lines are where its id is, so that they tell together what is to be there.
+// sharded returns the tables that are distributed; those that others refer to come first. All are in one group: rows with the
+// same key are on the same node. An order's row and its lines are in the shard of its id, so that together they show which
+// deductions must be there.
 func sharded() []struct{ table, key string } {
 	return []struct{ table, key string }{
 		{"skus", "sku_id"},
@@ -42,11 +43,11 @@ func sharded() []struct{ table, key string } {
 	}
 }
 
-// distribution is a step: what it is, a query that tells whether it was done, and the queries that do it.
+// distribution is a step: what it is, a query that returns whether it was done, and the queries that do it.
 type distribution struct {
 	what, isDone string
 	work         []string
-	moves        bool // rows that were there
+	moves        bool // it moves rows that were there
 }
 
 const (
@@ -75,7 +76,7 @@ func distributions(shards int) ([]distribution, error) {
 	}
 	return append(all,
 		distribution{"schema_migrations on every node", fmt.Sprintf(isDistributed, "schema_migrations"), []string{`SELECT create_reference_table('schema_migrations')`}, false},
-		// Its key has no SKU, and its order is that of a server's transactions.
+		// The outbox's key has no SKU, and its order is the order of one server's transactions.
 		distribution{"an outbox on every node", hasOutbox, []string{
 			fmt.Sprintf(onAllNodes, outbox),
 			fmt.Sprintf(onAllNodes, `CREATE SEQUENCE IF NOT EXISTS outbox_tie`),
@@ -83,8 +84,8 @@ func distributions(shards int) ([]distribution, error) {
 		}, false}), nil
 }
 
-// Distribute makes a database with an up-to-date schema one of Citus, and returns all steps. What is done already stays. It
-// is one transaction, and nobody writes meanwhile. A dry run tells what there is to do.
+// Distribute turns a database with an up-to-date schema into one of Citus, and returns all steps. What is done already stays.
+// It is one transaction, and no other one writes meanwhile. A dry run only returns what there is to do.
 func Distribute(ctx context.Context, coordinatorURL string, shards int, dryRun bool) (done []Distribution, err error) {
 	conn, err := pgx.Connect(ctx, coordinatorURL)
 	if err != nil {
@@ -134,9 +135,9 @@ func (d distribution) do(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// dropLeftovers frees the room of rows that are in shards now. Citus leaves them beside.
+// dropLeftovers frees the space of rows that are in shards now. Citus leaves copies of them in the tables.
 func dropLeftovers(ctx context.Context, conn *pgx.Conn) error {
-	for _, t := range sharded() { // and with each what refers to it
+	for _, t := range sharded() { // it also truncates the tables that refer to each
 		if _, err := conn.Exec(ctx, `SELECT truncate_local_data_after_distributing_table($1::text::regclass)`, t.table); err != nil {
 			return fmt.Errorf("remove what was distributed: %w", err)
 		}

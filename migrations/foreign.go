@@ -7,13 +7,13 @@ import (
 	"fmt"
 )
 
-// ErrForeign is returned for a database that another program has made: it has a table with the name of ours that no
-// step here has created, or steps that are not ours. Nothing is written to it.
+// ErrForeign is returned for a database that another program has created: it has a table with the name of one of ours that
+// no step here has created, or steps that are not ours. Nothing is written to it.
 var ErrForeign = errors.New("the database belongs to another program")
 
-// checkOwn returns ErrForeign for the database of another program. Processes that migrate meanwhile change no verdict: a
-// step is marked as begun before it runs, so the table of the first step is looked for before the mark; and it is marked
-// as done after it ran, so the table is looked for once more after that.
+// checkOwn returns ErrForeign for the database of another program. Processes that migrate meanwhile do not change the result.
+// A step is marked as begun before it runs, so checkOwn reads whether the first step's table is there before it reads the
+// mark. A step is marked as done after it ran, so checkOwn reads once more afterwards.
 func checkOwn(db *sql.DB, d Dialect) error {
 	ctx := context.Background() // bounded by the lock time-out
 	var before, after bool

@@ -4,7 +4,7 @@
 // one, a step is one transaction. So if a process is killed, a step has happened or has not, and the next start
 // finishes the work. Both dialects have the same steps under the same numbers.
 //
-// A step only adds, or loosens: an older version of the service goes on working beside the one that applied it.
+// A step only adds, or loosens: an older version of the service keeps working next to the one that applied it.
 package migrations
 
 import (
@@ -41,7 +41,7 @@ type Step struct {
 // can start at once; a SQLite file has one owner anyway.
 //
 // A database whose version is above all steps here belongs to a newer program. It is left as it is: steps only add what
-// an older program does not look at, so an older one may start again while newer ones run.
+// an older program does not read, so an older one may start again while newer ones run.
 type Migrator struct {
 	steps   fs.FS
 	migrate *migrate.Migrate
@@ -79,7 +79,7 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	return open(SQLite(), db, func() (database.Driver, error) { return sqlite.WithInstance(db, &sqlite.Config{}) })
 }
 
-// open takes over db. Its driver makes the table of migrations: nothing is written before that.
+// open takes over db. The driver creates the table of migrations: nothing is written before that.
 func open(d Dialect, db *sql.DB, begin func() (database.Driver, error)) (*Migrator, error) {
 	if err := checkOwn(db, d); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -135,8 +135,8 @@ func (m *Migrator) up() error {
 	return err
 }
 
-// Down undoes the last applied step. If there is none it does nothing. What an older schema cannot hold is folded into what it
-// can, as the step's file says, or nothing is undone.
+// Down undoes the last applied step. If there is none it does nothing. What an older schema cannot hold is folded into what
+// it can hold, as the step's file says; otherwise Down fails and undoes nothing.
 func (m *Migrator) Down() error {
 	if err := m.alone(m.down); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
@@ -156,7 +156,7 @@ func (m *Migrator) down() error {
 	case dirty:
 		return fmt.Errorf("version %d was begun and not finished: migrate up finishes it", at)
 	}
-	if err = m.migrate.Steps(-1); err != nil { // a step is one transaction: it has not happened
+	if err = m.migrate.Steps(-1); err != nil { // a step is one transaction: nothing of it is done
 		err = errors.Join(err, m.migrate.Force(int(at))) //nolint:gosec // versions are small
 	}
 	return err
@@ -196,7 +196,7 @@ func (m *Migrator) list() []Step {
 	return list
 }
 
-// before returns the version that precedes v; for the first one, and for none, golang-migrate's value for none.
+// before returns the version that precedes v, or golang-migrate's value for none.
 func (m *Migrator) before(v int) int {
 	previous := database.NilVersion
 	for _, step := range m.list() {
@@ -207,7 +207,7 @@ func (m *Migrator) before(v int) int {
 	return previous
 }
 
-// newer tells whether a version is above all steps here.
+// newer reports whether a version is above all steps here.
 func (m *Migrator) newer(version uint) bool {
 	steps := m.list()
 	return version > steps[len(steps)-1].Version

@@ -8,14 +8,14 @@ import (
 	"io/fs"
 )
 
-// Status is how the schema of a database stands to the steps of this program.
+// Status is which of this program's steps the schema of a database has.
 type Status struct {
 	Steps   []Step // ascending
-	Version uint   // of the last step that the database has, which a newer program may have made; 0: none
+	Version uint   // of the last step that the database has, perhaps applied by a newer program; 0: none
 	Dirty   bool   // that step was begun, and not finished
 }
 
-// Pending is how many steps the database lacks.
+// Pending returns how many steps the database lacks.
 func (s Status) Pending() (n int) {
 	for _, step := range s.Steps {
 		if !step.Applied {
@@ -25,17 +25,17 @@ func (s Status) Pending() (n int) {
 	return n
 }
 
-// Newer tells whether a newer program has made the schema.
+// Newer reports whether a newer program has made the schema.
 func (s Status) Newer() bool { return s.Version > s.Steps[len(s.Steps)-1].Version }
 
 // Dialect is the language of a database.
 type Dialect struct {
 	folder  string
-	isThere string // asks whether there is a table of migrations
-	hasSKUs string // asks whether there is the table of the first step
+	isThere string // reads whether there is a table of migrations
+	hasSKUs string // reads whether there is the table of the first step
 }
 
-// Postgres is the dialect of PostgreSQL.
+// Postgres returns the dialect of PostgreSQL.
 func Postgres() Dialect {
 	return Dialect{
 		"postgres",
@@ -44,7 +44,7 @@ func Postgres() Dialect {
 	}
 }
 
-// SQLite is the dialect of SQLite.
+// SQLite returns the dialect of SQLite.
 func SQLite() Dialect {
 	return Dialect{
 		"sqlite",
@@ -53,10 +53,10 @@ func SQLite() Dialect {
 	}
 }
 
-// lastStep reads the version, 0 for golang-migrate's none, which it marks while the first step is undone.
+// lastStep reads the version; 0 for golang-migrate's value for none, which is there while the first step is undone.
 const lastStep = `SELECT CASE WHEN version > 0 THEN version ELSE 0 END, dirty FROM schema_migrations`
 
-// None is the status of a database without a schema.
+// None returns the status of a database without a schema.
 func (d Dialect) None() (Status, error) {
 	files, err := fs.Sub(steps, d.folder)
 	if err != nil {
@@ -65,8 +65,8 @@ func (d Dialect) None() (Status, error) {
 	return Status{Steps: (&Migrator{steps: files}).list()}, nil
 }
 
-// ReadStatus reads the status of a database. It writes nothing and takes no locks, so it works beside a service and with
-// the right to read schema_migrations alone.
+// ReadStatus reads the status of a database. It writes nothing and takes no locks, so it works while a service runs, and needs
+// only the right to read schema_migrations.
 func ReadStatus(ctx context.Context, db *sql.DB, d Dialect) (Status, error) {
 	status, err := d.None()
 	if err != nil {

@@ -1,8 +1,8 @@
--- For those who write to the tables of a shard themselves: wait while Citus moves the shard, and raise IN001 if it has gone
+-- For programs that write to the tables of a shard directly: wait while Citus moves the shard, and raise IN001 if it has gone
 -- to another node.
 --
 -- It takes the lock that Citus' own executor takes for a write (5: ShareLock), until the end of the transaction. A move takes
--- the same one exclusively. The query after it has a snapshot of its own, in which a move that was waited for is there.
+-- the same lock exclusively. The query after it has a snapshot of its own, which shows a move that it has waited for.
 --
 -- Only the owner of a table may take its locks, so it runs with the owner's rights.
 CREATE OR REPLACE FUNCTION inventory_here(shard bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE

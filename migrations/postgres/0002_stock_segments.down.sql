@@ -1,4 +1,4 @@
--- Not what is in stock.
+-- Refused while there is stock.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM stock_segments) THEN

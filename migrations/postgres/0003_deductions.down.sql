@@ -1,4 +1,4 @@
--- Not what has been sold: without it, retries of orders would sell again.
+-- Refused while there are deductions: without them, retries of orders would sell again.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM deductions) THEN

@@ -1,5 +1,5 @@
 -- Stock taken for an order id; the primary key makes a deduction happen once.
--- segment is where all of it came from, null where deduction_parts tells.
+-- segment is the one that gave all of it, null if deduction_parts lists several.
 -- No foreign key to skus: rows are inserted from a locked row of stock_segments, which has one, and a key check
 -- for every order of a hot SKU would lock that one row of skus each time.
 CREATE TABLE IF NOT EXISTS deductions (

@@ -1,4 +1,4 @@
--- All of a deduction counts as from the first segment that gave to it: if it is cancelled, its units go back there.
+-- All units of a deduction count as given by its first segment: if it is cancelled, they go back there.
 DO $$
 BEGIN
     UPDATE deductions d SET segment = p.first

@@ -1,4 +1,4 @@
--- What was added and taken away counts as if it had been there from the beginning, so that every unit adds up.
+-- What was added and taken away becomes part of the initial stock, so that every unit adds up.
 DO $$
 BEGIN
     UPDATE skus k SET initial = k.initial + m.units

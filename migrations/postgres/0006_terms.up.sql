@@ -1,5 +1,5 @@
--- On which terms a SKU is sold, and its layout, which grows when it gets another number of segments. segments is the
--- number it was created with; the rows of stock_segments tell how many there are.
+-- The terms on which a SKU is sold, and its layout, which grows when it gets another number of segments. segments is the
+-- number it was created with; how many there are now is the number of its rows in stock_segments.
 ALTER TABLE skus
     ADD COLUMN IF NOT EXISTS layout          bigint NOT NULL DEFAULT 1,
     ADD COLUMN IF NOT EXISTS sale_starts_at  timestamptz,

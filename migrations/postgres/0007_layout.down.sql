@@ -1,4 +1,4 @@
--- Up gives every segment the first layout, so the SKU has it too: else nobody sold it.
+-- The step up gives every segment the first layout, so the SKU gets it too: otherwise no process could sell it.
 DO $$
 BEGIN
     UPDATE skus SET layout = 1 WHERE layout <> 1;

@@ -1,4 +1,4 @@
--- What is reserved is committed: nothing would end it, and who pays for it shall have it.
+-- Reservations become committed: nothing would end them, and buyers who pay keep what they reserved.
 DO $$
 BEGIN
     UPDATE deductions SET status = 'committed' WHERE status = 'reserved';

@@ -1,4 +1,4 @@
--- A limit of which nobody counts goes too: with the rows gone, each buyer would have all of it again.
+-- Buyer limits are dropped too: without these rows, each buyer could take the whole limit again.
 DO $$
 BEGIN
     UPDATE skus SET per_buyer_limit = NULL WHERE per_buyer_limit IS NOT NULL;

@@ -1,4 +1,4 @@
--- Resegments, and changes of terms, changed no stock. The ledger cannot hold them any more.
+-- Resegments and changes of terms are deleted: they changed no stock, and the older ledger cannot hold them.
 DO $$
 BEGIN
     DELETE FROM movements WHERE kind NOT IN ('restock', 'adjust');

@@ -1,4 +1,4 @@
--- A resegment is in the ledger too: it changes no stock, but where it is.
+-- A resegment is in the ledger too: it does not change how much stock there is, only where.
 ALTER TABLE movements
     ADD COLUMN IF NOT EXISTS segments integer,
     DROP CONSTRAINT IF EXISTS movements_kind_check,

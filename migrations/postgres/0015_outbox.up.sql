@@ -1,5 +1,5 @@
--- What became of deductions, for teams that feed a queue: see docs/OUTBOX.md. Nothing writes it until the outbox is turned on.
--- xid is the transaction that wrote the row, position tells the rows of one transaction apart.
+-- Changes of deductions, for teams that feed a queue: see docs/OUTBOX.md. Nothing writes here until the outbox is turned on.
+-- xid is the transaction that wrote the row, position distinguishes the rows of one transaction.
 CREATE TABLE IF NOT EXISTS outbox (
     xid      xid8        NOT NULL DEFAULT pg_current_xact_id(),
     position bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,

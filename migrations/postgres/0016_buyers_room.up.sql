@@ -1,2 +1,2 @@
--- Room for a new version of some of the rows of a page: most buyers come once. Pages that are there stay as they are.
+-- Each page keeps room for new versions of some of its rows: most buyers come once. Existing pages stay as they are.
 ALTER TABLE buyers SET (fillfactor = 90);

@@ -1,2 +1,2 @@
--- Up counts all that is reserved in the first segment.
+-- The step up sets these counts again.
 UPDATE stock_segments SET reserved = 0 WHERE reserved <> 0;

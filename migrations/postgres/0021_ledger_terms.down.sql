@@ -1,4 +1,4 @@
--- Changes of terms stay in the ledger: the constraint is for what is new.
+-- Changes of terms stay in the ledger: the constraint applies only to new rows.
 ALTER TABLE movements
     DROP CONSTRAINT IF EXISTS movements_change_check,
     DROP COLUMN IF EXISTS terms,

@@ -1,5 +1,5 @@
 -- What was done to deductions that stay: a part was given back, or a reservation was extended. The primary key makes each
--- happen once. A row is written under the lock of its deduction's, and never changed.
+-- happen once. A row is written under the lock of its deduction's row, and never changed.
 CREATE TABLE IF NOT EXISTS amendments (
     sku_id          text COLLATE "C" NOT NULL,
     order_id        text COLLATE "C" NOT NULL,

@@ -1,4 +1,4 @@
--- What was sold by deductions that are gone is taken from the ledger, so that every unit still adds up.
+-- The ledger loses the units that pruned deductions have sold, so that every unit still adds up.
 DO $$
 BEGIN
     INSERT INTO movements AS m (sku_id, ref, kind, quantity, reason, created_at)

@@ -1,4 +1,4 @@
--- Not what has been sold: without it, retries of orders would sell again.
+-- Refused while there are deductions: without them, retries of orders would sell again.
 CREATE TEMP TABLE undone (deductions INTEGER CONSTRAINT "there are deductions, which no older schema can hold" CHECK (deductions = 0));
 INSERT INTO undone SELECT count(*) FROM deductions;
 DROP TABLE undone;

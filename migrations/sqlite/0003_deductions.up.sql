@@ -1,6 +1,6 @@
 -- Stock taken for an order id; the primary key makes a deduction happen once.
 -- The states are compared one by one: for a list (IN), SQLite builds a table in each statement.
--- segment is where all of it came from, null where deduction_parts tells.
+-- segment is the one that gave all of it, null if deduction_parts lists several.
 CREATE TABLE IF NOT EXISTS deductions (
     sku_id     TEXT    NOT NULL,
     order_id   TEXT    NOT NULL,

@@ -1,2 +1,2 @@
--- The SKU's layout, in the row that every write reads: a writer that knew other segments is refused by it.
+-- The SKU's layout, in the row that every write reads: the row refuses a writer that knows other segments.
 ALTER TABLE stock_segments ADD COLUMN layout INTEGER NOT NULL DEFAULT 1;

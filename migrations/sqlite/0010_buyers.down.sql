@@ -1,3 +1,3 @@
--- A limit of which nobody counts goes too: with the rows gone, each buyer would have all of it again.
+-- Buyer limits are dropped too: without these rows, each buyer could take the whole limit again.
 UPDATE skus SET per_buyer_limit = NULL WHERE per_buyer_limit IS NOT NULL;
 DROP TABLE IF EXISTS buyers;

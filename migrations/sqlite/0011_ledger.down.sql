@@ -1,4 +1,4 @@
--- Resegments, and changes of terms, changed no stock. The ledger cannot hold them any more.
+-- Resegments and changes of terms are deleted: they changed no stock, and the older ledger cannot hold them.
 CREATE TABLE movements_old (
     sku_id     TEXT    NOT NULL REFERENCES skus (sku_id),
     ref        TEXT    NOT NULL,

@@ -1,5 +1,5 @@
--- A resegment is in the ledger too: it changes no stock, but where it is. SQLite changes a constraint by making the table
--- anew.
+-- A resegment is in the ledger too: it does not change how much stock there is, only where. To change a constraint, SQLite
+-- needs a new table.
 CREATE TABLE movements_new (
     sku_id     TEXT    NOT NULL REFERENCES skus (sku_id),
     ref        TEXT    NOT NULL,

@@ -1,2 +1,2 @@
--- Their deductions stay.
+-- The deductions of these orders stay.
 DROP TABLE IF EXISTS orders;

@@ -1,4 +1,4 @@
--- What is reserved at this moment.
+-- The units that are reserved at this moment count in the first segment.
 UPDATE stock_segments
 SET reserved = (
     SELECT coalesce(sum(d.quantity), 0) FROM deductions d

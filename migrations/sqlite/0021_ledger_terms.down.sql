@@ -1,4 +1,4 @@
--- Changes of terms stay in the ledger. SQLite holds rows that are there to a constraint too, so it allows them.
+-- Changes of terms stay in the ledger. SQLite checks existing rows too, so the constraint allows them.
 CREATE TABLE movements_old (
     sku_id     TEXT    NOT NULL REFERENCES skus (sku_id),
     ref        TEXT    NOT NULL,

@@ -1,4 +1,4 @@
--- A change of terms is in the ledger too; terms says which, as JSON. SQLite changes a constraint by making the table anew.
+-- A change of terms is in the ledger too; terms says which, as JSON. To change a constraint, SQLite needs a new table.
 CREATE TABLE movements_new (
     sku_id     TEXT    NOT NULL REFERENCES skus (sku_id),
     ref        TEXT    NOT NULL,

@@ -1,4 +1,4 @@
--- What was sold by deductions that are gone is taken from the ledger, so that every unit still adds up.
+-- The ledger loses the units that pruned deductions have sold, so that every unit still adds up.
 INSERT INTO movements (sku_id, ref, kind, quantity, reason, created_at)
 SELECT p.sku_id, 'undone: 0032_pruned', 'adjust', -p.committed, 'sold by deductions that were pruned',
        max(unixepoch() * 1000000, coalesce((SELECT max(l.created_at) + 1 FROM movements l WHERE l.sku_id = p.sku_id), 0))

@@ -1,5 +1,5 @@
--- What deductions of archived SKUs were folded into: how many they were, the units that those of them hold that were committed,
--- and how many took from several segments. A row is made by the first of them.
+-- The sums into which deductions of archived SKUs were folded: how many there were, the units of the committed ones, and how
+-- many took from several segments. The first one of a SKU creates the row.
 CREATE TABLE IF NOT EXISTS pruned (
     sku_id     TEXT    NOT NULL PRIMARY KEY REFERENCES skus (sku_id),
     deductions INTEGER NOT NULL CHECK (deductions > 0),

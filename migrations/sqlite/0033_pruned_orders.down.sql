@@ -1,2 +1,2 @@
--- The rows of such orders stay: their ids sell nothing still, but are refused as those of other orders.
+-- The rows of pruned orders stay: their ids still sell nothing, but are refused as ids of other orders.
 ALTER TABLE orders DROP COLUMN pruned;
