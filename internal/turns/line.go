@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// waiter is a turn that was asked for.
+// waiter is a turn that was requested.
 type waiter struct {
 	weight int64
 	places int           // that the turn takes
-	number int64         // in the order in which turns were asked for
-	turn   chan struct{} // closed when it is there
+	number int64         // in the order in which turns were requested
+	turn   chan struct{} // closed when the turn has come
 }
 
 // line is one caller's waiters, first come, first served.
 type line struct {
 	caller  string
 	waiting []*waiter
-	places  int   // that they take together
+	places  int   // that the waiters take together
 	mark    int64 // what the caller will have had after its first waiter's turn, in the scale that compares callers
-	at      int   // in the heap
+	at      int   // index in the heap
 }
 
-// remove takes one out of a line. The line's mark is that of the waiter before the first one that stays.
+// remove removes a waiter from a line. The line's mark must be what the caller has had before the first waiter that stays.
 func (t *Turns) remove(l *line, at int) {
 	t.waiting -= l.waiting[at].places
 	l.places -= l.waiting[at].places
@@ -38,7 +38,7 @@ func (t *Turns) remove(l *line, at int) {
 	}
 }
 
-// marked is a heap of lines, the lowest mark on top; of equal ones, the line that has waited longer.
+// marked is a heap of lines, the lowest mark on top; of equal marks, the line that has waited longer.
 type marked []*line
 
 // Len implements [heap.Interface].

@@ -1,6 +1,6 @@
 // Package turns lets many callers share a few places, each in its turn.
 //
-// Callers that ask for much wait behind those that ask for little: the next place goes to the caller that will have had
+// Callers that request much wait behind callers that request little: the next place goes to the caller that will have had
 // the least, including what it waits for. So a caller with a thousand requests, or with one as heavy as a thousand,
 // slows down only itself. This is self-clocked fair queueing (Golestani 1994). It keeps nothing about callers that do
 // not wait.
@@ -23,13 +23,13 @@ var (
 // Config says how places are shared.
 type Config struct {
 	Places   int           // in use at a time
-	Waiting  int           // at most, of all callers together
+	Waiting  int           // requests that may wait, of all callers together
 	Patience time.Duration // how long a caller waits
 	// Weighed makes a turn take as many places as its weight, and count as many times among those that wait. A weight is
 	// then at most Places.
 	Weighed bool
-	// Rest is how long a place stays empty after a turn of this weight that took so long, at most Patience. Nil: not at
-	// all.
+	// Rest returns how long a place stays empty after a turn of this weight that took this long, at most Patience. Nil: not
+	// at all.
 	Rest func(weight int, took time.Duration) time.Duration
 }
 
@@ -41,8 +41,8 @@ type Turns struct {
 	free    int
 	waiting int
 	served  int64            // the mark of the turn that was given last
-	count   int64            // of the turns that were asked for
-	lines   map[string]*line // of the callers who wait
+	count   int64            // of the turns that were requested
+	lines   map[string]*line // of the callers that wait
 	first   marked           // the same lines, those with the lowest mark first
 }
 
@@ -51,8 +51,8 @@ func New(c Config) *Turns {
 	return &Turns{Config: c, free: c.Places, lines: make(map[string]*line)}
 }
 
-// Enter waits for a turn of a caller, which asks for so much. Its error is ErrFull, ErrLate, or why ctx ended. One
-// caller may have at most as many requests waiting as there is room left: so there is always room for another caller.
+// Enter waits for a turn of a caller, which weighs weight. Its error is ErrFull, ErrLate, or why ctx ended. One caller may
+// have at most as many requests waiting as there is room left: so there is always room for another caller.
 func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave func(), err error) {
 	w := t.ask(caller, weight)
 	if w == nil {
@@ -73,7 +73,7 @@ func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave fun
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	if !t.withdraw(caller, w) { // it came at the same time
+	if !t.withdraw(caller, w) { // the turn came at the same time
 		t.release(w.places)
 	}
 	return nil, err
@@ -137,8 +137,8 @@ func (t *Turns) release(places int) {
 	t.giveLocked()
 }
 
-// giveLocked gives turns as long as there are places for the next one. Nobody overtakes who needs more than are free: they
-// would wait for ever.
+// giveLocked gives turns while there are places for the next one. If the next one needs more places than are free, it is not
+// overtaken: it would wait for ever.
 func (t *Turns) giveLocked() {
 	for t.waiting > 0 {
 		l := t.first[0]
