@@ -8,7 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// longest is the longest time that a histogram can hold; a longer one counts as this.
+// longest is the longest time that a histogram can hold; a longer time counts as this one.
 const longest = 10 * time.Minute
 
 // Histogram counts times to a microsecond, or to three digits if that is coarser. It is not safe for concurrent use.
@@ -31,18 +31,18 @@ func (h *Histogram) Add(other *Histogram) { h.counts.Merge(other.counts) }
 // Reset forgets all counts.
 func (h *Histogram) Reset() { h.counts.Reset() }
 
-// Count is the number of recorded times.
+// Count returns the number of recorded times.
 func (h *Histogram) Count() int64 { return h.counts.TotalCount() }
 
-// Quantile is the time within which a share of all, 0 to 100 percent, stayed.
+// Quantile returns the time that a share of all times, 0 to 100 percent, does not exceed.
 func (h *Histogram) Quantile(percent float64) time.Duration {
 	return time.Duration(h.counts.ValueAtQuantile(percent)) * time.Microsecond
 }
 
-// Max is the longest time.
+// Max returns the longest time.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) * time.Microsecond }
 
-// Log writes all counts of some time as a line of a log, which has nanoseconds.
+// Log writes all counts, from a period of time, as a line of a log, which has nanoseconds.
 func (h *Histogram) Log(to *hdrhistogram.HistogramLogWriter, tag string, from, until time.Time) error {
 	counts := hdrhistogram.New(time.Microsecond.Nanoseconds(), longest.Nanoseconds(), 3)
 	for _, bar := range h.counts.Distribution() {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Live shows the progress of a run of a known length: a bar with a line of text on a terminal, and elsewhere a line
-// every few seconds. It is for one goroutine.
+// Live shows the progress of a run of a known length: a bar with a line of text on a terminal, otherwise a line every few
+// seconds. It is for one goroutine.
 type Live struct {
 	to    io.Writer
 	total time.Duration
-	bar   *progressbar.ProgressBar // nil where there is no terminal
+	bar   *progressbar.ProgressBar // nil if there is no terminal
 	told  time.Duration            // when the last line was printed
 }
 
@@ -32,7 +32,7 @@ func NewLive(to io.Writer, total time.Duration) *Live {
 	return l
 }
 
-// Tell shows a text after done of the total. Errors of a broken terminal or pipe do not end a run.
+// Tell shows a text when done of the total has passed. Errors of a broken terminal or pipe do not end a run.
 func (l *Live) Tell(done time.Duration, text string) {
 	done = min(max(done, 0), l.total)
 	left := (l.total - done).Round(time.Second)

@@ -1,4 +1,4 @@
-// Package progress shows a person how far a run is: a bar on a terminal, and a line for each tenth elsewhere.
+// Package progress shows a person how far a run is: a bar on a terminal, otherwise a line for each tenth.
 package progress
 
 import (
@@ -17,7 +17,7 @@ type Progress struct {
 	to    io.Writer
 	what  string
 	total int
-	bar   *progressbar.ProgressBar // nil where there is no terminal
+	bar   *progressbar.ProgressBar // nil if there is no terminal
 
 	mu   sync.Mutex
 	done int
