@@ -15,7 +15,7 @@ const MaxLines = 1000
 // of its SKU under that id as well.
 type MultiOrder struct {
 	OrderID    string
-	BuyerID    string // may be empty where no SKU has a buyer limit
+	BuyerID    string // may be empty if no SKU has a buyer limit
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	ReserveFor time.Duration
 	CallerMax  int64 // units of each line, see [Order]

@@ -9,7 +9,7 @@ import (
 // Order is what a buyer asks for. OrderID makes it idempotent within its SKU.
 type Order struct {
 	OrderID    string
-	BuyerID    string // may be empty where the SKU has no buyer limit
+	BuyerID    string // may be empty if the SKU has no buyer limit
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	Quantity   int64
 	ReserveFor time.Duration // 0: committed at once; else MinReserve to MaxReserve, in whole microseconds

@@ -46,10 +46,10 @@ func (s Settlement) OrderIDs() []string {
 // SettlementPlan says how a settlement is carried out. Stores do so under the locks of the rows.
 type SettlementPlan struct {
 	Results []Settled
-	// Changed are the deductions that get another status, with their parts where they had more than one, ascending by
+	// Changed are the deductions that get another status, with their parts if they had more than one, ascending by
 	// order id.
 	Changed []Deduction
-	// Amended are those that keep their status, and get another quantity or end.
+	// Amended are the deductions that keep their status, and get another quantity or end.
 	Amended []Deduction
 	// Split are the deductions of Changed and Amended that are merged and keep some of their parts.
 	Split []Deduction

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// A standby, or a server that has been told not to write.
+// True for a standby, and for a server that is set to read-only.
 const isReadOnly = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
 
 // Ready implements [stock.Store].

@@ -20,7 +20,7 @@ var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, statu
 // WithInsert completes a statement that inserts deductions: its last arguments, from number first on, are texts.
 func WithInsert(statement string, first int) string { return WithInsertOf("$1", statement, first) }
 
-// WithInsertOf is [WithInsert] where the SKU is not $1.
+// WithInsertOf is [WithInsert] for a SKU that is not $1.
 func WithInsertOf(sku, statement string, first int) string {
 	texts := stock.EachText(func(n int, _ string) string { return fmt.Sprintf(", $%d::text[]", first+n) })
 	names := stock.EachText(func(_ int, column string) string { return ", " + column })

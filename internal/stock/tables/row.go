@@ -2,7 +2,7 @@
 // [PlaceOrder], [Statements.Settle]), columns, and where these are scanned.
 //
 // Statements are in PostgreSQL's SQL. The store of another database replaces what that database does not know. A store says
-// how it reads ([Querier]) and writes ([Tx]), and has its own way where that is faster.
+// how it reads ([Querier]) and writes ([Tx]), and has its own way if that is faster.
 package tables
 
 import (

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Statements are statements that go to the database together: in one message, where it takes messages.
+// Statements are statements that go to the database together: in one message, if it takes messages.
 type Statements struct{ List []*Statement }
 
 // Statement is one of them.
@@ -59,5 +59,5 @@ type Tx interface {
 // Returned is what came back from expired reservations.
 type Returned struct {
 	Reservations int
-	Segments     map[int]int64 // units, where there are any
+	Segments     map[int]int64 // units, of the segments that got any
 }
