@@ -15,7 +15,7 @@
 --
 -- If no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
 --
--- The clock is read with the locked row, that is, after the wait for it. It is read again at the end, because an insert may
+-- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
 -- wait for another one of the same order id.
 WITH locked AS MATERIALIZED (
     SELECT available

@@ -8,8 +8,8 @@
 -- A buyer is counted before the order is inserted: the statement waits for a buyer's row that another batch writes, and
 -- then sees it. Buyers and order ids are written in ascending order. If an order id exists that was not looked for, or
 -- another batch was faster with it, its buyer would be counted twice: then the statement divides by zero, so that nothing
--- of it is written. (If no order ids are looked for, it is sent without its ON CONFLICT on order ids, and fails there.) It also
--- divides by zero if it ends after the deadline or the end of the sale.
+-- of it is written. (Where no order id is looked for, it is sent without its ON CONFLICT on them, and fails there.) It divides by
+-- zero too if it ends after the deadline or the end of the sale.
 --
 -- The clock is read once the buyers are counted, because that may wait for their rows.
 --

@@ -6,7 +6,7 @@
 -- Out: one row of arrays, null if they are empty. Of the batches that are written: their numbers, what the segments held, and
 --      the instants of the decisions; the same numbers, how many orders, and how many units. Then the numbers of the batches
 --      whose rows were locked.
---      It divides by zero if it ends after the deadline, or if what it has read first is no longer true.
+--      It divides by zero if it ends after the deadline, or if what it has read is not so any more.
 --
 -- A batch is written if all its orders are new and all its buyers have room. That is read first, without a wait, so that one
 -- buyer who wants too much, or one order that is known, keeps out only its own batch. Then the buyers are counted, which may
