@@ -16,23 +16,23 @@ import (
 	"inventory/internal/stock"
 )
 
-// accessFlags say who may use the service, how often, and under which names.
+// accessFlags are the flags for callers, their limits, and the host names of the service.
 type accessFlags struct {
-	APIKeys             string        `group:"keys" name:"api-keys" env:"INVENTORY_API_KEYS,INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
+	APIKeys             string        `group:"keys" name:"api-keys" env:"INVENTORY_API_KEYS,INVENTORY_API_KEYS_FILE" help:"File of the accepted API keys; each line has name, scope, id and hash: see inventory key new. SIGHUP makes the service read it again. Default: none." placeholder:"FILE"`
 	JWTAlgorithm        string        `group:"tokens" name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
-	JWTKey              string        `group:"tokens" name:"jwt-key" help:"PEM file of the public keys to check tokens with, of which one has to fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP has it read again." placeholder:"FILE"`
+	JWTKey              string        `group:"tokens" name:"jwt-key" help:"PEM file of the public keys to check tokens with, one of which must fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP makes the service read it again." placeholder:"FILE"`
 	JWTAudience         string        `group:"tokens" name:"jwt-audience" help:"Audience that a token must be for." placeholder:"TEXT"`
 	JWTIssuer           string        `group:"tokens" name:"jwt-issuer" help:"Issuer that a token must be from. Default: any that has the key." placeholder:"TEXT"`
-	TokensMay           string        `group:"tokens" name:"tokens-may" help:"What tokens may do beyond reserving, deducting, reading and giving back what is reserved: commit, to keep what is reserved; return, to give back what is committed; or commit,return. Default: neither, that takes a key." placeholder:"RIGHTS"`
+	TokensMay           string        `group:"tokens" name:"tokens-may" help:"What tokens may do beyond reserving, deducting, reading and giving back reserved units: commit, to keep reserved units; return, to give back committed units; or commit,return. Default: neither, which needs a key." placeholder:"RIGHTS"`
 	TokensMaxQuantity   int64         `group:"tokens" name:"tokens-max-quantity" help:"Units that an order of a token may have of a SKU without max_quantity, 1 to 1000000." default:"10"`
-	MaxReserveFor       time.Duration `group:"limits" help:"How long a reservation lasts at most of a SKU without max_reserve_for, 1s to 720h." default:"1h"`
-	AllowAnonymous      bool          `group:"keys" help:"Listen on another public address than loopback also without --api-keys and --jwt-key, where nobody has to show a key."`
-	AdminAllowAnonymous bool          `group:"keys" help:"Listen on another admin address than loopback. Nobody has to show a key there, and profiles slow the service down: for metrics and health alone there is --metrics-listen."`
-	RateLimit           float64       `group:"limits" help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0 is as many as they like." default:"0"`
-	RateBurst           int           `group:"limits" help:"Requests that each may send at once under --rate-limit. 0 is as many as in a second." default:"0"`
-	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address by those who do not say who they are, say it wrongly, or ask for what is not there; beyond it, tokens from there are refused unread. Behind a proxy everybody has its address. Default: --rate-limit." placeholder:"NUMBER"`
-	AllowedHosts        []string      `group:"keys" help:"Names, besides localhost and loopback addresses, under which listeners on loopback may be asked where nobody has to show a key: those that a proxy on this machine passes on." placeholder:"NAME"`
-	TLSCert             string        `group:"keys" name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. SIGHUP has it read again. Default: no TLS." placeholder:"FILE"`
+	MaxReserveFor       time.Duration `group:"limits" help:"Longest reservation of a SKU without max_reserve_for, 1s to 720h." default:"1h"`
+	AllowAnonymous      bool          `group:"keys" help:"Permit a public address beyond loopback without --api-keys and --jwt-key. The service then asks for no key."`
+	AdminAllowAnonymous bool          `group:"keys" help:"Permit an admin address beyond loopback. The admin listener asks for no key, and profiles slow the service down: for metrics and health only there is --metrics-listen."`
+	RateLimit           float64       `group:"limits" help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0: no limit." default:"0"`
+	RateBurst           int           `group:"limits" help:"Requests that each may send at once under --rate-limit. 0: the requests of a second." default:"0"`
+	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address without a valid key or token, or to unknown paths; beyond it, tokens from the address are refused unread. Behind a proxy all callers have its address. Default: --rate-limit." placeholder:"NUMBER"`
+	AllowedHosts        []string      `group:"keys" help:"Host names, in addition to localhost and loopback addresses, that a listener on loopback accepts if it asks for no key: those that a proxy on this machine passes on." placeholder:"NAME"`
+	TLSCert             string        `group:"keys" name:"tls-cert" help:"PEM file of the public listener's certificate and its chain. SIGHUP makes the service read it again. Default: no TLS." placeholder:"FILE"`
 	TLSKey              string        `group:"keys" name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
 
@@ -64,7 +64,7 @@ func (f accessFlags) check() error {
 	}
 }
 
-// rights are the rights of tokens.
+// rights returns the rights of tokens.
 func (f accessFlags) rights() (access.Rights, error) {
 	rights, err := access.ParseRights(f.TokensMay)
 	if err != nil {

@@ -126,7 +126,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigrateDownMakesNoFile: of a file that was misspelt.
+// TestMigrateDownMakesNoFile: a misspelt file name creates no file.
 func TestMigrateDownMakesNoFile(t *testing.T) {
 	t.Parallel()
 	url := sqliteFile(t)

@@ -27,14 +27,14 @@ type demoCommand struct {
 	Segments    int      `group:"sale" help:"Segments of the SKU, 1 to 1024." default:"10"`
 	Buyers      int      `group:"sale" help:"Buyers; each sends one order." default:"20000"`
 	Quantity    quantity `group:"sale" help:"Units of an order: one number, or a range such as 1-5 to draw from." default:"1"`
-	Concurrency int      `group:"sale" help:"Orders under way at once." default:"256"`
+	Concurrency int      `group:"sale" help:"Orders in flight at once." default:"256"`
 	URL         []string `group:"sale" help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
-	APIKey      string   `group:"sale" name:"api-key" env:"INVENTORY_API_KEY" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
+	APIKey      string   `group:"sale" name:"api-key" env:"INVENTORY_API_KEY" help:"API key with scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
 	JSON        bool     `help:"Print one JSON object."`
 	watchFlags
 }
 
-// patience is how long a buyer goes on asking for an answer.
+// patience is how long a buyer tries to get an answer.
 const patience = 20 * time.Second
 
 var errSaleFailed = errors.New("the sale did not add up")
@@ -49,7 +49,7 @@ func (demoCommand) Help() string {
     inventory demo --url http://a:8080,http://b:8080 --database-url postgres://…`
 }
 
-// Validate tells kong which value is out of range.
+// Validate returns an error if a value is out of range.
 func (c *demoCommand) Validate() error {
 	switch {
 	case c.Stock < 0 || c.Stock > stock.MaxStock:
@@ -112,8 +112,8 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	return err
 }
 
-// startService starts a service of our own unless --url names running ones. Without a database URL it sells from
-// a temporary file.
+// startService starts a service in this process unless --url names running ones. Without a database URL the service sells
+// from a temporary file.
 func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop func() error, err error) {
 	if len(c.URL) > 0 {
 		return func() error { return nil }, nil
@@ -135,7 +135,7 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop f
 	return func() error { return errors.Join(a.Close(context.WithoutCancel(ctx)), removeFiles()) }, nil
 }
 
-// openDatabase makes a temporary file where no database was named.
+// openDatabase creates a temporary file if no database was named.
 func (c *demoCommand) openDatabase() (removeFiles func() error, err error) {
 	if c.DatabaseURL != "" {
 		return func() error { return nil }, nil

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedCommandsWork runs what README.md and docs/API.md tell readers to type, in its order, and compares the
-// answers with those that they show.
+// TestDocumentedCommandsWork runs the commands of README.md and docs/API.md in their order, and compares the answers with
+// those in the documents.
 func TestDocumentedCommandsWork(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -48,7 +48,7 @@ func TestDocumentedCommandsWork(t *testing.T) {
 	}
 }
 
-// TestReadmeBeginsWithTheDemo runs the first command of README.md, and compares the form of its output with what is shown.
+// TestReadmeBeginsWithTheDemo runs the first command of README.md, and compares the form of its output with the document.
 func TestReadmeBeginsWithTheDemo(t *testing.T) {
 	t.Parallel()
 	text := document(t, filepath.Join("..", "..", "README.md"))
@@ -71,16 +71,16 @@ func TestReadmeBeginsWithTheDemo(t *testing.T) {
 // A typed is one command of a document, and the answer that is shown below it, "" if none is.
 type typed struct{ text, answer string }
 
-// sends tells whether it is a request, and no setting of a variable.
+// sends reports whether the command is a request, not a variable.
 func (c typed) sends() bool { return strings.HasPrefix(c.text, "curl ") }
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// commandsOf returns what a document has readers send, and the variables that they set for it.
+// commandsOf returns the requests in a document, and the variables that readers set for them.
 func commandsOf(t *testing.T, file string) (commands []typed) {
 	t.Helper()
 	for _, block := range shellBlock.FindAllStringSubmatch(document(t, file), -1) {
-		open := "" // a command that goes on in the next line
+		open := "" // a command that continues on the next line
 		for line := range strings.Lines(block[1]) {
 			line = strings.TrimRight(line, "\n")
 			if answer, shown := strings.CutPrefix(line, "# "); shown && open == "" && len(commands) > 0 {
@@ -101,7 +101,7 @@ func commandsOf(t *testing.T, file string) (commands []typed) {
 	return commands
 }
 
-// inShell runs commands in one shell, and returns what each wrote: of a request the body, and the status in the last line.
+// inShell runs commands in one shell, and returns the output of each: for a request the body, then a line of the status.
 func inShell(t *testing.T, commands []typed, url string) []string {
 	t.Helper()
 	const end = "-- that was all --\n"
@@ -143,7 +143,7 @@ func decoded(t *testing.T, text string) (value any) {
 	return value
 }
 
-// differs says what is different in a value from the one that is shown, in which "…" is anything.
+// differs describes how a value differs from the one in the document, in which "…" is any text.
 func differs(shown, got any) string {
 	switch shown := shown.(type) {
 	case map[string]any:

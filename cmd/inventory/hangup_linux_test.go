@@ -10,8 +10,8 @@ import (
 // finWait2 is the state of a TCP connection whose peer's kernel has confirmed that no more is sent.
 const finWait2 = 5
 
-// hangUp closes a connection, and returns when the peer's kernel knows: on a busy machine that can take a while, and a
-// process that goes on before cannot see it.
+// hangUp closes a connection, and returns when the peer's kernel knows. On a busy machine that can take a while, and
+// until then the process cannot see it.
 func hangUp(t *testing.T, conn net.Conn) {
 	t.Helper()
 	tcp := conn.(*net.TCPConn)

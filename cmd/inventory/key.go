@@ -8,7 +8,7 @@ import (
 )
 
 type keyCommand struct {
-	New keyNewCommand `cmd:"" help:"Make an API key, and print it this once with the line that lets it in."`
+	New keyNewCommand `cmd:"" help:"Make an API key, and print it, only now, with its line for the file of keys."`
 }
 
 // Help shows examples.
@@ -20,9 +20,9 @@ func (keyNewCommand) Help() string {
 }
 
 type keyNewCommand struct {
-	Name  string `help:"Whose it is, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
-	Scope string `help:"What it may do: buyer, to buy for anybody; or admin, everything." enum:"buyer,admin" required:""`
-	File  string `help:"File of API keys to add the line to; then the key alone is printed. Default: print both." placeholder:"FILE"`
+	Name  string `help:"Name of the key's owner, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
+	Scope string `help:"What the key may do: buyer, to buy for any buyer; or admin, everything." enum:"buyer,admin" required:""`
+	File  string `help:"File of API keys to add the line to; then only the key is printed. Default: print both." placeholder:"FILE"`
 }
 
 // Run makes a key.
@@ -40,7 +40,7 @@ func (c *keyNewCommand) Run(s cli.Streams) error {
 		return err
 	}
 	if err := access.AddKey(c.File, line); err != nil {
-		return err // nobody has seen the key, so it is worth nothing
+		return err // the key was not printed, so it is useless
 	}
 	_, err = fmt.Fprintln(s.Out, key)
 	return err

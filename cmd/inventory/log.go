@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// logFlags say how a command logs.
+// logFlags are the flags for a command's log.
 type logFlags struct {
 	LogFormat string     `group:"logs" help:"Form of the log's lines: text or json." enum:"text,json" default:"text"`
 	LogLevel  slog.Level `group:"logs" help:"Least level that is logged: debug, info, warn or error." default:"info"`

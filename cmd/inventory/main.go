@@ -6,11 +6,11 @@
 //	inventory audit     does every unit add up?
 //	inventory prune     old orders of archived SKUs
 //	inventory key       API keys
-//	inventory outbox    what became of orders, for programs that pass it on
+//	inventory outbox    the outcomes of orders, for programs that pass them on
 //	inventory completion
 //
-// It exits with 0, with 1 if something failed, with 2 if it was called in a way that cannot work, and with 3 if an audit
-// has found something.
+// It exits with 0 on success, with 1 if something failed, with 2 if the call can never work, and with 3 if an audit has
+// found something.
 package main
 
 import (
@@ -24,13 +24,13 @@ type commands struct {
 	Version kong.VersionFlag `help:"Print the version." env:"-"`
 
 	Serve      serveCommand      `cmd:"" group:"sell" help:"Run the service until SIGTERM or SIGINT."`
-	Demo       demoCommand       `cmd:"" group:"sell" help:"Hold a flash sale over real HTTP, audit it and print a summary. Exit status 3 if the audit finds something."`
+	Demo       demoCommand       `cmd:"" group:"sell" help:"Run a flash sale over real HTTP, audit it and print a summary. Exit status 3 if the audit finds something."`
 	Migrate    migrateCommand    `cmd:"" group:"look-after" help:"Change or show the database schema."`
-	Audit      auditCommand      `cmd:"" group:"look-after" help:"Recompute the balance of every SKU from the rows, on a live system too. Exit status 3 on any difference."`
-	Prune      pruneCommand      `cmd:"" group:"look-after" help:"Fold old orders of archived SKUs into a sum for each SKU, so that tables stop growing. While stock is sold, too."`
-	Outbox     outboxCommand     `cmd:"" group:"look-after" help:"List what became of orders, for programs that pass it on to a queue."`
+	Audit      auditCommand      `cmd:"" group:"look-after" help:"Recompute the balance of every SKU from the rows, also while services sell. Exit status 3 on any difference."`
+	Prune      pruneCommand      `cmd:"" group:"look-after" help:"Fold old orders of archived SKUs into a sum for each SKU, so that tables stop growing. It works while services sell."`
+	Outbox     outboxCommand     `cmd:"" group:"look-after" help:"List the outcomes of orders, for programs that pass them on to a queue."`
 	Key        keyCommand        `cmd:"" group:"look-after" help:"API keys of callers."`
-	Completion completionCommand `cmd:"" group:"shell" help:"Print the script by which a shell completes commands and flags."`
+	Completion completionCommand `cmd:"" group:"shell" help:"Print the script with which a shell completes commands and flags."`
 }
 
 // BeforeResolve checks the settings before kong uses them.
@@ -38,7 +38,7 @@ func (*commands) BeforeResolve(parsed *kong.Context, s cli.Streams) error {
 	return cli.CheckSettings(parsed, prefix, s)
 }
 
-// prefix begins the names of variables in the environment.
+// prefix starts the names of variables in the environment.
 const prefix = "INVENTORY"
 
 func main() {

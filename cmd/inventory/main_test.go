@@ -76,7 +76,7 @@ func invokeIn(ctx context.Context, t *testing.T, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// spawn runs the program as a process of its own: at full speed, without the race detector.
+// spawn runs the program as its own process: at full speed, without the race detector.
 func spawn(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -110,26 +110,26 @@ func sqliteFile(t *testing.T) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
 }
 
-// oneLine checks that a command failed and said why in one line, with each of the texts and nothing secret.
+// oneLine checks that a command failed and gave the reason in one line, with each of the texts and nothing secret.
 func oneLine(t *testing.T, r result, texts ...string) {
 	t.Helper()
 	endedWith(t, statusFailed, r, texts...)
 }
 
-// wrongUse is oneLine for a command that was called in a way that cannot work.
+// wrongUse is oneLine for a call that can never work.
 func wrongUse(t *testing.T, r result, texts ...string) {
 	t.Helper()
 	endedWith(t, statusUsage, r, texts...)
 }
 
-// failure is a command line that cannot work, what its last line says, and its exit status.
+// failure is a command line that cannot work, the texts in its last line, and its exit status.
 type failure struct {
 	args   []string
 	says   string
 	status int
 }
 
-// cannotBe runs command lines that cannot work, each behind the same arguments.
+// cannotBe runs command lines that cannot work, each after the same arguments.
 func cannotBe(t *testing.T, first []string, failures []failure) {
 	t.Helper()
 	for _, f := range failures {
@@ -155,7 +155,7 @@ func endedWith(t *testing.T, status int, r result, texts ...string) {
 
 const canary = "canary-7391"
 
-// run is the program inside a test: it returns the exit status.
+// run runs the program inside a test and returns the exit status.
 func run(ctx context.Context, args []string, s cli.Streams) int {
 	return cli.Run(ctx, args, s, &commands{}, options()...)
 }

@@ -12,10 +12,10 @@ import (
 )
 
 type migrateCommand struct {
-	Up         migrateUp         `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this by themselves."`
-	Down       migrateDown       `cmd:"" help:"Undo the last migration. What no older schema can hold is lost, but no stock and no sale."`
-	Distribute migrateDistribute `cmd:"" help:"Make the database one of Citus, after up: distribute its tables over the nodes. Does what is not done yet; run it again after a node was added. Stop the services first."`
-	Status     migrateStatus     `cmd:"" help:"List the migrations and whether the database has them. Changes nothing, and works beside a service."`
+	Up         migrateUp         `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this themselves."`
+	Down       migrateDown       `cmd:"" help:"Undo the last migration. Data that the older schema cannot hold is lost, but no stock and no sale."`
+	Distribute migrateDistribute `cmd:"" help:"Distribute the tables over the nodes of Citus, after up. It skips what is done already; run it again after a node was added. Stop the services first."`
+	Status     migrateStatus     `cmd:"" help:"List the migrations and whether the database has them. It changes nothing, and works while a service runs."`
 }
 
 // Help shows examples.
@@ -34,8 +34,8 @@ type (
 
 	migrateDistribute struct {
 		databaseFlag
-		Shards int  `default:"8" help:"Into how many parts the SKUs are divided: a few for each node. Writes of SKUs in one shard cost less together. Shards can be split later."`
-		DryRun bool `help:"Tell what there is to do, and change nothing."`
+		Shards int  `default:"8" help:"Number of shards, a few for each node. Writes of SKUs in one shard cost less together. Shards can be split later."`
+		DryRun bool `help:"Print the steps, and change nothing."`
 	}
 )
 

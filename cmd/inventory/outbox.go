@@ -14,10 +14,10 @@ import (
 )
 
 type outboxCommand struct {
-	On     outboxOn     `cmd:"" help:"Note what becomes of orders from now on, whichever process writes it. While stock is sold, too."`
-	Off    outboxOff    `cmd:"" help:"Note no more. What is there stays."`
-	Read   outboxRead   `cmd:"" help:"Print what became of orders, behind a cursor."`
-	Status outboxStatus `cmd:"" help:"Tell whether it is on, and how much is there."`
+	On     outboxOn     `cmd:"" help:"Record the outcomes of orders from now on, of all processes. It works while services sell."`
+	Off    outboxOff    `cmd:"" help:"Stop recording. Existing rows stay."`
+	Read   outboxRead   `cmd:"" help:"Print the outcomes of orders after a cursor."`
+	Status outboxStatus `cmd:"" help:"Print whether it is on, and how many rows it has."`
 	Trim   outboxTrim   `cmd:"" help:"Remove what has been read."`
 }
 
@@ -39,15 +39,15 @@ type (
 	}
 	outboxRead struct {
 		databaseFlag
-		After  string        `help:"Cursor of the last line that was dealt with. Default: from the beginning." placeholder:"CURSOR" mayBeEmpty:""`
+		After  string        `help:"Cursor of the last line that was processed. Default: from the beginning." placeholder:"CURSOR" mayBeEmpty:""`
 		Limit  int           `help:"Lines at most; 0 is all." placeholder:"LINES" default:"0"`
 		Follow bool          `help:"Wait for more, until SIGTERM or SIGINT."`
-		Poll   time.Duration `help:"Time between two looks with --follow, such as 500ms." default:"500ms"`
+		Poll   time.Duration `help:"Time between two reads with --follow, such as 500ms." default:"500ms"`
 		JSON   bool          `help:"Print one JSON object a line."`
 	}
 	outboxTrim struct {
 		databaseFlag
-		Before string `help:"Cursor up to which lines are removed, with the line that it was printed with." placeholder:"CURSOR" required:""`
+		Before string `help:"Cursor of the last line to remove." placeholder:"CURSOR" required:""`
 	}
 )
 
@@ -73,7 +73,7 @@ func (c *outboxOff) Run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-// Validate tells kong which value is out of range.
+// Validate returns an error if a value is out of range.
 func (c *outboxRead) Validate() error {
 	if c.Limit < 0 {
 		return errors.New("--limit must not be below 0")
@@ -119,7 +119,7 @@ func (c *outboxRead) print(ctx context.Context, o stock.Outbox, out io.Writer) e
 		case printed == c.Limit && c.Limit > 0:
 			return nil
 		case len(changes) == page:
-			continue // there may be more
+			continue // more may follow
 		case !c.Follow:
 			return nil
 		}
@@ -161,7 +161,7 @@ type statusLine struct {
 	Newest time.Time `json:"newest,omitzero"`
 }
 
-// Run tells what the outbox does and holds.
+// Run prints the state of the outbox.
 func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
 	status, err := app.ReadOutboxStatus(ctx, c.DatabaseURL)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestOutbox(t *testing.T) {
 			read := func(n int, args ...string) []changeLine {
 				t.Helper()
 				for {
-					// Transactions of parallel tests hold it back.
+					// Transactions of parallel tests delay the changes.
 					if changes := changesIn(t, outbox(append([]string{"read", "--json"}, args...)...)); len(changes) >= n {
 						return changes
 					}
@@ -84,7 +84,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutboxReaderThatDies kills a reader while it follows; the next goes on from its last whole line.
+// TestOutboxReaderThatDies kills a reader while it follows; the next reader goes on after its last whole line.
 func TestOutboxReaderThatDies(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
@@ -97,7 +97,7 @@ func TestOutboxReaderThatDies(t *testing.T) {
 			}
 			const lives, each = 3, 15
 			sold := make(chan struct{})
-			go func() { // beside the readers
+			go func() { // while the readers read
 				defer close(sold)
 				for n := range lives * each {
 					sell(fmt.Sprint(n), 1)
@@ -156,7 +156,7 @@ func TestOutboxThatCannotBe(t *testing.T) {
 	})
 }
 
-// seller creates a SKU, and returns a function that sells units of it, each with an order of its own.
+// seller creates a SKU, and returns a function that sells units of it under an order id.
 func seller(t *testing.T, p *process) func(orderID string, quantity int64) {
 	t.Helper()
 	fleet, err := client.NewFleet([]string{p.url}, 1, 30*time.Second)

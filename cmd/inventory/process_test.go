@@ -91,7 +91,7 @@ func (p *process) end(signal syscall.Signal) int {
 		p.Error(err)
 	}
 	<-p.ended
-	_ = p.command.Wait() // the exit status says it all
+	_ = p.command.Wait() // the exit status says enough
 	return p.command.ProcessState.ExitCode()
 }
 
@@ -107,7 +107,7 @@ func execute(t *testing.T, url, statement string) {
 	}
 }
 
-// crowd is many buyers of one SKU who remember their answers.
+// crowd is many buyers of one SKU, which remember their answers.
 type crowd struct {
 	*testing.T
 	sku      string
@@ -137,7 +137,7 @@ func newCrowd(t *testing.T, stock int64, processes ...*process) *crowd {
 	return c
 }
 
-// buy lets n buyers buy one unit each, 64 at a time, and calls each with the count of accepted orders.
+// buy lets n buyers buy one unit each, 64 at a time. After each order it calls each with the number of accepted orders.
 func (c *crowd) buy(n int, each func(accepted int64)) {
 	c.Helper()
 	var wg sync.WaitGroup
@@ -266,11 +266,11 @@ func TestKillEmbeddedAndStartAgain(t *testing.T) {
 	}
 	t.Logf("%d orders were accepted before the kill", len(c.won))
 	c.everyWinHasItsRow(second)
-	audited(t, url) // beside the process that owns the file
+	audited(t, url) // while another process owns the file
 }
 
-// buyUntil buys one unit after the other until ctx ends, and calls each with the count of accepted orders. An order
-// without an answer was promised nothing.
+// buyUntil buys one unit after the other until ctx ends, and calls each with the number of accepted orders. An order
+// without an answer has no promise.
 func (c *crowd) buyUntil(ctx context.Context, buyer int, each func(accepted int64)) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("order-%d-%d", buyer, n)
@@ -357,7 +357,7 @@ func TestTermKeepsItsTimeOut(t *testing.T) {
 	}
 }
 
-// TestTermDoesNotWaitForAProfile: a request of the admin listener holds nobody up.
+// TestTermDoesNotWaitForAProfile: a request of the admin listener does not delay the end.
 func TestTermDoesNotWaitForAProfile(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--database-url", sqliteFile(t))

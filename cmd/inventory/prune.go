@@ -13,7 +13,7 @@ import (
 
 type pruneCommand struct {
 	databaseFlag
-	Before time.Time `help:"Orders go that were taken, would have expired, and were amended before then, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
+	Before time.Time `help:"Prune orders that were taken, would have expired, and were last amended before this time, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
 	DryRun bool      `help:"Only count them." env:"-"`
 }
 
@@ -28,7 +28,7 @@ Examples:
     inventory prune --before 2026-01-31T00:00:00Z`
 }
 
-// Validate tells kong which value is out of range.
+// Validate returns an error if a value is out of range.
 func (c *pruneCommand) Validate() error {
 	if c.Before.After(time.Now()) {
 		return errors.New("--before must not lie in the future")
@@ -36,7 +36,7 @@ func (c *pruneCommand) Validate() error {
 	return nil
 }
 
-// Run prunes, and tells how much of each SKU.
+// Run prunes, and prints a line for each SKU.
 func (c *pruneCommand) Run(ctx context.Context, s cli.Streams) error {
 	what := "pruned"
 	if c.DryRun {

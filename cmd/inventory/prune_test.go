@@ -31,7 +31,8 @@ func (p *process) ask(method, path, body string) string {
 	return strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", problem.Code))
 }
 
-// TestPrune prunes beside a service: what is gone sells nothing again, every unit adds up, and the outbox tells of all.
+// TestPrune prunes while a service runs: a pruned order sells nothing again, every unit adds up, and the outbox has all
+// changes.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
@@ -62,7 +63,7 @@ func TestPrune(t *testing.T) {
 			before := time.Now().Format(time.RFC3339Nano)
 			says("0 SKUs: 0 deductions with 0 units pruned\n", "prune", "--before", before)
 			asks("200", "DELETE", "/skus/hot", "")
-			asks("200", "POST", "/orders", both) // it is known
+			asks("200", "POST", "/orders", both) // it is a replay
 			asks("200", "DELETE", "/skus/mild", "")
 
 			says("hot: 2 deductions with 92 units to prune\nmild: 1 deductions with 1 units to prune\n2 SKUs: 3 deductions with 93 units to prune\n",
@@ -80,7 +81,7 @@ func TestPrune(t *testing.T) {
 			asks("200", "POST", "/skus/hot/deductions/b/commit", "")
 			asks("200", "GET", "/skus/cold/deductions/a", "")
 			audited(t, url)
-			for told := 0; told < 6; { // transactions of parallel tests hold it back
+			for told := 0; told < 6; { // transactions of parallel tests delay the changes
 				r := invoke(t, "outbox", "read", "--json", "--database-url", url)
 				if told = len(changesIn(t, r.out)); r.code != 0 {
 					t.Fatal(r.err)

@@ -25,7 +25,7 @@ type sale struct {
 
 	mu              sync.Mutex
 	summed          saleSummary
-	smallestRefused int64 // 0: nobody was refused
+	smallestRefused int64 // 0: no order was refused
 	latencies       *latency.Histogram
 	lastError       error
 }
@@ -92,7 +92,7 @@ func (s *sale) run(ctx context.Context, shown *progress.Progress) error {
 	return nil
 }
 
-// buy is one buyer: it sends an order, again and again until there is a final answer.
+// buy is one buyer: it repeats an order until there is a final answer.
 func (s *sale) buy(ctx context.Context, n int) {
 	span := s.demo.Quantity.most - s.demo.Quantity.least + 1
 	buyer := fmt.Sprintf("buyer-%07d", n)
@@ -144,7 +144,7 @@ func (s *sale) summary(balance stock.Balance) saleSummary {
 	sum.LatencyMS = latencyMS{
 		milliseconds(s.latencies.Quantile(50)), milliseconds(s.latencies.Quantile(99)), milliseconds(s.latencies.Max()),
 	}
-	// Every order with an answer is in the rows. A buyer who got no answer may have a row all the same.
+	// Every order with an answer is in the rows. A buyer that got no answer may have a row anyway.
 	matches := balance.Committed == sum.UnitsSold || (sum.Errors > 0 && balance.Committed > sum.UnitsSold)
 	sum.AuditOK = balance.OK() && matches && sum.Oversold == 0
 	return sum
@@ -154,7 +154,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 func (s saleSummary) printJSON(out io.Writer) error { return json.NewEncoder(out).Encode(s) }
 
-// print is the summary for a person.
+// print prints the summary for a person.
 func (s saleSummary) print(out io.Writer, sku string) error {
 	verdict := "OK: every unit adds up"
 	if !s.AuditOK {

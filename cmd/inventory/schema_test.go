@@ -28,7 +28,7 @@ func TestMigrateStatusBesideAService(t *testing.T) {
 	}
 }
 
-// TestSchemaThatIsNotThisPrograms: an old one, one that somebody began to change, and one of a newer program.
+// TestSchemaThatIsNotThisPrograms: an old schema, one with an unfinished migration, and one of a newer program.
 func TestSchemaThatIsNotThisPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestPostgresThatForgets(t *testing.T) {
 	}
 }
 
-// TestLeastRights: the statements of docs/OPERATIONS.md are enough for each role, and not for more.
+// TestLeastRights: the statements of docs/OPERATIONS.md give each role the rights that it needs, and no more.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	owner := database(t)
@@ -159,7 +159,7 @@ func TestLeastRights(t *testing.T) {
 	}
 }
 
-// handbook returns the code block of a language in the handbook's chapter about rights.
+// handbook returns the code block of a language in the chapter of docs/OPERATIONS.md about rights.
 func handbook(t *testing.T, language string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/OPERATIONS.md")
@@ -175,8 +175,8 @@ func handbook(t *testing.T, language string) string {
 	return block
 }
 
-// roles runs the handbook's statements as the owner of a database. as returns its URL for one of their roles, whose names
-// are the server's and so get a suffix.
+// roles runs the handbook's statements as the owner of a database. as returns its URL for one of their roles. Roles belong
+// to the whole server, so their names get a suffix.
 func roles(t *testing.T, owner string) (as func(role string) string) {
 	t.Helper()
 	suffix := "_" + strings.ToLower(rand.Text()[:8])

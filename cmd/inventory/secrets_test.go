@@ -89,7 +89,7 @@ func (v *vault) startRedis(t *testing.T) (redisURL string) {
 	return "redis://:" + v.secrets["Redis password"] + "@" + server.Addr() + "/0"
 }
 
-// ask sends a request and keeps all of the answer.
+// ask sends a request and keeps the whole answer.
 func (v *vault) ask(method, address, credential, body string) (status int) {
 	v.Helper()
 	request, err := http.NewRequestWithContext(v.Context(), method, address, strings.NewReader(body))
@@ -113,7 +113,7 @@ func (v *vault) ask(method, address, credential, body string) (status int) {
 	return response.StatusCode
 }
 
-// askEverything sends requests that succeed and requests that fail, and expects a status for those with a good
+// askEverything sends requests that succeed and requests that fail, and expects a status for requests with a good
 // credential.
 func (v *vault) askEverything(good int) {
 	v.Helper()
@@ -141,7 +141,7 @@ func (v *vault) askEverything(good int) {
 	}
 }
 
-// TestSecretsAreToldToNobody plants secrets and looks for them in all that the service logs and answers, while
+// TestSecretsAreToldToNobody plants secrets and searches for them in all that the service logs and answers, while
 // everything works and while nothing does.
 func TestSecretsAreToldToNobody(t *testing.T) {
 	t.Parallel()

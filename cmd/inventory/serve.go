@@ -17,19 +17,19 @@ type databaseFlag struct {
 
 type serviceFlags struct {
 	databaseFlag
-	RedisURL string `group:"servers" help:"redis://USER:PASSWORD@HOST:PORT/DB, or embedded: inside the process, for this process alone. redis+sentinel://HOST:PORT,HOST:PORT/MASTER for the master that Sentinels know; redis+cluster://HOST:PORT,HOST:PORT for a cluster. rediss… with TLS. For --lock redlock an odd number of redis://, 3 or more, with commas in between." placeholder:"URL" default:"embedded"`
-	Lock     string `group:"servers" help:"Lock of a segment: reentrant; fair, first come, first served over all processes; redlock, on most of several servers; or none, to sell under the database's guard alone." enum:"reentrant,fair,redlock,none" default:"reentrant"`
+	RedisURL string `group:"servers" help:"redis://USER:PASSWORD@HOST:PORT/DB, or embedded: inside the process, for this process only. redis+sentinel://HOST:PORT,HOST:PORT/MASTER for the master that Sentinels know; redis+cluster://HOST:PORT,HOST:PORT for a cluster. rediss… with TLS. For --lock redlock an odd number of redis://, 3 or more, separated by commas." placeholder:"URL" default:"embedded"`
+	Lock     string `group:"servers" help:"Lock of a segment: reentrant; fair, first come, first served over all processes; redlock, on most of several servers; or none, to sell under the database's guard only." enum:"reentrant,fair,redlock,none" default:"reentrant"`
 }
 
 type serveCommand struct {
 	serviceFlags
-	ReadURL        string         `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE of a standby that reads what need not be fresh: lists of SKUs and of deductions, and the ledger. While it does not answer, or does not follow, the primary reads that too. Default: the primary reads all." placeholder:"URL"`
+	ReadURL        string         `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE of a standby, for reads that need not be fresh: lists of SKUs and of deductions, and the ledger. While it does not answer, or does not follow, they go to the primary. Default: all reads go to the primary." placeholder:"URL"`
 	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	MetricsListen  string         `group:"listeners" help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
-	MaxConnections int            `group:"limits" help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
-	AnswerWithin   time.Duration  `group:"stopping" help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
-	ShutdownDelay  *time.Duration `group:"stopping" help:"Time for which a service that stops goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
+	MetricsListen  string         `group:"listeners" help:"Address of metrics and health only, HOST:PORT, for Prometheus and probes on other machines. Default: only the admin listener has them." placeholder:"HOST:PORT"`
+	MaxConnections int            `group:"limits" help:"Most connections to the public API. A further one replaces the one that has been without a request for longest." placeholder:"N" default:"10000"`
+	AnswerWithin   time.Duration  `group:"stopping" help:"Time from when a request was read until nothing is written for it, such as 2s. A caller without an answer by then may take its next answer as final." default:"2s"`
+	ShutdownDelay  *time.Duration `group:"stopping" help:"Time for which a stopping service goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
 	DrainTimeout   time.Duration  `group:"stopping" help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 	accessFlags
 	logFlags
@@ -44,7 +44,7 @@ func (serveCommand) Help() string {
     INVENTORY_DATABASE_URL=postgres://… INVENTORY_REDIS_URL=redis://… inventory serve`
 }
 
-// Validate tells kong which value is out of range.
+// Validate returns an error if a value is out of range.
 func (c *serveCommand) Validate() error {
 	if c.ShutdownDelay != nil && (*c.ShutdownDelay < 0 || *c.ShutdownDelay > mostStopping) {
 		return fmt.Errorf("--shutdown-delay must be 0s to %s", mostStopping)
@@ -64,9 +64,9 @@ func (c *serveCommand) Validate() error {
 const (
 	// leastAnswerWithin leaves an order enough time to wait in a queue, wait for a lock and be written.
 	leastAnswerWithin = 200 * time.Millisecond
-	// mostAnswerWithin leaves time for the answer, before the connection is given up.
+	// mostAnswerWithin leaves time for the answer, before the connection is closed.
 	mostAnswerWithin = 15 * time.Second
-	// mostStopping is longer than whoever stops a service waits before it is killed.
+	// mostStopping is longer than any supervisor waits before it kills a service.
 	mostStopping = time.Hour
 )
 

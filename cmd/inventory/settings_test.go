@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// With an unknown or an empty setting nothing starts: it may have been meant as a key.
+// With an unknown or an empty setting nothing starts: the setting may have been meant as a key.
 func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variables
 	for name, c := range map[string]struct {
 		variable, value string
@@ -43,7 +43,7 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 			}
 			t.Chdir(t.TempDir())
 			ended, cancel := context.WithCancel(t.Context())
-			cancel() // if a service starts all the same, it ends at once
+			cancel() // if a service starts anyway, it ends at once
 			wrongUse(t, invokeIn(ended, t, c.args...), c.says...)
 			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 				t.Errorf("left behind %v, %v", left, err)
@@ -52,8 +52,8 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 	}
 }
 
-// A variable is named like its flag. The former name is read for one release, with a line about it. What Kubernetes
-// sets for services with the program's name is not ours.
+// A variable is named like its flag. The former name is read for one release, with a line about it. The program ignores
+// variables that Kubernetes sets for services with the program's name.
 func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	file := filepath.Join(t.TempDir(), "keys")
 	newKey(t, file, "shop", "buyer")

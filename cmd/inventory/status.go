@@ -17,22 +17,22 @@ import (
 
 // Exit statuses. 0 is success.
 const (
-	statusFailed = 1 // it did not work this time
-	statusUsage  = 2 // it never will, as it was called
-	statusFound  = 3 // it worked, and found what should not be
+	statusFailed = 1 // it failed this time
+	statusUsage  = 2 // this call can never work
+	statusFound  = 3 // it worked, and found a fault
 )
 
 // usageError is about the command line.
 type usageError struct{ error }
 
-// Fail tells the user what went wrong in one line, and returns the exit status. Where the log is JSON the line is, too:
-// whoever reads the log would lose it.
+// Fail prints what went wrong in one line, and returns the exit status. If the log is JSON the line is JSON too, because
+// a program that reads the log would lose another line.
 func (*commands) Fail(s cli.Streams, args []string, err error) int {
 	status, line := statusOf(err), strings.Join(strings.Fields(err.Error()), " ")
 	if logsJSON(args) {
 		slog.New(slog.NewJSONHandler(s.Err, nil)).Error("the program ends", "error", line, "exit_status", status)
 	} else {
-		_, _ = fmt.Fprintln(s.Err, "inventory:", line) // there is nowhere else to say it; the status says it too
+		_, _ = fmt.Fprintln(s.Err, "inventory:", line) // there is nowhere else to report it, and the status shows it too
 	}
 	return status
 }
@@ -51,7 +51,7 @@ func statusOf(err error) int {
 	return statusFailed
 }
 
-// logsJSON tells whether the log is wanted as JSON, also if the command line could not be parsed.
+// logsJSON reports whether the log is to be JSON, also if the command line could not be parsed.
 func logsJSON(args []string) bool {
 	const flag, value = "--log-format", "json"
 	if at := slices.Index(args, flag); at >= 0 && at+1 < len(args) {

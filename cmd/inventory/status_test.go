@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFatalErrorsAreJSONWhereTheLogIs: from the command line, from the configuration, and of what runs elsewhere.
+// TestFatalErrorsAreJSONWhereTheLogIs: errors of the command line, of the configuration, and of servers.
 func TestFatalErrorsAreJSONWhereTheLogIs(t *testing.T) { // not parallel: it sets variables
 	file := sqliteFile(t)
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestHelpIsInGroupsWithExamples: each flag of serve stands under a heading that says what it is for.
+// TestHelpIsInGroupsWithExamples: each flag of serve stands under a heading for its purpose.
 func TestHelpIsInGroupsWithExamples(t *testing.T) {
 	t.Parallel()
 	help := invoke(t, "serve", "--help").out
@@ -80,7 +80,7 @@ func TestHelpIsInGroupsWithExamples(t *testing.T) {
 	}
 }
 
-// TestCompletionInBash asks a real bash what it would offer.
+// TestCompletionInBash reads what a real bash would offer.
 func TestCompletionInBash(t *testing.T) {
 	t.Parallel()
 	script := invoke(t, "completion", "bash").out

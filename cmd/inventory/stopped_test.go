@@ -14,8 +14,8 @@ import (
 	"inventory/internal/api/client"
 )
 
-// TestWhatLayInAStoppedProcess: a process stands still with a request in its socket. When it goes on, it writes nothing for a
-// caller whose time is over, or who has hung up.
+// TestWhatLayInAStoppedProcess: a process is stopped with a request in its socket. When it goes on, it writes nothing for
+// a caller whose time is over, or that has hung up.
 func TestWhatLayInAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	for store, open := range map[string]func(*testing.T) []string{
@@ -59,8 +59,7 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 	}
 }
 
-// stopped makes a process stand still with a request in the socket of a connection that it has accepted, until leave
-// returns.
+// stopped stops a process with a request in the socket of a connection that it has accepted, until leave returns.
 func (p *process) stopped(path, body string, deadline time.Time, leave func(net.Conn)) *bufio.Reader {
 	p.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
@@ -95,7 +94,7 @@ func (p *process) stoppedUntilLate(path, body string) {
 	}
 }
 
-// stoppedUntilAlone lets a process go on when the caller has hung up, and waits until it has dealt with the request.
+// stoppedUntilAlone lets a process go on when the caller has hung up, and waits until it has handled the request.
 func (p *process) stoppedUntilAlone(path, body string) {
 	p.Helper()
 	before := p.count(path)
@@ -107,7 +106,7 @@ func (p *process) stoppedUntilAlone(path, body string) {
 	}
 }
 
-// count is how many requests with a path that ends like this one a process has handled.
+// count returns how many requests a process has handled whose path ends with the given text.
 func (p *process) count(path string) (lines int) {
 	p.Helper()
 	end := path[strings.LastIndex(path, "/")+1:]
@@ -123,7 +122,7 @@ func (p *process) count(path string) (lines int) {
 	return lines
 }
 
-// stop makes a process stand still, and waits until it does.
+// stop stops a process, and waits until it is stopped.
 func (p *process) stop() {
 	p.Helper()
 	p.signal(syscall.SIGSTOP)

@@ -16,7 +16,7 @@ import (
 	"inventory/internal/classroom"
 )
 
-// watchFlags are those of the demo that shows a sale in a browser.
+// watchFlags are the flags of the demo in a browser.
 type watchFlags struct {
 	Watch       bool   `group:"watch" help:"Show sales in a browser, until Ctrl-C: the console, and a classroom in which you sell and break things."`
 	WatchListen string `group:"watch" help:"Address for the browser, HOST:PORT, on loopback." default:"127.0.0.1:8090"`
@@ -39,7 +39,7 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	defer func() { err = errors.Join(err, removeFiles()) }()
 	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelError}))
 	app.SpendMemory(log)
-	app.QuietRedis() // which is going to be stopped
+	app.QuietRedis() // people are going to stop it
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
 	if err != nil {
 		return usageError{fmt.Errorf("--watch-listen: %w", err)}
@@ -60,7 +60,7 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	return serveUntil(ctx, listener, school.Handler())
 }
 
-// serveUntil serves until ctx ends. Streams of events do not end by themselves, so connections are cut.
+// serveUntil serves until ctx ends. Streams of events do not end by themselves, so it cuts connections.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)
@@ -77,7 +77,7 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 	}
 }
 
-// openBrowser opens an address in the browser that the desktop prefers.
+// openBrowser opens an address in the desktop's default browser.
 func openBrowser(ctx context.Context, address string) error {
 	command, args := "xdg-open", []string{address}
 	switch runtime.GOOS {

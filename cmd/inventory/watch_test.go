@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestWatch opens the classroom, reads the pages where it says they are, and ends it as a person does.
+// TestWatch opens the classroom, reads the pages at the addresses that it prints, and ends it as a person does.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	command := exec.Command(program, "demo", "--watch", "--watch-listen", "127.0.0.1:0")
