@@ -1,3 +1,3 @@
-// Package deploy is for those who run the service: files for Kubernetes, systemd, docker-compose, Prometheus and Grafana.
-// There is no program in it; its tests hold the files against the programs that read them, and against a running service.
+// Package deploy is for operators: files for Kubernetes, systemd, docker-compose, Prometheus and Grafana. It has no
+// program; its tests check the files with the programs that read them, and against a running service.
 package deploy

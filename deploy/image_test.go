@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestImageListensWherePortsArePublished: on all addresses, by settings of serve, at the ports that it exposes.
+// TestImageListensWherePortsArePublished: the image listens on all addresses, by settings of serve, at the ports that it
+// exposes.
 func TestImageListensWherePortsArePublished(t *testing.T) {
 	t.Parallel()
 	dockerfile, err := os.ReadFile("../Dockerfile")

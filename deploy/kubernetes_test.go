@@ -30,7 +30,7 @@ type kustomization struct {
 	} `json:"images"`
 }
 
-// serviceMonitor has the fields of the operator's that we use: its module has a hundred dependencies.
+// serviceMonitor has the fields that we use of the Prometheus operator's type, whose module has a hundred dependencies.
 type serviceMonitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -45,7 +45,7 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
-// decode reads a file of deploy/kubernetes, and refuses fields that there are not.
+// decode reads a file of deploy/kubernetes, and refuses unknown fields.
 func decode[T any](t *testing.T, name string) (object T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("kubernetes", name))
@@ -58,7 +58,7 @@ func decode[T any](t *testing.T, name string) (object T) {
 	return object
 }
 
-// TestKubernetesFilesAreWhatTheySay: each resource decodes strictly, and Kustomize names all that there are.
+// TestKubernetesFilesAreWhatTheySay: each resource decodes strictly, and Kustomize names all files.
 func TestKubernetesFilesAreWhatTheySay(t *testing.T) {
 	t.Parallel()
 	k := decode[kustomization](t, "kustomization.yaml")
@@ -78,7 +78,8 @@ func TestKubernetesFilesAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestKubernetesRunsTheServiceAsTheHandbookSays: it stops in time, may do little, and its settings are flags of serve.
+// TestKubernetesRunsTheServiceAsTheHandbookSays: the service stops in time, has few rights, and its settings are flags of
+// serve.
 func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
 	t.Parallel()
 	pod := decode[appsv1.Deployment](t, "deployment.yaml").Spec.Template.Spec
@@ -117,12 +118,12 @@ func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
 	areSettings(t, variables)
 }
 
-// helpOfServe is what `inventory serve --help` says. The program is built once for all tests.
+// helpOfServe returns the output of `inventory serve --help`. The program is built once for all tests.
 var helpOfServe = sync.OnceValues(func() ([]byte, error) {
 	return exec.Command("go", "run", "../cmd/inventory", "serve", "--help").Output()
 })
 
-// areSettings demands that each variable is one of inventory serve.
+// areSettings demands that each variable is a setting of inventory serve.
 func areSettings(t *testing.T, variables []string) {
 	t.Helper()
 	help, err := helpOfServe()

@@ -60,15 +60,15 @@ func panels(t *testing.T) []panel {
 	return board.Panels
 }
 
-// metrics are the families that a service exposes, by name.
+// metrics are the metric families that a service exposes, by name.
 type metrics map[string]*dto.MetricFamily
 
-// begunLater are series of the lock library, which begin with the first event: a renewal, a failure, a loss.
+// begunLater reports whether series of the lock library start only with the first event: a renewal, a failure, a loss.
 func begunLater(name string) bool {
 	return strings.HasPrefix(name, "locking_renewal_seconds") || name == "locking_failures_total" || name == "locking_hold_seconds_count"
 }
 
-// familyOf finds the family of a name, which may be a part of a histogram.
+// familyOf returns the family of a name, which may be a part of a histogram.
 func (m metrics) familyOf(name string) *dto.MetricFamily {
 	if family := m[name]; family != nil && family.GetType() != dto.MetricType_HISTOGRAM {
 		return family
@@ -108,7 +108,7 @@ func (m metrics) check(t *testing.T, where, expression string) {
 	})
 }
 
-// has tells whether a series of a family has the label of a matcher, and of the values one that matches.
+// has reports whether a series of a family has the label of a matcher, with a value that matches.
 func has(family *dto.MetricFamily, matcher *labels.Matcher) bool {
 	for _, metric := range family.GetMetric() {
 		for _, label := range metric.GetLabel() {
@@ -120,7 +120,7 @@ func has(family *dto.MetricFamily, matcher *labels.Matcher) bool {
 	return false
 }
 
-// TestBoardAndAlertsAskForWhatThereIs sells, and looks for each metric of each expression at the service.
+// TestBoardAndAlertsAskForWhatThereIs sells, and demands that the service has each metric of each expression.
 func TestBoardAndAlertsAskForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	m := afterASale(t)

@@ -36,10 +36,10 @@ type (
 	}
 )
 
-// alertCase is what makes an alert fire, and what does not. Values are a minute apart, for half an hour.
+// alertCase has series that make an alert fire, and series that do not. Values are a minute apart, for half an hour.
 type alertCase struct {
 	fires, quiet []series
-	labels       map[string]string // of the alert that fires, beside those of its rule
+	labels       map[string]string // of the alert that fires, in addition to those of its rule
 }
 
 func alertCases() map[string]alertCase {
@@ -89,7 +89,7 @@ func alertCases() map[string]alertCase {
 	}
 }
 
-// buckets are those of a histogram, of which some observations are below 0.4 s and the others below 1.6 s.
+// buckets returns the series of a histogram: some observations are below 0.4 s and the others below 1.6 s.
 func buckets(begin, soon string) []series {
 	return []series{{begin + `le="0.4"}`, soon}, {begin + `le="1.6"}`, "0+100x30"}, {begin + `le="+Inf"}`, "0+100x30"}}
 }
@@ -145,7 +145,7 @@ func (r rule) fired(with map[string]string) expectedAlert {
 	return expectedAlert{all, r.Annotations}
 }
 
-// disappears is a target that Prometheus no longer knows: its series end.
+// disappears returns a test with a target that Prometheus no longer knows: its series end.
 func disappears(rules []rule) ruleTest {
 	for _, r := range rules {
 		if r.Alert == "InventoryDown" {

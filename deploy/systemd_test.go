@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSystemdUnit: its settings are flags of serve, it is not started again after wrong use, and may do little.
+// TestSystemdUnit: its settings are flags of serve, wrong settings do not restart it, and it has few rights.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("systemd/inventory.service")

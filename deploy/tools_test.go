@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDeployKustomizeBuilds: kubectl makes objects of the files, which all have the service's label.
+// TestDeployKustomizeBuilds: kubectl makes objects of the files, and all have the service's label.
 func TestDeployKustomizeBuilds(t *testing.T) {
 	t.Parallel()
 	built, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
@@ -43,7 +43,7 @@ func TestDeployKustomizeBuilds(t *testing.T) {
 	}
 }
 
-// TestDeploySystemdReadsTheUnit: systemd has nothing to say about it.
+// TestDeploySystemdReadsTheUnit: systemd reports nothing about the unit.
 func TestDeploySystemdReadsTheUnit(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("systemd/inventory.service")
@@ -61,7 +61,7 @@ func TestDeploySystemdReadsTheUnit(t *testing.T) {
 			t.Errorf("systemd: %s", line)
 		}
 	}
-	if exited := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exited) { // its status is about units of this machine, too
+	if exited := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exited) { // its status is also about units of this machine
 		t.Fatal(err)
 	}
 }

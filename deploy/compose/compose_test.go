@@ -23,7 +23,7 @@ var variants = map[string][]string{
 	"Citus":     {"docker-compose.yml", "deploy/compose/citus.yml"},
 }
 
-// load reads files as docker-compose does: it refuses what the specification does not have.
+// load reads files as docker-compose does: it refuses fields that the specification does not have.
 func load(t *testing.T, files []string, with ...cli.ProjectOptionsFn) (*types.Project, error) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -41,13 +41,13 @@ func load(t *testing.T, files []string, with ...cli.ProjectOptionsFn) (*types.Pr
 	return options.LoadProject(t.Context())
 }
 
-// citusImage is what the top of citus.yml has a reader find out: the file names no image itself.
+// citusImage is the variable that the first command of citus.yml sets: the file itself names no image.
 const citusImage = "CITUS_IMAGE=citusdata/citus:13.2.0-alpine@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 var exactImage = regexp.MustCompile(`^[a-z/]+:[^@]+@sha256:[0-9a-f]{64}$`)
 
-// TestComposeGivesAwayLittle: every service has a read-only file system, no capabilities and no way to new ones. Images
-// are named by digest, nothing is published beyond loopback, and there is no default password.
+// TestComposeGivesAwayLittle: every service has a read-only file system, no capabilities and no way to get new ones.
+// Images are named by digest, nothing is published beyond loopback, and there is no default password.
 func TestComposeGivesAwayLittle(t *testing.T) {
 	t.Parallel()
 	for name, files := range variants {
@@ -104,7 +104,7 @@ func givesAwayLittle(t *testing.T, name string, s types.ServiceConfig) {
 	}
 }
 
-// defaultOf is what ${NAME:-default} is without NAME.
+// defaultOf returns the value of ${NAME:-default} without NAME.
 func defaultOf(text string) string {
 	_, after, found := strings.Cut(text, ":-")
 	if !found {
@@ -113,8 +113,8 @@ func defaultOf(text string) string {
 	return strings.TrimSuffix(after, "}")
 }
 
-// TestSettingsOfRedis: the servers read the files that tests start servers with, whatever else they are told is listed
-// here, and everybody has everybody's address.
+// TestSettingsOfRedis: the servers read the files with which tests start servers, this test lists all other settings, and
+// all servers have the addresses of all others.
 func TestSettingsOfRedis(t *testing.T) {
 	t.Parallel()
 	const first, server, node = "10.213.0.11", "redis-server /etc/redis/redis.conf", "redis-server /etc/redis/redis.conf --include /etc/redis/cluster.conf"
@@ -123,7 +123,7 @@ func TestSettingsOfRedis(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		commands  map[string]string // by service
-		addresses string            // of servers, behind which the service finds its locks
+		addresses string            // of the servers by which the service finds its locks
 		url       string
 	}{
 		"Sentinel": {
@@ -170,8 +170,8 @@ func TestSettingsOfRedis(t *testing.T) {
 	}
 }
 
-// TestSettingsOfCitus: the nodes read the file that tests start nodes with, the cluster is made of them, and the service is
-// given the coordinator.
+// TestSettingsOfCitus: the nodes read the file with which tests start nodes, the cluster consists of them, and the service
+// gets the coordinator's URL.
 func TestSettingsOfCitus(t *testing.T) {
 	t.Parallel()
 	project, err := load(t, variants["Citus"], cli.WithEnv([]string{"POSTGRES_PASSWORD=checked", citusImage}))
@@ -204,7 +204,7 @@ func TestSettingsOfCitus(t *testing.T) {
 // sentinel keeps its own copy of its settings.
 const sentinel = "sh -c [ -e /data/sentinel.conf ] || cp /etc/redis/sentinel.conf /data; exec redis-sentinel /data/sentinel.conf"
 
-// readsOurs: each file that a command names is one of this folder, and may not be written.
+// readsOurs demands that each file that a command names is in this folder, and mounted read-only.
 func readsOurs(t *testing.T, name string, s types.ServiceConfig) {
 	t.Helper()
 	for _, path := range regexp.MustCompile(`/(etc/redis|etc/postgresql|usr/local/bin)/\S+`).FindAllString(strings.Join(s.Command, " "), -1) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a cluster of a coordinator and workers, HOST each, that have the extension already. Runs twice without harm.
+# Makes a cluster of a coordinator and workers, HOST each, that have the extension already. A second run does no harm.
 set -eu
 coordinator=$1
 shift

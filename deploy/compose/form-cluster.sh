@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a cluster of nodes HOST:PORT, the first half masters, and waits until it works. It does so once: nodes keep what
-# they know of each other.
+# Makes a cluster of nodes HOST:PORT, the first half masters, and waits until it works. It does so once: nodes remember
+# each other.
 set -eu
 
 ask() { redis-cli -h "${1%:*}" -p "${1#*:}" cluster info; }

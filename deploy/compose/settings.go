@@ -1,10 +1,10 @@
-// Package compose has files for docker-compose: Redis under Sentinel, a Redis Cluster, and PostgreSQL by Citus. The settings of their servers are
-// also those that tests start servers with, so what is deployed is what is tested.
+// Package compose has files for docker-compose: Redis under Sentinel, a Redis Cluster, and PostgreSQL by Citus. Tests
+// start servers with the same settings, so the deployed settings are tested.
 package compose
 
 import _ "embed"
 
-// What redis-server reads: every server; a node of a cluster, beside that; a Sentinel.
+// The settings that redis-server reads: of every server; of a node of a cluster, in addition; of a Sentinel.
 var (
 	//go:embed redis.conf
 	Redis string
@@ -14,10 +14,10 @@ var (
 	Sentinel string
 )
 
-// Citus is what a PostgreSQL server reads that is a node of Citus.
+// Citus is the settings of a PostgreSQL server that is a node of Citus.
 //
 //go:embed citus.conf
 var Citus string
 
-// FirstMaster is the address, as Sentinel's settings have it, of the server that is the master at first.
+// FirstMaster is the address of the first master, as it is in Sentinel's settings.
 const FirstMaster = "10.213.0.11 6379"
