@@ -81,6 +81,7 @@ func readState(answer any) (State, error) {
 // side: all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock. Until then
 // their work and the next holder's can overlap, and only the fencing token tells them apart.
 func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
+	before := a.locks.grantsOf(a) // whoever gets the lock after it was freed keeps it
 	answer, err := a.ask(ctx, "force", a.kind.forcing)
 	if err != nil {
 		return false, err
@@ -90,7 +91,9 @@ func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
 		return false, failed("force", a.name, scripts.Strange(answer))
 	}
 	if freed == 1 {
-		a.locks.loseAll(a)
+		for _, g := range before {
+			a.locks.loseGrant(g)
+		}
 	}
 	return freed == 1, nil
 }
@@ -112,19 +115,16 @@ func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts
 	return answer, nil
 }
 
-// loseAll ends all that this process holds of a lock.
-func (l *Locks) loseAll(a *lock) {
-	var gone []*grant
+// grantsOf returns what this process has of a lock.
+func (l *Locks) grantsOf(a *lock) (grants []*grant) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for at, g := range l.grants {
 		if at.state == a.stateKey {
-			gone = append(gone, g)
+			grants = append(grants, g)
 		}
 	}
-	l.mu.Unlock()
-	for _, g := range gone {
-		l.loseGrant(g)
-	}
+	return grants
 }
 
 // Count returns how often the owner that ctx carries holds the lock through these Locks; 0 when it does not.

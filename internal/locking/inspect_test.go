@@ -230,3 +230,35 @@ func TestForceUnlockBesideAReentry(t *testing.T) {
 		w.ok(<-again)
 	})
 }
+
+// Who gets the lock after it was taken by force keeps it, however late the answer comes that it was taken.
+func TestForceUnlockBesideALaterGrant(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		mutex, fair, rw := l.Mutex(w.name), l.FairMutex(w.name), l.RWMutex(w.name)
+		for _, c := range []struct {
+			lock   offered
+			script *scripts.Script
+		}{{mutex, scripts.Force}, {fair, scripts.FifoForce}, {rw.Writer(), scripts.FifoForce}, {rw.Reader(), scripts.FifoForce}} {
+			_, err := c.lock.ForceUnlock(ctx) // the script is known now
+			w.ok(err)
+			forced := w.must(c.lock.Lock(ctx))
+			var later *Hold
+			tap.on(c.script, func(_ redis.Cmder, next func() error) error {
+				defer func() { later = w.must(c.lock.Lock(ctx)) }()
+				return next()
+			})
+			_, err = c.lock.ForceUnlock(ctx)
+			w.ok(err)
+			tap.on(nil, nil)
+			if cause := context.Cause(forced.Context()); !errors.Is(cause, ErrLost) {
+				w.t.Errorf("%T: what was taken by force ended with %v", c.lock, cause)
+			}
+			if err := later.Context().Err(); err != nil {
+				w.t.Errorf("%T: the later hold ended: %v", c.lock, context.Cause(later.Context()))
+			}
+			w.ok(later.Unlock(ctx))
+		}
+	})
+}
