@@ -62,7 +62,7 @@ func (acq *acquisition) waitIsOver(now time.Time) bool {
 	return !acq.until.IsZero() && !now.Before(acq.until)
 }
 
-// noteStart notes that a round trip begins, and with it the leases of what it takes.
+// noteStart notes when the leases began of what is taken next: when its round trip did.
 func (acq *acquisition) noteStart(start time.Time) {
 	if len(acq.taken) == 0 {
 		acq.renewedAt = start

@@ -96,6 +96,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	}
 	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
 	l.addGrantLocked(g)
+	acq.noteStart(handed.lease.begun)
 	l.holdAllLocked(acq, p, g, handed.trusted)
 	st.wakeOwnerLocked(acq.owner, nil)
 	return true

@@ -397,6 +397,32 @@ func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 	}
 }
 
+// The lease of a MultiLock counts from its last part, also where the parts are handed off.
+func TestMultiLockOfPartsThatAreHandedOff(t *testing.T) {
+	virtual(t, func(w *world) {
+		const lease = 2 * time.Second
+		ctx, holder := w.ctx(), NewOwner(w.ctx())
+		parts := w.segments(w.locks(), 2)
+		var held []*Hold
+		for _, m := range parts {
+			held = append(held, w.must(m.Lock(holder, Lease(lease))))
+		}
+		got := make(chan *Hold)
+		go func() { got <- w.must(MultiLock(lockers(parts)...).Lock(ctx, Lease(lease))) }()
+		for _, h := range held { // the second one before the lease of the first must begin anew
+			time.Sleep(lease / 4)
+			w.ok(h.Unlock(ctx))
+		}
+		h := <-got
+		for i, part := range h.Parts() {
+			if left := part.Remaining(); left < trust(lease)-10*time.Millisecond {
+				w.t.Errorf("part %d has %s left", i, left)
+			}
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}
+
 // A MultiLock that has lost a part and is not unlocked ends like any other hold that is forgotten.
 func TestLostWholeExpires(t *testing.T) {
 	virtual(t, func(w *world) {
