@@ -2,6 +2,7 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,19 +48,24 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	h.grant.handedOff = true
 	l.forgetLocked(h.grant)
 	now := time.Now()
-	l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 	ls := h.grant.lease
 	if ls.next <= ls.last && !ls.shortened && now.Sub(ls.begun) < localFor {
 		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
 		ls.next++
 		l.mu.Unlock()
+		l.tellEnds([]*Hold{h}, now, nil)
 		return true, nil
 	}
 	st := l.states[h.lock.stateKey]
 	st.handingOff, st.wakePending = true, false
 	ho := l.newHandoffLocked(h.lock, ls, next, now)
 	l.mu.Unlock()
-	return true, l.handOffByScript(ctx, until, ho)
+	var gone []*grant
+	if err = l.handOffByScript(ctx, until, ho); errors.Is(err, ErrLost) {
+		gone = append(gone, h.grant)
+	}
+	l.tellEnds([]*Hold{h}, now, gone)
+	return true, err
 }
 
 // successorLocked returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,6 +86,38 @@ func TestObserver(t *testing.T) {
 		w.ok(l.Close())
 		if _, err := m.Lock(ctx); !errors.Is(err, ErrClosed) {
 			w.t.Error(err)
+		}
+	})
+}
+
+// An Observer is told of a loss also where nothing but the unlock finds it out.
+func TestObserverOfALossThatUnlockFindsOut(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, seen := w.ctx(), &diary{}
+		l, admin := w.locks(Observe(seen)), w.locks()
+		m := l.Mutex(w.name)
+		for name, c := range map[string]struct {
+			lock, remote offered
+			successors   int // to whom it would be handed off
+		}{
+			"mutex":            {m, admin.Mutex(w.name), 0},
+			"mutex, in demand": {m, admin.Mutex(w.name), 1},
+			"fair":             {l.FairMutex(w.name), admin.FairMutex(w.name), 0},
+		} {
+			h := w.must(c.lock.Lock(ctx))
+			successors := w.lineUp(m, c.successors)
+			_, err := c.remote.ForceUnlock(ctx)
+			w.ok(err)
+			seen.since()
+			if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+				w.t.Errorf("%s: unlock: %v", name, err)
+			}
+			if said := strings.Join(seen.since(), ", "); !strings.Contains(said, "lost") || strings.Contains(said, "released") {
+				w.t.Errorf("%s: %s", name, said)
+			}
+			for _, successor := range successors {
+				w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx))
+			}
 		}
 	})
 }

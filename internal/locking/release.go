@@ -35,6 +35,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 			return nil
 		}
 		s, _ := l.settle(holds) // the server is not told: the locks expire
+		l.tellEnds(holds, time.Now(), nil)
 		l.closeGrants(s)
 		return err
 	}
@@ -48,7 +49,8 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return nil
 	}
-	ctx, until := context.WithoutCancel(ctx), time.Now().Add(policy.Release)
+	start := time.Now()
+	ctx, until := context.WithoutCancel(ctx), start.Add(policy.Release)
 	if len(holds) == 1 {
 		if done, err := l.handOff(ctx, until, holds[0]); done {
 			return err
@@ -57,18 +59,35 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	s, lost := l.settle(holds)
 	defer l.closeGrants(s)
 	results, err := l.deliver(ctx, until, s)
-	if err != nil {
-		return failed("release", holds[0].lock.name, err)
-	}
+	var gone []*grant
 	for i, result := range results {
 		if result == scripts.ReleasedNotOurs && l.refused(s, i, holds) {
-			lost = true
+			gone = append(gone, s.rows[i].grant)
 		}
 	}
-	if lost {
+	l.tellEnds(holds, start, gone)
+	switch {
+	case err != nil:
+		return failed("release", holds[0].lock.name, err)
+	case lost || len(gone) > 0:
 		return ErrLost
+	default:
+		return nil
 	}
-	return nil
+}
+
+// tellEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
+// Holds that were lost before have been reported already.
+func (l *Locks) tellEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
+	for _, h := range holds {
+		switch held := unlocked.Sub(h.since); {
+		case h.lost:
+		case slices.Contains(gone, h.grant):
+			l.observer.Lost(h.lock.kind.is(), held)
+		default:
+			l.observer.Released(h.lock.kind.is(), held)
+		}
+	}
 }
 
 // fewReleases is up to how many releases under way have a round trip each. Beyond that the cleaner sends many in one:
@@ -119,6 +138,7 @@ func (l *Locks) giveUp(holds []*Hold) {
 		return
 	}
 	s, _ := l.settle(holds)
+	l.tellEnds(holds, time.Now(), nil)
 	s.Tried = func() { l.closeGrants(s) }
 	l.settleBriefly(s)
 }
@@ -165,9 +185,6 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	s = &settlement{attempt: l.attempt()}
 	s.rows = s.firstRow[:0]
 	for _, h := range holds {
-		if !h.lost {
-			l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
-		}
 		lost = lost || h.lost
 		l.dropLocked(h)
 		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.grant == h.grant }) {
