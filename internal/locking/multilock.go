@@ -11,9 +11,12 @@ import (
 
 // MultiLock is several locks as one, all or nothing. All processes take them in the same order, so that two MultiLocks
 // cannot wait for each other. It never waits backwards: if a lock is busy and the owner already holds one that comes
-// after it, it gives back what it took and returns ErrBusy. Locks that share a group are taken and released in one
-// round trip if all are free. A lock may be named twice. A part may be a MultiLock itself, or any
-// Locker, which is then taken as a unit.
+// after it, it gives back what it took and returns ErrBusy. Locks of one name on several servers are in the order of
+// the servers' addresses, so all processes must use the same addresses. The clients of Sentinel and of a Ring
+// show none; then the MultiLock does not wait for one of these locks while it holds another.
+//
+// Locks that share a group are taken and released in one round trip if all are free. A lock may be named
+// twice. A part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
 // Wait bounds the whole. Lease is that of every part, and counts from when the last one was taken: if the parts are not
 // taken in one round trip, another one restarts it for all. The hold's Token is 0: each part has its own. When one
@@ -184,7 +187,7 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	if !acq.until.IsZero() {
 		opts = append(opts, Wait(max(time.Until(acq.until), 0)))
 	}
-	if acq.try || acq.owner.holdsAfter(s.order) {
+	if acq.try || acq.owner.holdsAfter(s.order, nil) {
 		h, err = s.other.TryLock(acq.ctx, opts...)
 	} else {
 		acq.waitedForOthers = true

@@ -204,6 +204,31 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	})
 }
 
+// Two servers that show no address do not tell which of two locks of one name is first: neither is waited for under the other.
+func TestMultiLockOfServersWithoutAnAddress(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx := w.ctx()
+		at := func(db int) *Mutex {
+			return w.locksOn(opaque{w.client(func(o *redis.Options) { o.DB = db })}).Mutex(w.name)
+		}
+		a, b := at(1), at(2)
+		for _, parts := range [][]Locker{{a, b}, {b, a}} {
+			busy := w.must(parts[1].Lock(ctx))
+			start := time.Now()
+			if _, err := MultiLock(parts...).Lock(ctx, Wait(2*policy.Poll)); !errors.Is(err, ErrBusy) {
+				w.t.Error(err)
+			}
+			if took := time.Since(start); took > policy.Poll/2 {
+				w.t.Errorf("it has waited for %s", took)
+			}
+			w.ok(busy.Unlock(ctx))
+			h := w.must(MultiLock(parts...).Lock(ctx))
+			w.ok(w.must(MultiLock(parts...).Lock(h.Context())).Unlock(ctx))
+			w.ok(h.Unlock(ctx))
+		}
+	})
+}
+
 // never is a Locker that must not be waited for.
 type never struct {
 	foreign

@@ -17,7 +17,7 @@ type owner struct {
 	id string
 
 	mu   sync.Mutex
-	held []string // for each hold its lock's place in the order of all locks; unsorted
+	held []*lock // for each hold its lock, in no order
 
 	reds redOwners
 }
@@ -75,24 +75,28 @@ func newID() string {
 }
 
 // addHold notes a hold.
-func (o *owner) addHold(order string) {
+func (o *owner) addHold(a *lock) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.held = append(o.held, order)
+	o.held = append(o.held, a)
 }
 
 // removeHold forgets a hold.
-func (o *owner) removeHold(order string) {
+func (o *owner) removeHold(a *lock) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := slices.Index(o.held, order); i >= 0 {
+	if i := slices.Index(o.held, a); i >= 0 {
 		o.held = slices.Delete(o.held, i, i+1)
 	}
 }
 
-// holdsAfter reports whether the owner holds a lock that comes after this one in the order of locks.
-func (o *owner) holdsAfter(order string) bool {
+// holdsAfter reports whether the owner holds a lock that comes after a given place in the order of locks. The place is of a
+// lock through these Locks; nil for another kind of Locker. Locks of one name on servers that show no address share a place:
+// each comes after the other.
+func (o *owner) holdsAfter(order string, through *Locks) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.held, func(held string) bool { return held > order })
+	return slices.ContainsFunc(o.held, func(held *lock) bool {
+		return held.order > order || held.order == order && held.locks != through
+	})
 }
