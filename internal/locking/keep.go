@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -107,12 +109,18 @@ func (acq *acquisition) keep() error {
 			grants[h.locks] = append(grants[h.locks], h.grant)
 		}
 	}
-	whole := true
+	var partial atomic.Bool
+	var all sync.WaitGroup // at once: several servers that stand still cost no more time than one
 	for l, mine := range grants {
-		whole = l.renewFor(acq.ctx, mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) && whole
+		all.Go(func() {
+			if !l.renewFor(acq.ctx, mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) {
+				partial.Store(true)
+			}
+		})
 	}
+	all.Wait()
 	acq.renewedAt = start
-	if !whole {
+	if partial.Load() {
 		acq.renewedAt = start.Add(policy.AfterKeeping(acq.lease, false) - policy.AfterKeeping(acq.lease, true)) // again that soon
 	}
 	return acq.intact()

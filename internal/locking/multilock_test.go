@@ -377,16 +377,18 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 	})
 }
 
-// stopsServer is an Observer after whose second acquisition the server stands still.
-type stopsServer struct {
+// stopsServers is an Observer: after so many acquisitions the servers stand still.
+type stopsServers struct {
 	nobody
-	server *memory
-	taken  int
+	servers []*memory
+	after   int
 }
 
-func (s *stopsServer) Acquired(Kind, time.Duration, bool) {
-	if s.taken++; s.taken == 2 {
-		s.server.Pause()
+func (s *stopsServers) Acquired(Kind, time.Duration, bool) {
+	if s.after--; s.after == 0 {
+		for _, server := range s.servers {
+			server.Pause()
+		}
 	}
 }
 
@@ -404,7 +406,7 @@ func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 			virtual(t, func(w *world) {
 				ctx, cancel := context.WithCancel(w.ctx())
 				w.memory.distance = 5 * time.Millisecond // so far apart the leases begin
-				l := w.locks(Observe(&stopsServer{server: w.memory}))
+				l := w.locks(Observe(&stopsServers{servers: []*memory{w.memory}, after: 2}))
 				if bound.after > 0 {
 					time.AfterFunc(bound.after, cancel)
 				}
@@ -420,6 +422,29 @@ func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Several servers that stand still cost a MultiLock no more time than one.
+func TestMultiLockOfServersThatStandStill(t *testing.T) {
+	virtual(t, func(w *world) {
+		const wait = 100 * time.Millisecond
+		var parts []Locker
+		stops := &stopsServers{after: 5}
+		for range stops.after {
+			server := newMemory(w.t, 5*time.Millisecond) // so far apart the leases begin
+			there := &world{t: w.t, memory: server}
+			parts = append(parts, there.locks(Observe(stops)).Mutex(w.name))
+			stops.servers = append(stops.servers, server)
+		}
+		start := time.Now()
+		_, err := MultiLock(parts...).Lock(w.ctx(), Lease(30*time.Second), Wait(wait))
+		if !errors.Is(err, ErrNoAnswer) {
+			w.t.Errorf("error %v", err)
+		}
+		if took := time.Since(start); took > wait+policy.Grace+policy.Cleanup {
+			w.t.Errorf("it took %s", took)
+		}
+	})
 }
 
 // The lease of a MultiLock counts from its last part, also where the parts are handed off.
