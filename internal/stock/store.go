@@ -20,8 +20,10 @@ import (
 // its units back before they refuse anything, and [Store.Expire] returns them.
 //
 // Time is the store's clock: PostgreSQL's, or the process' for a file of SQLite. A write reads it once it holds the last
-// row that it has to wait for, and decides everything that depends on time by that one instant. If a write has an
-// instant of its own (At), which is for tests, it decides by that.
+// row that it has to wait for, and decides everything that depends on time by that one instant. If it then has to wait for
+// a buyer's row or an order id, it decides again if the sale has ended meanwhile, and its reservations last from when it
+// has them, or at most 100 ms less than requested. If a write has an instant of its own (At), which is for tests, it
+// decides by that.
 //
 // No write commits after its deadline, nor after its context's, however late its statement reaches the database: the
 // transaction reads the database's own clock last of all. If it is too late, it writes nothing and returns [ErrLate].

@@ -27,8 +27,16 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 		return result, err
 	}
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
-		result, err = s.deduct(ctx, tx, batch, batch.At)
-		return err
+		if result, err = s.deduct(ctx, tx, batch, batch.At); err != nil {
+			return err
+		}
+		var taken []*stock.Deduction
+		for i := range result.Outcomes {
+			if result.Outcomes[i].Kind == stock.Accepted {
+				taken = append(taken, &result.Outcomes[i].Deduction)
+			}
+		}
+		return tx.postpone(ctx, batch.At, taken)
 	})
 	return result, err
 }

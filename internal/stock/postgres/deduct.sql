@@ -8,7 +8,7 @@
 --      texts of orders ('' for none), of which buyer_id is one.
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
 --      what it holds now (null: unchanged), the ids that were inserted if some were not, and the instant of the decision.
---      It divides by zero if it ends after the deadline.
+--      It divides by zero if it ends after the deadline or the end of the sale.
 --
 -- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
@@ -16,7 +16,8 @@
 -- If no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
 --
 -- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
--- wait for another one of the same order id.
+-- wait for another one of the same order id. It waits for 100 ms at most, so that no reservation is much shorter than was asked: a
+-- transaction, which makes up for its waits, decides then.
 WITH locked AS MATERIALIZED (
     SELECT available
     FROM stock_segments
@@ -24,7 +25,9 @@ WITH locked AS MATERIALIZED (
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
     FOR UPDATE
 ), segment_row AS MATERIALIZED (
-    SELECT available, $2::integer AS s, coalesce($9::timestamptz, clock_timestamp()) AS at FROM locked
+    SELECT available, $2::integer AS s,
+           CASE WHEN set_config('lock_timeout', '100ms', true) <> '' THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
+    FROM locked
 ), inserted AS (
     {insert}
     FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], {texts}) AS asked (o, q, r, {names})
@@ -40,7 +43,9 @@ WITH locked AS MATERIALIZED (
 ), updated AS (
     UPDATE stock_segments g
     SET available   = available - taken.units
-                      / CASE WHEN $11::timestamptz IS NULL OR clock_timestamp() <= $11 THEN 1 ELSE 0 END,
+                      / CASE WHEN ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
+                              AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13)
+                             THEN 1 ELSE 0 END,
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN $3 = 0 THEN fence ELSE $3 END,

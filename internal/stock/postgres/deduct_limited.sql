@@ -9,9 +9,10 @@
 -- then sees it. Buyers and order ids are written in ascending order. If an order id exists that was not looked for, or
 -- another batch was faster with it, its buyer would be counted twice: then the statement divides by zero, so that nothing
 -- of it is written. (Where no order id is looked for, it is sent without its ON CONFLICT on them, and fails there.) It divides by
--- zero too if it ends after the deadline or the end of the sale.
+-- zero too where deduct.sql does.
 --
--- The clock is read once the buyers are counted, because that may wait for their rows.
+-- The clock is read once the buyers are counted, because that may wait for their rows. An insert waits for an order id as in
+-- deduct.sql.
 --
 -- Scalar sub-selects look up what each order needs, because they use the index. For a join, a planner that knows old sizes
 -- of growing tables would read all rows of the SKU, or compare each order with each buyer. The earliest expiry is read in
@@ -35,7 +36,8 @@ WITH segment_row AS MATERIALIZED (
         WHERE n.units + excluded.units <= excluded.most
     RETURNING buyer_id
 ), decided AS MATERIALIZED (
-    SELECT $2::integer AS s, CASE WHEN buyers >= 0 AND held >= 0 THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
+    SELECT $2::integer AS s, CASE WHEN buyers >= 0 AND held >= 0 AND set_config('lock_timeout', '100ms', true) <> ''
+                                  THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM (SELECT (SELECT count(*) FROM counted) AS buyers, (SELECT available FROM segment_row) AS held) AS locked
 ), inserted AS (
     {insert}
@@ -54,6 +56,7 @@ WITH segment_row AS MATERIALIZED (
     UPDATE stock_segments g
     SET available   = available - taken.units
                       / CASE WHEN taken.orders = taken.buyers AND ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
+                              AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13)
                              THEN 1 ELSE 0 END,
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,

@@ -6,7 +6,7 @@
 -- Out: one row of arrays, null if they are empty. Of the batches that are written: their numbers, what the segments held, and
 --      the instants of the decisions; the same numbers, how many orders, and how many units. Then the numbers of the batches
 --      whose rows were locked.
---      It divides by zero if it ends after the deadline, or if what it has read is not so any more.
+--      It divides by zero if it ends after the deadline or the end of a sale, or if what it has read is not so any more.
 --
 -- A batch is written if all its orders are new and all its buyers have room. That is read first, without a wait, so that one
 -- buyer who wants too much, or one order that is known, keeps out only its own batch. Then the buyers are counted, which may
@@ -55,15 +55,17 @@ WITH locked AS MATERIALIZED (
     ORDER BY sku COLLATE "C", o COLLATE "C"
     RETURNING sku_id, quantity, status
 ), taken AS MATERIALIZED (
-    SELECT n, sku_id, segment, token, owner, orders, units, reserved
+    SELECT n, sku_id, segment, token, owner, ends, given, orders, units, reserved
     FROM (SELECT sku_id, count(*) AS orders, sum(quantity) AS units,
                  coalesce(sum(quantity) FILTER (WHERE status = 'reserved'), 0) AS reserved
           FROM inserted GROUP BY sku_id) AS sums
-    JOIN unnest($1, $2, $4, $5) WITH ORDINALITY AS batch (sku, segment, token, owner, n) ON sku = sku_id
+    JOIN unnest($1, $2, $4, $5, $8, $9) WITH ORDINALITY AS batch (sku, segment, token, owner, ends, given, n) ON sku = sku_id
 ), updated AS (
     UPDATE stock_segments g
     SET available   = available - taken.units
-                      / CASE WHEN $10::timestamptz IS NULL OR clock_timestamp() <= $10 THEN 1 ELSE 0 END,
+                      / CASE WHEN ($10::timestamptz IS NULL OR clock_timestamp() <= $10)
+                              AND (ends IS NULL OR coalesce(given, clock_timestamp()) < ends)
+                             THEN 1 ELSE 0 END,
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN token = 0 THEN fence ELSE token END,

@@ -23,7 +23,7 @@ func Statements() map[string]string {
 		"layOut": tables.LayOut, "deleteBeyond": tables.DeleteBeyond, "setLayout": tables.SetLayout,
 		"lockLayout": tables.LockLayout, "lockSegments": tables.LockSegments, "changeSegments": tables.ChangeSegments,
 		"lockSome": tables.LockSome, "countSegments": countSegments, "selectWhole": selectWhole, "lockWhole": tables.LockWhole,
-		"selectParts": tables.SelectParts, "updateDeductions": tables.UpdateDeductions, "deleteParts": tables.DeleteParts,
+		"selectParts": tables.SelectParts, "postponeReserved": postponeReserved, "updateDeductions": tables.UpdateDeductions, "deleteParts": tables.DeleteParts,
 		"selectAmendments": tables.SelectAmendments, "updateAmended": tables.UpdateAmended, "insertAmendments": tables.InsertAmendments,
 		"insertSKU": tables.InsertSKU, "insertSegments": tables.InsertSegments, "selectStatus": tables.SelectStatus, "selectSummaries": tables.SelectSummaries, "selectViews": selectViews,
 		"selectSoldOut": tables.SelectSoldOut, "selectAccepted": tables.SelectAccepted,
@@ -130,6 +130,17 @@ func (s *Store) MetOthers() bool {
 	defer s.sharing.mu.Unlock()
 	return !s.sharing.met.IsZero()
 }
+
+// ClockSetForward is as if the server's clock had been set forward since this process has read it, which is a minute ago.
+func (s *Store) ClockSetForward(by time.Duration) {
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	s.clock.best.after = s.clock.best.after.Add(-time.Minute)
+	s.clock.best.server = s.clock.best.server.Add(-time.Minute - by)
+}
+
+// WaitedLong is how old the instant of a decision may be when its last row is written.
+const WaitedLong = waitedLong
 
 // OthersFor is for how long another process that was met is expected to write too.
 const OthersFor = othersFor

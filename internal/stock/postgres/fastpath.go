@@ -40,14 +40,14 @@ type whole struct {
 }
 
 // deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
-// fence or the layout does not match, the SKU is not sold now, or a race aborted the statement.
+// fence or the layout does not match, the SKU is not sold now, or a race or a wait for an order id aborted the statement.
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
 	c := tables.ArraysOf(batch.Orders)
 	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
 	if !batch.ExpectKnown && (stateOf(err) == uniqueViolation || batch.Limit > 0 && raced(err)) {
 		w, err = s.sendWhole(ctx, batch, c, true)
 	}
-	if raced(err) {
+	if raced(err) || stateOf(err) == lockNotAvailable {
 		return result, false, nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"inventory/internal/stock"
@@ -34,10 +35,28 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 		if err == nil && !created && !s.pool.dialect.routes() { // otherwise its lines are in other shards: package citus reads them
 			lines, err = tables.ReplayOrder(ctx, tx, placement)
 		}
+		if err == nil && created {
+			err = s.inTime(ctx, tx, placement, lines)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	return lines, created, nil
+}
+
+// inTime has an order that has waited since its decision begin again if a sale has ended meanwhile, and be reserved for as long as
+// was asked.
+func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, lines []stock.Deduction) error {
+	now := s.Now()
+	ended := func(l stock.PlacedLine) bool { return !l.SaleWindow.EndsAt.IsZero() && !now.Before(l.SaleWindow.EndsAt) }
+	if p.At.IsZero() && slices.ContainsFunc(p.Lines, ended) {
+		return tables.ErrRaced
+	}
+	taken := make([]*stock.Deduction, len(lines))
+	for i := range lines {
+		taken[i] = &lines[i]
+	}
+	return tx.postpone(ctx, p.At, taken)
 }

@@ -7,7 +7,7 @@
 --      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0: committed at once),
 --      $16 the instant of the decision (null: now), $17 how many lines, from $18 on the texts
 -- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
---      It divides by zero if it ends after the deadline.
+--      It divides by zero if it ends after the deadline or the end of a sale.
 --
 -- It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
 -- match, or that does not hold what all lines want from it, and so every order with a line there. An order id that is there
@@ -50,7 +50,9 @@ WITH locked AS MATERIALIZED (
 ), updated AS (
     UPDATE stock_segments g
     SET available   = available - sums.units
-                      / CASE WHEN $9::timestamptz IS NULL OR clock_timestamp() <= $9 THEN 1 ELSE 0 END,
+                      / CASE WHEN ($9::timestamptz IS NULL OR clock_timestamp() <= $9)
+                              AND (ends IS NULL OR $16::timestamptz[] IS NOT NULL OR clock_timestamp() < ends)
+                             THEN 1 ELSE 0 END,
         reserved    = g.reserved + sums.reserved,
         version     = version + 1,
         fence       = CASE WHEN token = 0 THEN fence ELSE token END,
@@ -58,7 +60,7 @@ WITH locked AS MATERIALIZED (
     FROM (SELECT sku_id, segment, sum(quantity) AS units,
                  coalesce(sum(quantity) FILTER (WHERE status = 'reserved'), 0) AS reserved
           FROM inserted GROUP BY sku_id, segment) AS sums
-    JOIN unnest($1, $2, $4, $5) AS wanted (sku, segment, token, owner) ON sku = sums.sku_id AND wanted.segment = sums.segment
+    JOIN unnest($1, $2, $4, $5, $8) AS wanted (sku, segment, token, owner, ends) ON sku = sums.sku_id AND wanted.segment = sums.segment
     WHERE g.sku_id = sums.sku_id AND g.segment = sums.segment
 )
 SELECT array_agg(n), array_agg(at) FROM (SELECT DISTINCT n, at FROM taken) AS done

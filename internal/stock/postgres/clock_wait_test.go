@@ -1,0 +1,167 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+const (
+	heldFor     = 400 * time.Millisecond
+	heldReserve = time.Minute
+)
+
+// What writes wait for while somebody else has it.
+const (
+	anOrderID   = "INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at) VALUES ('a', 'o', 1, 0, 'committed', now())"
+	aBuyer      = "INSERT INTO buyers VALUES ('a', 'x', 0, 9)"
+	aBuyerAgain = "INSERT INTO buyers VALUES ('a', 'x', 0, 9); COMMIT; BEGIN; SELECT FROM buyers FOR UPDATE"
+)
+
+// held writes of one order, of an id and a buyer that somebody else has.
+var heldWrites = map[string]func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error){
+	"a batch": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}})
+	},
+	"a batch of known orders": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}, ExpectKnown: true})
+	},
+	"a batch that goes order by order": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder(), {OrderID: "p", BuyerID: "y", Quantity: 100}}})
+	},
+	"a batch with a buyer limit": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}, Limit: 9})
+	},
+	"a batch with a buyer limit that goes order by order": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		orders := []stock.Order{heldOrder(), {OrderID: "p", BuyerID: "y", Quantity: 100}}
+		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: orders, Limit: 9})
+	},
+	"an order of several SKUs": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		return placeHeld(ctx, s, stock.PlacedLine{SaleWindow: window})
+	},
+	"an order of several SKUs with a buyer limit": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
+		return placeHeld(ctx, s, stock.PlacedLine{SaleWindow: window, Limit: 9})
+	},
+}
+
+func heldOrder() stock.Order {
+	return stock.Order{OrderID: "o", BuyerID: "x", Quantity: 1, ReserveFor: heldReserve}
+}
+
+func deductHeld(ctx context.Context, s *postgres.Store, batch stock.Batch) (stock.Deduction, error) {
+	batch.SKU, batch.Layout = "a", 1
+	result, err := s.Deduct(ctx, batch)
+	if err == nil && result.Outcomes[0].Kind == stock.Closed {
+		err = batch.SaleWindow.Refusal("a", result.At)
+	}
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	return result.Outcomes[0].Deduction, nil
+}
+
+func placeHeld(ctx context.Context, s *postgres.Store, line stock.PlacedLine) (stock.Deduction, error) {
+	p := several("o", "a")
+	line.Layout = p.Lines[0].Layout
+	p.Lines[0], p.Order.ReserveFor = line, heldReserve
+	lines, _, err := s.Order(ctx, p)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	return lines[0], nil
+}
+
+// eachHeldWrite has each write wait for each thing that it has to wait for.
+func eachHeldWrite(t *testing.T, run func(t *testing.T, sharing postgres.Sharing, hold, name string)) {
+	t.Helper()
+	for name := range heldWrites {
+		holds := map[string]string{"an order id": anOrderID}
+		if strings.Contains(name, "buyer limit") {
+			holds["a new buyer"], holds["a buyer"] = aBuyer, aBuyerAgain
+		}
+		for what, hold := range holds {
+			for way, sharing := range map[string]postgres.Sharing{"alone": postgres.ShareNothing, "shared": postgres.ShareAll} {
+				t.Run(name+", "+what+", "+way, func(t *testing.T) {
+					t.Parallel()
+					run(t, sharing, hold, name)
+				})
+			}
+		}
+	}
+}
+
+// heldAnswer is what became of a write that somebody else held up until an instant of the database's clock.
+type heldAnswer struct {
+	deduction stock.Deduction
+	err       error
+	until     time.Time
+}
+
+// writeHeld begins a write that somebody else holds up for a while.
+func writeHeld(t *testing.T, sharing postgres.Sharing, hold, name string, window func(*postgres.Store) stock.SaleWindow) heldAnswer {
+	t.Helper()
+	for try := 1; ; try++ {
+		store, conn := fresh(t, 9)
+		store.Share(sharing)
+		if _, err := conn.Exec(t.Context(), "BEGIN; "+hold); err != nil {
+			t.Fatal(err)
+		}
+		sells, answered := window(store), make(chan heldAnswer, 1)
+		go func() {
+			d, err := heldWrites[name](t.Context(), store, sells)
+			answered <- heldAnswer{deduction: d, err: err}
+		}()
+		blocking(t, conn, answered)
+		time.Sleep(heldFor) // is what is tested
+		var until time.Time
+		if err := conn.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&until); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		got := <-answered
+		if stock.CodeOf(got.err) == stock.CodeUnavailable && !errors.Is(got.err, stock.ErrGuard) && try < 5 {
+			continue // a statement has two seconds, also on a machine that is busy otherwise
+		}
+		there, err := store.Deductions(t.Context(), "a", []string{"o"})
+		if d := there["o"]; got.err == nil && (err != nil || !d.ExpiresAt.Equal(got.deduction.ExpiresAt) || d.ReserveFor != heldReserve) {
+			t.Errorf("the row says %+v, the answer %+v, %v", d, got.deduction, err)
+		}
+		got.until = until
+		return got
+	}
+}
+
+// TestAReservationBeginsWhenWaitingIsOver: somebody else has the order id or the buyer's row for a while. What is reserved then is
+// reserved for as long as was asked, from about then on.
+func TestAReservationBeginsWhenWaitingIsOver(t *testing.T) {
+	t.Parallel()
+	eachHeldWrite(t, func(t *testing.T, sharing postgres.Sharing, hold, name string) {
+		got := writeHeld(t, sharing, hold, name, func(*postgres.Store) stock.SaleWindow { return stock.SaleWindow{} })
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if short := got.until.Add(heldReserve).Sub(got.deduction.ExpiresAt); short > postgres.WaitedLong {
+			t.Errorf("reserved for %v less than was asked", short)
+		}
+	})
+}
+
+// TestNothingIsSoldAfterTheSaleBecauseItWaited: the sale ends meanwhile.
+func TestNothingIsSoldAfterTheSaleBecauseItWaited(t *testing.T) {
+	t.Parallel()
+	eachHeldWrite(t, func(t *testing.T, sharing postgres.Sharing, hold, name string) {
+		got := writeHeld(t, sharing, hold, name, func(s *postgres.Store) stock.SaleWindow {
+			return stock.SaleWindow{EndsAt: s.Now().Add(heldFor)}
+		})
+		if stock.CodeOf(got.err) != stock.CodeSaleClosed {
+			t.Errorf("got %v", got.err)
+		}
+	})
+}
