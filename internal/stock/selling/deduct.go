@@ -29,15 +29,16 @@ func (o SKUOrder) Check() error {
 // id belongs to an order with other content. After CodeUnavailable the outcome is unknown, and the same call finds it out.
 // ctx bounds the wait; if it ends during the write, the order may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
-	r, err := s.ask(ctx, sku, order)
+	r, err := s.ask(ctx, s.deadlineOf(ctx), sku, order)
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
 	return s.tell(ctx, order.OrderID, s.await(ctx, r))
 }
 
-// ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it.
-func (s *Service) ask(ctx context.Context, sku string, order stock.Order) (*request, error) {
+// ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it. Nothing is written for it after
+// the deadline.
+func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order stock.Order) (*request, error) {
 	if err := (SKUOrder{sku, order}).Check(); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) ask(ctx context.Context, sku string, order stock.Order) (*requ
 		s.observer.SoldOutFromCache(1)
 		return nil, err
 	}
-	return s.enqueue(ctx, sku, order)
+	return s.enqueue(ctx, deadline, sku, order)
 }
 
 // await waits for the answer to a request that is in a queue.
@@ -73,7 +74,7 @@ func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.D
 }
 
 // enqueue puts an order into the queue of its SKU's seller. It starts a seller if there is none.
-func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*request, error) {
+func (s *Service) enqueue(ctx context.Context, deadline time.Time, sku string, order stock.Order) (*request, error) {
 	for {
 		seller, err := s.seller(sku)
 		if err != nil {
@@ -82,7 +83,7 @@ func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*
 		if seller.queue.length() >= queueLimit { // refuse before any work: under overload nearly all orders end here
 			return nil, s.overloaded
 		}
-		r := s.newRequest(ctx, order)
+		r := s.newRequest(ctx, deadline, order)
 		switch err := seller.push(r); {
 		case errors.Is(err, errRetired):
 			continue // the seller ended before the push: start another
@@ -96,9 +97,9 @@ func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*
 }
 
 // newRequest returns a request, new or from the pool.
-func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
+func (s *Service) newRequest(ctx context.Context, deadline time.Time, o stock.Order) *request {
 	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
+	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), deadline, false
 	return r
 }
 

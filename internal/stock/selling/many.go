@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/turns"
@@ -38,7 +39,8 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 	case len(orders) > stock.MaxOrders:
 		return nil, stock.Invalid("deductions", "must be 1 to %d", stock.MaxOrders)
 	}
-	leave, err := s.enterMany(ctx, caller, len(orders))
+	deadline := s.deadlineOf(ctx) // from before the wait for a turn
+	leave, err := s.enterMany(ctx, deadline, caller, len(orders))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 	first, requests, answers := firstOfEach(orders), make([]*request, len(orders)), make([]answer, len(orders))
 	for i, o := range orders {
 		if first[i] == i {
-			requests[i], answers[i].err = s.ask(ctx, o.SKU, o.Order)
+			requests[i], answers[i].err = s.ask(ctx, deadline, o.SKU, o.Order)
 		}
 	}
 	for i, r := range requests {
@@ -58,8 +60,8 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 }
 
 // enterMany waits for the turn of a request, until its deadline.
-func (s *Service) enterMany(ctx context.Context, caller string, orders int) (leave func(), err error) {
-	ctx, cancel := context.WithDeadline(ctx, s.deadlineOf(ctx))
+func (s *Service) enterMany(ctx context.Context, deadline time.Time, caller string, orders int) (leave func(), err error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	leave, err = s.many.Enter(ctx, caller, orders)
 	switch {

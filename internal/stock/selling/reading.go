@@ -129,7 +129,7 @@ func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduct
 	if !d.Due(s.now()) {
 		return d, nil
 	}
-	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
+	return s.settleKey(ctx, s.deadlineOf(ctx), d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
 }
 
 // keyOf finds the order key of an order id: for a buyer, the key of the buyer's own order if there is one.

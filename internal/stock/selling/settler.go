@@ -30,18 +30,21 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 	if err := to.Check(); err != nil {
 		return stock.Deduction{}, err
 	}
+	deadline := s.deadlineOf(ctx) // from before what is looked up
+	looking, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	orderID := to.OrderID
-	key, err := s.keyOf(ctx, sku, orderID, to.BuyerID)
+	key, err := s.keyOf(looking, sku, orderID, to.BuyerID)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
 	to.OrderID = key
 	if to.Extend > 0 {
-		if to.MostExtend, err = s.longestReservation(ctx, sku); err != nil {
+		if to.MostExtend, err = s.longestReservation(looking, sku); err != nil {
 			return stock.Deduction{}, err
 		}
 	}
-	d, err := s.settleKey(ctx, sku, to)
+	d, err := s.settleKey(ctx, deadline, sku, to)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
@@ -58,9 +61,9 @@ func (s *Service) longestReservation(ctx context.Context, sku string) (time.Dura
 	return cmp.Or(view.Terms.MaxReserveFor, s.maxReserve), nil
 }
 
-// settleKey settles the deduction of a key.
-func (s *Service) settleKey(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	r := s.newRequest(ctx, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
+// settleKey settles the deduction of a key, not after the deadline.
+func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.Deduction, error) {
+	r := s.newRequest(ctx, deadline, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
 	r.settle = to
 	for {
 		settler, err := s.settler(sku)

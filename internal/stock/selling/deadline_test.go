@@ -1,0 +1,92 @@
+package selling_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// slowly is a store that takes its time, and notes until when it may write.
+type slowly struct {
+	endless
+	mu     sync.Mutex
+	latest time.Time // deadline of a write
+}
+
+const slowlyTakes = 900 * time.Millisecond
+
+func (s *slowly) may(deadline time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if deadline.After(s.latest) {
+		s.latest = deadline
+	}
+}
+
+func (s *slowly) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
+	s.may(b.Deadline)
+	time.Sleep(slowlyTakes)
+	return s.endless.Deduct(ctx, b)
+}
+
+func (s *slowly) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+	time.Sleep(slowlyTakes)
+	return s.endless.Views(ctx, skus...)
+}
+
+func (*slowly) Deductions(context.Context, string, []string) (map[string]stock.Deduction, error) {
+	time.Sleep(slowlyTakes)
+	return nil, nil
+}
+
+func (s *slowly) Settle(_ context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
+	s.may(settlement.Deadline)
+	return make([]stock.Settled, len(settlement.Requests)), nil
+}
+
+// TestTheTimeOfARequestBeginsWhenItComes: nothing may be written later than AnswerWithin after a call has begun, however long the
+// call waits for its turn, or looks something up first.
+func TestTheTimeOfARequestBeginsWhenItComes(t *testing.T) {
+	for name, ask := range map[string]func(ctx context.Context, s *selling.Service){
+		"many orders": func(ctx context.Context, s *selling.Service) {
+			var asking sync.WaitGroup
+			for caller := range 5 { // the last one waits for its turn
+				asking.Go(func() {
+					orders := make([]selling.SKUOrder, stock.MaxOrders)
+					for n := range orders {
+						orders[n] = selling.SKUOrder{SKU: fmt.Sprint("sku-", caller), Order: stock.Order{OrderID: fmt.Sprint(n), Quantity: 1}}
+					}
+					_, _ = s.DeductAll(ctx, fmt.Sprint(caller), orders)
+				})
+			}
+			asking.Wait()
+		},
+		"a cancel of a buyer": func(ctx context.Context, s *selling.Service) {
+			_, _ = s.Settle(ctx, sku, stock.SettleRequest{OrderID: "o", BuyerID: "b", Cancel: true})
+		},
+		"an extension": func(ctx context.Context, s *selling.Service) {
+			_, _ = s.Settle(ctx, sku, stock.SettleRequest{OrderID: "o", Extend: time.Minute, Ref: "r"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &slowly{}
+				s := selling.NewService(selling.Config{Store: store})
+				start := time.Now()
+				ask(t.Context(), s)
+				if late := store.latest.Sub(start) - selling.DefaultAnswerWithin; store.latest.IsZero() || late > 0 {
+					t.Errorf("something could be written %v too late", late)
+				}
+				if err := s.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
