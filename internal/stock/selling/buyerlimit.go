@@ -2,6 +2,7 @@ package selling
 
 import (
 	"context"
+	"time"
 
 	"inventory/internal/stock"
 )
@@ -13,8 +14,9 @@ const mostExpiries = 3
 // are given back first, and the orders are returned to be tried again.
 //
 // A buyer who orders far over the limit has more orders in the queue. Those of the same quantity or a larger one are refused
-// with the first, so that they take no places in later batches. Retries of accepted orders among them are looked up first.
-func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bool) (again []*request) {
+// with the first, so that they take no places in later batches; but not those that came after the write began, since the
+// buyer may have got room meanwhile. Retries of accepted orders among them are looked up first.
+func (w *worker) refuseLimited(ctx context.Context, limited []*request, began time.Time, stale bool) (again []*request) {
 	if len(limited) == 0 {
 		return nil
 	}
@@ -29,13 +31,17 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bo
 	}
 	alike := w.queue.drain(func(r *request) bool {
 		quantity, refused := least[r.order.BuyerID]
-		return refused && r.order.Quantity >= quantity
+		return refused && r.order.Quantity >= quantity && !r.queued.After(began)
 	})
-	unknown, err := w.replyKnown(ctx, alike, ownID)
-	if err != nil {
-		refuseAll(unknown, err)
-	} else {
-		refuseAll(unknown, refusal)
+	unknown, err := w.replyKnown(ctx, alike, shopID)
+	if err == nil {
+		unknown, err = w.replyKnown(ctx, unknown, ownID)
+	}
+	if err == nil {
+		err = refusal
+	}
+	for _, r := range unknown {
+		r.end(answer{err: err}, false) // whoever has joined it may have come later
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 		w.service.cacheSoldOut(w.sku)
 		w.service.events.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: w.sku, At: result.At})
 	}
-	return w.answer(ctx, pending, result.Outcomes, result.At, result.Stale, true), nil
+	return w.answer(ctx, pending, result.Outcomes, start, result.At, result.Stale, true), nil
 }
 
 // lockSegments takes the locks of the segments that hold something, and returns a hold for each. If it does not get all of

@@ -62,13 +62,14 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	w.levels[w.lock.segment] = result.Available
 	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
-	return w.answer(ctx, requests, result.Outcomes, result.At, result.Stale, false), nil
+	return w.answer(ctx, requests, result.Outcomes, start, result.At, result.Stale, false), nil
 }
 
-// answer answers the requests of a write that was decided at an instant. It returns those that are short, unless the write is
-// final, and those that are tried again because expired reservations were given back.
+// answer answers the requests of a write that began at an instant of this process' clock and was decided at one of the
+// store's. It returns those that are short, unless the write is final, and those that are tried again because expired
+// reservations were given back.
 func (w *worker) answer(
-	ctx context.Context, requests []*request, outcomes []stock.Outcome, at time.Time, stale, final bool,
+	ctx context.Context, requests []*request, outcomes []stock.Outcome, began, at time.Time, stale, final bool,
 ) (again []*request) {
 	comeBack := stale && w.expiries < mostExpiries
 	var short, limited []*request
@@ -89,7 +90,7 @@ func (w *worker) answer(
 	if final && len(short) > 0 {
 		return w.expireFor(ctx, inTurn(short, limited))
 	}
-	return inTurn(short, w.refuseLimited(ctx, limited, stale))
+	return inTurn(short, w.refuseLimited(ctx, limited, began, stale))
 }
 
 // noteRetries learns from a batch whether the next ones may have known orders: a retry seldom comes alone.

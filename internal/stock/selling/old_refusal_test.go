@@ -1,0 +1,147 @@
+package selling_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// lateAnswer holds the answer to the first write that has refused an order of a buyer back, as a slow network does.
+type lateAnswer struct {
+	stock.Store
+	first   sync.Once
+	refused chan struct{} // closed when it is refused
+	tell    chan struct{}
+}
+
+func (s *lateAnswer) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
+	result, err := s.Store.Deduct(ctx, b)
+	if err == nil && result.Outcomes[0].Kind == stock.Limited {
+		s.first.Do(func() {
+			close(s.refused)
+			<-s.tell
+		})
+	}
+	return result, err
+}
+
+// TestARefusalByALimitIsOfThoseWhoCameBefore: the database has refused an order, and this process does not know yet. Meanwhile another
+// process gives the buyer room. Who orders after that is not answered from that refusal.
+func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		room func(w *world, other *selling.Service)
+	}{
+		"a higher limit": {func(w *world, other *selling.Service) {
+			w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](9)})
+		}},
+		"a cancel": {func(w *world, other *selling.Service) {
+			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Cancel: true}); err != nil {
+				w.Fatal(err)
+			}
+		}},
+	} {
+		for _, id := range []string{"new", "refused"} { // of who comes after
+			t.Run(name+", "+id, func(t *testing.T) {
+				t.Parallel()
+				w := real(t)
+				store := &lateAnswer{Store: w.store, refused: make(chan struct{}), tell: make(chan struct{})}
+				s, other := w.startOn(store, nil), w.start(nil)
+				w.createOn(other, 20, 1, stock.Terms{PerBuyerLimit: 3})
+				buy := func(id string, quantity int64) chan error {
+					told := make(chan error, 1)
+					go func() {
+						_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: id, BuyerID: "b", Quantity: quantity})
+						told <- err
+					}()
+					return told
+				}
+				if err := <-buy("held", 3); err != nil {
+					t.Fatal(err)
+				}
+				before := buy("refused", 1)
+				<-store.refused
+				waits := buy("waits", 1) // came before there was room, and may be refused
+				for s.Waiting() < 1 {
+					time.Sleep(time.Millisecond)
+				}
+				c.room(w, other)
+				if id == "refused" {
+					id = "waits" // behind the one that waits
+				}
+				after := buy(id, 1)
+				if id == "new" {
+					for s.Waiting() < 2 {
+						time.Sleep(time.Millisecond)
+					}
+				} else {
+					time.Sleep(20 * time.Millisecond)
+				}
+				close(store.tell)
+				if err := <-before; stock.CodeOf(err) != stock.CodeBuyerLimit {
+					t.Errorf("who came before was told %v", err)
+				}
+				if err := <-waits; err != nil && stock.CodeOf(err) != stock.CodeBuyerLimit {
+					t.Errorf("who waited was told %v", err)
+				}
+				if err := <-after; err != nil {
+					t.Errorf("who came after was told %v", err)
+				}
+			})
+		}
+	}
+}
+
+// heldDeduct holds the first write until it is let go.
+type heldDeduct struct {
+	stock.Store
+	first sync.Once
+	begun chan struct{}
+	letGo chan struct{}
+}
+
+func (s *heldDeduct) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
+	s.first.Do(func() {
+		close(s.begun)
+		<-s.letGo
+	})
+	return s.Store.Deduct(ctx, b)
+}
+
+// TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit: it waits behind another order of the buyer, which has enough.
+func TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	store := &heldDeduct{Store: w.store, begun: make(chan struct{}), letGo: make(chan struct{})}
+	other := w.start(nil)
+	w.createOn(other, 20, 1, stock.Terms{PerBuyerLimit: 3})
+	w.mustTake(other, stock.Order{OrderID: "of-the-shop", BuyerID: "b", Quantity: 3})
+	s := w.startOn(store, nil)
+	var buying sync.WaitGroup
+	defer buying.Wait()
+	buy := func(o stock.Order, want stock.Code) {
+		buying.Go(func() {
+			if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != want {
+				t.Errorf("%+v: %v, want %q", o, err, want)
+			}
+		})
+	}
+	buy(stock.Order{OrderID: "first", BuyerID: "a", Quantity: 1}, "")
+	<-store.begun
+	for waiting, o := range []struct {
+		stock.Order
+		want stock.Code
+	}{
+		{stock.Order{OrderID: "more", BuyerID: "b", Own: true, Quantity: 1}, stock.CodeBuyerLimit},
+		{stock.Order{OrderID: "of-the-shop", BuyerID: "b", Own: true, Quantity: 3}, ""},
+	} {
+		buy(o.Order, o.want)
+		for s.Waiting() <= waiting {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	close(store.letGo)
+}
