@@ -52,6 +52,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 			return nil, false, err
 		}
 		lines[i].OrderID = order.OrderID
+		created = created && lines[i].Status != stock.StatusExpired
 	}
 	return inOrderOf(order, lines), created, nil
 }

@@ -58,3 +58,30 @@ func TestAnOrderThatWaitedForItsTurnIsNotLate(t *testing.T) {
 		t.Errorf("%d units are sold after their time", b.Committed)
 	}
 }
+
+// answersLate is a store whose answer to an order of several SKUs comes when its reservation is over.
+type answersLate struct {
+	stock.Store
+	pass func()
+}
+
+func (s *answersLate) Order(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	lines, created, err = s.Store.Order(ctx, p)
+	s.pass()
+	return lines, created, err
+}
+
+// TestAnOrderThatHasExpiredIsNotTakenNow: its lines are told as they are when it is answered, as that of one SKU is.
+func TestAnOrderThatHasExpiredIsNotTakenNow(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	w.clock = newClock()
+	w.create(w.start(nil), 2, 1)
+	s := w.startOn(&answersLate{w.store, func() { w.clock.advance(time.Minute) }}, nil)
+	lines, created, err := s.Order(t.Context(), stock.MultiOrder{
+		OrderID: "o", ReserveFor: time.Minute, Lines: []stock.Line{{SKU: sku, Quantity: 1}},
+	})
+	if err != nil || created || lines[0].Status != stock.StatusExpired {
+		t.Errorf("created %v, %+v, %v", created, lines, err)
+	}
+}
