@@ -67,7 +67,7 @@ func lookTogether(ctx context.Context, asked []sharedLook) (map[string]stock.Vie
 	views := make(map[string]stock.View, len(asked))
 	var statements shardStatements
 	for store, some := range skus {
-		statements.in(store.pool.dialect, selectViews, some).Each = readViews(views)
+		statements.in(store.pool.dialect, selectViews, some).Each = store.readViews(views)
 	}
 	return views, statements.send(ctx, first.pool)
 }
