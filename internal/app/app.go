@@ -230,7 +230,7 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = a.newServer(public, answerTimeout), a.newServer(admin, profileLimit)
 	room := newRoom(publicAt, a.config.MaxConnections)
-	a.public.ConnState, a.public.ConnContext = room.note, api.ConnContext
+	a.public.ConnState = room.note
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.patient = newPatientListener(room)
 	a.serving.Go(func() error { return a.servePublic() })
@@ -250,8 +250,11 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 
 func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
-		ErrorLog:          newServerLog(a.config.Logger),
-		Handler:           handler,
+		ErrorLog: newServerLog(a.config.Logger),
+		Handler:  lingering(handler),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return api.ConnContext(wireContext(ctx, conn), conn)
+		},
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      answer,

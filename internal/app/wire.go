@@ -7,15 +7,19 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"inventory/internal/api"
 )
 
 // wire is an HTTP/1 connection that turns the answers that net/http makes itself into problems.
-type wire struct{ net.Conn }
+type wire struct {
+	net.Conn
+	unread atomic.Bool // the caller may still be sending a body when it is closed: see linger
+}
 
 // Write writes an answer, or a part of one. An answer that net/http makes itself is one write.
-func (w wire) Write(answer []byte) (int, error) {
+func (w *wire) Write(answer []byte) (int, error) {
 	problem, ok := api.RawProblem(answer)
 	if !ok {
 		return w.Conn.Write(answer)
@@ -27,14 +31,22 @@ func (w wire) Write(answer []byte) (int, error) {
 }
 
 // NetConn returns the connection inside.
-func (w wire) NetConn() net.Conn { return w.Conn }
+func (w *wire) NetConn() net.Conn { return w.Conn }
 
-// CloseWrite ends the sending side, and leaves the other open.
-func (w wire) CloseWrite() error { return closeWrite(w.Conn) }
+// CloseWrite ends the sending side. net/http calls it before it closes a connection whose caller may still be sending.
+func (w *wire) CloseWrite() error { return linger(w.Conn) }
+
+// Close closes the connection.
+func (w *wire) Close() error {
+	if w.unread.Swap(false) {
+		_ = linger(w.Conn) // what fails here fails below
+	}
+	return w.Conn.Close()
+}
 
 // encryptedWire is a wire whose requests know how they were encrypted.
 type encryptedWire struct {
-	wire
+	*wire
 	tls *tls.Conn
 }
 
@@ -50,7 +62,7 @@ func (l wires) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire{conn}, nil
+	return &wire{Conn: conn}, nil
 }
 
 // encrypted is a listener that returns connections after their handshake, when their version of HTTP is known. net/http
@@ -98,7 +110,7 @@ func (e *encrypted) shake(conn net.Conn) {
 	}
 	var ready net.Conn = secure
 	if secure.ConnectionState().NegotiatedProtocol != "h2" {
-		ready = encryptedWire{wire{secure}, secure}
+		ready = encryptedWire{&wire{Conn: secure}, secure}
 	}
 	select {
 	case e.shaken <- ready:
