@@ -15,12 +15,19 @@ import (
 // line and the status again as text. A handler's answer has a date and a request id there.
 const rawHeader = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
-const statusLine = "HTTP/1.1 "
+// The one that has other headers, for an expectation that is not known, begins with this line.
+const expectationLine = "417 Expectation Failed"
+
+const (
+	httpVersion = "HTTP/1." // and 0 or 1
+	statusLine  = httpVersion + "1 "
+)
 
 // RawProblem returns what to write to a connection in place of an answer that net/http has made itself, so that every
-// error is a problem. It reports false for any other answer.
+// error is a problem. It reports false for any other answer, and for a part of one: a body may hold an order id that looks like
+// a status, but JSON has no line breaks inside of it.
 func RawProblem(answer []byte) ([]byte, bool) {
-	if len(answer) <= len(statusLine)+3 || answer[len(statusLine)] < '4' || !bytes.HasPrefix(answer, []byte(statusLine)) {
+	if len(answer) <= len(statusLine)+3 || answer[len(statusLine)] < '4' || !bytes.HasPrefix(answer, []byte(httpVersion)) {
 		return nil, false
 	}
 	end := bytes.IndexByte(answer, '\r')
@@ -28,8 +35,7 @@ func RawProblem(answer []byte) ([]byte, bool) {
 		return nil, false
 	}
 	line, rest := string(answer[len(statusLine):end]), answer[end:]
-	expectation := strings.HasPrefix(line, strconv.Itoa(http.StatusExpectationFailed)) // no handler of ours gives this answer
-	if !expectation && !bytes.HasPrefix(rest, []byte(rawHeader)) {
+	if line != expectationLine && !bytes.HasPrefix(rest, []byte(rawHeader)) { // no handler gives this answer
 		return nil, false
 	}
 	return rawAnswer(rawError(line)), true
