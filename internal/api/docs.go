@@ -44,10 +44,12 @@ func docsRoutes() []route {
 	return routes
 }
 
-// guardPage sets the headers of a handler's page.
+// guardPage sets the headers of a page, and has it served whole: net/http's errors for ranges and conditions are not problems.
 func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		GuardPage(c.Response().Header())
+		c.Request().Header.Del("Range")
+		c.Request().Header.Del("If-Match")
 		return next(c)
 	}
 }
