@@ -160,9 +160,16 @@ func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *acces
 	}
 }
 
-// limitUnrouted counts requests without a route as those of strangers: their callers are not identified.
+// limitUnrouted counts requests without a route as those of strangers: their callers are not identified. The same holds for
+// OPTIONS, which Echo answers by itself.
 func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		if c.Request().Method == http.MethodOptions {
+			if refusal := s.limit(c, access.Caller{}); refusal != nil {
+				return refusal
+			}
+			return next(c)
+		}
 		err := next(c)
 		if errors.Is(err, echo.ErrNotFound) || errors.Is(err, echo.ErrMethodNotAllowed) {
 			if refusal := s.limit(c, access.Caller{}); refusal != nil {

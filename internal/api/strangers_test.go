@@ -69,8 +69,10 @@ func TestUnroutedRequestsAreLimited(t *testing.T) {
 		method, path string
 		want         int
 	}{
-		"no such path": {http.MethodGet, "/nothing", http.StatusNotFound},
-		"wrong method": {http.MethodDelete, "/v1/orders", http.StatusMethodNotAllowed},
+		"no such path":       {http.MethodGet, "/nothing", http.StatusNotFound},
+		"wrong method":       {http.MethodDelete, "/v1/orders", http.StatusMethodNotAllowed},
+		"OPTIONS":            {http.MethodOptions, "/v1/orders", http.StatusNoContent},
+		"OPTIONS of no path": {http.MethodOptions, "/nothing", http.StatusNotFound},
 	} {
 		limiter, err := access.NewLimiter(0.001, 3)
 		if err != nil {
