@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -44,6 +45,35 @@ func TestFatalErrorsAreJSONWhereTheLogIs(t *testing.T) { // not parallel: it set
 				t.Errorf("exit status %d, %s", r.code, r.err)
 			}
 		})
+	}
+}
+
+// TestVariablesOfTracesThatNeverWork end the process for good, as all other variables do.
+func TestVariablesOfTracesThatNeverWork(t *testing.T) { // not parallel: it sets variables
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	for name, value := range map[string]string{
+		"OTEL_TRACES_EXPORTER": "zipkin", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_RESOURCE_ATTRIBUTES": "a,b",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			if r := invoke(t, "serve", "--database-url", sqliteFile(t), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"); r.code != statusUsage {
+				t.Errorf("exit status %d, %s", r.code, r.err)
+			}
+		})
+	}
+}
+
+// TestAPortForTheBrowserThatIsInUse may be free another time.
+func TestAPortForTheBrowserThatIsInUse(t *testing.T) {
+	t.Parallel()
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	r := invoke(t, "demo", "--watch", "--watch-listen", taken.Addr().String())
+	if r.code != statusFailed || !strings.Contains(r.err, taken.Addr().String()) {
+		t.Errorf("exit status %d, %s", r.code, r.err)
 	}
 }
 

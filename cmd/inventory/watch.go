@@ -42,7 +42,7 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	app.QuietRedis() // people are going to stop it
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
 	if err != nil {
-		return usageError{fmt.Errorf("--watch-listen: %w", err)}
+		return fmt.Errorf("--watch-listen: %w", err)
 	}
 	school, err := classroom.Open(ctx, classroom.Config{DatabaseURL: c.DatabaseURL, Lock: c.Lock, Logger: log})
 	if err != nil {

@@ -45,7 +45,7 @@ func isLoopback(address string) bool {
 // ListenOnLoopback listens at an address that only this machine can reach.
 func ListenOnLoopback(ctx context.Context, address string) (net.Listener, error) {
 	if !isLoopback(address) {
-		return nil, fmt.Errorf("listen address %q: must be HOST:PORT on loopback", address)
+		return nil, ConfigError{fmt.Errorf("listen address %q: must be HOST:PORT on loopback", address)}
 	}
 	return listenOn(ctx, address)
 }

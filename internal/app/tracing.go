@@ -61,8 +61,11 @@ func tracesWanted(environment func(string) string) (bool, error) {
 // batches and the service's name from the environment.
 func (a *App) openTraces(ctx context.Context) error {
 	wanted, err := tracesWanted(os.Getenv)
-	if err != nil || !wanted {
-		return err
+	if err != nil {
+		return ConfigError{err}
+	}
+	if !wanted {
+		return nil
 	}
 	to, err := otlptracehttp.New(ctx)
 	if err != nil {
@@ -71,7 +74,7 @@ func (a *App) openTraces(ctx context.Context) error {
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "inventory")),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(), resource.WithFromEnv())
 	if err != nil {
-		return errors.Join(fmt.Errorf("describe this process for traces: %w", err), to.Shutdown(ctx))
+		return errors.Join(ConfigError{fmt.Errorf("describe this process for traces: %w", err)}, to.Shutdown(ctx))
 	}
 	exporter := newExporter(to, a.config.Logger)
 	a.traces = &tracing{exporter: exporter, provider: sdktrace.NewTracerProvider(
