@@ -56,13 +56,21 @@ func realName(file string) string {
 
 const mostLinks = 40 // in a chain, as in Linux
 
-// CheckFile refuses the path of a folder or a device: SQLite would wait for it, or return an unclear error. There need not
-// be a file yet.
+// CheckFile refuses the path of a folder or a device, for which SQLite would wait or return an unclear error. It refuses a
+// file with hard links: SQLite keeps a log next to each name, so two processes that use two names lose each other's writes.
+// The file need not exist yet.
 func CheckFile(file string) error {
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("the SQLite file %s is not a file", file)
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil //nolint:nilerr // opening the file reports the error
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("the SQLite file %s is not a regular file", file)
+	case hasOtherNames(info):
+		return fmt.Errorf("the SQLite file %s has hard links: remove all names but one", file)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Unlock gives up the file. The .lock file stays: if it were removed, two processes could lock two files of one name.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +128,26 @@ func TestALinkToNoFileYetBelongsToOneProcess(t *testing.T) {
 	}
 	if err := first.Unlock(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAFileOfTwoNamesIsRefused: each name has a log of its own, and who writes under one loses what the other has written.
+func TestAFileOfTwoNamesIsRefused(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlite.CheckFile(file); err != nil {
+		t.Error(err)
+	}
+	if err := os.Link(file, file+"-copy"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, file + "-copy"} {
+		if _, err := sqlite.LockFile(name); err == nil || !strings.Contains(err.Error(), "hard link") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
