@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,8 @@ type AdminConfig struct {
 	Logger   *slog.Logger
 	Hosts    *Hosts       // the accepted hosts; nil: any
 	Live     http.Handler // shows the process in a browser; nil: none
+	// ProfileLimit is how long a profile may take, whatever its caller requests; 0: no limit.
+	ProfileLimit time.Duration
 }
 
 // NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof, /debug/statsviz. It has no access control and
@@ -33,13 +36,27 @@ func NewAdmin(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
 	e.Use(refuseOtherHosts(c.Hosts))
 	c.probes(e)
-	e.GET("/debug/pprof/*", echo.WrapHandler(http.HandlerFunc(pprof.Index)))
-	e.GET("/debug/pprof/profile", echo.WrapHandler(http.HandlerFunc(pprof.Profile)))
+	e.GET("/debug/pprof/*", c.profile(pprof.Index))
+	e.GET("/debug/pprof/profile", c.profile(pprof.Profile))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))
-	e.GET("/debug/pprof/trace", echo.WrapHandler(http.HandlerFunc(pprof.Trace)))
+	e.GET("/debug/pprof/trace", c.profile(pprof.Trace))
 	if c.Live != nil {
 		e.GET(livePath+"*", echo.WrapHandler(c.Live))
 		e.GET(strings.TrimSuffix(livePath, "/"), func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, livePath) })
 	}
 	return e
+}
+
+// profile ends a profile at the limit. pprof itself puts off the end of its answer by as much as its caller asks for.
+func (c AdminConfig) profile(handler http.HandlerFunc) echo.HandlerFunc {
+	return func(e echo.Context) error {
+		r := e.Request()
+		if c.ProfileLimit > 0 {
+			ctx, cancel := context.WithTimeout(r.Context(), c.ProfileLimit)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		handler(e.Response(), r)
+		return nil
+	}
 }

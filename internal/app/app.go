@@ -120,7 +120,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if a.traces != nil {
 		public.Traces = a.traces.provider
 	}
-	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger}
+	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger, ProfileLimit: profileLimit}
 	admin.Nodes = a.nodes
 	live := api.NewLive(metrics, a.service)
 	a.onClose(func(context.Context) error { return live.Close() })

@@ -65,7 +65,7 @@ func CheckFile(file string) error {
 	case err != nil:
 		return nil //nolint:nilerr // opening the file reports the error
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("the SQLite file %s is not a regular file", file)
+		return fmt.Errorf("the SQLite file %s is not a file", file)
 	case hasOtherNames(info):
 		return fmt.Errorf("the SQLite file %s has hard links: remove all names but one", file)
 	default:
