@@ -50,7 +50,9 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 // was asked.
 func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, lines []stock.Deduction) error {
 	now := s.Now()
-	ended := func(l stock.PlacedLine) bool { return !l.SaleWindow.EndsAt.IsZero() && !now.Before(l.SaleWindow.EndsAt) }
+	ended := func(l stock.PlacedLine) bool {
+		return !l.SaleWindow.EndsAt.IsZero() && !now.Before(l.SaleWindow.EndsAt)
+	}
 	if p.At.IsZero() && slices.ContainsFunc(p.Lines, ended) {
 		return tables.ErrRaced
 	}
