@@ -236,7 +236,7 @@ func openBeside(ctx context.Context, databaseURL string, openFile func(context.C
 	return openFile(ctx, d.file)
 }
 
-// exists returns an error if there is no SQLite file.
+// exists returns an error if there is no SQLite file, or if it is not a regular file.
 func (d database) exists() error {
 	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no SQLite file %s", d.file)
