@@ -21,10 +21,9 @@ var (
 	silentQuery string
 )
 
-// PostgresSettles is how long a session of PostgreSQL may keep to itself what it has counted. It tells at the end of a
-// transaction when a second has passed since it last did, when it ends, and else when it has been idle for ten seconds. So the
-// syncs and commits of each session's last second may be missing in a run that does not wait, and there is no way to ask for
-// them: a session can hurry itself alone.
+// PostgresSettles is how long a session of PostgreSQL may keep its counts to itself. It reports them when it ends, when a
+// transaction ends a second or more after the last report, and after ten idle seconds. So the syncs and commits of each
+// session's last second may be missing in a run that does not wait. Nothing can hurry another session.
 const PostgresSettles = 10500 * time.Millisecond
 
 const (
@@ -42,15 +41,12 @@ type postgresServer struct {
 	committed  float64 // transactions of readings, which are not the service's
 }
 
-func (*postgresServer) name() string { return "PostgreSQL" }
-
 func (s *postgresServer) read(ctx context.Context, _ bool) (Reading, error) {
 	reading, err := s.ask(ctx)
 	if err != nil {
 		s.drop()
-		return Reading{}, err
 	}
-	return reading, nil
+	return reading, err
 }
 
 func (s *postgresServer) ask(ctx context.Context) (reading Reading, err error) {
@@ -60,10 +56,7 @@ func (s *postgresServer) ask(ctx context.Context) (reading Reading, err error) {
 	if reading.values, err = s.count(ctx); err != nil {
 		return reading, err
 	}
-	rows, err := s.connection.Query(ctx, relationsQuery)
-	if err != nil {
-		return reading, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
-	}
+	rows, _ := s.connection.Query(ctx, relationsQuery) // CollectRows returns its error
 	reading.relations, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Relation, err error) {
 		err = row.Scan(&r.Name, &r.Table, &r.Bytes, &r.Live, &r.Dead)
 		if r.Table != "" {
@@ -74,7 +67,6 @@ func (s *postgresServer) ask(ctx context.Context) (reading Reading, err error) {
 	if err != nil {
 		return reading, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
 	}
-	reading.sizes()
 	s.committed += ownCommits
 	return reading, nil
 }
@@ -122,15 +114,10 @@ func (s *postgresServer) open(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until all sessions have told what they counted, but not beyond its limit, and reads that again. The other
-// counters stay as they were at the end of the run.
+// settle waits until all sessions have reported their counts, at most for its limit, and reads the late ones again. The
+// other counters stay as they were at the end of the run.
 func (s *postgresServer) settle(ctx context.Context, into *Reading) error {
-	if _, known := into.values[commits]; s.connection == nil || !known {
-		return nil
-	}
-	end := time.NewTimer(s.limit)
-	defer end.Stop()
-	for waiting := true; waiting; {
+	for end := time.Now().Add(s.limit); time.Now().Before(end); time.Sleep(silencePoll) {
 		var silent bool
 		if err := s.connection.QueryRow(ctx, silentQuery, PostgresSettles.Seconds()).Scan(&silent, nil); err != nil {
 			return fmt.Errorf("wait for PostgreSQL's counters: %w", err)
@@ -139,21 +126,14 @@ func (s *postgresServer) settle(ctx context.Context, into *Reading) error {
 		if silent {
 			break
 		}
-		select {
-		case <-end.C:
-			waiting = false
-		case <-time.After(silencePoll):
-		}
 	}
 	late, err := s.count(ctx)
-	if err != nil {
-		return err
+	for _, q := range []Quantity{commits, walSyncs} {
+		if value, known := late[q]; known {
+			into.values[q] = value
+		}
 	}
-	into.values[commits] = late[commits]
-	if syncs, known := late[walSyncs]; known {
-		into.values[walSyncs] = syncs
-	}
-	return nil
+	return err
 }
 
 // drop gives up a connection that failed; the next reading makes another.

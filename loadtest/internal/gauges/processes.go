@@ -12,32 +12,17 @@ import (
 )
 
 // clock reads processor time.
-type clock struct {
-	title   string
-	of      Process
-	seconds func(ctx context.Context) (float64, error)
+func clock(name string, of Process, seconds func(ctx context.Context) (float64, error)) gauge {
+	return gauge{name: name, read: func(ctx context.Context, _ bool) (Reading, error) {
+		used, err := seconds(ctx)
+		return Reading{values: map[Quantity]float64{cpu(of): used}}, err
+	}}
 }
-
-func (c clock) name() string { return c.title }
-
-func (c clock) read(ctx context.Context, _ bool) (Reading, error) {
-	seconds, err := c.seconds(ctx)
-	if err != nil {
-		return Reading{}, err
-	}
-	return Reading{values: map[Quantity]float64{cpu(c.of): seconds}}, nil
-}
-
-func (clock) close(context.Context) error { return nil }
 
 // alone is the processor time of a process without its children.
 func alone(pid int) func(ctx context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		p, err := process.NewProcessWithContext(ctx, int32(pid)) //nolint:gosec // the system's own number
-		if err != nil {
-			return 0, fmt.Errorf("look at process %d: %w", pid, err)
-		}
-		times, err := p.TimesWithContext(ctx)
+		times, err := (&process.Process{Pid: int32(pid)}).TimesWithContext(ctx) //nolint:gosec // the system's own number
 		if err != nil {
 			return 0, fmt.Errorf("look at process %d: %w", pid, err)
 		}
@@ -45,8 +30,8 @@ func alone(pid int) func(ctx context.Context) (float64, error) {
 	}
 }
 
-// everybody is the processor time of all processes of the machine, and of its kernel.
-func everybody(ctx context.Context) (float64, error) {
+// wholeMachine is the processor time of all processes of the machine, and of its kernel.
+func wholeMachine(ctx context.Context) (float64, error) {
 	all, err := machine.TimesWithContext(ctx, false)
 	if err != nil {
 		return 0, fmt.Errorf("look at the machine: %w", err)
@@ -64,20 +49,19 @@ func OwnCPU(ctx context.Context) (time.Duration, error) {
 // ticks is how finely Linux counts the processor time of other processes: a second has a hundred, on all that Go runs on.
 const ticks = 100
 
-func statOf(pid int) (procfs.ProcStat, error) {
+func statOf(pid int) (stat procfs.ProcStat, err error) {
 	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return procfs.ProcStat{}, fmt.Errorf("look at process %d: %w", pid, err)
+	if err == nil {
+		stat, err = process.Stat()
 	}
-	stat, err := process.Stat()
 	if err != nil {
-		return procfs.ProcStat{}, fmt.Errorf("look at process %d: %w", pid, err)
+		return stat, fmt.Errorf("look at process %d: %w", pid, err)
 	}
 	return stat, nil
 }
 
-// family is, on Linux, the processor time of a process and its children, also of those that have ended, which gopsutil does not
-// tell. A child that ends while they are looked at would be counted twice, or not at all: then it looks again.
+// family is, on Linux, the processor time of a process and its children, with those that have ended, which gopsutil does not
+// have. A child that ends during a reading would count twice or not at all: then all is read again.
 func family(pid int) func(context.Context) (float64, error) {
 	return func(context.Context) (float64, error) {
 		for {

@@ -1,12 +1,11 @@
 package gauges
 
 import (
-	"fmt"
+	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -27,23 +26,24 @@ func (r Readings) Took() time.Duration {
 	return r.All[len(r.All)-1].After
 }
 
-// Points are a quantity over time. One that was not counted yet is 0 where those are known that it is counted with.
-func (r Readings) Points(q Quantity, with ...Quantity) (seconds, values []float64) {
+// Points are a quantity over time.
+func (r Readings) Points(q Quantity) (seconds, values []float64) {
 	for _, x := range r.All {
-		value, known := x.values[q]
-		if !known && len(with) > 0 {
-			_, known = x.values[with[0]]
-		}
-		if known {
+		if value, known := x.values[q]; known {
 			seconds, values = append(seconds, x.After.Seconds()), append(values, value)
 		}
 	}
 	return seconds, values
 }
 
-// Grown is by how much a counter has grown. One that is less than it was has begun again, with its process. NaN: not known.
-func (r Readings) Grown(q Quantity, with ...Quantity) float64 {
-	_, values := r.Points(q, with...)
+// Grown is by how much a counter has grown; NaN: not known.
+func (r Readings) Grown(q Quantity) float64 {
+	_, values := r.Points(q)
+	return grown(values)
+}
+
+// grown is the growth of a counter. It restarts at 0 with its process.
+func grown(values []float64) float64 {
 	if len(values) < 2 {
 		return math.NaN()
 	}
@@ -54,19 +54,6 @@ func (r Readings) Grown(q Quantity, with ...Quantity) float64 {
 	return sum
 }
 
-// labels are those with which quantities of one kind were read, in the order of the alphabet.
-func (r Readings) labels(kind string) []string {
-	all := map[string]bool{}
-	for _, x := range r.All {
-		for q := range x.values {
-			if label, is := strings.CutPrefix(string(q), kind); is {
-				all[label] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
 func step(before, after float64) float64 {
 	if after < before {
 		return after
@@ -74,8 +61,8 @@ func step(before, after float64) float64 {
 	return after - before
 }
 
-// rates are by how much a counter grew a second, between any two readings.
-func (r Readings) rates(q Quantity, _ ...Quantity) (at, perSecond []float64) {
+// rates are the growth of a counter a second, between each two readings.
+func (r Readings) rates(q Quantity) (at, perSecond []float64) {
 	seconds, values := r.Points(q)
 	for i := 1; i < len(values); i++ {
 		if took := seconds[i] - seconds[i-1]; took > 0 {
@@ -85,7 +72,7 @@ func (r Readings) rates(q Quantity, _ ...Quantity) (at, perSecond []float64) {
 	return at, perSecond
 }
 
-// most is the largest of a quantity; NaN: not known.
+// most is the largest value of a quantity; NaN: not known.
 func (r Readings) most(q Quantity) float64 {
 	_, values := r.Points(q)
 	if len(values) == 0 {
@@ -97,29 +84,25 @@ func (r Readings) most(q Quantity) float64 {
 // CPU is how many seconds of processors a process has used; NaN: not known.
 func (r Readings) CPU(p Process) float64 { return r.Grown(cpu(p)) }
 
-// LockWait is what workers waited for locks during the run.
-func (r Readings) LockWait() Histogram {
-	h := Histogram{Count: r.Grown(lockWaits), Sum: r.Grown(LockSeconds)}
-	for _, label := range r.labels(waitsWithin) {
-		bound, _ := strconv.ParseFloat(label, 64) // it was one
-		h.Bounds = append(h.Bounds, bound)
+// LockWait are the waits of workers for locks during the run.
+func (r Readings) LockWait() (sum Histogram) {
+	for _, waits := range r.lockWaits() {
+		sum.add(waits)
 	}
-	slices.Sort(h.Bounds)
-	for _, bound := range h.Bounds {
-		h.Within = append(h.Within, r.Grown(within(bound), lockWaits))
-	}
-	return h
+	return sum
 }
 
-// lockWaits are those between any two readings of the service, as somebody tells them.
-func (r Readings) lockWaits(tell func(Histogram) float64) (seconds, values []float64) {
-	known := slices.DeleteFunc(slices.Clone(r.All), func(x Reading) bool { return math.IsNaN(x.of(lockWaits)) })
-	for i := 1; i < len(known); i++ {
-		if value := tell(Readings{All: known[i-1 : i+1]}.LockWait()); !math.IsNaN(value) {
-			seconds, values = append(seconds, known[i].After.Seconds()), append(values, value)
+// lockWaits are the waits for locks between each two readings, at the time of the second.
+func (r Readings) lockWaits() iter.Seq2[time.Duration, Histogram] {
+	return func(yield func(time.Duration, Histogram) bool) {
+		var before *Histogram
+		for _, x := range r.All {
+			if before != nil && x.waits != nil && !yield(x.After, x.waits.since(*before)) {
+				return
+			}
+			before = cmp.Or(x.waits, before)
 		}
 	}
-	return seconds, values
 }
 
 // relations are the tables and indexes of the first and of the last reading that tell of them.
@@ -168,15 +151,6 @@ type Quantity string
 // cpu is the processor time of a process in seconds, of user and system together.
 func cpu(p Process) Quantity { return Quantity("cpu of " + p) }
 
-// within is how many waits for locks took no longer than a bound.
-func within(bound float64) Quantity { return Quantity(fmt.Sprint(waitsWithin, bound)) }
-
-// Quantities that there are several of begin so; behind that is what tells them apart.
-const (
-	waitsWithin = "waits for locks within "
-	callsOf     = "calls of Redis' "
-)
-
 // The quantities.
 const (
 	// Of services, all together.
@@ -221,6 +195,8 @@ type Reading struct {
 	After time.Duration // since the first
 
 	values    map[Quantity]float64 // those that are known
+	calls     map[string]float64   // of Redis, by command; nil: not known
+	waits     *Histogram           // for locks; nil: not known
 	relations []Relation
 }
 
@@ -232,11 +208,20 @@ func (r Reading) of(q Quantity) float64 {
 	return math.NaN()
 }
 
-// add adds what one source told.
+// add adds the reading of one source.
 func (r *Reading) add(part Reading) {
 	maps.Copy(r.values, part.values)
-	if part.relations != nil {
-		r.relations = part.relations
+	if part.calls != nil {
+		r.calls = part.calls
+	}
+	r.waits = cmp.Or(part.waits, r.waits)
+	r.relations = append(r.relations, part.relations...)
+	for _, relation := range part.relations {
+		if relation.Table == "" {
+			r.values[tableBytes] += relation.Bytes
+		} else {
+			r.values[indexBytes] += relation.Bytes
+		}
 	}
 }
 
@@ -248,22 +233,34 @@ type Relation struct {
 	Live, Dead float64 // rows of a table, as PostgreSQL estimates them; NaN: not known
 }
 
-// sizes adds up the relations.
-func (r *Reading) sizes() {
-	for _, relation := range r.relations {
-		q := tableBytes
-		if relation.Table != "" {
-			q = indexBytes
-		}
-		r.values[q] += relation.Bytes
-	}
-}
-
 // Histogram counts values by upper bounds, each with all that is below it, as Prometheus does.
 type Histogram struct {
 	Count, Sum float64
 	Bounds     []float64 // ascending, without infinity
 	Within     []float64 // for each bound
+}
+
+// add adds a histogram of the same bounds.
+func (h *Histogram) add(other Histogram) {
+	if h.Bounds == nil {
+		h.Bounds, h.Within = other.Bounds, make([]float64, len(other.Bounds))
+	}
+	h.Count, h.Sum = h.Count+other.Count, h.Sum+other.Sum
+	for i, n := range other.Within {
+		h.Within[i] += n
+	}
+}
+
+// since is what was counted after an earlier histogram. It restarts at 0 with its process.
+func (h Histogram) since(before Histogram) Histogram {
+	if before.Count == 0 || h.Count < before.Count {
+		return h
+	}
+	grown := Histogram{Count: h.Count - before.Count, Sum: h.Sum - before.Sum, Bounds: h.Bounds}
+	for i, n := range h.Within {
+		grown.Within = append(grown.Within, n-before.Within[i])
+	}
+	return grown
 }
 
 // Mean is NaN where nothing was counted.

@@ -19,8 +19,6 @@ type redisServer struct {
 	asked  float64 // INFO commands that were answered: they are not the service's
 }
 
-func (*redisServer) name() string { return "Redis" }
-
 func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
 	if err := s.open(); err != nil {
 		return Reading{}, err
@@ -41,8 +39,8 @@ func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
 		redisCommands: info.number("total_commands_processed") - s.asked, redisClients: info.number("connected_clients") - 1,
 		redisMemory: info.number("used_memory"), cpu(Redis): used,
 	}}
-	info.calls(reading.values)
-	reading.values[callsOf+"info"] -= s.asked
+	reading.calls = info.calls()
+	reading.calls["info"] -= s.asked
 	s.asked++
 	return reading, nil
 }
@@ -82,13 +80,15 @@ func (i info) number(name string) float64 {
 	return value
 }
 
-// calls adds how often each command was called.
-func (i info) calls(to map[Quantity]float64) {
+// calls are how often each command was called.
+func (i info) calls() map[string]float64 {
+	all := map[string]float64{}
 	for name, value := range i {
 		command, ok := strings.CutPrefix(name, "cmdstat_")
 		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
 		if n, err := strconv.ParseFloat(calls, 64); ok && err == nil {
-			to[Quantity(callsOf+command)] = n
+			all[command] = n
 		}
 	}
+	return all
 }

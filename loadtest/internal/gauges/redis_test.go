@@ -80,7 +80,7 @@ func TestAServerThatDiesIsSaidOnce(t *testing.T) {
 	if len(got.Notes) != 1 {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if last := got.All[len(got.All)-1]; !math.IsNaN(last.of(callsOf+"incr")) || !(got.CPU(Generator) >= 0) {
+	if last := got.All[len(got.All)-1]; last.calls != nil || !math.IsNaN(last.of(redisCommands)) || !(got.CPU(Generator) >= 0) {
 		t.Errorf("the last reading is %+v", last)
 	}
 }

@@ -1,8 +1,8 @@
-// Package gauges watches what the machine and the servers do while load is sent: how much of the processors each process
-// uses, what Redis and PostgreSQL are asked for, what the service tells of itself, how tables and indexes grow.
+// Package gauges watches the machine and the servers while load is sent: the processor time of each process, what Redis and
+// PostgreSQL were asked, what the service's metrics say, how tables and indexes grow.
 //
-// Whoever starts a [Sampler] stops it, and gets the [Readings], which know how to be a part of a report. What cannot be read
-// is said once, in words: a figure that is not known is never 0.
+// A [Sampler] is stopped by its starter, and returns [Readings], which can write themselves into a report. What cannot be
+// read is noted once: an unknown figure is never 0.
 package gauges
 
 import (
@@ -22,32 +22,28 @@ type Sources struct {
 	Settle             time.Duration // what Stop may wait for PostgreSQL's counters, which lag: see PostgresSettles
 }
 
-// readTimeout bounds a reading: a server that stands still must not hold up what is read of the others for long.
+// readTimeout bounds a reading: a server that hangs must not hold up the readings of the others for long.
 const readTimeout = 2 * time.Second
 
-// gauge reads one thing. It connects when it is first read, and again after an error.
-type gauge interface {
-	name() string                                         // of what is read, for people
-	read(ctx context.Context, edge bool) (Reading, error) // the first and the last of a run may cost more
-	close(ctx context.Context) error
+// gauge reads one source. It connects at its first reading, and again after an error.
+type gauge struct {
+	name   string                                                // of the source, in notes
+	read   func(ctx context.Context, edge bool) (Reading, error) // edge: the first or the last of a run, which may cost more
+	settle func(ctx context.Context, into *Reading) error        // of a server whose counters lag; nil: they do not
+	close  func(ctx context.Context) error                       // nil: nothing to close
 }
 
-// settler is a gauge whose server tells late what it has done.
-type settler interface {
-	settle(ctx context.Context, into *Reading) error
-}
-
-// Sampler reads all sources again and again until it is stopped.
+// Sampler reads all sources at intervals until it is stopped.
 type Sampler struct {
 	gauges   []gauge
-	failed   map[string]bool // by the name of a gauge: it has been told
+	failed   map[string]bool // by the name of a gauge: its failure is noted
 	readings Readings
 	stop     chan struct{}
 	stopped  chan struct{}
 }
 
-// Start takes a first reading, before it returns, and then one after every such time. ctx ends the readings between, and
-// not the last one, which Stop takes: that of a run that was interrupted counts too.
+// Start takes a first reading before it returns, and then one after each interval. The end of ctx ends the readings between,
+// but not the last one, which Stop takes: an interrupted run has a last reading too.
 func Start(ctx context.Context, sources Sources, every time.Duration) *Sampler {
 	s := &Sampler{
 		gauges: sources.gauges(), failed: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{}),
@@ -60,7 +56,7 @@ func Start(ctx context.Context, sources Sources, every time.Duration) *Sampler {
 		s.tick(ctx, every)
 		<-s.stop
 		s.read(whole, true)
-		if ctx.Err() == nil { // who interrupts a run does not want to wait
+		if ctx.Err() == nil && sources.Settle > 0 { // an interrupted run does not wait
 			s.settle(whole, sources.Settle)
 		}
 		s.close(whole)
@@ -90,8 +86,7 @@ func (s *Sampler) tick(ctx context.Context, every time.Duration) {
 	}
 }
 
-// read takes a reading, of all sources side by side so that they are of one moment. What lies at the edges of a run may cost
-// more than what is read while load is sent.
+// read takes a reading, of all sources at once so that they are of one moment.
 func (s *Sampler) read(ctx context.Context, edge bool) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -103,20 +98,21 @@ func (s *Sampler) read(ctx context.Context, edge bool) {
 	}
 	reads.Wait()
 	for i, g := range s.gauges {
-		reading.add(parts[i])
-		s.note(g.name(), reading.After, errs[i])
+		if errs[i] == nil {
+			reading.add(parts[i])
+		}
+		s.note(g.name, errs[i])
 	}
 	s.readings.All = append(s.readings.All, reading)
 }
 
-// settle reads again what servers tell late.
+// settle reads again what servers report late.
 func (s *Sampler) settle(ctx context.Context, limit time.Duration) {
-	last := &s.readings.All[len(s.readings.All)-1]
+	ctx, cancel := context.WithTimeout(ctx, limit+readTimeout)
+	defer cancel()
 	for _, g := range s.gauges {
-		if late, ok := g.(settler); ok && limit > 0 && !s.failed[g.name()] {
-			limited, cancel := context.WithTimeout(ctx, limit+readTimeout)
-			s.note(g.name(), last.After, late.settle(limited, last))
-			cancel()
+		if g.settle != nil && !s.failed[g.name] {
+			s.note(g.name, g.settle(ctx, &s.readings.All[len(s.readings.All)-1]))
 		}
 	}
 }
@@ -125,15 +121,17 @@ func (s *Sampler) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	for _, g := range s.gauges {
-		s.note(g.name(), time.Since(s.readings.Start), g.close(ctx))
+		if g.close != nil {
+			s.note(g.name, g.close(ctx))
+		}
 	}
 }
 
-// note says of each source once that it cannot be read. It is asked again: servers come back.
-func (s *Sampler) note(name string, after time.Duration, err error) {
+// note records the first failure of each source. The source is read again: servers come back.
+func (s *Sampler) note(name string, err error) {
 	if err == nil || s.failed[name] {
 		return
 	}
 	s.failed[name] = true
-	s.readings.Notes = append(s.readings.Notes, fmt.Sprintf("%s: not read at %.1f s: %v", name, after.Seconds(), err))
+	s.readings.Notes = append(s.readings.Notes, fmt.Sprintf("%s: not read at %.1f s: %v", name, time.Since(s.readings.Start).Seconds(), err))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"inventory/loadtest/internal/report"
 )
@@ -86,8 +87,12 @@ type trace struct {
 	seconds, values []float64
 }
 
+func (t *trace) add(after time.Duration, value float64) {
+	t.seconds, t.values = append(t.seconds, after.Seconds()), append(t.values, value)
+}
+
 // line makes a trace of a quantity, or of its growth.
-func line(name string, points func(Quantity, ...Quantity) (seconds, values []float64), q Quantity) trace {
+func line(name string, points func(Quantity) (seconds, values []float64), q Quantity) trace {
 	seconds, values := points(q)
 	return trace{name, seconds, values}
 }
@@ -183,12 +188,23 @@ const mostCommands = 5
 
 // busiest are the commands that Redis was asked for most often.
 func (r Readings) busiest() (all []called) {
-	for _, name := range r.labels(callsOf) {
-		if calls := r.Grown(Quantity(callsOf+name), redisCommands); calls > 0 {
+	counts, names := map[string][]float64{}, map[string]bool{}
+	for _, x := range r.All {
+		for name := range x.calls {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		for _, x := range r.All {
+			if x.calls != nil { // 0 before its first call
+				counts[name] = append(counts[name], x.calls[name])
+			}
+		}
+		if calls := grown(counts[name]); calls > 0 {
 			all = append(all, called{name, calls})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b called) int { return cmp.Compare(b.calls, a.calls) })
+	slices.SortFunc(all, func(a, b called) int { return cmp.Or(cmp.Compare(b.calls, a.calls), cmp.Compare(a.name, b.name)) })
 	return all[:min(len(all), mostCommands)]
 }
 
@@ -216,13 +232,15 @@ func (r Readings) inside() report.Section {
 }
 
 func (r Readings) insidePlots() []report.Plot {
-	waits := func(name string, tell func(Histogram) float64) trace {
-		seconds, values := r.lockWaits(tell)
-		return trace{name, seconds, values}
+	mean, high := trace{name: "mean"}, trace{name: "p99"}
+	for after, waits := range r.lockWaits() {
+		if waits.Count > 0 {
+			mean.add(after, waits.Mean())
+			high.add(after, waits.Quantile(0.99))
+		}
 	}
 	return slices.Concat(
-		drawn(LockWaitPlot, "Wait for locks over time", "wait, ms", 1/milli,
-			waits("mean", Histogram.Mean), waits("p99", func(h Histogram) float64 { return h.Quantile(0.99) })),
+		drawn(LockWaitPlot, "Wait for locks over time", "wait, ms", 1/milli, mean, high),
 		drawn(MergesPlot, "Batches and merges over time", "a second", 1, line("batches", r.rates, batches), line("merges", r.rates, Merges)),
 		drawn(QueuePlot, "Orders in queues over time", "orders", 1, line("orders in queues", r.Points, queued)),
 		drawn(MemoryPlot, "Memory over time", "MB", megabyte,

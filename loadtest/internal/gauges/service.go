@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
-	"strconv"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -15,29 +15,27 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// scraper reads the metrics of services.
-type scraper struct {
-	urls   []string
-	client *http.Client
-}
-
-func newScraper(urls []string) *scraper {
-	return &scraper{urls, &http.Client{Transport: &http.Transport{}}}
-}
-
-func (*scraper) name() string { return "the service's metrics" }
-
-// read adds all services up. Where one is missing the sum would say less than nothing.
-func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
-	sum := Reading{values: map[Quantity]float64{}}
-	for i, u := range s.urls {
-		families, err := Scrape(ctx, s.client, u)
-		if err != nil {
-			return Reading{}, fmt.Errorf("number %d: %w", i+1, err)
-		}
-		sum.addService(families)
+// scrapes reads the metrics of services, and adds them up. One that is missing fails the reading: the sum would be wrong.
+func scrapes(urls []string) gauge {
+	client := &http.Client{Transport: &http.Transport{}}
+	return gauge{
+		name: "the service's metrics",
+		read: func(ctx context.Context, _ bool) (Reading, error) {
+			sum := Reading{values: map[Quantity]float64{}, waits: &Histogram{}}
+			for i, u := range urls {
+				families, err := Scrape(ctx, client, u)
+				if err != nil {
+					return Reading{}, fmt.Errorf("number %d: %w", i+1, err)
+				}
+				sum.addService(families)
+			}
+			return sum, nil
+		},
+		close: func(context.Context) error {
+			client.CloseIdleConnections()
+			return nil
+		},
 	}
-	return sum, nil
 }
 
 // Scrape reads the metrics behind a URL.
@@ -52,7 +50,7 @@ func Scrape(ctx context.Context, client *http.Client, u string) (Families, error
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask for metrics: status %s", strconv.Itoa(answer.StatusCode))
+		return nil, fmt.Errorf("ask for metrics: status %d", answer.StatusCode)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	all, err := parser.TextToMetricFamilies(answer.Body)
@@ -62,11 +60,6 @@ func Scrape(ctx context.Context, client *http.Client, u string) (Families, error
 	return all, nil
 }
 
-func (s *scraper) close(context.Context) error {
-	s.client.CloseIdleConnections()
-	return nil
-}
-
 const cpuMetric = "process_cpu_seconds_total"
 
 // serviceMetrics are quantities that are metrics of their names.
@@ -74,7 +67,7 @@ func serviceMetrics() []Quantity {
 	return []Quantity{batches, lockWaits, Merges, merged, poolWaits, poolSeconds, poolBusy, queued, locksFail, Goroutines, Memory, heap}
 }
 
-// addService adds what one service tells.
+// addService adds the metrics of one service.
 func (r *Reading) addService(f Families) {
 	for _, q := range serviceMetrics() {
 		r.values[q] += f.Total(string(q))
@@ -83,9 +76,13 @@ func (r *Reading) addService(f Families) {
 	r.values[batchOrders] += f.Sum(string(batches))
 	r.values[LockSeconds] += f.Sum(string(lockWaits))
 	for _, m := range f[string(lockWaits)].GetMetric() {
+		h := Histogram{Count: float64(m.GetHistogram().GetSampleCount()), Sum: m.GetHistogram().GetSampleSum()}
 		for _, b := range m.GetHistogram().GetBucket() {
-			r.values[within(b.GetUpperBound())] += float64(b.GetCumulativeCount())
+			if !math.IsInf(b.GetUpperBound(), 0) {
+				h.Bounds, h.Within = append(h.Bounds, b.GetUpperBound()), append(h.Within, float64(b.GetCumulativeCount()))
+			}
 		}
+		r.waits.add(h)
 	}
 }
 
@@ -103,7 +100,7 @@ func (f Families) Total(name string, labels ...string) (total float64) {
 	return total
 }
 
-// Sum is that of the values of a histogram, over all its labels.
+// Sum is the sum of a histogram's values, over all its labels.
 func (f Families) Sum(name string) (sum float64) {
 	for _, m := range f[name].GetMetric() {
 		sum += m.GetHistogram().GetSampleSum()

@@ -89,9 +89,9 @@ func TestTheServiceInsideIsTold(t *testing.T) {
 // wantMetrics demands that the service has all metrics that are read: a missing one would count as 0.
 func wantMetrics(t *testing.T, url string) {
 	t.Helper()
-	s := newScraper([]string{url})
-	t.Cleanup(func() { _ = s.close(context.Background()) })
-	found, err := Scrape(t.Context(), s.client, url)
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	found, err := Scrape(t.Context(), client, url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,36 +16,35 @@ func Of(to *target.Target) Sources {
 	for _, admin := range to.AdminURLs {
 		s.ServiceMetricsURLs = append(s.ServiceMetricsURLs, admin+"/metrics")
 	}
-	if s.RedisURL == "" && to.Started() { // started here, with none outside it
+	if s.RedisURL == "" && to.Started() {
 		s.RedisURL = app.Embedded
 	}
 	return s
 }
 
-// gauges are those of the sources that there are.
+// gauges are those of the known sources.
 func (s Sources) gauges() (all []gauge) {
 	if s.GeneratorSelf {
-		all = append(all, clock{"the generator's process", Generator, alone(os.Getpid())}, clock{"the machine's processes", Machine, everybody})
+		all = append(all, clock("the generator's process", Generator, alone(os.Getpid())), clock("the machine's processes", Machine, wholeMachine))
 	}
 	if len(s.ServiceMetricsURLs) > 0 {
-		all = append(all, newScraper(s.ServiceMetricsURLs))
+		all = append(all, scrapes(s.ServiceMetricsURLs))
 	}
-	if s.redisApart() {
-		all = append(all, &redisServer{url: s.RedisURL})
+	if s.RedisURL != "" && s.RedisURL != app.Embedded {
+		redis := &redisServer{url: s.RedisURL}
+		all = append(all, gauge{name: "Redis", read: redis.read, close: redis.close})
 	}
 	if s.PostmasterPID != 0 {
-		all = append(all, clock{"PostgreSQL's processes", PostgreSQL, family(s.PostmasterPID)})
+		all = append(all, clock("PostgreSQL's processes", PostgreSQL, family(s.PostmasterPID)))
 	}
 	if file, ok := s.sqliteFile(); ok {
-		all = append(all, &sqliteFile{path: file})
+		all = append(all, gauge{name: "SQLite", read: sqliteFile(file).read})
 	} else if s.DatabaseURL != "" {
-		all = append(all, &postgresServer{url: s.DatabaseURL, limit: s.Settle})
+		postgres := &postgresServer{url: s.DatabaseURL, limit: s.Settle}
+		all = append(all, gauge{name: "PostgreSQL", read: postgres.read, settle: postgres.settle, close: postgres.close})
 	}
 	return all
 }
-
-// redisApart tells whether there is a Redis outside the service.
-func (s Sources) redisApart() bool { return s.RedisURL != "" && s.RedisURL != app.Embedded }
 
 // sqliteFile is the path of a SQLite file.
 func (s Sources) sqliteFile() (path string, ok bool) {
@@ -58,15 +57,15 @@ func (s Sources) words() (words []string) {
 	if len(s.ServiceMetricsURLs) == 0 {
 		words = append(words, "Where the service's metrics are, is not known: neither is what it tells of itself.")
 	}
-	switch {
-	case s.RedisURL == app.Embedded:
+	switch s.RedisURL {
+	case app.Embedded:
 		words = append(words, "Redis is embedded: its processor time is the service's, and its commands are not counted.")
-	case s.RedisURL == "":
+	case "":
 		words = append(words, "Where the service's Redis is, is not known: neither are its processor time and its commands.")
 	}
-	file, lite := s.sqliteFile()
+	_, lite := s.sqliteFile()
 	switch {
-	case lite && file != "":
+	case lite:
 		words = append(words, "SQLite is part of the service, its processor time too. How often it syncs cannot be counted from outside.")
 	case s.DatabaseURL == "":
 		words = append(words, "Where the service's database is, is not known: neither is what it did.")
