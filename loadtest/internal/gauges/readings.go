@@ -87,7 +87,7 @@ func (r Readings) CPU(p Process) float64 { return r.Grown(cpu(p)) }
 // LockWait are the waits of workers for locks during the run.
 func (r Readings) LockWait() (sum Histogram) {
 	for _, waits := range r.lockWaits() {
-		sum.add(waits)
+		sum.Add(waits)
 	}
 	return sum
 }
@@ -240,8 +240,8 @@ type Histogram struct {
 	Within     []float64 // for each bound
 }
 
-// add adds a histogram of the same bounds.
-func (h *Histogram) add(other Histogram) {
+// Add adds a histogram of the same bounds.
+func (h *Histogram) Add(other Histogram) {
 	if h.Bounds == nil {
 		h.Bounds, h.Within = other.Bounds, make([]float64, len(other.Bounds))
 	}

@@ -82,7 +82,7 @@ func (r *Reading) addService(f Families) {
 				h.Bounds, h.Within = append(h.Bounds, b.GetUpperBound()), append(h.Within, float64(b.GetCumulativeCount()))
 			}
 		}
-		r.waits.add(h)
+		r.waits.Add(h)
 	}
 }
 

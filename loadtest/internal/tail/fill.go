@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	// part is how much of its stock a SKU has left in its tail: a hundredth.
+	// part is how many times the tail the stock is.
 	part = 100
-	// portion is how much of a segment one order takes at most before the tail: a twentieth. Where segments are many and small it
-	// is a thousandth of all, up to half a segment, or else it would take too long.
+	// One order takes at most a twentieth of a segment before the tail. Where segments are small it is a thousandth of the stock,
+	// but at most half a segment: smaller orders would take too long.
 	portion, portionOfAll, portionMost = 20, 1000, 2
-	// callers sell until the tail: more would be done before anybody had seen who holds the locks.
+	// callers sell until the tail. With more the sale would end before the holders of the locks are seen.
 	callers = 4
 )
 
-// portions are the orders that bring a SKU to its tail. They are of any size, up to what a segment has in the mean, so what is
-// left in each segment is what the next order did not fit into: some are nearly empty then, and some are not.
+// portions are the orders that bring a SKU to its tail. They have different sizes, so segments are differently full then.
 func portions(random *rand.Rand, sku string, units, tail, segments int64) (all []history.Operation) {
 	segment := units / segments
 	largest := max(1, min(max(segment/portion, units/portionOfAll), segment/portionMost, stock.MaxQuantity))
@@ -39,18 +38,17 @@ func portions(random *rand.Rand, sku string, units, tail, segments int64) (all [
 	return all
 }
 
-// fill brings a SKU to its tail. The processes sell one after the other, each alone, so whoever is seen at the locks is the
-// one that sells: that is how their names become known.
+// fill brings a SKU to its tail. The processes sell one after the other, so the holder that is seen at the locks is the process
+// that sells: its name becomes known.
 func (t *Tail) fill(ctx context.Context, services *load.Services, sku string, all fleet, orders []history.Operation) error {
 	known := map[string]bool{}
 	for i, p := range all {
-		from, to := i*len(orders)/len(all), (i+1)*len(orders)/len(all)
-		names, err := t.sellAlone(ctx, services, sku, p, orders[from:to])
+		names, err := t.sellAlone(ctx, services, sku, p, orders[i*len(orders)/len(all):(i+1)*len(orders)/len(all)])
 		if err != nil {
 			return err
 		}
 		for name := range names {
-			if !known[name] { // or else a lock of the one before, that was not given back yet
+			if !known[name] { // otherwise a lock that the process before has not released yet
 				known[name], p.names[name] = true, true
 			}
 		}
@@ -61,12 +59,12 @@ func (t *Tail) fill(ctx context.Context, services *load.Services, sku string, al
 	return nil
 }
 
-// sellAlone has one process sell orders, and returns who held locks meanwhile.
+// sellAlone sells orders by one process, and returns the holders of locks meanwhile.
 func (t *Tail) sellAlone(ctx context.Context, services *load.Services, sku string, p *process, orders []history.Operation) (names map[string]bool, err error) {
 	done := make(chan struct{})
 	both, ctx := errgroup.WithContext(ctx)
 	if !t.witness.idle() {
-		both.Go(func() (err error) { names, err = t.witness.seen(ctx, sku, t.Segments, done); return err })
+		both.Go(func() (err error) { names, err = t.witness.holders(ctx, sku, done); return err })
 	}
 	both.Go(func() error {
 		defer close(done)
@@ -74,14 +72,12 @@ func (t *Tail) sellAlone(ctx context.Context, services *load.Services, sku strin
 		selling.SetLimit(callers)
 		alone := load.Persistence{First: p.number, Next: func(before int) int { return before }}
 		for i := range orders {
-			selling.Go(func() error {
-				if err := services.Do(ctx, &orders[i], alone); err != nil {
-					return fmt.Errorf("sell until the tail: %w", err)
-				}
-				return nil
-			})
+			selling.Go(func() error { return services.Do(ctx, &orders[i], alone) })
 		}
-		return selling.Wait()
+		if err := selling.Wait(); err != nil {
+			return fmt.Errorf("sell until the tail: %w", err)
+		}
+		return nil
 	})
 	return names, both.Wait()
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
-	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/progress"
 	"inventory/loadtest/internal/history"
@@ -31,23 +31,29 @@ type Config struct {
 	Progress io.Writer      `kong:"-"`
 }
 
-// preparation is about how long a round takes before the first buyer comes, for who watches.
-const preparation = 2 * time.Second
+const (
+	sellers     = 3  // processes
+	connections = 64 // to each process
+	// answerWithin is how long a process may write for a request: the least that the product allows.
+	answerWithin = 2 * time.Second
+	// preparation is about how long a round takes before the first buyer comes.
+	preparation = 2 * time.Second
+)
 
-// Tail is a run: what all rounds stand on, and what they came to.
+// Tail is a run.
 type Tail struct {
 	Config
 	load.Drill
 	servers.Closers
-	redisURL string   // several with commas in between for RedLocks
+	redisURL string   // of all processes; several for RedLocks, with commas in between
 	warnings []string // of the machine
 	live     *progress.Live
 	begun    time.Time // of the first round
 	witness  *witness
-	rounds   []Round
+	rounds   []*Round
 }
 
-// Run sells tails and audits them. What was measured until it was stopped is told, too.
+// Run sells tails and audits them. An interrupted run keeps its whole rounds.
 func Run(ctx context.Context, c Config) (t *Tail, err error) {
 	t = &Tail{Config: c, Drill: load.Drill{
 		Scenario: "tail", Name: "sale", Seed: c.Seed, Prefix: "tail-",
@@ -60,107 +66,11 @@ func Run(ctx context.Context, c Config) (t *Tail, err error) {
 	if err := t.Play(ctx, t.play); err != nil {
 		return t, err
 	}
-	for i := range t.rounds {
-		t.rounds[i].settle(t.Rows, t.Found)
+	for _, r := range t.rounds {
+		r.settle(t.Rows, t.Found)
 	}
 	return t, nil
 }
-
-// play sells tails in pairs, each kind first in turn.
-func (t *Tail) play(ctx context.Context) error {
-	t.begun = time.Now()
-	t.live = progress.NewLive(t.Progress, time.Duration(2*t.Rounds)*(t.length()+preparation))
-	defer t.live.Finish()
-	for number := range t.Rounds {
-		for _, killed := range []bool{number%2 == 1, number%2 == 0} {
-			r, err := t.round(ctx, number, killed)
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", r.name(), err)
-			}
-			t.rounds = append(t.rounds, r)
-		}
-	}
-	return nil
-}
-
-// round sells a SKU to its end. It is sent the same orders whether a holder is killed in it or not.
-func (t *Tail) round(ctx context.Context, number int, killed bool) (r Round, err error) {
-	r = Round{Number: number + 1, Killed: killed}
-	seed := load.SeedOf(t.Config.Seed, fmt.Sprintf("round %d", r.Number))
-	sku := fmt.Sprintf("tail-%d-%s", r.Number, kind(killed))
-	all, err := t.start(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, all.end()) }()
-	services, err := all.services()
-	if err != nil {
-		return r, err
-	}
-	defer services.Close()
-	if err := services.Create(ctx, sku, client.NewSKU{Stock: t.Stock, Segments: &t.Segments}); err != nil {
-		return r, err
-	}
-	t.Promise.Stocks[sku] = history.Stock{Units: t.Stock}
-	before, began := portions(load.NewRandom(seed, "fill"), sku, t.Stock, t.Stock/part, int64(t.Segments)), time.Now()
-	err = t.fill(ctx, services, sku, all, before)
-	t.Parts = append(t.Parts, load.Part{Name: r.name() + ", before the tail", Result: load.Closed(began, before)})
-	if err != nil {
-		return r, err
-	}
-	begins, err := services.Stock(0, sku, time.Now())
-	if err != nil {
-		return r, err
-	}
-	r.Segments = begins.Segments
-	var victim *process
-	if killed {
-		victim = all[number%len(all)]
-	}
-	r.course, err = t.sell(ctx, services, sku, all, seed, victim)
-	t.Parts = append(t.Parts, load.Part{Name: r.name(), Result: r.course.result})
-	return r, err
-}
-
-// name is a round for people.
-func (r Round) name() string { return fmt.Sprintf("round %d, %s", r.Number, titles(r.Killed)) }
-
-// kind names the rounds of a kind.
-func kind(killed bool) string {
-	if killed {
-		return "killed"
-	}
-	return "calm"
-}
-
-// neverTold are the orders that were never told what became of them.
-func (t *Tail) neverTold() (lines []string) {
-	for _, r := range t.rounds {
-		if r.NeverTold > 0 {
-			lines = append(lines, fmt.Sprintf("SKU %s: %d orders were never told what became of them, also when they asked again, the first: %s",
-				r.course.sku, r.NeverTold, r.course.neverTold()))
-		}
-	}
-	return lines
-}
-
-// Err is what must not happen, and did.
-func (t *Tail) Err() error {
-	if told := t.neverTold(); len(told) > 0 {
-		return errors.Join(t.Drill.Err(), errors.New(told[0]))
-	}
-	return t.Drill.Err()
-}
-
-const (
-	sellers     = 3
-	connections = 64 // to each process
-	// answerWithin is how long a process may write for a request: as little as the product allows itself.
-	answerWithin = 2 * time.Second
-)
 
 // open starts or reaches the servers.
 func (t *Tail) open(ctx context.Context) error {
@@ -186,60 +96,49 @@ func (t *Tail) open(ctx context.Context) error {
 	t.Environment.Target = fmt.Sprintf("%d processes of the service, over HTTP", sellers)
 	t.Environment.Measurement = append(t.Environment.Measurement,
 		"latency from the planned send", fmt.Sprintf("%s arrivals", load.Poisson), fmt.Sprintf("%d rounds of each kind", t.Rounds))
-	if t.witness, err = openWitness(t.Lock, t.redisURL); err != nil {
+	if t.witness, err = openWitness(t.Lock, t.redisURL, t.Segments); err != nil {
 		return err
 	}
-	t.OnClose(t.witness.close)
+	t.OnClose(t.witness.Close)
 	return nil
 }
 
-// process is one that sells.
-type process struct {
-	*target.Service
-	number int
-	names  map[string]bool // by which locks know it
-	dead   bool
-}
-
-// fleet are the processes of a round.
-type fleet []*process
-
-// start starts the processes.
-func (t *Tail) start(ctx context.Context) (all fleet, err error) {
-	for n := range sellers {
-		service, err := t.Process.Start(ctx, target.Job{
-			DatabaseURL: t.Drill.DatabaseURL, RedisURL: t.redisURL, Lock: t.Lock, AnswerWithin: answerWithin,
-		})
-		if err != nil {
-			return nil, errors.Join(err, all.end())
-		}
-		all = append(all, &process{Service: service, number: n, names: map[string]bool{}})
-	}
-	return all, nil
-}
-
-// services are connections to the processes.
-func (all fleet) services() (*load.Services, error) {
-	c := load.Config{Connections: connections * len(all), Promise: history.Promise{AnswerWithin: answerWithin}}
-	for _, p := range all {
-		c.URLs = append(c.URLs, p.URL)
-	}
-	return load.Open(c)
-}
-
-// kill ends a process as a crash would.
-func (p *process) kill() error {
-	p.dead = true
-	return p.Kill()
-}
-
-// end ends those that live.
-func (all fleet) end() error {
-	var errs []error
-	for _, p := range all {
-		if !p.dead {
-			errs = append(errs, p.End())
+// play plays the rounds in pairs of both kinds, whose order alternates.
+func (t *Tail) play(ctx context.Context) error {
+	t.begun = time.Now()
+	t.live = progress.NewLive(t.Progress, time.Duration(2*t.Rounds)*(t.length()+preparation))
+	defer t.live.Finish()
+	for number := range t.Rounds {
+		for _, killed := range []bool{number%2 == 1, number%2 == 0} {
+			r, err := t.round(ctx, number, killed)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name(), err)
+			}
+			t.rounds = append(t.rounds, r)
 		}
 	}
-	return errors.Join(errs...)
+	return nil
+}
+
+// Err is what must not happen.
+func (t *Tail) Err() error {
+	if lines := t.neverTold(); len(lines) > 0 {
+		return errors.Join(t.Drill.Err(), errors.New(lines[0]))
+	}
+	return t.Drill.Err()
+}
+
+// neverTold has a line for each round with orders that got no final answer.
+func (t *Tail) neverTold() (lines []string) {
+	for _, r := range t.rounds {
+		open := func(reply load.Reply) bool { return slices.Contains(unanswered(), reply.Outcome) }
+		if i := slices.IndexFunc(r.result.Replies, open); i >= 0 {
+			lines = append(lines, fmt.Sprintf("SKU %s: %d orders got no final answer, also when they were sent again, the first: %s",
+				r.sku, r.NeverTold, r.result.Operations[i]))
+		}
+	}
+	return lines
 }

@@ -14,22 +14,23 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// witness asks Redis who holds the locks of a SKU's segments.
+// witness asks Redis for the holders of the locks of a SKU's segments.
 type witness struct {
-	kind   string           // of the locks
-	locks  []*locking.Locks // one for each server
-	opened servers.Closers
+	kind     string           // of the locks
+	segments int              // of the SKU
+	locks    []*locking.Locks // one for each server; none: there are no locks
+	servers.Closers
 }
 
-// openWitness connects to the servers of a configuration. Where there are no locks there is nobody to ask.
-func openWitness(kind, redisURLs string) (w *witness, err error) {
-	w = &witness{kind: kind}
+// openWitness connects to the servers of the locks.
+func openWitness(kind, redisURLs string, segments int) (w *witness, err error) {
+	w = &witness{kind: kind, segments: segments}
 	if kind == app.LockNone {
 		return w, nil
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.close())
+			err = errors.Join(err, w.Close())
 		}
 	}()
 	for redisURL := range strings.SplitSeq(redisURLs, ",") {
@@ -38,62 +39,49 @@ func openWitness(kind, redisURLs string) (w *witness, err error) {
 			return w, err
 		}
 		client := redis.NewClient(options)
-		w.opened.OnClose(client.Close)
+		w.OnClose(client.Close)
 		locks, err := locking.New(client)
 		if err != nil {
 			return w, fmt.Errorf("open locks: %w", err)
 		}
 		w.locks = append(w.locks, locks)
-		w.opened.OnClose(locks.Close)
+		w.OnClose(locks.Close)
 	}
 	return w, nil
 }
 
-func (w *witness) close() error { return w.opened.Close() }
-
 // idle tells whether there are no locks.
 func (w *witness) idle() bool { return len(w.locks) == 0 }
 
-// look tells which process holds the lock of a segment, "" if none, and what else is known of it.
-func (w *witness) look(ctx context.Context, sku string, segment int) (name string, state locking.State, err error) {
+// holder returns the process that holds the lock of a segment, "" for none, and what is left of the lease.
+func (w *witness) holder(ctx context.Context, sku string, segment int) (name string, lease time.Duration, err error) {
 	lock := app.SegmentLock(w.kind, w.locks)(sku, segment).(interface { // each kind of lock is one
 		Inspect(ctx context.Context) (locking.State, error)
 	})
-	if state, err = lock.Inspect(ctx); err != nil || !state.Held() {
-		return "", state, err
+	state, err := lock.Inspect(ctx)
+	if err != nil {
+		return "", 0, fmt.Errorf("ask for the holder of a lock: %w", err)
 	}
-	name, _, _ = strings.Cut(state.Holders[0].Owner, ":") // an owner is PROCESS:OWNER
-	return name, state, nil
+	if state.Held() {
+		name, _, _ = strings.Cut(state.Holders[0].Owner, ":") // an owner is PROCESS:OWNER
+	}
+	return name, state.Remaining, nil
 }
 
-// holdings are the segments whose locks are held, and by which process, as they are asked for one after the other.
-func (w *witness) holdings(ctx context.Context, sku string, segments int) (map[int]string, error) {
-	held := map[int]string{}
-	for segment := range segments {
-		name, _, err := w.look(ctx, sku, segment)
-		if err != nil {
-			return nil, err
-		}
-		if name != "" {
-			held[segment] = name
-		}
-	}
-	return held, nil
-}
-
-// seen are the processes that are seen to hold locks of a SKU until done is closed.
-func (w *witness) seen(ctx context.Context, sku string, segments int, done <-chan struct{}) (map[string]bool, error) {
+// holders returns the processes that hold locks of a SKU until done is closed.
+func (w *witness) holders(ctx context.Context, sku string, done <-chan struct{}) (map[string]bool, error) {
 	names := map[string]bool{}
 	for {
-		held, err := w.holdings(ctx, sku, segments)
-		if err != nil {
-			return nil, fmt.Errorf("see who holds the locks: %w", err)
-		}
-		for _, name := range held {
+		for segment := range w.segments {
+			name, _, err := w.holder(ctx, sku, segment)
+			if err != nil {
+				return nil, err
+			}
 			names[name] = true
 		}
 		select {
 		case <-done:
+			delete(names, "")
 			return names, nil
 		default:
 		}
@@ -103,73 +91,60 @@ func (w *witness) seen(ctx context.Context, sku string, segments int, done <-cha
 // Strike is how a process was killed.
 type Strike struct {
 	At        float64 `json:"at_seconds"` // since the first buyer
-	Held      bool    `json:"held"`       // when it was gone, it still had the lock of a segment
-	Segment   int     `json:"segment"`    // whose; -1: of none
+	Held      bool    `json:"held"`       // the lock of a segment was still its own after its death
+	Segment   int     `json:"segment"`    // of that lock; -1: there are no locks
 	LeaseLeft float64 `json:"lease_left_seconds"`
 	Tries     int     `json:"tries"` // how often it was stopped until the lock was still its own
 }
 
-// strike kills a process at a moment when it holds the lock of a segment: see the package's comment. Without locks it kills it
-// as it is. began is when the first buyer was due.
-func (w *witness) strike(ctx context.Context, sku string, segments int, victim *process, began time.Time) (Strike, error) {
-	s := Strike{Segment: -1}
+// strike kills a process that holds the lock of a segment, or any process where there are no locks. began is when the first
+// buyer was due.
+func (w *witness) strike(ctx context.Context, sku string, victim *process, began time.Time) (s Strike, err error) {
+	s.Segment = -1
 	if !w.idle() {
-		if err := w.corner(ctx, sku, segments, victim, &s); err != nil {
+		if s.Segment, s.Tries, err = w.corner(ctx, sku, victim); err != nil {
 			return s, err
 		}
 	}
 	s.At = time.Since(began).Seconds()
-	if err := victim.kill(); err != nil {
+	if err := victim.kill(); err != nil || w.idle() {
 		return s, err
 	}
-	if w.idle() {
-		return s, nil
-	}
-	name, state, err := w.look(ctx, sku, s.Segment)
-	if err != nil {
-		return s, fmt.Errorf("ask whose lock it is: %w", err)
-	}
-	s.Held, s.LeaseLeft = victim.names[name], state.Remaining.Seconds()
-	return s, nil
+	name, lease, err := w.holder(ctx, sku, s.Segment)
+	s.Held, s.LeaseLeft = victim.names[name], lease.Seconds()
+	return s, err
 }
 
-// corner waits until the victim has a lock, and stops it with the lock in hand.
-func (w *witness) corner(ctx context.Context, sku string, segments int, victim *process, s *Strike) error {
-	for s.Tries = 1; ; s.Tries++ {
-		segment, err := w.await(ctx, sku, segments, victim)
-		if err != nil {
-			return err
+// corner stops a process that holds the lock of a segment, and returns the segment.
+func (w *witness) corner(ctx context.Context, sku string, victim *process) (segment, tries int, err error) {
+	for tries = 1; ; tries++ {
+		if segment, err = w.await(ctx, sku, victim); err != nil {
+			return 0, tries, err
 		}
 		if err := victim.Stop(); err != nil {
-			return fmt.Errorf("stop a process: %w", err)
+			return 0, tries, fmt.Errorf("stop a process: %w", err)
 		}
-		// What it sent before it stood still may be under way: the second answer is younger than that.
+		// A release that was sent before the stop may arrive after the first answer, but not after the second.
 		held := true
 		for range 2 {
-			name, _, lookErr := w.look(ctx, sku, segment)
-			held, err = held && victim.names[name], errors.Join(err, lookErr)
+			name, _, failed := w.holder(ctx, sku, segment)
+			held, err = held && victim.names[name], errors.Join(err, failed)
 		}
 		if held && err == nil {
-			s.Segment = segment
-			return nil
+			return segment, tries, nil
 		}
 		if err := errors.Join(err, victim.Continue()); err != nil {
-			return fmt.Errorf("let a process go on: %w", err)
+			return 0, tries, err
 		}
 	}
 }
 
-// await returns a segment whose lock a process has.
-func (w *witness) await(ctx context.Context, sku string, segments int, p *process) (segment int, err error) {
-	for {
-		held, err := w.holdings(ctx, sku, segments)
-		if err != nil {
-			return 0, fmt.Errorf("wait until a process holds a lock: %w", err)
-		}
-		for segment, name := range held {
-			if p.names[name] {
-				return segment, nil
-			}
+// await returns a segment whose lock a process holds.
+func (w *witness) await(ctx context.Context, sku string, p *process) (int, error) {
+	for segment := 0; ; segment = (segment + 1) % w.segments {
+		name, _, err := w.holder(ctx, sku, segment)
+		if err != nil || p.names[name] {
+			return segment, err
 		}
 	}
 }
