@@ -15,10 +15,10 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// askTimeout bounds what a server may take to tell what it is.
+// askTimeout bounds a question to a server.
 const askTimeout = 10 * time.Second
 
-// Environment is what figures depend on beside what is measured: this machine and the servers, each of which is asked.
+// Environment asks the machine and the servers what figures depend on.
 func (u URLs) Environment(ctx context.Context) (report.Environment, error) {
 	e := Machine(ctx)
 	err := errors.Join(AskPostgreSQL(ctx, u.DatabaseURL, &e), AskRedis(ctx, u.RedisURL, &e))
@@ -28,8 +28,7 @@ func (u URLs) Environment(ctx context.Context) (report.Environment, error) {
 	return e, err
 }
 
-// Durable is Environment of servers that keep what they have promised. A PostgreSQL whose commits do not survive a power
-// cut is refused: its figures could not be compared.
+// Durable is Environment, and refuses a PostgreSQL whose commits do not survive a power cut: its figures cannot be compared.
 func (u URLs) Durable(ctx context.Context) (report.Environment, error) {
 	e, err := u.Environment(ctx)
 	if err == nil && (e.Fsync != "on" || e.SyncCommit != "on") {
@@ -38,26 +37,20 @@ func (u URLs) Durable(ctx context.Context) (report.Environment, error) {
 	return e, err
 }
 
-// Durable is that of all servers, with the file system of a PostgreSQL that was started here: the one of the server knows
-// nothing of what lies below its folder.
-func (s *Servers) Durable(ctx context.Context) (report.Environment, error) {
-	e, err := s.URLs.Durable(ctx)
-	if err != nil || s.PostmasterPID == 0 {
-		return e, err
-	}
-	var folder string // where it says that its files are
-	if err := ask(ctx, s.DatabaseURL, "SHOW data_directory", &folder); err != nil {
-		return e, fmt.Errorf("ask PostgreSQL for its folder: %w", err)
+// fileSystem is the file system of the files of a PostgreSQL on this machine.
+func fileSystem(ctx context.Context, databaseURL string) (string, error) {
+	var folder string
+	if err := ask(ctx, databaseURL, "SHOW data_directory", &folder); err != nil {
+		return "", fmt.Errorf("ask PostgreSQL for its folder: %w", err)
 	}
 	usage, err := disk.UsageWithContext(ctx, folder)
 	if err != nil {
-		return e, fmt.Errorf("look at the file system of %s: %w", folder, err)
+		return "", fmt.Errorf("look at the file system of %s: %w", folder, err)
 	}
-	e.FileSystem = usage.Fstype
-	return e, nil
+	return usage.Fstype, nil
 }
 
-// ask asks a PostgreSQL one thing.
+// ask asks a PostgreSQL a question with one row as its answer.
 func ask(ctx context.Context, databaseURL, question string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -68,7 +61,7 @@ func ask(ctx context.Context, databaseURL, question string, into ...any) error {
 const settings = `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'),
        current_setting('full_page_writes')`
 
-// AskPostgreSQL adds what a PostgreSQL tells of itself.
+// AskPostgreSQL adds the version and settings of a PostgreSQL.
 func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environment) error {
 	var fullPageWrites string
 	if err := ask(ctx, databaseURL, settings, &e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites); err != nil {
@@ -78,7 +71,7 @@ func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environmen
 	return nil
 }
 
-// AskRedis adds what a Redis tells of itself: of several, with commas between their URLs, the first, for they are alike.
+// AskRedis adds the version of a Redis; of several with commas between their URLs that of the first, because they are alike.
 func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error {
 	first, _, _ := strings.Cut(redisURL, ",")
 	options, err := RedisOptions(first)
@@ -88,15 +81,15 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	client := redis.NewClient(options)
-	told := client.InfoMap(ctx, "server")
-	if err := errors.Join(told.Err(), client.Close()); err != nil {
+	info := client.InfoMap(ctx, "server")
+	if err := errors.Join(info.Err(), client.Close()); err != nil {
 		return fmt.Errorf("reach Redis: %w", err)
 	}
-	e.Redis = told.Item("Server", "redis_version")
+	e.Redis = info.Item("Server", "redis_version")
 	return nil
 }
 
-// askMongoDB adds which server speaks MongoDB's protocol. FerretDB tells its own version beside the one that it stands in for.
+// askMongoDB adds the version of a MongoDB, or of a FerretDB in its place, which reports both.
 func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -104,17 +97,17 @@ func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) e
 	if err != nil {
 		return err
 	}
-	var told struct {
+	var server struct {
 		Version  string `bson:"version"`
 		FerretDB string `bson:"ferretdbVersion"`
 	}
-	err = locks.Database().RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&told)
+	err = locks.Database().RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&server)
 	if err := errors.Join(err, disconnect()); err != nil {
 		return fmt.Errorf("ask MongoDB for its version: %w", err)
 	}
-	name := "MongoDB " + told.Version
-	if told.FerretDB != "" {
-		name = "FerretDB " + told.FerretDB + " in the place of MongoDB"
+	name := "MongoDB " + server.Version
+	if server.FerretDB != "" {
+		name = "FerretDB " + server.FerretDB + " in the place of MongoDB"
 	}
 	e.Measurement = append(e.Measurement, name)
 	return nil

@@ -15,7 +15,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Machine is what figures depend on that needs no server: where this program runs, and what it was made of.
+// Machine is the machine and the source of this program.
 func Machine(ctx context.Context) report.Environment {
 	return report.Environment{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: processor(ctx), Go: runtime.Version(),
@@ -23,7 +23,7 @@ func Machine(ctx context.Context) report.Environment {
 	}
 }
 
-// processor is the model of the first one, "" where the system does not tell it.
+// processor is the model of the first processor, "" where it is not known.
 func processor(ctx context.Context) string {
 	all, err := cpu.InfoWithContext(ctx)
 	if err != nil || len(all) == 0 {
@@ -38,8 +38,8 @@ const (
 	dirty          = "-dirty"
 )
 
-// revision is that of the source this program was made of: as the compiler has noted it, which it does not for `go run`,
-// or else that of the working copy in which it runs. "" where nobody knows.
+// revision is the revision of this program's source: from the compiler, which notes none for `go run`, or else from the working
+// copy in which it runs. "" where it is not known.
 func revision(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,8 +15,8 @@ const (
 	quietBelow = 10          // percent of all processors
 )
 
-// lookAround tells how busy the machine is with the work of others, before a measurement begins, and whether that is little.
-func lookAround(ctx context.Context) (told string, quiet bool, err error) {
+// lookAround says how busy the machine is before a measurement, and whether it is quiet.
+func lookAround(ctx context.Context) (line string, quiet bool, err error) {
 	busy, err := cpu.PercentWithContext(ctx, look, false)
 	if err != nil {
 		return "", false, fmt.Errorf("look how busy the machine is: %w", err)
@@ -30,12 +30,5 @@ func lookAround(ctx context.Context) (told string, quiet bool, err error) {
 		map[bool]string{true: "quiet", false: "NOT quiet"}[quiet], busy[0], average.Load1), quiet, nil
 }
 
-// warn says why figures may not be what they seem.
-func (s *Servers) warn(machine string, quiet bool) {
-	if !quiet {
-		s.Warnings = append(s.Warnings, machine)
-	}
-	if slices.Contains([]string{"tmpfs", "ramfs"}, s.About.FileSystem) {
-		s.Warnings = append(s.Warnings, "PostgreSQL's files are in memory ("+s.About.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
-	}
-}
+// inMemory tells whether a file system keeps nothing on a disk.
+func inMemory(fileSystem string) bool { return slices.Contains([]string{"tmpfs", "ramfs"}, fileSystem) }

@@ -24,12 +24,10 @@ type Servers struct {
 	URLs
 	Name          string // for people; without secrets
 	PostmasterPID int    // of the PostgreSQL that was started; 0: none
-	// About, Warnings and LeftOut are what Prepare has found: what figures depend on, why they may not be what they seem, and
-	// which locks are left out.
-	About    report.Environment
-	Warnings []string
-	LeftOut  []string
-	Closers  // of what was started, and of what stands on it
+	About         report.Environment
+	Warnings      []string // why figures may not be what they seem
+	LeftOut       []string // locks without their servers
+	Closers                // of what was started
 }
 
 // Needs are what a measurement needs of its servers.
@@ -40,7 +38,7 @@ type Needs struct {
 	Generator string // what sends the load
 }
 
-// Prepare opens servers for a measurement, and looks at them, and at the machine, before it begins.
+// Prepare opens servers for a measurement, and looks at them and at the machine.
 func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	machine, quiet, err := lookAround(ctx)
 	if err != nil {
@@ -54,7 +52,12 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	}
 	s.About.Target, s.About.Generator = s.Name, n.Generator
 	s.About.Measurement = append(s.About.Measurement, machine)
-	s.warn(machine, quiet)
+	if !quiet {
+		s.Warnings = append(s.Warnings, machine)
+	}
+	if inMemory(s.About.FileSystem) {
+		s.Warnings = append(s.Warnings, "PostgreSQL's files are in memory ("+s.About.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
+	}
 	return s, nil
 }
 
@@ -68,7 +71,10 @@ func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
 	if n.Durable {
 		look = s.Durable
 	}
-	if s.About, err = look(ctx); err != nil || n.Database == "" {
+	if s.About, err = look(ctx); err == nil && n.Durable && s.PostmasterPID != 0 {
+		s.About.FileSystem, err = fileSystem(ctx, s.DatabaseURL)
+	}
+	if err != nil || n.Database == "" {
 		return err
 	}
 	return s.MakeDatabase(ctx, n.Database)
@@ -83,7 +89,7 @@ func Open(ctx context.Context, given URLs) (*Servers, error) {
 	return s, nil
 }
 
-// name says whose servers they are.
+// name describes the servers.
 func (u URLs) name() string {
 	name := func(kind, given, flag string) string {
 		if given == "" {
@@ -94,8 +100,7 @@ func (u URLs) name() string {
 	return name("PostgreSQL", u.DatabaseURL, "--database-url") + " and " + name("Redis", u.RedisURL, "--redis-url")
 }
 
-// MakeDatabase makes an empty database on the PostgreSQL, and has DatabaseURL name it. Close drops it, where the server does not
-// go with all it has.
+// MakeDatabase makes an empty database, which DatabaseURL names then. Close drops it, unless the server itself ends.
 func (s *Servers) MakeDatabase(ctx context.Context, prefix string) error {
 	databaseURL, drop, err := CreateDatabase(ctx, s.DatabaseURL, prefix)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,36 +15,46 @@ import (
 	"inventory/internal/servertest"
 )
 
-// start starts what is missing, side by side.
-func (s *Servers) start(ctx context.Context) error {
-	var postgres *servertest.Postgres
-	var redis *servertest.Redis
-	starting, ctx := errgroup.WithContext(ctx)
-	if s.DatabaseURL == "" {
-		starting.Go(func() (err error) {
-			postgres, err = servertest.StartPostgres(ctx, servertest.Durable())
-			return err
-		})
-	}
-	if s.RedisURL == "" {
-		starting.Go(func() (err error) {
-			redis, err = servertest.StartRedis(ctx)
-			return err
-		})
-	}
-	err := starting.Wait()
-	if postgres != nil {
-		s.DatabaseURL, s.PostmasterPID = postgres.URL(), postgres.PID()
-		s.OnClose(postgres.Stop)
-	}
-	if redis != nil {
-		s.RedisURL = redis.URL()
-		s.OnClose(redis.Stop)
-	}
-	return err
+// launches are servers that start side by side.
+type launches struct {
+	*errgroup.Group
+	mu sync.Mutex
+	on *Servers
 }
 
-// StartSentinel starts a Redis with two replicas under Sentinels, and tells where the service finds it.
+// launch starts a server that Close stops, and notes it. A program that is not installed is no error.
+func launch[S interface{ Stop() error }](l *launches, start func() (S, error), note func(S)) {
+	l.Go(func() error {
+		server, err := start()
+		if errors.Is(err, servertest.ErrNoZooKeeper) || errors.Is(err, servertest.ErrNoMongoDB) {
+			return nil
+		}
+		if err == nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.on.OnClose(server.Stop)
+			note(server)
+		}
+		return err
+	})
+}
+
+// start starts the missing servers.
+func (s *Servers) start(ctx context.Context) error {
+	starting, ctx := errgroup.WithContext(ctx)
+	l := &launches{Group: starting, on: s}
+	if s.DatabaseURL == "" {
+		launch(l, func() (*servertest.Postgres, error) { return servertest.StartPostgres(ctx, servertest.Durable()) },
+			func(p *servertest.Postgres) { s.DatabaseURL, s.PostmasterPID = p.URL(), p.PID() })
+	}
+	if s.RedisURL == "" {
+		launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },
+			func(r *servertest.Redis) { s.RedisURL = r.URL() })
+	}
+	return starting.Wait()
+}
+
+// StartSentinel starts a Redis with two replicas under Sentinels.
 func StartSentinel(ctx context.Context) (redisURL string, stop func() error, err error) {
 	s, err := servertest.StartSentinel(ctx, 2)
 	if err != nil {
@@ -52,7 +63,7 @@ func StartSentinel(ctx context.Context) (redisURL string, stop func() error, err
 	return s.URL(), s.Stop, nil
 }
 
-// StartCluster starts a Redis Cluster of three masters with a replica each, and tells where the service finds it.
+// StartCluster starts a Redis Cluster of three masters with a replica each.
 func StartCluster(ctx context.Context) (redisURL string, stop func() error, err error) {
 	c, err := servertest.StartCluster(ctx)
 	if err != nil {
@@ -87,48 +98,26 @@ func (c Citus) CreateDatabase(ctx context.Context, shards int) (databaseURL stri
 // Stop ends all of them.
 func (c Citus) Stop() error { return c.cluster.Stop() }
 
-// nodes are of which two agree when one fails.
+// nodes is the least number of Redis servers of which most are left when one fails.
 const nodes = 3
 
-// AddForLocks starts, side by side, what only some locks need, and hardly anybody has at hand: three independent Redis servers, and
-// ZooKeeper and MongoDB where they are installed, unless a URL was given. It returns a line for what is left out.
+// AddForLocks starts the servers that only some locks need: three independent Redis servers, and ZooKeeper and MongoDB where
+// they are installed, unless there is a URL. It returns a line for each that is left out.
 func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error) {
-	var zookeeper *servertest.ZooKeeper
-	var mongoDB *servertest.MongoDB
-	all := make([]*servertest.Redis, nodes)
 	starting, ctx := errgroup.WithContext(ctx)
-	starting.Go(func() (err error) {
-		zookeeper, err = servertest.StartZooKeeper(ctx)
-		return unless(servertest.ErrNoZooKeeper, err)
-	})
+	l := &launches{Group: starting, on: s}
+	launch(l, func() (*servertest.ZooKeeper, error) { return servertest.StartZooKeeper(ctx) },
+		func(z *servertest.ZooKeeper) { s.ZooKeeper = z.Addr() })
 	if s.MongoDBURL == "" {
-		starting.Go(func() (err error) {
-			mongoDB, err = servertest.StartMongoDB(ctx)
-			return unless(servertest.ErrNoMongoDB, err)
-		})
+		launch(l, func() (*servertest.MongoDB, error) { return servertest.StartMongoDB(ctx) },
+			func(m *servertest.MongoDB) { s.MongoDBURL = m.URL() })
 	}
-	for i := range all {
-		starting.Go(func() (err error) {
-			all[i], err = servertest.StartRedis(ctx)
-			return err
-		})
+	for range nodes {
+		launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },
+			func(r *servertest.Redis) { s.NodeURLs = append(s.NodeURLs, r.URL()) })
 	}
-	if err = starting.Wait(); err != nil {
-		err = fmt.Errorf("start private servers for locks: %w", err)
-	}
-	if zookeeper != nil {
-		s.ZooKeeper = zookeeper.Addr()
-		s.OnClose(zookeeper.Stop)
-	}
-	if mongoDB != nil {
-		s.MongoDBURL = mongoDB.URL()
-		s.OnClose(mongoDB.Stop)
-	}
-	for _, redis := range all {
-		if redis != nil {
-			s.NodeURLs = append(s.NodeURLs, redis.URL())
-			s.OnClose(redis.Stop)
-		}
+	if err := starting.Wait(); err != nil {
+		return nil, fmt.Errorf("start private servers for locks: %w", err)
 	}
 	if s.ZooKeeper == "" {
 		leftOut = append(leftOut, "the lock on ZooKeeper is left out: "+servertest.ErrNoZooKeeper.Error())
@@ -136,13 +125,5 @@ func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error)
 	if s.MongoDBURL == "" {
 		leftOut = append(leftOut, "the lock on MongoDB is left out: "+servertest.ErrNoMongoDB.Error()+", and there is no --mongodb-url")
 	}
-	return leftOut, err
-}
-
-// unless is err, but for one that is no reason to stop.
-func unless(known, err error) error {
-	if errors.Is(err, known) {
-		return nil
-	}
-	return err
+	return leftOut, nil
 }
