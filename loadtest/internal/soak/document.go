@@ -3,6 +3,7 @@ package soak
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,16 +23,22 @@ func (s *Soak) Document() (report.Document, error) {
 		d.Summary = []string{"Stopped before anything was sent."}
 		return d, nil
 	}
-	all := s.quarters()
-	verdict := Judge(s.course(all))
+	course := s.course()
+	verdict := Judge(course)
 	d.Warnings, d.Summary = s.All.Warnings(""), s.summary(verdict)
-	d.Figures = append(s.figures(), verdict.Figures...)
-	d.Figures = append(d.Figures, s.readings.Figures(s.accepted())...)
-	d.Sections = append([]report.Section{s.kindSection(), s.courseSection(all, verdict), s.All.GeneratorSection(s.All, nil)}, s.readings.Sections(s.accepted())...)
-	return d, d.SetOwn(s.own())
+	d.Figures = slices.Concat(s.figures(), verdict.Figures, s.readings.Figures(s.accepted()))
+	d.Sections = append([]report.Section{s.kindSection(), s.courseSection(course, verdict), s.All.GeneratorSection(s.All, nil)}, s.readings.Sections(s.accepted())...)
+	requests := map[string]map[string]int64{} // by kind and by outcome
+	for k, t := range s.tallies() {
+		requests[kind(k).String()] = t.counts.ByName()
+	}
+	return d, d.SetOwn(map[string]any{
+		"stream_sha256": load.Sum(s.plan.At, s.plan.operations), "orders_accepted": s.accepted(), "deductions_in_rows": len(s.Rows.Deductions),
+		"requests": requests, "codes": s.All.Codes(),
+	})
 }
 
-// perOrder is by how many bytes tables and indexes grew for each accepted order; no number where that is not known.
+// perOrder is the growth of tables and indexes in bytes for each accepted order; NaN where it is not known.
 func (s *Soak) perOrder() (tables, indexes float64) {
 	tables, indexes = s.readings.Growth()
 	return compare.Ratio(tables, float64(s.accepted())), compare.Ratio(indexes, float64(s.accepted()))
@@ -41,9 +48,8 @@ func (s *Soak) perOrder() (tables, indexes float64) {
 func (s *Soak) summary(v Verdict) []string {
 	took := min(s.Length, s.All.Elapsed).Round(time.Second)
 	counts := s.All.Counts(0, load.Forever)
-	lines := []string{fmt.Sprintf("%s requests were answered in %v, of all kinds of work over %s SKUs; %s orders were accepted.",
-		humanize.Comma(counts.Answered()), took, humanize.Comma(int64(s.SKUs)), humanize.Comma(s.accepted()))}
-	lines = append(lines, v.Sentences...)
+	lines := append([]string{fmt.Sprintf("%s requests were answered in %v, of all kinds of work over %s SKUs; %s orders were accepted.",
+		humanize.Comma(counts.Answered()), took, humanize.Comma(int64(s.SKUs)), humanize.Comma(s.accepted()))}, v.Sentences...)
 	if tables, indexes := s.perOrder(); !math.IsNaN(tables) {
 		lines = append(lines, fmt.Sprintf("Tables grew by %s bytes for each accepted order, indexes by %s.",
 			report.Number(max(tables, 0)), report.Number(max(indexes, 0))))
@@ -54,7 +60,7 @@ func (s *Soak) summary(v Verdict) []string {
 	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Config.Seed, s.to.Name))
 }
 
-// figures are the few numbers that tell two runs apart, beside those of the verdict and of the machine.
+// figures are the numbers by which two runs are compared, without those of the verdict and of the machine.
 func (s *Soak) figures() []report.Figure {
 	counts, waits := s.All.Counts(0, load.Forever), s.All.All(0, load.Forever)
 	lag, _ := s.All.LagP99()
@@ -74,7 +80,7 @@ func (s *Soak) figures() []report.Figure {
 	return figures
 }
 
-// tally is what became of the requests of one kind.
+// tally has the outcomes of the requests of one kind.
 type tally struct {
 	counts load.Counts
 	waits  *latency.Histogram // of all who were due
@@ -114,75 +120,46 @@ func (s *Soak) kindSection() report.Section {
 	}
 }
 
-// own are the members of the report that only this scenario has.
-type own struct {
-	Stream   string                      `json:"stream_sha256"`
-	Accepted int64                       `json:"orders_accepted"`
-	Rows     int                         `json:"deductions_in_rows"`
-	Requests map[string]map[string]int64 `json:"requests"` // by kind and by outcome
-	Codes    map[string]int64            `json:"codes"`    // of refusals and failures
-}
-
-func (s *Soak) own() own {
-	o := own{Stream: load.Sum(s.plan.At, s.plan.operations), Accepted: s.accepted(), Rows: len(s.Rows.Deductions), Requests: map[string]map[string]int64{}, Codes: s.All.Codes()}
-	for k, t := range s.tallies() {
-		o.Requests[kind(k).String()] = t.counts.ByName()
-	}
-	return o
-}
-
-// warmUp is the part of a run that is not judged: one of so many.
+// warmUp is how many times the part of a run that is not judged the run is.
 const warmUp = 20
 
-// judged is the part of the run that is, as far as the run went.
+// judged is the part of the run that is judged, as far as the run went.
 func (s *Soak) judged() (from, to time.Duration) {
 	to = min(s.Length, s.All.Elapsed)
 	return to / warmUp, to
 }
 
-// warm is when the judged part begins.
-func (s *Soak) warm() time.Duration { from, _ := s.judged(); return from }
-
-// quarter is what became of the requests that were due in a quarter of the judged part.
-type quarter struct {
-	from, to time.Duration
-	counts   load.Counts
-	waits    *latency.Histogram // of all who were due
-	lags     *latency.Histogram // of what a free connection waited for
-}
-
-func (s *Soak) quarters() (all [quarters]quarter) {
-	from, to := s.judged()
-	for n := range all {
-		q := &all[n]
-		q.from, q.to = from+time.Duration(n)*(to-from)/quarters, from+time.Duration(n+1)*(to-from)/quarters
-		q.counts, q.waits = s.All.Counts(q.from, q.to), s.All.All(q.from, q.to)
-		_, q.lags = s.All.Lags(q.from, q.to)
-	}
-	return all
+// quarter is the time of a quarter of the judged part.
+func (s *Soak) quarter(n int) (from, to time.Duration) {
+	from, to = s.judged()
+	each := (to - from) / quarters
+	return from + time.Duration(n)*each, from + time.Duration(n+1)*each
 }
 
 // course is what the run is judged by.
-func (s *Soak) course(all [quarters]quarter) Course {
-	from, to := s.judged()
-	shifted := func(seconds, values []float64) Line {
+func (s *Soak) course() Course {
+	begin, end := s.judged()
+	line := func(of gauges.Quantity) Line {
+		seconds, values := s.readings.Points(of)
 		l := Line{Values: values}
 		for _, at := range seconds {
-			l.Seconds = append(l.Seconds, at-from.Seconds())
+			l.Seconds = append(l.Seconds, at-begin.Seconds())
 		}
 		return l.after(0)
 	}
-	c := Course{Length: to - from, Memory: shifted(s.readings.Points(gauges.Memory)), Goroutines: shifted(s.readings.Points(gauges.Goroutines)), Before: s.before, AtRest: s.atRest}
-	for n, q := range all {
-		c.Waits[n], c.Lags[n] = q.waits, q.lags
-		if n >= quarters/2 {
-			c.Accepted += s.acceptedIn(q.from, q.to)
-		}
+	c := Course{
+		Length: end - begin, Memory: line(gauges.Memory), Goroutines: line(gauges.Goroutines), Before: s.before, AtRest: s.atRest,
+		Accepted: s.acceptedIn((begin+end)/2, end),
+	}
+	for n := range quarters {
+		from, to := s.quarter(n)
+		c.Waits[n] = s.All.All(from, to)
+		_, c.Lags[n] = s.All.Lags(from, to)
 	}
 	return c
 }
 
-// acceptedIn counts the orders that were accepted, of the requests that were due in a time.
+// acceptedIn counts the accepted orders that were due in a time.
 func (s *Soak) acceptedIn(from, to time.Duration) (n int64) {
 	for i, reply := range s.All.Replies {
 		if at := s.plan.At[i]; at >= from && at < to && reply.Outcome == load.Accepted && s.plan.operations[i].Kind.Takes() {
@@ -192,24 +169,29 @@ func (s *Soak) acceptedIn(from, to time.Duration) (n int64) {
 	return n
 }
 
-// accepted counts all orders that were accepted.
-func (s *Soak) accepted() int64 { return s.acceptedIn(0, s.Length+1) }
+// accepted counts all accepted orders.
+func (s *Soak) accepted() int64 { return s.acceptedIn(0, load.Forever) }
 
-// courseSection shows the quarters, and what they come to.
-func (s *Soak) courseSection(all [quarters]quarter, v Verdict) report.Section {
+// courseSection has the quarters, and the verdict.
+func (s *Soak) courseSection(c Course, v Verdict) report.Section {
 	table := &report.Table{Columns: append([]string{"quarter", "from s", "to s", "answered", "dropped", "lag p99 ms"}, load.Percents()...)}
-	names := [quarters]string{"first", "second", "third", "last"}
-	for n, q := range all {
+	for n, name := range [quarters]string{"first", "second", "third", "last"} {
+		from, to := s.quarter(n)
+		counts := s.All.Counts(from, to)
 		row := []string{
-			names[n], report.Number(q.from.Seconds()), report.Number(q.to.Seconds()), humanize.Comma(q.counts.Answered()),
-			humanize.Comma(q.counts[load.Dropped]), report.Number(compare.Milliseconds(q.lags.Quantile(99))),
+			name, report.Number(from.Seconds()), report.Number(to.Seconds()), humanize.Comma(counts.Answered()),
+			humanize.Comma(counts[load.Dropped]), report.Number(compare.Milliseconds(c.Lags[n].Quantile(99))),
 		}
-		table.Rows = append(table.Rows, append(row, load.Cells(q.waits)...))
+		table.Rows = append(table.Rows, append(row, load.Cells(c.Waits[n])...))
 	}
 	notes := append([]string{
 		"the first twentieth of the run is for warming up, and in none of the quarters",
 		"who got no answer counts with the time until that was clear",
 		"lag: of the sends for which a connection was free; where it is much, the machine was busy, with whatever it was",
 	}, v.Notes...)
-	return report.Section{Name: "What time has brought", Table: table, Plots: s.All.OverTime([]report.Mark{{X: s.warm().Seconds(), Label: "warmed up"}}), Targets: v.Targets, Notes: notes}
+	begin, _ := s.judged()
+	return report.Section{
+		Name: "What time has brought", Table: table, Targets: v.Targets, Notes: notes,
+		Plots: s.All.OverTime([]report.Mark{{X: begin.Seconds(), Label: "warmed up"}}),
+	}
 }

@@ -12,44 +12,61 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Course is what time has brought, over the part of the run that is judged.
+// Course is how the judged part of a run went.
 type Course struct {
 	Length     time.Duration
-	Waits      [quarters]*latency.Histogram // of all who were due, from the planned send
-	Lags       [quarters]*latency.Histogram // of the requests for which a connection was free, behind the planned send
+	Waits      [quarters]*latency.Histogram // of all requests that were due, from their planned times
+	Lags       [quarters]*latency.Histogram // of the requests for which a connection was free
 	Memory     Line                         // of the service, resident, in bytes
 	Goroutines Line
-	Before     float64 // goroutines before the first request; 0: not known, as the next
-	AtRest     float64 // and when all has been done
+	Before     float64 // goroutines before the first request; 0: not known
+	AtRest     float64 // goroutines when all was done; 0: not known
 	Accepted   int64   // orders in the second half
 }
 
-// quarters are the parts that are held against one another.
-const quarters = 4
+const (
+	quarters = 4 // of the judged part of a run
+	megabyte = 1e6
+)
 
-// What a course is held to.
+// The bounds of a course.
 const (
 	mostDrift      = 1.5  // p99 of the last quarter, in parts of the first's
 	mostGrowth     = 0.10 // of the memory in the second half, in parts of what it was in the middle
-	mostGoroutines = 1.25 // of the last quarter, in parts of the first's; and at rest, in parts of those before the run
-	// leastLength is how long a run must be for its memory to say anything: before that it fills what it keeps for good.
+	mostGoroutines = 1.25 // of the last quarter, in parts of the first's; at rest, in parts of those before the run
+	// leastLength is the length of a run whose memory is judged: before that a service fills what it keeps for good.
 	leastLength = 5 * time.Minute
-	// leastStart is how long a run must be for its goroutines to say anything: a SKU's workers start with its first orders and
-	// end when they have rested, and a busy machine puts that off.
+	// leastStart is the length of a run whose goroutines are judged: the workers of a SKU start with its first orders.
 	leastStart = time.Minute
-	// leastAnswers is how many answers a quarter must have for its p99 to be more than its slowest few.
+	// leastAnswers is the number of answers from which on the p99 of a quarter is more than its slowest few.
 	leastAnswers = 500
 )
 
-// Verdict is what a course comes to.
+// Verdict is the result of a course.
 type Verdict struct {
 	Sentences []string
 	Targets   []report.Target
-	Notes     []string // why it is not held to a target
+	Notes     []string // why a target does not apply
 	Figures   []report.Figure
 }
 
-// Judge tells what a course comes to. It is a pure function of its argument.
+func (v *Verdict) say(format string, args ...any) {
+	v.Sentences = append(v.Sentences, fmt.Sprintf(format, args...))
+}
+
+func (v *Verdict) note(format string, args ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
+}
+
+func (v *Verdict) figure(name, unit string, value float64) {
+	v.Figures = append(v.Figures, report.Figure{Name: name, Unit: unit, Value: value})
+}
+
+func (v *Verdict) atMost(what string, value, bound float64) {
+	v.Targets = append(v.Targets, report.AtMost(what, value, bound))
+}
+
+// Judge is the verdict on a course: a pure function.
 func Judge(c Course) (v Verdict) {
 	v.latency(c)
 	v.memory(c)
@@ -58,54 +75,50 @@ func Judge(c Course) (v Verdict) {
 	return v
 }
 
-// latency holds the last quarter against the first.
+// latency compares the last quarter with the first.
 func (v *Verdict) latency(c Course) {
 	first, last := c.Waits[0], c.Waits[quarters-1]
 	if first.Count() == 0 || last.Count() == 0 {
-		v.Notes = append(v.Notes, "there are no answers in the first or the last quarter: the drift of latency is not known")
+		v.note("there are no answers in the first or the last quarter: the drift of latency is not known")
 		return
 	}
 	before, after := compare.Milliseconds(first.Quantile(99)), compare.Milliseconds(last.Quantile(99))
-	drift := compare.Ratio(after, before)
-	said := "no drift"
+	drift, meaning := compare.Ratio(after, before), "no drift"
 	if drift > mostDrift {
-		said = "answers take longer as time goes by"
+		meaning = "answers take longer as time goes by"
 		if late := compare.Milliseconds(c.Lags[quarters-1].Quantile(99)); late > load.MostOwnLag {
-			said += fmt.Sprintf(", or the machine was busy with something else, for the generator itself was %s ms late in the last quarter (%s in the first)",
+			meaning += fmt.Sprintf(", or the machine was busy with something else, for the generator itself was %s ms late in the last quarter (%s in the first)",
 				report.Number(late), report.Number(compare.Milliseconds(c.Lags[0].Quantile(99))))
 		}
 	}
-	v.Sentences = append(v.Sentences, fmt.Sprintf("99%% of the answers came within %s ms in the first quarter and %s ms in the last, %s times that: %s.",
-		report.Number(before), report.Number(after), report.Number(drift), said))
-	v.Figures = append(v.Figures, report.Figure{Name: "drift of p99", Value: drift})
+	v.say("99%% of the answers came within %s ms in the first quarter and %s ms in the last, %s times that: %s.",
+		report.Number(before), report.Number(after), report.Number(drift), meaning)
+	v.figure("drift of p99", "", drift)
 	if min(first.Count(), last.Count()) < leastAnswers {
-		v.Notes = append(v.Notes, fmt.Sprintf("quarters of fewer than %d answers are not held to a drift: their p99 is their slowest few", leastAnswers))
+		v.note("quarters of fewer than %d answers are not held to a drift: their p99 is their slowest few", leastAnswers)
 		return
 	}
-	v.Targets = append(v.Targets, report.AtMost("p99 of the last quarter, in parts of the first's", drift, mostDrift))
+	v.atMost("p99 of the last quarter, in parts of the first's", drift, mostDrift)
 }
 
-// memory looks at the second half: in the first one a service fills what it keeps for good.
+// memory looks at the second half: in the first half a service fills what it keeps for good.
 func (v *Verdict) memory(c Course) {
-	half := c.Memory.after(c.Length / 2)
-	t, ok := half.trend()
+	t, ok := c.Memory.after(c.Length / 2).trend()
 	if !ok {
-		v.Notes = append(v.Notes, "the service's memory is not known: it tells it at its admin listener, on Linux")
+		v.note("the service's memory is not known: it tells it at its admin listener, on Linux")
 		return
 	}
 	perHour := t.slope * time.Hour.Seconds() / megabyte
-	v.Figures = append(v.Figures, report.Figure{Name: "memory slope", Unit: "MB/h", Value: perHour})
+	v.figure("memory slope", "MB/h", perHour)
 	if c.Length < leastLength {
-		v.Sentences = append(v.Sentences, fmt.Sprintf("Resident memory went from %s to %s MB over the second half; what that comes to, a run this short does not tell.",
-			report.Number(t.from/megabyte), report.Number(t.to()/megabyte)))
-		v.Notes = append(v.Notes, fmt.Sprintf("runs of less than %v are not held to a memory: a service still fills what it keeps for good", leastLength))
+		v.say("Resident memory went from %s to %s MB over the second half; what that comes to, a run this short does not tell.",
+			report.Number(t.from/megabyte), report.Number(t.to()/megabyte))
+		v.note("runs of less than %v are not held to a memory: a service still fills what it keeps for good", leastLength)
 		return
 	}
 	v.Sentences = append(v.Sentences, t.sentence(perHour, c.Accepted))
-	v.Targets = append(v.Targets, report.AtMost("growth of resident memory in the second half, in parts of it", compare.Ratio(t.growth(), t.from), mostGrowth))
+	v.atMost("growth of resident memory in the second half, in parts of it", compare.Ratio(t.growth(), t.from), mostGrowth)
 }
-
-const megabyte = 1e6
 
 // sentence says what a trend of memory means.
 func (t trend) sentence(perHour float64, accepted int64) string {
@@ -138,41 +151,38 @@ func signed(value float64) string {
 	return "+" + report.Number(value)
 }
 
-// goroutines holds the last quarter against the first.
+// goroutines compares the last quarter with the first.
 func (v *Verdict) goroutines(c Course) {
 	first, last := c.Goroutines.before(c.Length/quarters), c.Goroutines.after(c.Length-c.Length/quarters)
 	if len(first.Values) == 0 || len(last.Values) == 0 {
-		v.Notes = append(v.Notes, "the service's goroutines are not known: it tells them at its admin listener")
+		v.note("the service's goroutines are not known: it tells them at its admin listener")
 		return
 	}
 	before, after := compare.Median(first.Values), compare.Median(last.Values)
-	v.Figures = append(v.Figures, report.Figure{Name: "goroutines in the last quarter", Value: after})
-	if c.Length < leastStart {
-		v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last; what that comes to, a run this short does not tell.",
-			report.Number(before), report.Number(after)))
-		v.Notes = append(v.Notes, fmt.Sprintf("runs of less than %v are not held to the growth of their goroutines: the workers of the SKUs are still starting", leastStart))
-		return
+	v.figure("goroutines in the last quarter", "", after)
+	meaning := ": they are given back"
+	switch {
+	case c.Length < leastStart:
+		meaning = "; what that comes to, a run this short does not tell"
+		v.note("runs of less than %v are not held to the growth of their goroutines: the workers of the SKUs are still starting", leastStart)
+	case after > mostGoroutines*before:
+		meaning = ": not all of them end"
 	}
-	said := "they are given back"
-	if after > mostGoroutines*before {
-		said = "not all of them end"
+	v.say("The service had %s goroutines in the first quarter and %s in the last%s.", report.Number(before), report.Number(after), meaning)
+	if c.Length >= leastStart {
+		v.atMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(after, before), mostGoroutines)
 	}
-	v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last: %s.",
-		report.Number(before), report.Number(after), said))
-	v.Targets = append(v.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(after, before), mostGoroutines))
 }
 
-// rest holds the service at rest against what it was before. A run of any length is held to that.
+// rest compares the service after the run with before it, whatever the length of the run.
 func (v *Verdict) rest(c Course) {
-	if c.Before == 0 || c.AtRest == 0 {
-		if len(c.Goroutines.Values) > 0 {
-			v.Notes = append(v.Notes, "the service's goroutines at rest are not known: the run was interrupted, or it does not tell them any more")
-		}
-		return
+	switch {
+	case c.Before > 0 && c.AtRest > 0:
+		v.say("It had %s goroutines before the first request, and %s when all was done.", report.Number(c.Before), report.Number(c.AtRest))
+		v.atMost("goroutines when all was done, in parts of those before the run", compare.Ratio(c.AtRest, c.Before), mostGoroutines)
+	case len(c.Goroutines.Values) > 0:
+		v.note("the service's goroutines at rest are not known: the run was interrupted, or it does not tell them any more")
 	}
-	v.Sentences = append(v.Sentences, fmt.Sprintf("It had %s goroutines before the first request, and %s when all was done.",
-		report.Number(c.Before), report.Number(c.AtRest)))
-	v.Targets = append(v.Targets, report.AtMost("goroutines when all was done, in parts of those before the run", compare.Ratio(c.AtRest, c.Before), mostGoroutines))
 }
 
 // Line is a value over time.
