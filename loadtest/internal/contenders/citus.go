@@ -90,17 +90,15 @@ func wholeOrders(service *selling.Service, skus []string) load.Seller {
 	}
 }
 
-func nodesTargets(s Scale) []experiment.Target {
-	var claims []claim
-	for i, bound := range []float64{0.9, 0.8, 0.8, 0.4} {
-		mix := nodesMixes(s)[i].name
-		claims = append(claims, claim{
-			fmt.Sprintf("%s on Citus, %d shards, # callers, in parts of PostgreSQL", mix, fewShards),
-			onCitus(fewShards) + ", " + mix, onPostgresName + ", " + mix,
-			[2]float64{bound, bound},
-		})
+func nodesTargets(s Scale) (all []experiment.Target) {
+	for _, c := range []struct {
+		mix   string
+		bound float64
+	}{{hotMix, 0.9}, {uniformName(s.SKUs[0] / 5), 0.8}, {uniformName(s.SKUs[0]), 0.8}, {wholeMix, 0.4}} {
+		what := fmt.Sprintf("%s on Citus, %d shards, # callers, in parts of PostgreSQL", c.mix, fewShards)
+		all = append(all, s.inParts(what, onCitus(fewShards)+", "+c.mix, onPostgresName+", "+c.mix, c.bound, c.bound)...)
 	}
-	return s.targets(claims...)
+	return all
 }
 
 // withoutCitus tells why the case is left out; "": it is not.

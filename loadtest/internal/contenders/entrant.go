@@ -148,11 +148,8 @@ func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
 		Ratios: []experiment.Ratio{{Name: "ratio", Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
 			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
 		}}},
-		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
-	}
-	c.Targets = w.Scale.targets(q.claims...)
-	if q.targets != nil {
-		c.Targets = append(c.Targets, q.targets(w.Scale)...)
+		About:   func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
+		Targets: q.targets,
 	}
 	for _, e := range entrants {
 		if e.mix != "" {
@@ -173,20 +170,12 @@ func mostCallers(r experiment.Result, name string) (found string) {
 	return found
 }
 
-// claim is a target for what counts of an entrant, in parts of another one.
-type claim struct {
-	what   string // # stands for how many callers
-	of, to string
-	bounds [2]float64 // with some callers, and with many; 0: none
-}
-
-// targets are those of some claims.
-func (s Scale) targets(claims ...claim) (all []experiment.Target) {
-	for _, c := range claims {
-		for i, bound := range c.bounds {
-			if n := s.Callers[i]; bound > 0 {
-				all = append(all, atLeast(strings.ReplaceAll(c.what, "#", strconv.Itoa(n)), at(c.of, n), at(c.to, n), bound))
-			}
+// inParts are targets for what counts of one entrant, in parts of another one: a bound with some callers, and one with many;
+// 0 is none. A # in the name stands for the number of callers.
+func (s Scale) inParts(what, of, to string, bounds ...float64) (all []experiment.Target) {
+	for i, bound := range bounds {
+		if n := s.Callers[i]; bound > 0 {
+			all = append(all, atLeast(strings.ReplaceAll(what, "#", strconv.Itoa(n)), at(of, n), at(to, n), bound))
 		}
 	}
 	return all

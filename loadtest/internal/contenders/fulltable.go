@@ -88,8 +88,8 @@ func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) error {
 }
 
 func manyOrdersTargets(s Scale) []experiment.Target {
-	return s.targets(
-		claim{fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), randomName, emptyName, [2]float64{0, 0.75}},
-		claim{fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), growingName, emptyName, [2]float64{0, 0.90}},
-	)
+	toEmpty := func(ids, name string, bound float64) []experiment.Target {
+		return s.inParts(fmt.Sprintf("%d orders with %s ids, in parts of an empty table", s.Orders, ids), name, emptyName, 0, bound)
+	}
+	return append(toEmpty("random", randomName, 0.75), toEmpty("growing", growingName, 0.90)...)
 }

@@ -43,15 +43,6 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return j.Do(ctx, lines, out)
 }
 
-// noopOrder is what the service is asked, and what it answers.
-type noopOrder struct {
-	SKU      string `param:"sku" json:"sku"`
-	OrderID  string `json:"order_id"`
-	BuyerID  string `json:"buyer_id,omitempty"`
-	Quantity int64  `json:"quantity"`
-	Status   string `json:"status"`
-}
-
 const headerTimeout = 10 * time.Second
 
 // serveNoop is an Echo handler as anybody would write it first, with nothing behind it.
@@ -59,7 +50,7 @@ func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 	app.SpendMemory(nil) // as the service does that it is compared with
 	e := echo.New()
 	e.POST("/v1/skus/:sku/deductions", func(c echo.Context) error {
-		var o noopOrder
+		var o order
 		if err := c.Bind(&o); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func enter(ctx context.Context, w *world, callers []int, all ...design) (entrant
 	return entrants, nil
 }
 
-func oneCallerTargets(Scale) []experiment.Target {
+func oneCallerTargets() []experiment.Target {
 	toBare := experiment.Times(p50, at(inventoryName, 1), at(bareName, 1))
 	return []experiment.Target{experiment.AtMost("inventory, one caller, p50 in parts of a bare transaction's", toBare, 1.2)}
 }

@@ -36,10 +36,8 @@ func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	}
 	return w, question{
 		name: "sale", ratio: "a", about: "b",
-		ask: func(context.Context, *world) ([]*entrant, error) { return []*entrant{of("a"), of("b")}, nil },
-		targets: func(Scale) []experiment.Target {
-			return []experiment.Target{atLeast("all", at("b", 4), at("a", 4), 1)}
-		},
+		ask:     func(context.Context, *world) ([]*entrant, error) { return []*entrant{of("a"), of("b")}, nil },
+		targets: []experiment.Target{atLeast("all", at("b", 4), at("a", 4), 1)},
 	}, rows
 }
 

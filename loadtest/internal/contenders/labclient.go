@@ -3,6 +3,7 @@ package contenders
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// labClient sends from this process, over plain connections that are kept. It hears every answer.
+// labClient sends from this process, and waits for every answer.
 type labClient struct{}
 
 func (labClient) name() string { return "this program, without wrk" }
@@ -25,7 +26,7 @@ func (labClient) name() string { return "this program, without wrk" }
 // labPatience is how long an answer may take.
 const labPatience = 10 * time.Second
 
-// drive implements generator. Its callers are a crowd, each of which has a connection.
+// drive implements generator. Each caller has a connection.
 func (labClient) drive(ctx context.Context, t traffic) (round, error) {
 	target, err := url.Parse(t.url)
 	if err != nil {
@@ -48,7 +49,7 @@ func (labClient) drive(ctx context.Context, t traffic) (round, error) {
 	return r, err
 }
 
-// labCaller is what the callers of a traffic have in common.
+// labCaller is the common state of the callers of a traffic.
 type labCaller struct {
 	traffic
 	path     string
@@ -57,44 +58,50 @@ type labCaller struct {
 	mu       sync.Mutex
 	sent     int
 	repeated int64
-	kept     []string // orders that were accepted, to be sent again
+	kept     []string // accepted orders, to be repeated
 	waits    *latency.Histogram
 }
 
 // mostKept is how many orders are enough to choose from.
 const mostKept = 1000
 
-// ask is a crowd's seller.
-func (c *labCaller) ask(_ context.Context, o load.Order) (became load.Outcome, err error) {
-	began, request, id := time.Now(), load.Request{Method: http.MethodPost, Path: c.path}, c.orderID(o.ID)
-	request.Body = []byte(c.body(id))
-	if c.together > 0 {
-		ids := []string{id}
-		for range c.together - 1 {
-			ids = append(ids, c.orderID(uuid.NewString()))
-		}
-		request.Body = []byte(c.bodyOf(ids))
+// ask sends one request. It implements load.Seller, whose order id is not used.
+func (c *labCaller) ask(context.Context, load.Order) (load.Outcome, error) {
+	var all []order
+	for range c.orders() {
+		all = append(all, c.order(c.orderID()))
 	}
+	var body any = all[0]
+	if c.together > 0 {
+		body = map[string]any{"deductions": all}
+	}
+	request := load.Request{Method: http.MethodPost, Path: c.path}
 	if n := len(c.skus); n > 0 {
 		request.Path = strings.Replace(c.path, "*", c.skus[rand.IntN(n)], 1)
 	}
-	status, body, err := c.services.Send(0, request)
-	if err == nil {
-		became, err = c.outcome(status, body)
+	var err error
+	if request.Body, err = json.Marshal(body); err != nil {
+		return load.Refused, fmt.Errorf("write a request: %w", err)
 	}
+	began := time.Now()
+	status, answer, err := c.services.Send(0, request)
+	if err != nil {
+		return load.Refused, err
+	}
+	became, err := c.outcome(status, answer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
 		c.waits.Record(time.Since(began))
 	}
 	if became == load.Accepted && c.again > 0 && len(c.kept) < mostKept {
-		c.kept = append(c.kept, id)
+		c.kept = append(c.kept, all[0].OrderID)
 	}
 	return became, err
 }
 
-// orderID is that of a new order, or every so often that of one that was accepted before.
-func (c *labCaller) orderID(random string) string {
+// orderID is the id of a new order, or of an accepted one that is repeated.
+func (c *labCaller) orderID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent++
@@ -111,28 +118,18 @@ func (c *labCaller) orderID(random string) string {
 	if c.growing {
 		return uuid.Must(uuid.NewV7()).String()
 	}
-	return random
+	return uuid.NewString()
 }
 
-// outcome is what an answer says.
+// outcome reads an answer. A conflict is a refusal if the SKU is sold out, or the buyer has enough.
 func (c *labCaller) outcome(status int, body []byte) (load.Outcome, error) {
 	switch {
-	case c.together > 0:
-		if n := bytes.Count(body, []byte(`{"status":201,`)); n < c.together {
-			return load.Refused, fmt.Errorf("%d of %d orders were sold: %d %.500s", n, c.together, status, body)
-		}
+	case c.together > 0 && bytes.Count(body, []byte(`{"status":201,`)) == c.together, c.together == 0 && status == http.StatusCreated:
 		return load.Accepted, nil
-	case status == http.StatusCreated:
-		return load.Accepted, nil
-	case status == http.StatusOK:
+	case status == http.StatusOK && c.together == 0:
 		return load.Replayed, nil
-	case status == http.StatusConflict && refused(body):
+	case status == http.StatusConflict && (bytes.Contains(body, []byte(`"code":"sold_out"`)) || bytes.Contains(body, []byte(`"code":"buyer_limit"`))):
 		return load.Refused, nil
 	}
-	return load.Refused, fmt.Errorf("a wrong answer: %d %s", status, body)
-}
-
-// refused tells whether a conflict is one of those that a buyer has to live with.
-func refused(body []byte) bool {
-	return bytes.Contains(body, []byte(`"code":"sold_out"`)) || bytes.Contains(body, []byte(`"code":"buyer_limit"`))
+	return load.Refused, fmt.Errorf("a wrong answer: %d %.500s", status, body)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -167,15 +168,12 @@ func (w *world) entrantOf(x mix, d design, sell load.Seller, callers int, units 
 }
 
 func mixTargets(s Scale) []experiment.Target {
-	some, hot := uniformName(s.SKUs[0]), overHTTPName+", "+hotMix
-	claims := []claim{{
-		some + ", # callers, in parts of plain SQL", inventoryName + ", " + some, plainSQLName + ", 64 connections, " + some, [2]float64{2.5, 5},
-	}}
-	for _, c := range []struct {
-		mix    string
-		bounds [2]float64
-	}{{some, [2]float64{0.7, 0.7}}, {zipfMix, [2]float64{0, 0.8}}, {hotAmidMix, [2]float64{0, 0.8}}} {
-		claims = append(claims, claim{c.mix + " over HTTP, # connections, in parts of the hot SKU", overHTTPName + ", " + c.mix, hot, c.bounds})
+	some := uniformName(s.SKUs[0])
+	toHot := func(mix string, some, many float64) []experiment.Target {
+		return s.inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, many)
 	}
-	return s.targets(claims...)
+	return slices.Concat(
+		s.inParts(some+", # callers, in parts of plain SQL", inventoryName+", "+some, plainSQLName+", 64 connections, "+some, 2.5, 5),
+		toHot(some, 0.7, 0.7), toHot(zipfMix, 0, 0.8), toHot(hotAmidMix, 0, 0.8),
+	)
 }

@@ -63,9 +63,9 @@ func together(sku string, sales []load.Sale) round {
 	return r
 }
 
-func shareTargets(s Scale) []experiment.Target {
+func (s Scale) shareTarget() experiment.Target {
 	three := at(threeProcessesName, s.many())
-	return []experiment.Target{experiment.AtLeast("three processes, share of the one that sold least", experiment.Level(leastShare, three), 0.2)}
+	return experiment.AtLeast("three processes, share of the one that sold least", experiment.Level(leastShare, three), 0.2)
 }
 
 const (

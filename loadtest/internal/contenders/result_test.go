@@ -20,7 +20,7 @@ import (
 func sample() Result {
 	played := map[string][]float64{inventoryName: {200, 100, 300}, textbookName: {10, 5, 15}}
 	w := &world{Config: Config{Scale: Full()}}
-	q := questions()[0]
+	q := questions(Full())[0]
 	q.ratio = inventoryName
 	c := w.caseOf(q, []*entrant{{name: inventoryName, ours: true, callers: 512}, {name: textbookName, callers: 512}, {name: luaName, callers: 512}})
 	r := experiment.Result{Name: q.name, Case: c, SKUs: 6, Failed: map[string]error{at(luaName, 512): errors.New("it hung")}}
