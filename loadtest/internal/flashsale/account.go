@@ -4,11 +4,12 @@ import (
 	"math"
 	"time"
 
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 )
 
-// account is what came of a round: the answers beside the rows. Its exported fields are members of the report.
+// account has the results of a round, from its answers and its rows. Its exported fields are members of the report.
 type account struct {
 	SKU      string           `json:"sku"`
 	Stream   string           `json:"stream_sha256"`
@@ -16,8 +17,8 @@ type account struct {
 	Codes    map[string]int64 `json:"codes"`    // of refusals and failures that are no outcome of their own
 	Units    int64            `json:"units_sold"`
 	Rows     int              `json:"orders_in_rows"`
-	Told     int              `json:"orders_told"`
-	NotHeard int              `json:"orders_not_heard"`          // in the rows, and no buyer got an answer
+	Told     int              `json:"orders_told"`               // with an answer that they were sold
+	NotHeard int              `json:"orders_not_heard"`          // in the rows, without such an answer
 	SoldOut  float64          `json:"sold_out_seconds,omitzero"` // after the opening; 0: units were left
 	Stranded int64            `json:"stranded"`
 	Falsely  history.Bounds   `json:"false_sold_outs"`
@@ -26,16 +27,16 @@ type account struct {
 	counts  load.Counts
 	stock   history.SKU
 	soldOut time.Duration // from the opening to the answer that sold the last unit; never: units were left
-	planned time.Duration // from the opening until enough orders for all units were due; never: there were not
-	firstNo time.Duration // from the start to the first refusal for want of stock; never: none
-	early   int64         // accepted before the sale opened, by the clock of this program
-	late    int64         // turned away as too early although sent after the sale opened, by the same clock
+	planned time.Duration // from the opening until enough orders for all units were due; never: there were not enough
+	firstNo time.Duration // from the start to the first refusal for want of stock; never: there was none
+	early   int64         // orders accepted before the opening, by the clock of this program
+	late    int64         // orders sent after the opening and refused as too early, by the same clock
 }
 
 // never is later than everything.
 const never = load.Forever
 
-// settle sums a round up.
+// settle computes the results of a round.
 func (r *round) settle(rows history.Rows, found history.Findings) {
 	a := &r.account
 	a.counts, a.Codes = r.result.Counts(0, never), r.result.Codes()
@@ -43,11 +44,11 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 	a.soldOut, a.planned, a.firstNo = never, never, never
 	a.stock, a.Rows, a.Units = rows.Of(r.SKU)
 	a.Merges = a.stock.Merges
-	told := make(map[int]bool) // by the request that asked first
+	told := make(map[int]bool) // by the first request of an order
 	var last time.Duration
 	var wanted int64
 	for i, reply := range r.result.Replies {
-		if reply.Outcome.Done() && !told[r.first[i]] { // a buyer knows from the first answer on
+		if reply.Outcome.Done() && !told[r.first[i]] {
 			told[r.first[i]], last = true, max(last, reply.Over)
 		}
 		if r.first[i] == i && r.load.At[i] >= r.opening && a.planned == never {
@@ -74,19 +75,10 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 // oversold are the units sold beyond the stock.
 func (a account) oversold() int64 { return max(0, a.Units-a.stock.Initial) }
 
-// behind is by how many milliseconds the last unit was sold after enough orders were due: when that was follows from the
-// flags alone. No number where units were left.
+// behind is how much later the last unit was sold than enough orders were due, in milliseconds. NaN where units were left.
 func (a account) behind() float64 {
 	if a.soldOut == never || a.planned == never {
 		return math.NaN()
 	}
-	return float64(a.soldOut-a.planned) / float64(time.Millisecond)
-}
-
-// soldOutSeconds is the time from the opening to the answer that sold the last unit; no number where units were left.
-func (a account) soldOutSeconds() float64 {
-	if a.soldOut == never {
-		return math.NaN()
-	}
-	return a.soldOut.Seconds()
+	return compare.Milliseconds(a.soldOut - a.planned)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"gonum.org/v1/gonum/floats"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
@@ -33,22 +34,16 @@ func (s *Sale) Document() (report.Document, error) {
 	return d, d.SetOwn(s.own())
 }
 
-// typical is the round whose p99 of accepted orders is in the middle: the one that is drawn over time.
+// typical is the round whose p99 of accepted orders is the median: plots show it.
 func (s *Sale) typical() *round {
 	p99 := latency(99, load.Accepted).Over(s.rounds)
-	median, best := latency(99, load.Accepted).Value(s.rounds), 0
-	for n := range p99 {
-		if math.Abs(p99[n]-median) < math.Abs(p99[best]-median) {
-			best = n
-		}
-	}
-	return s.rounds[best]
+	return s.rounds[floats.NearestIdx(p99, latency(99, load.Accepted).Value(s.rounds))]
 }
 
 // measure is a number of each round.
 type measure = compare.Measure[*round]
 
-// latency is a quantile of an outcome; no number where nothing came to that.
+// latency is a quantile of an outcome; NaN where no request came to it.
 func latency(percent float64, o load.Outcome) measure {
 	return measure{Name: fmt.Sprintf("%s p%v", o.Words(), percent), Unit: "ms", Figure: true, Of: func(r *round) float64 {
 		return compare.Quantile(r.result.Latencies(o), percent)
@@ -59,9 +54,14 @@ func count[N int | int64](name, unit string, of func(account) N) measure {
 	return measure{Name: name, Unit: unit, Figure: true, Of: func(r *round) float64 { return float64(of(r.account)) }}
 }
 
-// soldOut is when the last unit was sold. That follows from the flags; how far it is behind them is a figure.
+// soldOut is when the last unit was sold. That follows from the flags; how far it is behind the plan is a figure.
 func soldOut() measure {
-	return measure{Name: "sold out after", Unit: "s", Of: func(r *round) float64 { return r.account.soldOutSeconds() }}
+	return measure{Name: "sold out after", Unit: "s", Of: func(r *round) float64 {
+		if r.soldOut == never {
+			return math.NaN()
+		}
+		return r.soldOut.Seconds()
+	}}
 }
 
 func behind() measure {
@@ -83,7 +83,7 @@ func measures() []measure {
 	}
 }
 
-// roundSection is a row for each round, and how far apart they are.
+// roundSection has a row for each round, and how far apart they are.
 func (s *Sale) roundSection() report.Section {
 	table := &report.Table{Columns: []string{"round"}}
 	for n := range s.rounds {
@@ -124,7 +124,7 @@ func (s *Sale) summary() []string {
 	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Config.Seed, s.to.Name))
 }
 
-// warnings tell why figures may not be what they seem.
+// warnings are why figures may not be what they seem.
 func (s *Sale) warnings() (lines []string) {
 	var early, late int64
 	for _, r := range s.rounds {
@@ -138,7 +138,7 @@ func (s *Sale) warnings() (lines []string) {
 	return lines
 }
 
-// own are the members of the report that only this scenario has.
+// own are the members of the report of this scenario alone.
 type own struct {
 	Stock    int64            `json:"stock"` // of each round
 	Segments int              `json:"segments"`
@@ -180,7 +180,7 @@ func (s *Sale) marks(r *round) (marks []report.Mark) {
 	return marks
 }
 
-// phases is a row for each phase: rates are those of the rounds together, over the time of the phase.
+// phases has a row for each phase, with the rates of all rounds.
 func (s *Sale) phases() report.Section {
 	table := &report.Table{Columns: []string{"phase", "seconds", "offered", "offered/s", "sent/s", "answered/s", "accepted/s", "lag p99 ms", "dropped"}}
 	for _, p := range spans(s.Phases) {
@@ -217,7 +217,7 @@ func (s *Sale) phases() report.Section {
 	}}
 }
 
-// lengthOf is how much of a phase was played: the last round may have been stopped.
+// lengthOf is the part of a phase that was played: the last round may have been interrupted.
 func (r *round) lengthOf(p span) time.Duration {
 	if r.account.counts[load.NotSent] == 0 {
 		return p.to - p.from
@@ -225,7 +225,7 @@ func (r *round) lengthOf(p span) time.Duration {
 	return max(0, min(p.to, r.result.Elapsed)-p.from)
 }
 
-// refusals tells of refusals that came too early, and of units that nobody got.
+// refusals has the false refusals, and the stranded units.
 func (s *Sale) refusals() report.Section {
 	table := &report.Table{Columns: []string{"round", "refused for want of stock", "false, at least", "false, at most", "units left", "stranded"}}
 	for _, r := range s.rounds {

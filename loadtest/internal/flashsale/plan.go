@@ -65,9 +65,8 @@ func nameAt(all []span, at time.Duration) string {
 	return ""
 }
 
-// orders are n requests for units of one SKU: new orders, and retries, which ask for the very order of an earlier request
-// again, as a buyer does who has not heard or does not believe what became of it. first is the request that asked for the order
-// of each first; its own number if that is this one. They are a pure function of the arguments.
+// orders are n requests for one SKU: new orders, and retries of earlier ones. first has for each request the first request of
+// its order. It is a pure function.
 func (c Config) orders(seed uint64, sku string, n int, retries func(i int) float64) (all []history.Operation, first []int) {
 	random := load.NewRandom(seed, "orders")
 	var fresh []int

@@ -38,13 +38,12 @@ type Config struct {
 func (c Config) Load() float64 { return load.Expected(c.Phases) * float64(c.Rounds) }
 
 const (
-	// lead is how long before its first request a round is prepared: the instant at which the sale opens must be known
-	// when the SKU is created.
+	// lead is the time to prepare a round: when the sale opens must be known when the SKU is created.
 	lead = 500 * time.Millisecond
-	// warmUp is how long the service is sent orders before the first round, and warmUpRate at how many a second at most.
+	// The warm-up is so long, with so many orders a second at most.
 	warmUp     = time.Second
 	warmUpRate = 2000.
-	// gaugeEvery is how often the machine and the servers are looked at meanwhile, and look how often the stock.
+	// gaugeEvery is how often the machine and the servers are read, and look how often the stock is.
 	gaugeEvery = 250 * time.Millisecond
 	look       = 250 * time.Millisecond
 )
@@ -72,7 +71,7 @@ type round struct {
 	samples []load.Stock
 }
 
-// Run plays the rounds against a target, and audits. What was measured until it was stopped is told, too.
+// Run plays the rounds at a target, and audits. An interrupted run keeps what was measured.
 func Run(ctx context.Context, c Config, to *target.Target) (*Sale, error) {
 	s := &Sale{Config: c, to: to, Drill: load.Drill{
 		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Prefix: prefix(c.Seed),
@@ -90,7 +89,7 @@ func Run(ctx context.Context, c Config, to *target.Target) (*Sale, error) {
 	return s, nil
 }
 
-// play makes sure that nobody has bought with this seed, warms up and plays the rounds. It returns why it stopped early.
+// play plays the rounds on a database that has not sold this seed yet. It returns why it stopped early.
 func (s *Sale) play(ctx context.Context) (err error) {
 	if s.services, err = load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
 		return err
@@ -137,7 +136,7 @@ func prefix(seed uint64) string { return "flash-" + strconv.FormatUint(seed, 36)
 // skuOf is the name of a round's SKU, which its requests repeat.
 func skuOf(seed uint64, round int) string { return prefix(seed) + strconv.Itoa(round+1) }
 
-// warm sells a SKU that nobody counts, so that connections are there and programs have run before the clock starts.
+// warm is the warm-up: it sells a SKU of its own.
 func (s *Sale) warm(ctx context.Context) error {
 	sku := servers.NewName("warm-flash-")
 	if err := s.create(ctx, sku, time.Time{}); err != nil {
