@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Readings are those of a run, in the order of time. There are two at least: before it and after it.
+// Readings are the readings of a run in order of time: one before it, one after it, and those in between.
 type Readings struct {
 	Start time.Time
 	All   []Reading
@@ -36,14 +36,9 @@ func (r Readings) Points(q Quantity) (seconds, values []float64) {
 	return seconds, values
 }
 
-// Grown is by how much a counter has grown; NaN: not known.
+// Grown is the growth of a counter; NaN: not known.
 func (r Readings) Grown(q Quantity) float64 {
 	_, values := r.Points(q)
-	return grown(values)
-}
-
-// grown is the growth of a counter. It restarts at 0 with its process.
-func grown(values []float64) float64 {
 	if len(values) < 2 {
 		return math.NaN()
 	}
@@ -54,6 +49,7 @@ func grown(values []float64) float64 {
 	return sum
 }
 
+// step is the growth of a counter between two readings. It restarts at 0 with its process.
 func step(before, after float64) float64 {
 	if after < before {
 		return after
@@ -84,7 +80,7 @@ func (r Readings) most(q Quantity) float64 {
 // CPU is how many seconds of processors a process has used; NaN: not known.
 func (r Readings) CPU(p Process) float64 { return r.Grown(cpu(p)) }
 
-// LockWait are the waits of workers for locks during the run.
+// LockWait are the waits of workers for locks.
 func (r Readings) LockWait() (sum Histogram) {
 	for _, waits := range r.lockWaits() {
 		sum.Add(waits)
@@ -105,7 +101,7 @@ func (r Readings) lockWaits() iter.Seq2[time.Duration, Histogram] {
 	}
 }
 
-// relations are the tables and indexes of the first and of the last reading that tell of them.
+// relations are the tables and indexes of the first and of the last reading that has them.
 func (r Readings) relations() (first, last []Relation) {
 	for _, reading := range r.All {
 		if len(reading.relations) > 0 {
@@ -118,7 +114,7 @@ func (r Readings) relations() (first, last []Relation) {
 	return first, last
 }
 
-// Growth is by how many bytes all tables grew, and all indexes; NaN: not known.
+// Growth is the growth of all tables, and of all indexes, in bytes; NaN: not known.
 func (r Readings) Growth() (tables, indexes float64) {
 	change := func(q Quantity) float64 {
 		_, values := r.Points(q)
@@ -130,11 +126,11 @@ func (r Readings) Growth() (tables, indexes float64) {
 	return change(tableBytes), change(indexBytes)
 }
 
-// Process is one of those whose processor time is told apart.
+// Process names whose processor time is counted by itself.
 type Process string
 
-// The processes. PostgreSQL is all processes of the server together, as the service is where there are several. Machine is
-// all that run here, also those that have nothing to do with the run: what else there was tells how far to trust a figure.
+// The processes. PostgreSQL is all processes of the server, Service all processes of the service. Machine is all processes that
+// run here, also those of other programs.
 const (
 	Generator  Process = "generator"
 	Service    Process = "service"
@@ -145,7 +141,7 @@ const (
 
 func processes() []Process { return []Process{Generator, Service, Redis, PostgreSQL, Machine} }
 
-// Quantity is something that is read. Counters count since their process began.
+// Quantity is something that is read: a counter since the start of its process, or a gauge.
 type Quantity string
 
 // cpu is the processor time of a process in seconds, of user and system together.
@@ -190,7 +186,7 @@ const (
 	logBytes   Quantity = "bytes of the SQLite log"
 )
 
-// Reading is what all sources told at one moment.
+// Reading is what was read from all sources at one moment.
 type Reading struct {
 	After time.Duration // since the first
 

@@ -3,23 +3,12 @@ package gauges
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"inventory/loadtest/internal/report"
-)
-
-// The names of the plots, by which two reports are laid over one another.
-const (
-	CPUPlot         = "cpu"
-	LockWaitPlot    = "lock-wait"
-	MergesPlot      = "merges"
-	QueuePlot       = "queue"
-	MemoryPlot      = "memory"
-	GoroutinesPlot  = "goroutines"
-	ConnectionsPlot = "connections"
-	SizesPlot       = "sizes"
 )
 
 const (
@@ -28,8 +17,8 @@ const (
 	unknown  = "not known"
 )
 
-// Sections are the readings as a part of a report. accepted is how many orders the load was accepted for meanwhile; what is told
-// of each order is left out where it is 0.
+// Sections are the readings in a report. accepted is the number of orders that were accepted meanwhile; with 0 there are no
+// figures for each order.
 func (r Readings) Sections(accepted int64) []report.Section {
 	all := []report.Section{r.machine(accepted), r.servers(accepted)}
 	if inService, _ := r.Points(Goroutines); len(inService) >= 2 {
@@ -41,7 +30,7 @@ func (r Readings) Sections(accepted int64) []report.Section {
 	return all
 }
 
-// Figures are the few numbers of the readings that tell two runs apart. What is not known is left out.
+// Figures are the numbers of the readings by which two runs are compared. Unknown ones are left out.
 func (r Readings) Figures(accepted int64) []report.Figure {
 	wait := r.LockWait()
 	all := []report.Figure{
@@ -60,7 +49,7 @@ func (r Readings) Figures(accepted int64) []report.Figure {
 	return slices.DeleteFunc(all, func(f report.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
 }
 
-// each is a figure for each order that was accepted.
+// each is a total for each accepted order.
 func each(total float64, accepted int64) float64 {
 	if accepted == 0 {
 		return math.NaN()
@@ -68,7 +57,7 @@ func each(total float64, accepted int64) float64 {
 	return total / float64(accepted)
 }
 
-// cells tell numbers, or that there are none.
+// cells are a row of numbers with its name.
 func cells(first string, numbers ...float64) []string {
 	row := []string{first}
 	for _, n := range numbers {
@@ -97,7 +86,7 @@ func line(name string, points func(Quantity) (seconds, values []float64), q Quan
 	return trace{name, seconds, values}
 }
 
-// drawn is a plot over time, as a list of none or one: where there is nothing to be drawn there is none.
+// drawn is a plot over time, as a list of one; or of none, where there is nothing to draw.
 func drawn(name, title, label string, per float64, traces ...trace) []report.Plot {
 	p := report.Plot{Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: "time, s"}, Y: report.Axis{Label: label}}
 	for _, t := range traces {
@@ -115,7 +104,7 @@ func drawn(name, title, label string, per float64, traces ...trace) []report.Plo
 	return []report.Plot{p}
 }
 
-// machine is who used the processors.
+// machine has the processor time of each process.
 func (r Readings) machine(accepted int64) report.Section {
 	table := &report.Table{Columns: []string{"process", "CPU s", "processors busy", "CPU ms per accepted order"}}
 	var busy []trace
@@ -130,11 +119,11 @@ func (r Readings) machine(accepted int64) report.Section {
 	}
 	return report.Section{
 		Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...),
-		Plots: drawn(CPUPlot, "Processor time over time", "processors busy", 1, busy...),
+		Plots: drawn("cpu", "Processor time over time", "processors busy", 1, busy...),
 	}
 }
 
-// servers is what Redis and PostgreSQL were asked to do.
+// servers has the work of Redis and PostgreSQL.
 func (r Readings) servers(accepted int64) report.Section {
 	s := report.Section{
 		Name:  "What the servers were asked",
@@ -147,8 +136,10 @@ func (r Readings) servers(accepted int64) report.Section {
 		}
 	}
 	row("Redis: commands, those of scripts too", r.Grown(redisCommands))
-	for _, command := range r.busiest() {
-		row("Redis: "+command.name, command.calls)
+	calls := r.calls()
+	busiest := slices.SortedFunc(maps.Keys(calls), func(a, b string) int { return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b)) })
+	for _, command := range busiest[:min(len(busiest), mostCommands)] {
+		row("Redis: "+command, calls[command])
 	}
 	row("PostgreSQL: syncs of the log", r.Grown(walSyncs))
 	row("PostgreSQL: bytes of the log", r.Grown(walBytes))
@@ -161,7 +152,7 @@ func (r Readings) servers(accepted int64) report.Section {
 	return s
 }
 
-// syncWords say what to make of the syncs.
+// syncWords explain the syncs.
 func (r Readings) syncWords() (words []string) {
 	if _, lite := r.sources.sqliteFile(); lite {
 		words = append(words, "SQLite's syncs are not known, which is not none: each batch, settlement and movement is one at least.")
@@ -177,38 +168,27 @@ func (r Readings) syncWords() (words []string) {
 	return words
 }
 
-// called is how often a command was called.
-type called struct {
-	name  string
-	calls float64
-}
-
-// mostCommands is how many commands of Redis are told apart.
+// mostCommands is how many commands of Redis have a row.
 const mostCommands = 5
 
-// busiest are the commands that Redis was asked for most often.
-func (r Readings) busiest() (all []called) {
-	counts, names := map[string][]float64{}, map[string]bool{}
+// calls is how often each command of Redis was called.
+func (r Readings) calls() map[string]float64 {
+	counts := map[string]float64{}
+	var before map[string]float64
 	for _, x := range r.All {
-		for name := range x.calls {
-			names[name] = true
-		}
-	}
-	for name := range names {
-		for _, x := range r.All {
-			if x.calls != nil { // 0 before its first call
-				counts[name] = append(counts[name], x.calls[name])
+		for name, calls := range x.calls {
+			if n := step(before[name], calls); before != nil && n > 0 { // a command has no count before its first call
+				counts[name] += n
 			}
 		}
-		if calls := grown(counts[name]); calls > 0 {
-			all = append(all, called{name, calls})
+		if x.calls != nil {
+			before = x.calls
 		}
 	}
-	slices.SortFunc(all, func(a, b called) int { return cmp.Or(cmp.Compare(b.calls, a.calls), cmp.Compare(a.name, b.name)) })
-	return all[:min(len(all), mostCommands)]
+	return counts
 }
 
-// inside is what the service tells of itself.
+// inside has the metrics of the service.
 func (r Readings) inside() report.Section {
 	wait, written, waits := r.LockWait(), r.Grown(batches), r.Grown(poolWaits)
 	table := &report.Table{Columns: []string{"", "count", "mean", "p50", "p99"}}
@@ -240,18 +220,18 @@ func (r Readings) insidePlots() []report.Plot {
 		}
 	}
 	return slices.Concat(
-		drawn(LockWaitPlot, "Wait for locks over time", "wait, ms", 1/milli, mean, high),
-		drawn(MergesPlot, "Batches and merges over time", "a second", 1, line("batches", r.rates, batches), line("merges", r.rates, Merges)),
-		drawn(QueuePlot, "Orders in queues over time", "orders", 1, line("orders in queues", r.Points, queued)),
-		drawn(MemoryPlot, "Memory over time", "MB", megabyte,
+		drawn("lock-wait", "Wait for locks over time", "wait, ms", 1/milli, mean, high),
+		drawn("merges", "Batches and merges over time", "a second", 1, line("batches", r.rates, batches), line("merges", r.rates, Merges)),
+		drawn("queue", "Orders in queues over time", "orders", 1, line("orders in queues", r.Points, queued)),
+		drawn("memory", "Memory over time", "MB", megabyte,
 			line("service, resident", r.Points, Memory), line("service, heap in use", r.Points, heap), line("Redis", r.Points, redisMemory)),
-		drawn(GoroutinesPlot, "Goroutines over time", "goroutines", 1, line("service", r.Points, Goroutines)),
-		drawn(ConnectionsPlot, "Connections over time", "connections", 1,
+		drawn("goroutines", "Goroutines over time", "goroutines", 1, line("service", r.Points, Goroutines)),
+		drawn("connections", "Connections over time", "connections", 1,
 			line("PostgreSQL", r.Points, connections), line("Redis", r.Points, redisClients), line("in use, as the service tells", r.Points, poolBusy)),
 	)
 }
 
-// sizes is how tables and indexes grew, where the database is known.
+// sizes is the growth of tables and indexes.
 func (r Readings) sizes(accepted int64) report.Section {
 	s := report.Section{
 		Name:  "Tables and indexes",
@@ -272,11 +252,11 @@ func (r Readings) sizes(accepted int64) report.Section {
 	_, lite := r.sources.sqliteFile()
 	if !lite {
 		s.Notes = []string{"Rows are PostgreSQL's estimates. A table is told without its indexes, with its TOAST."}
-		s.Plots = drawn(SizesPlot, "Size of tables and indexes over time", "MB", megabyte,
+		s.Plots = drawn("sizes", "Size of tables and indexes over time", "MB", megabyte,
 			line("tables", r.Points, tableBytes), line("indexes", r.Points, indexBytes))
 		return s
 	}
-	s.Plots = drawn(SizesPlot, "Size of the SQLite file over time", "MB", megabyte,
+	s.Plots = drawn("sizes", "Size of the SQLite file over time", "MB", megabyte,
 		line("SQLite file", r.Points, fileBytes), line("SQLite log", r.Points, logBytes))
 	return s
 }

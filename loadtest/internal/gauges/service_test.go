@@ -128,7 +128,7 @@ func wantPlots(t *testing.T, got Readings) {
 			}
 		}
 	}
-	for _, want := range []string{CPUPlot, LockWaitPlot, MergesPlot, QueuePlot, MemoryPlot, GoroutinesPlot, SizesPlot} {
+	for _, want := range []string{"cpu", "lock-wait", "merges", "queue", "memory", "goroutines", "sizes"} {
 		if !names[want] {
 			t.Errorf("no plot %s", want)
 		}
