@@ -7,7 +7,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Ask is something asked of what came of a case.
+// Ask is a question to the result of a case.
 type Ask func(r Result) Estimate
 
 // Level asks for a metric of a contender.
@@ -15,12 +15,12 @@ func Level(metric, contender string) Ask {
 	return func(r Result) Estimate { return r.Of(contender, metric) }
 }
 
-// Times asks how many times as much of a metric one contender has as another.
+// Times asks for the ratio of a metric between two contenders.
 func Times(metric, of, to string) Ask {
 	return func(r Result) Estimate { return r.times(metric, of, to) }
 }
 
-// TimesBest asks how many times as much of a metric a contender has as the one that is best of some: it has most of another.
+// TimesBest asks for the ratio of a metric between a contender and the best of some: the one with most of another metric.
 func TimesBest(metric, of, most string, some func(name string) bool) Ask {
 	return func(r Result) Estimate { return r.times(metric, of, r.Most(most, some)) }
 }
@@ -39,7 +39,7 @@ func AtMost(name string, of Ask, bound float64) Target {
 	return Target{name, of, report.LessThan, bound}
 }
 
-// Most is the contender of some that has most of a metric; "" if none has any.
+// Most is the contender with most of a metric among some; "" if none has any.
 func (r Result) Most(metric string, some func(name string) bool) (most string) {
 	best := math.Inf(-1)
 	for _, c := range r.Case.Contenders {
@@ -50,14 +50,19 @@ func (r Result) Most(metric string, some func(name string) bool) (most string) {
 	return most
 }
 
-// First is the first contender of ours that has been measured; "" if none was.
+// First is the first contender of ours that was measured; "" if none was.
 func (r Result) First() string {
 	for _, c := range r.Case.Contenders {
-		if c.Ours && slices.ContainsFunc(r.Rounds, func(round Round) bool { return round[c.Name] != nil }) {
+		if c.Ours && r.measured(c) {
 			return c.Name
 		}
 	}
 	return ""
+}
+
+// measured tells whether a contender has a sample.
+func (r Result) measured(c Contender) bool {
+	return slices.ContainsFunc(r.Rounds, func(round Round) bool { return round[c.Name] != nil })
 }
 
 // Total asks for the sum of a metric over all contenders.

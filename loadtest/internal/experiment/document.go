@@ -11,9 +11,32 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
 )
 
-// Report is what came of several cases.
+// Narrow is how many times its low end the high end of an interval may be: none need be narrower.
+const Narrow = 1.05
+
+// Config says what a comparison asks, and where.
+type Config struct {
+	servers.URLs
+	Seed     uint64            // of the order of contenders in each round
+	Cases    []string          // names; none: all
+	Worker   []string          // the command line of a process that does a part of the work
+	Progress func(name string) // is called as a case begins
+}
+
+// Rules are the rules of a case that plays rounds until every figure is narrow enough.
+func (c Config) Rules(window time.Duration, rounds int) Rules {
+	return Rules{Seed: c.Seed, Window: window, Rounds: rounds, Narrow: Narrow}
+}
+
+// Begin is the report of a comparison on servers, before its first case.
+func (c Config) Begin(scenario string, on *servers.Servers) Report {
+	return Report{Scenario: scenario, Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings, LeftOut: on.LeftOut}
+}
+
+// Report has the results of several cases.
 type Report struct {
 	Scenario    string
 	Results     []Result
@@ -23,21 +46,21 @@ type Report struct {
 	Interrupted bool
 	Environment report.Environment
 	Warnings    []string
-	LeftOut     []string // which cases or contenders, and why
-	SKUs        int      // that were audited after all cases, beside those of each
-	Wrong       []string // what did not add up then
+	LeftOut     []string // cases and contenders, with the reason
+	SKUs        int      // audited after all cases, besides those of each case
+	Wrong       []string // found by that audit
 }
 
 // Began tells whether anything could be measured.
 func (r Report) Began() bool { return !r.Started.IsZero() }
 
-// Asked is a case that waits to be asked.
+// Asked is a case to be played.
 type Asked struct {
 	Name string
 	Ask  func(ctx context.Context) (Result, error)
 }
 
-// Check tells whether there are cases of all names that are wanted.
+// Check checks the names of cases.
 func Check(known, wanted []string) error {
 	for _, name := range wanted {
 		if !slices.Contains(known, name) {
@@ -47,7 +70,7 @@ func Check(known, wanted []string) error {
 	return nil
 }
 
-// Ask asks the cases that are wanted one after the other, and keeps what comes of them until ctx ends or one fails.
+// Ask plays the wanted cases one after the other, until ctx ends or a case fails.
 func (r *Report) Ask(ctx context.Context, c Config, all []Asked) error {
 	defer func() { r.Elapsed = time.Since(r.Started) }()
 	for _, a := range all {
@@ -62,7 +85,7 @@ func (r *Report) Ask(ctx context.Context, c Config, all []Asked) error {
 			r.Results = append(r.Results, result)
 		}
 		switch {
-		case r.Interrupted: // which says why, where err is what came of it
+		case r.Interrupted: // err is only its consequence
 			return fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
 		case err != nil:
 			return fmt.Errorf("case %q: %w", a.Name, err)
@@ -71,7 +94,7 @@ func (r *Report) Ask(ctx context.Context, c Config, all []Asked) error {
 	return nil
 }
 
-// Result is what came of the case of a name, nil if it was not asked.
+// Result is the result of a case by its name; nil: it was not played.
 func (r Report) Result(name string) *Result {
 	i := slices.IndexFunc(r.Results, func(one Result) bool { return one.Name == name })
 	if i < 0 {
@@ -82,15 +105,14 @@ func (r Report) Result(name string) *Result {
 
 // Unfinished is the case that was interrupted; "": none was.
 func (r Report) Unfinished() string {
-	for _, one := range r.Results {
-		if one.Interrupted {
-			return one.Name
-		}
+	i := slices.IndexFunc(r.Results, func(one Result) bool { return one.Interrupted })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return r.Results[i].Name
 }
 
-// Targets are those of all cases.
+// Targets are the targets of all cases.
 func (r Report) Targets() []report.Target {
 	all := []report.Target{}
 	for _, one := range r.Results {
@@ -99,7 +121,7 @@ func (r Report) Targets() []report.Target {
 	return all
 }
 
-// Audited is how many SKUs were audited.
+// Audited is the number of SKUs that were audited.
 func (r Report) Audited() int {
 	n := r.SKUs
 	for _, one := range r.Results {
@@ -108,7 +130,7 @@ func (r Report) Audited() int {
 	return n
 }
 
-// Err is what must not be: a contender of ours that failed, and rows that do not add up. A missed target is a result.
+// Err is what must not happen: a contender of ours fails, or rows do not add up. A missed target is a result.
 func (r Report) Err() error {
 	var errs []error
 	for _, wrong := range r.Wrong {
@@ -122,7 +144,7 @@ func (r Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// Document tells all cases.
+// Document is the report of all cases.
 func (r Report) Document() report.Document {
 	d := report.Document{
 		Scenario: r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Seed,
@@ -142,7 +164,7 @@ func (r Report) Document() report.Document {
 	return d
 }
 
-// Raw is what each window came to: a row for each metric of each contender in each round, and the waits.
+// Raw has a row for each metric of each contender in each round, and the waits of each window.
 func Raw(results ...Result) report.Raw {
 	raw := report.Raw{Columns: []string{"case", "contender", "round", "metric", "value"}}
 	var rows [][]string

@@ -15,7 +15,7 @@ const (
 	resamples   = 2000 // of the rounds
 )
 
-// Estimate is a figure with the interval in which the true one lies. What is not known is no number.
+// Estimate is a figure with its interval. Unknown is NaN.
 type Estimate struct {
 	Value  float64 `json:"value"`
 	Low    float64 `json:"low"`
@@ -57,8 +57,7 @@ func (r Result) Compare(c Comparison) Estimate {
 	return Estimate{math.Exp(e.Value), math.Exp(e.Low), math.Exp(e.High), e.Rounds}
 }
 
-// ratio is the logarithm of the geometric mean of a comparison's ratios. A round in which one of them is missing, or who
-// is compared had nothing, tells nothing.
+// ratio is the logarithm of the geometric mean of a comparison's ratios. A round without one of them has none.
 func (round Round) ratio(c Comparison) (log float64, ok bool) {
 	for _, pair := range c.Pairs {
 		of, to := round[pair[0]][c.Metric], round[pair[1]][c.Metric]
@@ -70,8 +69,7 @@ func (round Round) ratio(c Comparison) (log float64, ok bool) {
 	return log, len(c.Pairs) > 0
 }
 
-// estimate is the mean of some observations, with an interval by the bootstrap: the means of as many drawn from them, again
-// and again.
+// estimate is the mean of some observations, with an interval by the bootstrap.
 func (r Result) estimate(values []float64) Estimate {
 	n := len(values)
 	if n == 0 {
@@ -95,9 +93,9 @@ func (r Result) estimate(values []float64) Estimate {
 	return e
 }
 
-// tail is the part of the means beyond each end of the interval. That of half of what is not certain would be too large: few
-// observations vary less than what they are drawn from. This one has the width of Student's interval where errors are
-// normal (Hesterberg, What Teachers Should Know About the Bootstrap, 2015: the expanded percentile interval).
+// tail is the part of the means beyond each end of the interval. Few observations vary less than what they are drawn from, so
+// it is less than half of what is not certain: the interval has the width of Student's where errors are normal (Hesterberg, What
+// Teachers Should Know About the Bootstrap, 2015: the expanded percentile interval).
 func tail(n int) float64 {
 	student := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}
 	wide := student.Quantile((1+certainty)/2) * math.Sqrt(float64(n)/float64(n-1))

@@ -11,7 +11,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Case is a question.
+// Case is a comparison of contenders.
 type Case struct {
 	Factors     []string // what contenders differ in, "" is by name; none: they have names alone
 	Contenders  []Contender
@@ -19,50 +19,50 @@ type Case struct {
 	Ratios      []Ratio
 	Comparisons []Comparison // what is asked: rounds go on until each is known well enough, and each target
 	Targets     []Target
-	// About are the contenders that tell most; nil: none does.
+	// About are the names of the contenders in the summary; nil: none.
 	About func(r Result) []string
 	Over  bool                 // plots are over the first factor
 	Plots func() []report.Plot // of the case's own, instead; nil: none
 }
 
-// Contender is one of those who are compared.
+// Contender is one of the things compared.
 type Contender struct {
 	Name   string
 	Levels []string // of each factor
 	Ours   bool     // it must not fail
-	// Play plays for a window, and tells what came of it. Who fails may have something to tell, but plays no more.
+	// Play plays for a window. A contender that fails plays no more; it may still have a sample.
 	Play func(ctx context.Context, window time.Duration) (Sample, error)
 }
 
-// Sample has what a window came to, by the names of metrics. What is missing was not measured.
+// Sample are the metrics of a window by their names.
 type Sample map[string]float64
 
-// Metric is something that each window tells. What nobody has is not told.
+// Metric is a number of each window. A metric that no contender has is left out.
 type Metric struct {
 	Name  string // with its unit
-	Exact bool   // its interval is told as well, and it is drawn
+	Exact bool   // it has an interval and a plot
 	Sum   bool   // of all rounds, and not their mean
 	Log   bool   // it is drawn on an axis of powers of ten
 }
 
-// Ratio says how many times as much of a metric each contender has as another one.
+// Ratio is a ratio of a metric between each contender and another one.
 type Ratio struct {
 	Name, Head string // Head is over its column
 	Metric     string
 	To         func(r Result, c Contender) string // "": none
 }
 
-// Comparison asks how many times as much of a metric some contenders have as others.
+// Comparison asks for the geometric mean of the ratios of a metric between pairs of contenders.
 type Comparison struct {
 	Name   string
 	Metric string
-	Pairs  []Pair // several are told by the geometric mean of their ratios
+	Pairs  []Pair
 }
 
 // Pair are the names of two contenders, of which the first is divided by the second.
 type Pair [2]string
 
-// Target is what something has to come to.
+// Target is a bound for the answer to a question.
 type Target struct {
 	Name  string
 	Of    Ask
@@ -80,11 +80,11 @@ type Rules struct {
 	// Partial keeps what was played of a round that the end of ctx cuts short.
 	Partial bool
 	Narrow  float64 // rounds end when the high end of each interval is at most this many times the low one; 0: never
-	// Progress is told how many rounds have been played; nil: nobody is.
+	// Progress is called after each round; nil: it is not.
 	Progress func(rounds int)
 }
 
-// Result is what came of a case.
+// Result has the rounds of a case.
 type Result struct {
 	Name   string
 	Case   Case
@@ -128,7 +128,7 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 	return r
 }
 
-// another tells whether there is one more round after some, that would end after so long.
+// another tells whether one more round may be played that ends after so long.
 func (r Rules) another(rounds int, end time.Duration) bool {
 	if r.Rounds > 0 && rounds >= r.Rounds {
 		return false
@@ -136,7 +136,7 @@ func (r Rules) another(rounds int, end time.Duration) bool {
 	return end <= r.For || r.For == 0 && r.Rounds > 0
 }
 
-// round lets all play who have not failed, in an order by chance.
+// round plays all contenders that have not failed, in an order by chance.
 func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Duration) Round {
 	contenders := slices.Clone(r.Case.Contenders)
 	random.Shuffle(len(contenders), func(i, j int) { contenders[i], contenders[j] = contenders[j], contenders[i] })
@@ -147,7 +147,7 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 		}
 		began := time.Now()
 		sample, err := c.Play(context.WithValue(ctx, keeper{}, func(waits *latency.Histogram) { r.keep(c.Name, waits, began) }), window)
-		if err != nil && ctx.Err() == nil { // or else that is why
+		if err != nil && ctx.Err() == nil { // otherwise the end of ctx is the reason
 			r.Failed[c.Name] = fmt.Errorf("%s, round %d: %w", c.Name, len(r.Rounds)+1, err)
 		}
 		if err == nil || sample != nil {
@@ -157,7 +157,7 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 	return round
 }
 
-// keeper is the key of who keeps the waits of a window.
+// keeper is the key of the function that keeps the waits of a window.
 type keeper struct{}
 
 // Keep keeps the waits of the window that ctx is of, for a log.

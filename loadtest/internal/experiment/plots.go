@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// wide is how many times as large as the least the most level of a factor is, whose steps are shown by their ratios.
+	// wide is the ratio of the largest to the least level from which on the axis is logarithmic.
 	wide = 10
-	// leastDrawn is the least on an axis of powers of ten, which has no zero: a microsecond in milliseconds.
+	// leastDrawn stands for less on a logarithmic axis, which has no zero: a microsecond in milliseconds.
 	leastDrawn = 0.001
 )
 
-// plots have one for each metric that is told exactly: over the first factor if the case says so, or a bar of each contender.
+// plots have one for each exact metric: over the first factor if the case says so, or with a bar for each contender.
 func (r Result) plots(name string) (all []report.Plot) {
 	if r.Case.Plots != nil {
 		return r.Case.Plots()
@@ -117,15 +117,14 @@ func (r Result) drawn(m Metric, contender string) float64 {
 	return value
 }
 
-// numbers are levels as such, if all of them are numbers, or durations, which are told in seconds.
+// numbers are levels as numbers, and durations in seconds, if all of them are.
 func numbers(levels []string) (all []float64, ok bool) {
 	for _, level := range levels {
 		n, err := strconv.ParseFloat(level, 64)
 		if err != nil {
 			var d time.Duration
-			if d, err = time.ParseDuration(level); err == nil {
-				n = d.Seconds()
-			}
+			d, err = time.ParseDuration(level)
+			n = d.Seconds()
 		}
 		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 			return nil, false

@@ -22,7 +22,7 @@ func (e Estimate) Interval() string {
 	return fmt.Sprintf(" (%s to %s)", report.Number(e.Low), report.Number(e.High))
 }
 
-// Section tells the case: its contenders, and what came of its targets.
+// Section is the case in a report.
 func (r Result) Section(name string) report.Section {
 	s := report.Section{Name: name, Targets: r.Targets(), Notes: slices.Clone(r.Notes)}
 	if len(r.Rounds) > 0 || len(r.Failed) > 0 {
@@ -45,7 +45,7 @@ func (r Result) Section(name string) report.Section {
 	return s
 }
 
-// Targets are those of the case, with their verdicts. A case that was interrupted is held to none.
+// Targets are the targets of the case with their verdicts. An interrupted case has none.
 func (r Result) Targets() (all []report.Target) {
 	if r.Interrupted {
 		return nil
@@ -57,7 +57,7 @@ func (r Result) Targets() (all []report.Target) {
 	return all
 }
 
-// Err is what contenders of ours failed with, and what does not add up. What becomes of others is a note.
+// Err is what must not happen. A contender of others that fails is a note.
 func (r Result) Err() error {
 	var errs []error
 	for _, c := range r.Case.Contenders {
@@ -105,30 +105,29 @@ func (r Result) table() *report.Table {
 	return t
 }
 
-// told are the metrics that anybody has.
+// told are the metrics that some contender has.
 func (r Result) told() []Metric {
 	return slices.DeleteFunc(slices.Clone(r.Case.Metrics), func(m Metric) bool {
 		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool { return r.Of(c.Name, m.Name).Rounds > 0 })
 	})
 }
 
-// ratio is that of a contender; no number where it has none, and 1 for whom it is to.
+// ratio is a ratio of a contender; NaN where it has none.
 func (r Result) ratio(ratio Ratio, c Contender) Estimate {
 	return r.times(ratio.Metric, c.Name, ratio.To(r, c))
 }
 
-// sentences tell those whom the case is about.
+// sentences have the figures of the contenders that the case is about.
 func (r Result) sentences() (all []string) {
-	for _, name := range r.about() {
-		text := fmt.Sprintf("%s: %s:", r.Name, name)
+	for _, c := range r.about() {
+		text := fmt.Sprintf("%s: %s:", r.Name, c.Name)
 		for i, m := range r.exact() {
 			if i > 0 {
 				text += ";"
 			}
-			text += fmt.Sprintf(" %s %s", r.Of(name, m.Name), m.Name)
+			text += fmt.Sprintf(" %s %s", r.Of(c.Name, m.Name), m.Name)
 			for _, ratio := range r.Case.Ratios {
-				c := r.contender(name)
-				if to := ratio.To(r, c); ratio.Metric == m.Name && to != name && to != "" {
+				if to := ratio.To(r, c); ratio.Metric == m.Name && to != c.Name && to != "" {
 					text += fmt.Sprintf(", %s times %s", r.ratio(ratio, c), to)
 				}
 			}
@@ -138,45 +137,45 @@ func (r Result) sentences() (all []string) {
 	return all
 }
 
-// figures are those by which two runs are told apart.
+// figures are the numbers by which two runs are compared.
 func (r Result) figures() (all []report.Figure) {
-	for _, name := range r.about() {
+	for _, c := range r.about() {
 		for _, m := range r.exact() {
-			all = append(all, report.Figure{Name: r.Name + ", " + name + ", " + m.Name, Value: r.Of(name, m.Name).Value})
+			all = append(all, report.Figure{Name: r.Name + ", " + c.Name + ", " + m.Name, Value: r.Of(c.Name, m.Name).Value})
 		}
 	}
 	return all
 }
 
-// about are those whom the case is about, as far as they were measured.
-func (r Result) about() []string {
+// about are the contenders that the case is about, as far as they were measured.
+func (r Result) about() (all []Contender) {
 	if r.Case.About == nil || len(r.Rounds) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(r.Case.About(r), func(name string) bool { return name == "" })
+	for _, name := range r.Case.About(r) {
+		if i := slices.IndexFunc(r.Case.Contenders, func(c Contender) bool { return c.Name == name }); i >= 0 {
+			all = append(all, r.Case.Contenders[i])
+		}
+	}
+	return all
 }
 
 func (r Result) exact() []Metric {
 	return slices.DeleteFunc(r.told(), func(m Metric) bool { return !m.Exact })
 }
 
-func (r Result) contender(name string) Contender {
-	i := slices.IndexFunc(r.Case.Contenders, func(c Contender) bool { return c.Name == name })
-	return r.Case.Contenders[i]
-}
-
-// Entries are all contenders that were measured, as members of an object each.
+// Entries are the measured contenders as JSON objects.
 func (r Result) Entries() []map[string]any {
 	all := []map[string]any{}
 	for _, c := range r.Case.Contenders {
-		if slices.ContainsFunc(r.Rounds, func(round Round) bool { return round[c.Name] != nil }) || r.Failed[c.Name] != nil {
+		if r.measured(c) || r.Failed[c.Name] != nil {
 			all = append(all, r.Entry(c))
 		}
 	}
 	return all
 }
 
-// Entry is a contender as members of an object: its name or its levels, and its metrics and ratios by their names.
+// Entry is a contender as a JSON object: its name and levels, and its metrics and ratios by their names.
 func (r Result) Entry(c Contender) map[string]any {
 	intervals := map[string][2]float64{}
 	entry := map[string]any{"name": c.Name, "ours": c.Ours, "rounds": len(r.Rounds), "intervals": intervals}
@@ -204,7 +203,7 @@ func (r Result) Entry(c Contender) map[string]any {
 	return entry
 }
 
-// member is a name as that of a member of an object.
+// member is a name as a member of a JSON object.
 func member(name string) string {
 	if name == "" {
 		return "name"
