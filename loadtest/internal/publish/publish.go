@@ -38,7 +38,7 @@ type Done struct {
 	Revision string // of the program that made it
 }
 
-// Doubts tell why figures of one page may not belong together.
+// Doubts are why figures of one page may not belong together.
 func Doubts(done []Done) (doubts []string) {
 	var revisions []string
 	for _, d := range done {
@@ -55,7 +55,7 @@ func Doubts(done []Done) (doubts []string) {
 	return doubts
 }
 
-// chapter is what a report comes to.
+// chapter is the text and the plots of a report.
 type chapter struct {
 	scenario  string
 	sentences string // for the readme
@@ -68,13 +68,16 @@ type chapter struct {
 
 // Run publishes. Nothing is written unless all of it can be made.
 func Run(job Job) (done []Done, err error) {
-	texts := make([]string, len(job.Documents))
-	for i, document := range job.Documents {
-		text, err := os.ReadFile(document)
+	texts := make(map[string]string) // by file
+	for _, file := range append(slices.Clone(job.Documents), job.Readme) {
+		if file == "" {
+			continue
+		}
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		texts[i] = string(text)
+		texts[file] = string(text)
 	}
 	var chapters []chapter
 	for _, file := range job.Reports {
@@ -82,14 +85,13 @@ func Run(job Job) (done []Done, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		for _, other := range chapters {
-			if other.scenario == c.scenario {
-				return nil, fmt.Errorf("%s: another report is of %s, too", file, c.scenario)
-			}
+		if slices.ContainsFunc(chapters, func(other chapter) bool { return other.scenario == c.scenario }) {
+			return nil, fmt.Errorf("%s: another report is of %s, too", file, c.scenario)
 		}
-		if err := c.into(texts); err != nil {
+		if err := c.into(job.Documents, texts); err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Join(job.Documents, ", "), err)
 		}
+		texts[job.Readme] = insert(texts[job.Readme], c.scenario, c.sentences)
 		chapters = append(chapters, c)
 	}
 	if err := os.MkdirAll(job.pages(), 0o755); err != nil {
@@ -104,52 +106,44 @@ func Run(job Job) (done []Done, err error) {
 		}
 		done = append(done, Done{c.scenario, len(c.plots), c.revision})
 	}
-	errs := []error{job.retell(chapters)}
-	for i, document := range job.Documents {
-		errs = append(errs, replace(document, texts[i]))
+	var errs []error
+	for file, text := range texts {
+		if file != "" {
+			errs = append(errs, replace(file, text))
+		}
 	}
 	return done, errors.Join(errs...)
 }
 
 // into puts the chapter into the document that has its lines.
-func (c chapter) into(documents []string) (err error) {
-	for i, text := range documents {
-		if text, err = Into(text, c.scenario, c.text); err != nil {
+func (c chapter) into(documents []string, texts map[string]string) (err error) {
+	for _, document := range documents {
+		text, missing := Into(texts[document], c.scenario, c.text)
+		if missing != nil {
+			err = missing
 			continue
 		}
 		for name, table := range c.tables {
-			if told, missing := Into(text, c.scenario+": "+name, table); missing == nil {
-				text = told
-			}
+			text = insert(text, c.scenario+": "+name, table)
 		}
-		documents[i] = text
+		texts[document] = text
 		return nil
 	}
 	return err
 }
 
-// retell puts the sentences of reports into the readme, where it has lines for them.
-func (job Job) retell(chapters []chapter) error {
-	if job.Readme == "" {
-		return nil
+// insert is Into, and leaves a document without the lines as it is.
+func insert(document, mark, text string) string {
+	if with, err := Into(document, mark, text); err == nil {
+		return with
 	}
-	readme, err := os.ReadFile(job.Readme)
-	if err != nil {
-		return err
-	}
-	text := string(readme)
-	for _, c := range chapters {
-		if told, err := Into(text, c.scenario, c.sentences); err == nil {
-			text = told
-		}
-	}
-	return replace(job.Readme, text)
+	return document
 }
 
 // pages is the folder of the pages with all tables.
 func (job Job) pages() string { return filepath.Join(filepath.Dir(job.Documents[0]), "benchmarks") }
 
-// replace writes a file anew, or leaves it as it is: a disk that is full must not cost what stands around the tables.
+// replace writes a file anew, or leaves it as it is, for example where the disk is full.
 func replace(file, text string) error {
 	fresh, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
 	if err != nil {
@@ -207,7 +201,7 @@ func (job Job) chapter(file string) (chapter, error) {
 func read(file string) (report.Document, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return report.Document{}, errors.Unwrap(err) // without the name, which is told anyway
+		return report.Document{}, errors.Unwrap(err) // without the name, which the caller adds
 	}
 	defer f.Close()
 	return report.Read(f)
@@ -238,11 +232,10 @@ The lab has made this page of a report ([how](../LAB.md#publishing)).
 
 %s`
 
-// machine marks the lines that get what a report says of the machine, beside the marks of tables.
+// machine marks the lines for the machine of a report.
 const machine = "the machine"
 
-// Into returns a document with a text between its lines <!-- mark: begin --> and <!-- mark: end -->, in place of what stands
-// there.
+// Into replaces what is between the lines <!-- mark: begin --> and <!-- mark: end --> of a document.
 func Into(document, mark, text string) (string, error) {
 	begin, end := "<!-- "+mark+": begin -->\n", "<!-- "+mark+": end -->\n"
 	before, rest, begins := strings.Cut(document, begin)
