@@ -11,28 +11,17 @@ import (
 
 // Document is all runs in one report.
 func (r Result) Document() (report.Document, error) {
-	d := report.Document{
-		Scenario: "sweep-" + r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Measured.Interrupted,
-	}
-	d.Summary = r.summary()
-	d.Figures, d.Raw = r.headlines(), experiment.Raw(r.Measured)
 	section := r.Measured.Section("combinations")
 	section.Notes = r.Failed()
-	d.Sections = []report.Section{section}
-	r.judge(&d)
-	runs := r.Runs
-	if runs == nil {
-		runs = []Run{}
+	d := report.Document{
+		Scenario: "sweep-" + r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Measured.Interrupted,
+		Summary: r.summary(), Figures: r.headlines(), Sections: []report.Section{section}, Raw: experiment.Raw(r.Measured),
 	}
-	return d, d.SetOwn(struct {
-		Grid   Grid  `json:"grid"`
-		Rounds int   `json:"rounds"`
-		Runs   []Run `json:"runs"`
-	}{r.Grid, r.Rounds, runs})
+	r.judge(&d)
+	return d, d.SetOwn(map[string]any{"grid": r.Grid, "rounds": r.Rounds, "runs": append([]Run{}, r.Runs...)})
 }
 
-// judge takes over what the runs have in common, and what is wrong with any of them. An audit that nobody made is none that
-// is good.
+// judge adds what the runs have in common, and what is wrong with any of them. Without an audit the report is wrong.
 func (r Result) judge(d *report.Document) {
 	audited := 0
 	for _, run := range r.Runs {
@@ -62,7 +51,7 @@ func (r Result) judge(d *report.Document) {
 	d.AuditOK = len(d.Wrong) == 0
 }
 
-// keepCommon drops what is not the same in another run: the grid may have changed it.
+// keepCommon drops what differs in another run: the grid may have changed it.
 func keepCommon(e *report.Environment, other report.Environment) {
 	if e.Target != other.Target {
 		e.Target = ""
@@ -73,7 +62,7 @@ func keepCommon(e *report.Environment, other report.Environment) {
 	e.Measurement = slices.DeleteFunc(slices.Clone(e.Measurement), func(line string) bool { return !slices.Contains(other.Measurement, line) })
 }
 
-// summary tells what was run, and how far the figures are apart.
+// summary has the runs, and how far their figures are apart.
 func (r Result) summary() []string {
 	lines := []string{fmt.Sprintf("Sweep of %s over %s, runs: %d.", r.Scenario, r.Grid, len(r.Runs))}
 	if failed := len(r.Failed()); failed > 0 {
@@ -89,21 +78,21 @@ func (r Result) summary() []string {
 
 // span is a metric from its least to its most.
 func (r Result) span(metric string) string {
-	told := r.told(metric)
-	if len(told) == 0 {
+	points := r.having(metric)
+	if len(points) == 0 {
 		return ""
 	}
 	value := func(p Point) float64 { return r.Measured.Of(p.String(), metric).Value }
 	byValue := func(a, b Point) int { return cmp.Compare(value(a), value(b)) }
-	low, high := slices.MinFunc(told, byValue), slices.MaxFunc(told, byValue)
+	low, high := slices.MinFunc(points, byValue), slices.MaxFunc(points, byValue)
 	if value(low) == value(high) {
 		return ""
 	}
 	return fmt.Sprintf("%s: %s (%s) to %s (%s).", metric, report.Number(value(low)), low, report.Number(value(high)), high)
 }
 
-// told are the combinations that have a metric.
-func (r Result) told(metric string) []Point {
+// having are the combinations that have a metric.
+func (r Result) having(metric string) []Point {
 	return slices.DeleteFunc(r.Grid.Points(), func(p Point) bool { return r.Measured.Of(p.String(), metric).Rounds == 0 })
 }
 
@@ -113,13 +102,13 @@ func (r Result) headlines() (all []report.Figure) {
 		return nil
 	}
 	first := r.Measured.Case.Metrics[0].Name
-	for _, p := range r.told(first) {
+	for _, p := range r.having(first) {
 		all = append(all, report.Figure{Name: first + ", " + p.String(), Value: r.Measured.Of(p.String(), first).Value})
 	}
 	return all
 }
 
-// Failed tells which runs did not end as they should, and why.
+// Failed has a line for each run that failed.
 func (r Result) Failed() (lines []string) {
 	for _, run := range r.Runs {
 		name := run.Point.String()

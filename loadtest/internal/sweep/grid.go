@@ -1,5 +1,5 @@
-// Package sweep is the grid over which a scenario is run again and again, and the report of all those runs in one: a row and
-// a point for each combination. It knows nothing of scenarios but their reports.
+// Package sweep runs a scenario with each combination of some flags, and makes one report of all runs: a row and a point for
+// each combination.
 package sweep
 
 import (
@@ -26,7 +26,7 @@ type Grid []Axis
 // Point is a combination: a value for each axis.
 type Point []Setting
 
-// mostPoints bounds a grid, which somebody may have mistyped.
+// mostPoints bounds a grid, which may be a mistake.
 const mostPoints = 1000
 
 // ParseGrid reads axes such as segments=1,4,16.
@@ -67,13 +67,13 @@ func parseAxis(text string) (Axis, error) {
 func (g Grid) Points() []Point {
 	points := []Point{nil}
 	for _, axis := range g {
-		var longer []Point
-		for _, p := range points {
+		before := points
+		points = nil
+		for _, p := range before {
 			for _, value := range axis.Values {
-				longer = append(longer, append(slices.Clone(p), Setting{axis.Flag, value}))
+				points = append(points, append(slices.Clone(p), Setting{axis.Flag, value}))
 			}
 		}
-		points = longer
 	}
 	return points
 }

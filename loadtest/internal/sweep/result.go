@@ -10,7 +10,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Result is what a sweep has measured.
+// Result is the result of a sweep.
 type Result struct {
 	Scenario string
 	Grid     Grid
@@ -26,10 +26,10 @@ type Run struct {
 	Point  Point            `json:"settings"`
 	Round  int              `json:"round"` // from 1 on
 	Error  string           `json:"error,omitzero"`
-	Report *report.Document `json:"report"` // null: it did not come to one
+	Report *report.Document `json:"report"` // null: it has none
 }
 
-// Scenario runs a scenario once with a combination, and returns its report, if it has come to one.
+// Scenario runs a scenario with a combination, and returns its report, if it has one.
 type Scenario func(ctx context.Context, p Point) (*report.Document, error)
 
 // Run runs a scenario with each combination, in an order by the seed, until ctx ends. A combination that fails is not run again.
@@ -61,7 +61,7 @@ func (r *Result) Run(ctx context.Context, seed uint64, once Scenario) {
 	r.Elapsed = time.Since(r.Started)
 }
 
-// sample are the figures of a run, unless it was cut short.
+// sample are the figures of a run, unless it was interrupted.
 func (r Run) sample() experiment.Sample {
 	if r.Report == nil || r.Report.Interrupted {
 		return nil
@@ -80,8 +80,7 @@ func (r *Result) metrics() (all []experiment.Metric) {
 			continue
 		}
 		for _, f := range run.Report.Figures {
-			m := experiment.Metric{Name: title(f), Exact: true}
-			if !slices.Contains(all, m) {
+			if m := (experiment.Metric{Name: title(f), Exact: true}); !slices.Contains(all, m) {
 				all = append(all, m)
 			}
 		}
