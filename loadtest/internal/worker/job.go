@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	ready   = "ready" // says a process when it is
-	goAhead = "go"    // says the lab when all are
+	ready   = "ready" // from a process to the lab
+	goAhead = "go"    // from the lab, when all processes are ready
 )
 
-// Read reads the job of this process, which is the first line of what the lab says. The others follow.
+// Read reads the job of this process from the first line. The other lines of the lab follow.
 func Read[J any](in io.Reader) (j J, lines *bufio.Scanner, err error) {
 	lines = bufio.NewScanner(in)
 	if !lines.Scan() {
@@ -27,22 +27,22 @@ func Read[J any](in io.Reader) (j J, lines *bufio.Scanner, err error) {
 	return j, lines, nil
 }
 
-// WaitForGo says that this process is ready, and waits until all are.
+// WaitForGo reports that this process is ready, and waits until all are.
 func WaitForGo(lines *bufio.Scanner, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, ready); err != nil {
 		return fmt.Errorf("talk to the lab: %w", err)
 	}
 	if !lines.Scan() || lines.Text() != goAhead {
-		return errors.New("nobody said go")
+		return errors.New("the lab did not say go")
 	}
 	return nil
 }
 
-// All are processes that begin at once.
+// All are processes that start at once.
 type All []*Process
 
-// Compete runs each job in a process of its own, all at once, and returns what they have to tell, in that order. One that has not
-// ended after limit is interrupted. While they are at it, something may happen to them; nil: nothing does.
+// Compete runs each job in a process of its own, all at once, and returns their results in that order. A process that has not
+// ended after limit is interrupted. meanwhile is called while they work, unless it is nil.
 func Compete[R, J any](ctx context.Context, command []string, limit time.Duration, jobs []J, meanwhile func(All) error) (results []R, err error) {
 	var all All
 	defer func() {

@@ -1,9 +1,9 @@
-// Package worker runs parts of a comparison in processes of their own: the lab starts itself again, tells each process
-// its job in one line of JSON, and the two talk in lines. The job goes to standard input, and not to the command line,
-// because addresses may hold passwords. A process ends when nobody talks to it any more.
+// Package worker runs parts of a scenario in processes of their own. The lab starts itself again, and sends each process its
+// job as a line of JSON; lines follow in both directions. The job goes to standard input, not to the command line, because
+// addresses may hold passwords. A process ends when its standard input is closed.
 //
-// Who presses ctrl-C means the lab, so the signals of a terminal do not reach the processes. The lab interrupts them when
-// its context ends, and hears what they have done until then.
+// Signals of a terminal do not reach the processes. The lab interrupts them when its context ends, and reads what they have
+// done until then.
 package worker
 
 import (
@@ -31,15 +31,15 @@ type Process struct {
 	stop    context.CancelFunc
 }
 
-// grace is how long a process that was interrupted may take to tell what it has done, and to end.
+// grace is how long an interrupted process may take to report and to end.
 const grace = 20 * time.Second
 
-// Command is a program that is interrupted when ctx ends, and killed if it has not ended then after a while. Signals of a
-// terminal do not reach it.
+// Command is a program that is interrupted when ctx ends, and killed if it does not end then. Signals of a terminal do not
+// reach it.
 func Command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Cancel = func() error {
-		if err := command.Process.Signal(os.Interrupt); err != nil { // where there is no way to ask it
+		if err := command.Process.Signal(os.Interrupt); err != nil { // some systems cannot
 			return command.Process.Kill()
 		}
 		return nil
@@ -49,12 +49,12 @@ func Command(ctx context.Context, program string, arguments ...string) *exec.Cmd
 	return command
 }
 
-// Start starts a process by its command line, and tells it its job. One that has not ended after limit is interrupted, too.
+// Start starts a process by its command line, and sends it its job. After limit the process is interrupted, too.
 func Start(ctx context.Context, command []string, job any, limit time.Duration) (*Process, error) {
 	return StartLogging(ctx, command, job, limit, io.Discard)
 }
 
-// StartLogging is [Start] for a process whose standard error somebody reads.
+// StartLogging is [Start], and copies the standard error of the process.
 func StartLogging(ctx context.Context, command []string, job any, limit time.Duration, logs io.Writer) (*Process, error) {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	p := &Process{command: Command(ctx, command[0], command[1:]...), stop: stop}
@@ -84,18 +84,18 @@ func (p *Process) start() (err error) {
 // PID is the number of the process.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Stop makes the process stand still until Continue.
+// Stop stops the process until Continue.
 func (p *Process) Stop() error { return p.known().Suspend() }
 
-// Continue lets a process go on that stands still.
+// Continue continues a stopped process.
 func (p *Process) Continue() error { return p.known().Resume() }
 
-// known is the process as the system knows it.
+// known is the process by its number.
 func (p *Process) known() *process.Process {
 	return &process.Process{Pid: int32(p.PID())} //nolint:gosec // the system's own number
 }
 
-// Hear reads a line that the process says.
+// Hear reads a line from the process.
 func (p *Process) Hear() (string, error) {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Process) Hear() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// Say tells the process a line.
+// Say sends the process a line.
 func (p *Process) Say(line string) error {
 	if _, err := fmt.Fprintln(p.in, line); err != nil {
 		return fmt.Errorf("talk to a process: %w", err)
@@ -112,18 +112,17 @@ func (p *Process) Say(line string) error {
 	return nil
 }
 
-// End waits for the end of a process, to which nobody talks any more.
+// End closes the standard input of the process, and waits for its end.
 func (p *Process) End() error {
 	defer p.stop()
-	_ = p.in.Close()                                                              // that is what tells it; if it is gone, Wait says why
-	if err := p.command.Wait(); err != nil && !errors.Is(err, context.Canceled) { // interrupted, it ended as it should
+	_ = p.in.Close()                                                              // if the process is gone, Wait says why
+	if err := p.command.Wait(); err != nil && !errors.Is(err, context.Canceled) { // an interrupted process ended as it should
 		return fmt.Errorf("a process ended with %w: %s", err, strings.TrimSpace(p.errs.String()))
 	}
 	return nil
 }
 
-// Kill ends the process at once, as a crash would, also one that stands still, and returns when it is gone. Nothing is left
-// for End then.
+// Kill ends the process at once, as a crash would, also a stopped one, and waits for its end. It stands in for End.
 func (p *Process) Kill() error {
 	defer p.stop()
 	err := p.command.Process.Kill()
