@@ -21,7 +21,7 @@ type Process struct {
 	LogLevel slog.Level
 }
 
-// processLimit is how long a service lives at most, whatever happens to the lab.
+// processLimit is how long a service lives at most.
 const processLimit = 7 * 24 * time.Hour
 
 // Job is what a process of its own serves.
@@ -33,7 +33,7 @@ type Job struct {
 	LogLevel     slog.Level    `json:"log_level"`
 }
 
-// up is what it says once it serves, or cannot.
+// up is its report once it serves, or cannot.
 type up struct {
 	URL      string `json:"url"`
 	AdminURL string `json:"admin_url"`
@@ -46,8 +46,8 @@ type Service struct {
 	URL, AdminURL string
 }
 
-// Start starts the service in a process of its own. It outlives the end of ctx: what is under way is answered, and whoever
-// starts it ends it.
+// Start starts the service in a process of its own, which the caller ends. It outlives ctx, so that requests under way are
+// answered.
 func (p Process) Start(ctx context.Context, j Job) (*Service, error) {
 	j.LogLevel = p.LogLevel
 	process, err := worker.StartLogging(context.WithoutCancel(ctx), p.Command, j, processLimit, p.Logs)
@@ -68,9 +68,8 @@ func (p Process) Start(ctx context.Context, j Job) (*Service, error) {
 	return &Service{process, u.URL, u.AdminURL}, nil
 }
 
-// Serve is the service in a process that was started for it: it reads its job, tells where it is, and serves until
-// nobody talks to it any more. Signals do not end it: a terminal sends them to all processes of the lab, which needs
-// the answers that are under way.
+// Serve is the work of that process: it reads its job, reports its URLs, and serves until its input is closed. Signals do not end
+// it: the lab needs the answers to requests under way.
 func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 	ctx = context.WithoutCancel(ctx)
 	j, lines, err := worker.Read[Job](in)
@@ -87,6 +86,6 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 		return say.Encode(up{Error: err.Error()})
 	}
 	err = say.Encode(up{URL: service.URL(), AdminURL: service.AdminURL()})
-	lines.Scan() // until nobody talks any more
+	lines.Scan() // until the input is closed
 	return errors.Join(err, service.Close(ctx))
 }

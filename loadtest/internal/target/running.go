@@ -15,18 +15,19 @@ import (
 // reachTimeout is how long a running service may take to answer at all.
 const reachTimeout = 5 * time.Second
 
-// Check tells which flags do not go together. The names are those of the flags.
+// Check finds flags that exclude each other.
 func (c Config) Check() error {
+	running := len(c.ServiceURLs) > 0
 	switch {
-	case c.Private && len(c.ServiceURLs) > 0:
+	case c.Private && running:
 		return errors.New("--private-servers and --url exclude each other: running services have servers of their own")
 	case c.Private && c.DatabaseURL != "":
 		return errors.New("--private-servers and --database-url exclude each other")
 	case c.Private && c.RedisURL != "":
 		return errors.New("--private-servers and --redis-url exclude each other")
-	case len(c.ServiceURLs) > 0 && c.RedisURL != "":
+	case running && c.RedisURL != "":
 		return errors.New("--url and --redis-url exclude each other: running services have a Redis of their own")
-	case len(c.ServiceURLs) > 0 && c.DatabaseURL == "":
+	case running && c.DatabaseURL == "":
 		return errors.New("--url needs --database-url, whose rows are audited")
 	}
 	for i, serviceURL := range c.ServiceURLs {
@@ -64,7 +65,7 @@ func (t *Target) useRunning(ctx context.Context, urls []string, key string) erro
 	return store.Close()
 }
 
-// reach asks a service for a SKU that nobody has, which every inventory service answers in its own words.
+// reach asks a service for an unknown SKU: every inventory service has its own answer to that.
 func reach(ctx context.Context, serviceURL, key string) error {
 	name, err := nameOf(serviceURL)
 	if err != nil {

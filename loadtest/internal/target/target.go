@@ -1,10 +1,8 @@
 // Package target is where a scenario's load goes, and whose rows are audited afterwards.
 //
-// There are four kinds. Without URLs, the service runs inside, on a temporary SQLite file and the embedded Redis.
-// With private servers, it runs inside, on a PostgreSQL and a Redis started for it. With a database or Redis URL, it
-// runs inside on those. With service URLs nothing is started.
-//
-// Inside is a process of its own that the lab starts, whose work can be told from that of whoever sends load.
+// By default the lab starts the service in a process of its own ("inside"), on a temporary SQLite file and the embedded Redis;
+// with private servers on a PostgreSQL and a Redis started for it; with a database or Redis URL on those. With service URLs
+// nothing is started.
 package target
 
 import (
@@ -24,15 +22,13 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// AnswerWithin is how long services that the lab starts may write for a request: as long as its senders wait, so that what is
-// late shows as late.
+// AnswerWithin is how long services of the lab may write for a request: as long as the generator waits.
 const AnswerWithin = 10 * time.Second
 
 // drainTimeout bounds the end of the service inside.
 const drainTimeout = 10 * time.Second
 
-// Config chooses the target: flags of scenarios, and where the service inside runs. At most one of the kinds may be asked for;
-// Check tells.
+// Config chooses the target: flags of scenarios. Check finds flags that exclude each other.
 type Config struct {
 	Private     bool       `name:"private-servers" help:"Start a PostgreSQL and a Redis for this run alone, and the service inside on them. Default: off."`
 	DatabaseURL string     `help:"Start the service inside on this database, or audit that of --url: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: a temporary SQLite file." placeholder:"URL"`
@@ -48,34 +44,32 @@ type Config struct {
 type Target struct {
 	URLs []string // of the API
 	Name string   // for people; without secrets
-	// AdminURLs are those of the services that were started here, which serve metrics there.
+	// AdminURLs are the admin listeners, with metrics, of the services that were started here.
 	AdminURLs []string
-	// RedisURL is where the service that was started here keeps its locks; "" is one inside it, or that of others.
+	// RedisURL is the Redis of the service that was started here; "": it is embedded, or not known.
 	RedisURL string
-	// PostmasterPID is the process of a PostgreSQL that was started here; 0: none was.
+	// PostmasterPID is the process of the PostgreSQL that was started here; 0: none.
 	PostmasterPID int
 
 	databaseURL string
 	closers     servers.Closers // of what Open did
 }
 
-// Open starts what has to be started, and makes sure that what has to be there answers. On an error everything that
-// was started is stopped.
+// Open starts or reaches the services.
 func Open(ctx context.Context, c Config) (t *Target, err error) {
-	t = &Target{databaseURL: c.DatabaseURL}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.Close())
-			t = nil
-		}
-	}()
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	t = &Target{databaseURL: c.DatabaseURL}
 	if len(c.ServiceURLs) > 0 {
-		return t, t.useRunning(ctx, c.ServiceURLs, c.APIKey)
+		err = t.useRunning(ctx, c.ServiceURLs, c.APIKey)
+	} else {
+		err = t.startInside(ctx, c)
 	}
-	return t, t.startInside(ctx, c)
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
 }
 
 // startInside starts the service.
@@ -124,11 +118,10 @@ func (t *Target) Started() bool { return len(t.AdminURLs) > 0 }
 // DatabaseURL is where the rows are. It may hold a password.
 func (t *Target) DatabaseURL() string { return t.databaseURL }
 
-// Close stops and removes what Open has started.
+// Close stops and removes what Open started.
 func (t *Target) Close() error { return t.closers.Close() }
 
-// Environment is what figures depend on beside what is measured, as far as it can be known: running services do not tell
-// where their locks are.
+// Environment is what figures depend on, as far as it is known: running services do not report their Redis.
 func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
 	e := servers.Machine(ctx)
 	e.Target = t.Name
