@@ -2,6 +2,8 @@ package servers
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 )
 
@@ -19,4 +21,14 @@ func (c *Closers) Close() error {
 	}
 	*c = nil
 	return errors.Join(errs...)
+}
+
+// Folder makes a temporary folder, which Close removes.
+func (c *Closers) Folder() (string, error) {
+	folder, err := os.MkdirTemp("", "inventory-loadtest-")
+	if err != nil {
+		return "", fmt.Errorf("make a temporary folder: %w", err)
+	}
+	c.OnClose(func() error { return os.RemoveAll(folder) })
+	return folder, nil
 }

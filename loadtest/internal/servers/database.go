@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CreateDatabase makes an empty database of a fresh name on a PostgreSQL server. Drop drops it, whoever uses it.
+// CreateDatabase makes an empty database of a fresh name on a PostgreSQL server. drop drops it, also while it is used.
 func CreateDatabase(ctx context.Context, serverURL, prefix string) (databaseURL string, drop func(context.Context) error, err error) {
 	parsed, err := url.Parse(serverURL)
 	if err != nil {
@@ -66,5 +66,5 @@ func RedisOptions(redisURL string) (*redis.Options, error) {
 	return options, nil
 }
 
-// NewName is one that nobody has: of a database, or of a SKU, whose locks are named after it.
+// NewName is a fresh name of a database, or of a SKU, whose locks are named after it.
 func NewName(prefix string) string { return prefix + strings.ToLower(rand.Text()[:12]) }

@@ -1,5 +1,5 @@
-// Package servers is where a comparison keeps its rows and its locks: on servers that the user names, or on a Redis
-// and a PostgreSQL of its own, which write through to the disk as real ones do.
+// Package servers opens the servers of a scenario: those that the user names, or a Redis and a PostgreSQL that are started for the
+// run, and sync to the disk as real ones do.
 package servers
 
 import (
