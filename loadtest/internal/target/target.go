@@ -8,9 +8,7 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -92,11 +90,10 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 		t.databaseURL, redisURL, t.PostmasterPID = private.DatabaseURL, private.RedisURL, private.PostmasterPID
 		databaseName, redisName = "a private PostgreSQL", "a private Redis"
 	case c.DatabaseURL == "":
-		folder, err := os.MkdirTemp("", "inventory-loadtest-")
+		folder, err := t.closers.Folder()
 		if err != nil {
-			return fmt.Errorf("make a temporary folder: %w", err)
+			return err
 		}
-		t.closers.OnClose(func() error { return os.RemoveAll(folder) })
 		t.databaseURL, databaseName = "sqlite:"+filepath.Join(folder, "inventory.db"), "a temporary SQLite file"
 	}
 	t.Name = "the service inside, on " + databaseName + " and " + redisName
