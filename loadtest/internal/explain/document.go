@@ -8,7 +8,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Document is the result as it is told.
+// Document is the report.
 func (r Result) Document() (report.Document, error) {
 	d, m := r.Report.Document(), r.measured()
 	d.Summary, d.Warnings, d.Figures = sentences(m), slices.Clone(r.Warnings), nil
@@ -20,26 +20,24 @@ func (r Result) Document() (report.Document, error) {
 	for _, f := range findings {
 		d.Figures = append(d.Figures, report.Figure{Name: f.Factor, Unit: "times", Value: f.Ratio.Value})
 	}
+	m.SKUs, m.Wrong = r.SKUs, r.Wrong
 	cells := m.Section("cells")
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
-	if r.SKUs > 0 && d.AuditOK {
-		cells.Notes = append(cells.Notes, fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", r.SKUs))
-	}
 	d.Sections = []report.Section{effects(findings), cells}
 	return d, d.SetOwn(map[string]any{"rounds": len(m.Rounds), "narrow": m.Narrow, "effects": findings, "cells": entries(m), "skus_audited": r.SKUs})
 }
 
-// entries are the combinations, and what each sold.
+// entries are the combinations as JSON objects.
 func entries(r experiment.Result) (all []map[string]any) {
 	for _, c := range r.Case.Contenders {
-		levels, told := map[string]string{}, map[string]experiment.Estimate{}
+		levels, metrics := map[string]string{}, map[string]experiment.Estimate{}
 		for i, factor := range r.Case.Factors {
 			levels[factor] = c.Levels[i]
 		}
 		for _, m := range r.Case.Metrics {
-			told[m.Name] = r.Of(c.Name, m.Name)
+			metrics[m.Name] = r.Of(c.Name, m.Name)
 		}
-		all = append(all, map[string]any{"levels": levels, "metrics": told})
+		all = append(all, map[string]any{"levels": levels, "metrics": metrics})
 	}
 	return all
 }

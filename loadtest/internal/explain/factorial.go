@@ -20,28 +20,20 @@ const (
 // anyLevel stands for both levels of a factor.
 const anyLevel = -1
 
-// factor is something that a service has or has not.
+// factor is a property of the service with two levels.
 type factor struct {
 	name  string
-	doing string    // what the second level does that the first does not
+	doing string    // what the second level does
 	cells [2]string // the levels in a table
 	words [2]string // and in a sentence
 }
 
 func factors() [factorCount]factor {
 	return [factorCount]factor{
-		bySegments: {
-			"segments", "splitting the SKU into 10 segments", [2]string{"1", "10"}, [2]string{"1 segment", "10 segments"},
-		},
-		byLock: {
-			"lock", "locking the segments", [2]string{app.LockNone, app.LockReentrant}, [2]string{"no lock", "a lock"},
-		},
-		byProcesses: {
-			"processes", "selling by 3 processes instead of 1", [2]string{"1", "3"}, [2]string{"1 process", "3 processes"},
-		},
-		byBatching: {
-			"batching", "writing orders in batches", [2]string{"off", "on"}, [2]string{"order by order", "in batches"},
-		},
+		bySegments:  {"segments", "splitting the SKU into 10 segments", [2]string{"1", "10"}, [2]string{"1 segment", "10 segments"}},
+		byLock:      {"lock", "locking the segments", [2]string{app.LockNone, app.LockReentrant}, [2]string{"no lock", "a lock"}},
+		byProcesses: {"processes", "selling by 3 processes instead of 1", [2]string{"1", "3"}, [2]string{"1 process", "3 processes"}},
+		byBatching:  {"batching", "writing orders in batches", [2]string{"off", "on"}, [2]string{"order by order", "in batches"}},
 	}
 }
 
@@ -74,7 +66,7 @@ func (l levels) with(factor, level int) levels {
 	return l
 }
 
-// String are the levels in words, without those that may be either.
+// String are the fixed levels in words.
 func (l levels) String() string {
 	var words []string
 	for i, f := range factors() {
@@ -88,7 +80,7 @@ func (l levels) String() string {
 	return strings.Join(words, ", ")
 }
 
-// effect asks what a factor buys in a group of cells.
+// effect compares the levels of a factor in a group of cells.
 func effect(factor int, within levels) experiment.Comparison {
 	c := experiment.Comparison{Name: factors()[factor].name + ", " + within.String(), Metric: throughput}
 	for _, cell := range within.with(factor, 0).cells() {
@@ -97,21 +89,20 @@ func effect(factor int, within levels) experiment.Comparison {
 	return c
 }
 
-// cover tells some combinations of all factors but one by groups, as large as can be, that hold no others.
+// cover divides some combinations of all factors but one into few groups, which hold no others.
 func cover(some []levels, but int) (groups []levels) {
-	of := func(group levels) []levels { return group.combinations(but) }
 	left := slices.Clone(some)
 	for len(left) > 0 {
 		best := left[0]
 		for _, group := range groupsAround(left[0]) {
-			all := of(group)
-			inside := !slices.ContainsFunc(all, func(l levels) bool { return !slices.Contains(some, l) })
-			if inside && len(all) > len(of(best)) {
+			all := group.combinations(but)
+			others := slices.ContainsFunc(all, func(l levels) bool { return !slices.Contains(some, l) })
+			if !others && len(all) > len(best.combinations(but)) {
 				best = group
 			}
 		}
 		groups = append(groups, best)
-		left = slices.DeleteFunc(left, func(l levels) bool { return slices.Contains(of(best), l) })
+		left = slices.DeleteFunc(left, func(l levels) bool { return slices.Contains(best.combinations(but), l) })
 	}
 	return groups
 }

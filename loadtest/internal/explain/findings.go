@@ -15,24 +15,21 @@ type finding struct {
 	Factor string              `json:"factor"`
 	Ratio  experiment.Estimate `json:"ratio"` // over all cells
 	Cases  []findingAt         `json:"combinations"`
-
-	doing string
+	doing  string
 }
 
-// findingAt is what it buys with one combination of the others.
+// findingAt is what a factor buys with one combination of the others.
 type findingAt struct {
 	With  string              `json:"with"`
 	Ratio experiment.Estimate `json:"ratio"`
-
-	levels levels
 }
 
-// find tells what each factor buys, the most first.
+// find has what each factor buys, the most first.
 func find(r experiment.Result) (all []finding) {
 	for i, f := range factors() {
 		found := finding{Factor: f.name, doing: f.doing, Ratio: r.Compare(effect(i, everywhere()))}
 		for _, l := range everywhere().combinations(i) {
-			found.Cases = append(found.Cases, findingAt{l.String(), r.Compare(effect(i, l)), l})
+			found.Cases = append(found.Cases, findingAt{l.String(), r.Compare(effect(i, l))})
 		}
 		slices.SortFunc(found.Cases, func(a, b findingAt) int { return cmp.Compare(a.Ratio.Value, b.Ratio.Value) })
 		all = append(all, found)
@@ -41,7 +38,7 @@ func find(r experiment.Result) (all []finding) {
 	return all
 }
 
-// sentences say what was found.
+// sentences are the findings in words.
 func sentences(r experiment.Result) (all []string) {
 	for i, f := range find(r) {
 		all = append(all, f.sentence(i == 0))
@@ -81,17 +78,17 @@ func lockSentence(r experiment.Result) string {
 		}
 	}
 	if len(costs)+len(brings) == 0 {
-		return "Whether a lock costs more than it brings is undecided " + told(r, open) + "."
+		return "Whether a lock costs more than it brings is undecided " + inGroups(r, open) + "."
 	}
-	text := fmt.Sprintf("A lock costs more than it brings %s; it brings more than it costs %s", told(r, costs), told(r, brings))
+	text := fmt.Sprintf("A lock costs more than it brings %s; it brings more than it costs %s", inGroups(r, costs), inGroups(r, brings))
 	if len(open) > 0 {
-		text += "; neither is certain " + told(r, open)
+		text += "; neither is certain " + inGroups(r, open)
 	}
 	return text + "."
 }
 
-// told are combinations in groups, with what a lock buys in each.
-func told(r experiment.Result, some []levels) string {
+// inGroups are combinations in groups, with what a lock buys in each.
+func inGroups(r experiment.Result, some []levels) string {
 	var parts []string
 	for _, group := range cover(some, byLock) {
 		parts = append(parts, fmt.Sprintf("with %s: %s", group, times(r.Compare(effect(byLock, group)))))

@@ -15,37 +15,37 @@ import (
 type Config struct {
 	experiment.Config
 	Scale Scale
-	Told  func(rounds int) // how many have been played
+	Told  func(rounds int) // is called after each round
 }
 
-// Scale is how much time a run takes.
+// Scale is the size of a run.
 type Scale struct {
 	Callers        int // in all
 	WarmUp, Window time.Duration
 	For            time.Duration // of all rounds
 }
 
-// Full is the scale of figures to be told.
+// Full is the scale of published figures.
 func Full() Scale {
 	return Scale{Callers: 512, WarmUp: 300 * time.Millisecond, Window: 600 * time.Millisecond, For: 3 * time.Minute}
 }
 
-// Tiny is that of a test, which only wants to know that all of it works.
+// Tiny is the scale of tests.
 func Tiny() Scale {
 	return Scale{Callers: 9, WarmUp: 10 * time.Millisecond, Window: 30 * time.Millisecond}
 }
 
-// firstWindow is that of each cell, which warms the servers up.
+// firstWindow is the warm-up of each cell.
 const firstWindow = 100 * time.Millisecond
 
-// shop is what all cells stand on.
+// shop is what all cells have in common.
 type shop struct {
 	*crowd.Shop
 	scale     Scale
 	gcPercent uint64 // of the processes that sell
 }
 
-// Run measures. What it has until ctx ends, or something fails, it returns beside the error.
+// Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	on, err := crowd.OpenShop(ctx, c.URLs, c.Worker, "explain_", app.Config{Lock: app.LockNone})
 	if err != nil {
@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return result, err
 }
 
-// Result is what a run measured, as one case.
+// Result is the result of a run, as one case.
 type Result struct{ experiment.Report }
 
 func (r Result) measured() experiment.Result {
