@@ -9,8 +9,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// courses are how things went over time, in slices of the same length: by the name of each, of each slice, what every
-// round has seen.
+// courses are lines of plots: for each name and each slice of time the values of all rounds.
 type courses struct {
 	every time.Duration
 	seen  map[string][][]float64
@@ -18,7 +17,7 @@ type courses struct {
 
 func newCourses(every time.Duration) courses { return courses{every, map[string][][]float64{}} }
 
-// note adds what a round has seen in a slice. What is no number was not seen.
+// note adds the value of a round in a slice, unless it is NaN.
 func (c courses) note(name string, slice int, value float64) {
 	if math.IsNaN(value) {
 		return
@@ -29,15 +28,15 @@ func (c courses) note(name string, slice int, value float64) {
 	c.seen[name][slice] = append(c.seen[name][slice], value)
 }
 
-// sold adds what a round sold, a second.
+// sold adds the sales a second of a round.
 func (c courses) sold(name string, t load.Timeline, end time.Duration) {
 	for i := 0; time.Duration(i+1)*c.every <= end; i++ {
 		c.note(name, i, t.PerSecond(time.Duration(i)*c.every, time.Duration(i+1)*c.every))
 	}
 }
 
-// series are the medians of the rounds, at the middle of each slice in seconds. A slice of which no round has seen anything
-// has no point, and what has not happened no series.
+// series are the medians of the rounds, at the middle of each slice in seconds. A slice without values has no point, and a name
+// without points no series.
 func (c courses) series(names ...string) (all []report.Series) {
 	for _, name := range names {
 		s := report.Series{Name: name}

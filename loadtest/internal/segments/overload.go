@@ -15,7 +15,7 @@ import (
 // flooded is the one contender.
 const flooded = "inventory"
 
-// The metrics. Waits are those of acceptances, where nothing else is said; calm is the time before.
+// The metrics. Waits are of accepted orders, where nothing else is said; calm is the time before.
 const (
 	capacity   = "capacity per second" // found just before, with callers who wait for their answers
 	offered    = "offered per second"
@@ -25,7 +25,7 @@ const (
 	calmP99    = "calm p99 ms"
 	refusedP50 = "refused p50 ms"
 	refusedP99 = "refused p99 ms"
-	unknown    = "unknown" // not told what happened, so they may have a row
+	unknown    = "unknown" // orders that may have a row
 )
 
 const (
@@ -36,13 +36,13 @@ const (
 	calmWithin = 5.                     // seconds
 )
 
-// flood is the case, with what its rounds have seen over time.
+// flood is the case, with its rounds over time.
 type flood struct {
 	*shop
 	courses
 }
 
-// What is drawn of it.
+// The lines of its plots.
 const (
 	askedFor, soldThen, turnedAway  = "asked for", "accepted", "refused"
 	soldP50, soldP99, turnedAwayP99 = "accepted, p50", "accepted, p99", "refused, p99"
@@ -106,8 +106,7 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 	return sampleOver(all, scale, can), nil
 }
 
-// show adds a round to what is shown over time. Answers count when they come, and their times when the order was planned: that
-// is when its buyer began to wait.
+// show adds a round to the plots. Answers count at their own time, and latencies at the planned time of the order.
 func (f *flood) show(all *load.Result) {
 	for i, s := range all.Slots(slice) {
 		perSecond := func(n int64) float64 { return float64(n) / slice.Seconds() }
@@ -121,7 +120,7 @@ func (f *flood) show(all *load.Result) {
 	}
 }
 
-// sampleOver is what a plan's answers come to, where the service can so much a second.
+// sampleOver is the sample of a round, where the capacity is so much a second.
 func sampleOver(all *load.Result, scale Scale, can float64) experiment.Sample {
 	begins, ends := scale.Calm, scale.Calm+scale.Overload
 	counts, calm := all.Counts(0, load.Forever), all.LatenciesIn(begins/2, begins, load.Accepted)
@@ -147,8 +146,7 @@ func sampleOver(all *load.Result, scale Scale, can float64) experiment.Sample {
 	return sample
 }
 
-// calmAgain is how long after a time it took until a slice had no refusal and an acceptable 99th percentile; the whole rest
-// if none had.
+// calmAgain is how long it took from a time on until a slice had no refusal and an acceptable p99; the whole rest if none had.
 func calmAgain(all *load.Result, from, to, acceptable time.Duration) time.Duration {
 	for at := from; at+slice <= to; at += slice {
 		sold := all.LatenciesIn(at, at+slice, load.Accepted)
@@ -159,7 +157,7 @@ func calmAgain(all *load.Result, from, to, acceptable time.Duration) time.Durati
 	return to - from
 }
 
-// plots show what was asked for, what became of it, and how long that took.
+// plots show orders and latencies over time.
 func (f *flood) plots() []report.Plot {
 	x := report.Axis{Label: "seconds"}
 	begins := f.config.Scale.Calm.Seconds()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"inventory/internal/app"
@@ -26,10 +27,10 @@ const (
 	overloadCase = "overload"
 )
 
-// Names are those of all cases.
+// Names are the names of all cases.
 func Names() []string { return []string{matrixCase, stoppedCase, overloadCase} }
 
-// shop is what all cases stand on.
+// shop is what all cases have in common.
 type shop struct {
 	*crowd.Shop
 	config Config
@@ -42,7 +43,7 @@ type Result struct {
 	config Config
 }
 
-// Run measures. What it has until ctx ends, or something fails, it returns beside the error.
+// Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err
@@ -69,7 +70,7 @@ func (s *shop) play(ctx context.Context, c experiment.Case, rounds int, window t
 	return experiment.Run(ctx, c, s.config.Rules(window, rounds)), nil
 }
 
-// audit adds what the rows tell.
+// audit audits, and adds the merges.
 func (s *shop) audit(ctx context.Context, result *Result) {
 	audit, wrong := s.Audit(ctx)
 	result.SKUs, result.Wrong = len(audit.SKUs), wrong
@@ -86,7 +87,7 @@ func (s *shop) audit(ctx context.Context, result *Result) {
 	}
 }
 
-// Document is the result as it is told.
+// Document is the report.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
 	own := map[string]any{
@@ -99,21 +100,16 @@ func (r Result) Document() (report.Document, error) {
 	if one := r.Result(matrixCase); one != nil {
 		own["segments"] = one.Entries()
 	}
-	if one := r.Result(stoppedCase); one != nil && len(one.Rounds) > 0 {
-		own["stopped"] = r.stopped(*one)
-	}
-	if one := r.Result(overloadCase); one != nil && len(one.Rounds) > 0 {
-		entry := one.Entries()[0]
-		entry["segments"] = r.config.Scale.Default
-		own["overload"] = entry
+	for _, name := range []string{stoppedCase, overloadCase} {
+		if one := r.Result(name); one != nil && len(one.Rounds) > 0 {
+			entry := one.Entry(one.Case.Contenders[0])
+			entry["segments"] = r.config.Scale.Default
+			if name == stoppedCase {
+				entry["stopped_seconds"] = r.config.Scale.Still.Seconds()
+				entry["two_processes_per_second"] = one.Of(twoAlone, while).Value
+			}
+			own[strings.TrimPrefix(name, "process ")] = entry
+		}
 	}
 	return d, d.SetOwn(own)
-}
-
-// stopped is one of three that stood still, with what two sold alone.
-func (r Result) stopped(one experiment.Result) map[string]any {
-	entry := one.Entry(one.Case.Contenders[0])
-	entry["segments"], entry["stopped_seconds"] = r.config.Scale.Default, r.config.Scale.Still.Seconds()
-	entry["two_processes_per_second"] = one.Of(twoAlone, while).Value
-	return entry
 }

@@ -2,7 +2,7 @@ package segments
 
 import "time"
 
-// Scale is how much time a measurement takes.
+// Scale is the size of a measurement.
 type Scale struct {
 	Rounds    int   // at most
 	Segments  []int // of a SKU, one after another
@@ -15,12 +15,11 @@ type Scale struct {
 	Default    int // segments of a SKU where they are not the question
 	// A process stands still from After on, for Still, and sells on for Rest.
 	After, Still, Rest time.Duration
-	// Calm is how long less is asked for than the service can, Overload how long too much is, and Recovery how long less
-	// again.
+	// Orders come at half the capacity for Calm, at three times the capacity for Overload, and at half again for Recovery.
 	Calm, Overload, Recovery time.Duration
 }
 
-// Full is the scale of figures to be told. The process stands still for longer than its locks last, and for longer than
+// Full is the scale of published figures. The process stands still for longer than its locks last, and for longer than
 // orders wait.
 func Full() Scale {
 	return Scale{
@@ -31,7 +30,7 @@ func Full() Scale {
 	}
 }
 
-// Quick is that of a first look.
+// Quick is the scale of a first look.
 func Quick() Scale {
 	s := Full()
 	s.Rounds, s.LongRounds, s.Segments, s.Window = 1, 1, []int{1, 8, 64}, 400*time.Millisecond
@@ -40,7 +39,7 @@ func Quick() Scale {
 	return s
 }
 
-// Tiny is that of a test, which only wants to know that all of it works.
+// Tiny is the scale of tests.
 func Tiny() Scale {
 	const moment = 200 * time.Millisecond
 	return Scale{

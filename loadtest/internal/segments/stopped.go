@@ -13,21 +13,20 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// The contenders: three processes, one of which is stopped and continued later, as a machine that swaps, or that is moved,
-// would be; and two by themselves, with as many callers each, for as long. What a database does in its tenth second is
-// compared with its tenth second.
+// The contenders: three processes, one of which is stopped and continued later, as a machine that swaps would be; and two
+// processes with as many callers each, for as long. The same seconds are compared.
 const (
 	oneStopped = "one of three stands still"
 	twoAlone   = "two alone"
 )
 
-// The metrics. Accepted orders have rows; refused ones were told that they had waited for too long.
+// The metrics. Refused orders had waited for too long.
 const (
 	before     = "before per second"
 	while      = "while per second"
 	after      = "after per second"
-	back       = "back seconds"        // after it was continued, until the stopped one sells its part again
-	shareAfter = "stopped share after" // of all that is sold once it was continued
+	back       = "back seconds"        // from the continuation until the stopped process sells its part again
+	shareAfter = "stopped share after" // its part of the sales after that
 	othersMax  = "others longest wait ms"
 	taken      = "accepted"
 	refused    = "refused"
@@ -41,20 +40,20 @@ const (
 	backLimit      = 3.                     // seconds
 )
 
-// stopping is the case, with what its rounds have seen over time.
+// stopping is the case, with the sales of its rounds over time.
 type stopping struct {
 	*shop
 	courses
 }
 
-// What is drawn of it.
+// The lines of its plot.
 const (
 	allThree    = "all three"
 	standsStill = "the one that stands still"
 	twoOthers   = "two alone, another sale"
 )
 
-// stopped stops one of three processes in mid-run, beside windows of two processes that nobody disturbs.
+// stopped compares three processes, of which one is stopped for a while, with two that are not disturbed.
 func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 	c := &stopping{s, newCourses(stride)}
 	ratio := func(name, metric string) experiment.Ratio {
@@ -84,9 +83,24 @@ func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 	}, s.config.Scale.LongRounds, s.config.Scale.After+s.config.Scale.Still+s.config.Scale.Rest)
 }
 
-// stopOne is a window in which the first process stood still.
+// stopOne is a window of three processes, in which the first is stopped and continued.
 func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experiment.Sample, error) {
-	sales, stopped, continued, err := c.stop(ctx, window)
+	var stopped, continued time.Duration
+	job := crowd.Job{Callers: c.config.Scale.Callers, Lock: c.config.Lock, Window: window, Patient: true}
+	_, sales, err := c.Sell(ctx, c.config.Scale.Default, threeProcesses, job, func(all worker.All) error {
+		began := time.Now()
+		load.Sleep(ctx, c.config.Scale.After)
+		stopped = time.Since(began)
+		if err := all[0].Stop(); err != nil {
+			return fmt.Errorf("stop a process: %w", err)
+		}
+		load.Sleep(ctx, c.config.Scale.Still)
+		continued = time.Since(began)
+		if err := all[0].Continue(); err != nil {
+			return fmt.Errorf("continue a process: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +113,7 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 	return sample, nil
 }
 
-// twoAlone sells by two processes, to as many callers each as if there were a third.
+// twoAlone is a window of two processes, with as many callers each as if there were a third.
 func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experiment.Sample, error) {
 	callers := c.config.Scale.Callers * (threeProcesses - 1) / threeProcesses
 	_, sales, err := c.Sell(ctx, c.config.Scale.Default, threeProcesses-1, crowd.Job{Callers: callers, Lock: c.config.Lock, Window: window}, nil)
@@ -123,26 +137,6 @@ func (c *stopping) sample(ctx context.Context, course string, sales []load.Sale,
 	}
 }
 
-// stop lets three processes sell, and tells when the first of them stood still, since the beginning.
-func (c *stopping) stop(ctx context.Context, window time.Duration) (sales []load.Sale, stopped, continued time.Duration, err error) {
-	job := crowd.Job{Callers: c.config.Scale.Callers, Lock: c.config.Lock, Window: window, Patient: true}
-	_, sales, err = c.Sell(ctx, c.config.Scale.Default, threeProcesses, job, func(all worker.All) error {
-		began := time.Now()
-		load.Sleep(ctx, c.config.Scale.After)
-		stopped = time.Since(began)
-		if err := all[0].Stop(); err != nil {
-			return fmt.Errorf("stop a process: %w", err)
-		}
-		load.Sleep(ctx, c.config.Scale.Still)
-		continued = time.Since(began)
-		if err := all[0].Continue(); err != nil {
-			return fmt.Errorf("continue a process: %w", err)
-		}
-		return nil
-	})
-	return sales, stopped, continued, err
-}
-
 // plots show who sold when.
 func (c *stopping) plots() []report.Plot {
 	stopped := c.config.Scale.After.Seconds()
@@ -154,7 +148,7 @@ func (c *stopping) plots() []report.Plot {
 	}}
 }
 
-// returned is how long after a time it took until a glance saw one sell its part of all; the whole rest if none did.
+// returned is how long it took from a time on until one sold its part of all; the whole rest if it never did.
 func returned(one, all load.Timeline, from, to time.Duration) time.Duration {
 	for at := from; at+glance <= to; at += load.Step {
 		if sold := one.PerSecond(at, at+glance); sold > 0 && sold >= itsPart*all.PerSecond(at, at+glance) {
