@@ -8,7 +8,7 @@ import (
 	"inventory/loadtest/internal/gauges"
 )
 
-// part is one of those that an order costs time.
+// part is a part of the system that spends time on an order.
 type part string
 
 // The parts. All but the last use processors.
@@ -20,15 +20,15 @@ const (
 	disk      part = "waiting"   // of a write, for the disk and for wake-ups
 )
 
-// parts are those that use processors.
+// parts are the parts that use processors.
 func parts() []part { return []part{process, database, locks, generator} }
 
-// others is how many processors were busy with something else: the kernel, and what else runs.
+// others is how many processors were busy with the kernel and with other programs.
 const others = "processors of others"
 
 func (p part) metric() string { return string(p) + " us" }
 
-// spent adds to a window what its orders cost each part.
+// spent adds what an order cost each part in a window.
 func spent(sample experiment.Sample, read gauges.Readings, orders float64) {
 	busy := read.CPU(gauges.Machine)
 	for part, of := range map[part]gauges.Process{process: gauges.Service, database: gauges.PostgreSQL, locks: gauges.Redis, generator: gauges.Generator} {
@@ -39,36 +39,27 @@ func spent(sample experiment.Sample, read gauges.Readings, orders float64) {
 	sample[others] = max(0, busy/read.Took().Seconds()) // clocks have ticks
 }
 
-// Cost is in microseconds: what each order costs, and what each write costs its orders together.
+// Cost is the cost of each order, and of each write for its orders together, in microseconds.
 type Cost struct {
 	Order float64 `json:"us_an_order"`
 	Write float64 `json:"us_a_write"`
 }
 
-// at is what an order costs that shares its write with others.
+// at is the cost of an order in a write of so many.
 func (c Cost) at(batch float64) float64 { return c.Order + c.Write/batch }
 
-// Costs are those of a work.
+// Costs are the costs of a work.
 type Costs struct {
-	Parts map[part]Cost `json:"parts"`
-	Batch float64       `json:"orders_a_write"` // where the costs were taken
-	// Others is how many processors were busy with something else then.
-	Others float64 `json:"processors_of_others"`
+	Parts  map[part]Cost `json:"parts"`
+	Batch  float64       `json:"orders_a_write"` // where the costs were measured
+	Others float64       `json:"processors_of_others"`
 }
 
-// of is what an order costs a part.
+// of is the cost of an order for a part.
 func (c Costs) of(p part) float64 { return c.Parts[p].at(c.Batch) }
 
-// sum is what an order, and what a write, costs several parts.
-func (c Costs) sum(of ...part) (sum Cost) {
-	for _, p := range of {
-		sum.Order, sum.Write = sum.Order+c.Parts[p].Order, sum.Write+c.Parts[p].Write
-	}
-	return sum
-}
-
-// costsOf tells apart what orders and what writes cost: by what orders cost of which one waits at a time, and many. What is not known
-// is an error, and no cost of 0.
+// costsOf separates the costs of orders and of writes: orders one at a time have a write each, orders of many callers share
+// them. An unknown metric is an error.
 func costsOf(w work, alone, together experiment.Sample) (Costs, error) {
 	for _, s := range []experiment.Sample{alone, together} {
 		for _, name := range needed(w) {
@@ -97,7 +88,7 @@ func costsOf(w work, alone, together experiment.Sample) (Costs, error) {
 	return c, nil
 }
 
-// needed are the metrics that costs are made of.
+// needed are the metrics for the costs.
 func needed(w work) []string {
 	all := []string{rate, others}
 	if w.writers.most > 0 {

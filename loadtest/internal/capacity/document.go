@@ -9,17 +9,17 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Document is the result as it is told.
+// Document is the report.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
 	if r.costs != nil {
 		d.Summary = append(r.sentences(), d.Summary...)
-		d.Sections = append([]report.Section{r.needs(), r.stops(), r.waits(), r.told()}, d.Sections...)
+		d.Sections = append([]report.Section{r.needs(), r.stops(), r.waits(), r.prices()}, d.Sections...)
 	}
 	return d, d.SetOwn(map[string]any{"costs": r.costs, "skus_audited": r.Audited()})
 }
 
-// sentences tell of each work where it stops, of the sale what it needs, and how far off predictions were.
+// sentences are the limits of each work, the needs of the sale, and the predictions.
 func (r Result) sentences() (all []string) {
 	for _, w := range works() {
 		limits := r.costs[w.name].limits(w, r.config)
@@ -42,17 +42,15 @@ func (r Result) sentences() (all []string) {
 	}
 	all = append(all, text+".")
 	check := r.Result("prediction and measurement")
-	for _, w := range works() {
-		if w.checked() {
-			all = append(all, fmt.Sprintf("%s, %d callers: costs of %d and of %d predict %s times the orders that were measured.",
-				w.name, r.config.Scale.Callers[2], r.config.Scale.Callers[0], r.config.Scale.Callers[1],
-				experiment.Times(rate, w.name+predicted, w.name+measured)(*check)))
-		}
+	for _, w := range checked() {
+		all = append(all, fmt.Sprintf("%s, %d callers: costs of %d and of %d predict %s times the orders that were measured.",
+			w.name, r.config.Scale.Callers[2], r.config.Scale.Callers[0], r.config.Scale.Callers[1],
+			experiment.Times(rate, w.name+predicted, w.name+measured)(*check)))
 	}
 	return all
 }
 
-// table has the rows of each work.
+// table is a section with the rows of each work.
 func (r Result) table(name string, columns []string, rows func(w work, c Costs) [][]string, notes ...string) report.Section {
 	t := &report.Table{Columns: append([]string{"work"}, columns...)}
 	for _, w := range works() {
@@ -63,7 +61,7 @@ func (r Result) table(name string, columns []string, rows func(w work, c Costs) 
 	return report.Section{Name: name, Table: t, Notes: notes}
 }
 
-// needs tells what the sale needs, by how soon its buyers come.
+// needs is what the sale needs, by the time within which its buyers come.
 func (r Result) needs() report.Section {
 	columns := []string{"within", "orders/s", "processes, PostgreSQL nodes, Redis masters, connections a node"}
 	return r.table("what a sale needs", columns, func(w work, c Costs) (rows [][]string) {
@@ -83,7 +81,7 @@ func (r Result) needs() report.Section {
 			r.config.ProcessCores, r.config.NodeCores, r.config.Connections))
 }
 
-// stops tells where each work stops, and what to do then.
+// stops has the limits of each work, and what to do then.
 func (r Result) stops() report.Section {
 	return r.table("where it stops", []string{"stopped by", "orders/s", "then"}, func(w work, c Costs) (rows [][]string) {
 		for _, l := range c.limits(w, r.config) {
@@ -93,8 +91,8 @@ func (r Result) stops() report.Section {
 	})
 }
 
-// told tells what each part costs.
-func (r Result) told() report.Section {
+// prices has the costs of each part.
+func (r Result) prices() report.Section {
 	columns := []string{"part", "us an order", "us a write", "us an order of such writes"}
 	return r.table("what an order costs", columns, func(_ work, c Costs) (rows [][]string) {
 		for _, p := range append(parts(), disk) {
@@ -106,7 +104,7 @@ func (r Result) told() report.Section {
 		r.config.Scale.Callers[1]))
 }
 
-// waits tells what the simulation says of one process on one node.
+// waits has the simulated latencies of one process on one node.
 func (r Result) waits() report.Section {
 	columns := []string{"load", "orders/s", "p50 ms", "p99 ms", "orders a write"}
 	return r.table("how long buyers wait", columns, func(w work, c Costs) (rows [][]string) {

@@ -28,27 +28,27 @@ type Config struct {
 	Told    func(rounds int) `kong:"-"` // how many have been played
 }
 
-// Scale is how much is measured.
+// Scale is the size of a measurement.
 type Scale struct {
 	Rounds  int
 	Window  time.Duration
-	Callers [3]int // one, some and many: the first two tell what orders cost, and that predicts the last
-	SKUs    int    // that are sold beside each other
+	Callers [3]int // one, some and many: costs are from the first two, and predict the last
+	SKUs    int    // of the work with many
 }
 
-// Full is the scale of figures to be told.
+// Full is the scale of published figures.
 func Full() Scale {
 	return Scale{Rounds: 10, Window: time.Second, Callers: [3]int{1, 64, 512}, SKUs: 1000}
 }
 
-// Quick is that of a first look.
+// Quick is the scale of a first look.
 func Quick() Scale {
 	s := Full()
 	s.Rounds = 1
 	return s
 }
 
-// Tiny is that of a test, which only wants to know that all of it works.
+// Tiny is the scale of tests.
 func Tiny() Scale {
 	return Scale{Rounds: 1, Window: 100 * time.Millisecond, Callers: [3]int{1, 8, 16}, SKUs: 20}
 }
@@ -60,7 +60,7 @@ type Result struct {
 	costs  map[string]Costs // by the name of the work; none: not all was measured
 }
 
-// Run measures. What it has until ctx ends, or something fails, it returns beside the error.
+// Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	on, err := crowd.OpenShop(ctx, servers.URLs{}, nil, "capacity_", app.Config{})
 	if err != nil {
@@ -88,18 +88,19 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return result, err
 }
 
-// question has each work done by one caller, by some, and those of the check by many.
+// question has each work done by one caller and by some, and the checked works by many.
 func (s *shop) question(scale Scale) experiment.Case {
 	c := experiment.Case{Factors: []string{"work", "callers"}, Metrics: metrics()}
-	for _, w := range works() {
-		for _, callers := range scale.Callers {
-			if callers == scale.Callers[2] && !w.checked() {
-				continue
-			}
+	for i, w := range works() {
+		callers := scale.Callers[:]
+		if i >= len(checked()) {
+			callers = callers[:2]
+		}
+		for _, n := range callers {
 			c.Contenders = append(c.Contenders, experiment.Contender{
-				Name: at(w, callers), Levels: []string{w.name, fmt.Sprint(callers)}, Ours: true,
+				Name: at(w, n), Levels: []string{w.name, fmt.Sprint(n)}, Ours: true,
 				Play: func(ctx context.Context, window time.Duration) (experiment.Sample, error) {
-					return s.play(ctx, w, callers, window)
+					return s.play(ctx, w, n, window)
 				},
 			})
 		}
@@ -107,36 +108,23 @@ func (s *shop) question(scale Scale) experiment.Case {
 	return c
 }
 
-// at is the name of a work that so many do.
+// at is the name of a work with so many callers.
 func at(w work, callers int) string { return fmt.Sprintf("%s, %d callers", w.name, callers) }
 
-// checked tells whether a prediction of a work is held against the machine.
-func (w work) checked() bool { return w.name == hotName || w.name == manyName }
+// checked are the works whose predictions are compared with measurements.
+func checked() []work { return works()[:2] }
 
 const (
 	measured  = ", measured"
 	predicted = ", predicted"
-	// off is by how much a prediction may be.
+	// off is how far off a prediction may be.
 	off = 0.25
 )
 
-// conclude works out what each work costs, and holds what that predicts against what was measured, round by round.
+// conclude computes the costs of each work, and compares their predictions with measurements, round by round.
 func (r *Result) conclude() error {
 	all, few, some, many := r.Results[0], r.config.Scale.Callers[0], r.config.Scale.Callers[1], r.config.Scale.Callers[2]
 	check, costs := checkCase(all), make(map[string]Costs)
-	for _, round := range all.Rounds {
-		held := experiment.Round{}
-		for _, w := range works() {
-			c, err := costsOf(w, round[at(w, few)], round[at(w, some)])
-			if err != nil {
-				return err
-			}
-			if w.checked() {
-				held[w.name+measured], held[w.name+predicted] = round[at(w, many)], simulate(here(w, c, many), r.Seed)
-			}
-		}
-		check.Rounds = append(check.Rounds, held)
-	}
 	for _, w := range works() {
 		mean := func(callers int) experiment.Sample {
 			s := experiment.Sample{}
@@ -151,28 +139,39 @@ func (r *Result) conclude() error {
 		}
 		costs[w.name] = c
 	}
+	for _, round := range all.Rounds {
+		compared := experiment.Round{}
+		for _, w := range checked() {
+			c, err := costsOf(w, round[at(w, few)], round[at(w, some)])
+			if err != nil {
+				return err
+			}
+			compared[w.name+measured], compared[w.name+predicted] = round[at(w, many)], simulate(here(w, c, many), r.Seed)
+		}
+		check.Rounds = append(check.Rounds, compared)
+	}
 	r.Results, r.costs = []experiment.Result{check, all}, costs
 	return nil
 }
 
-// here is a work on this machine, whose processors all parts share. What is busy with something else is missing to each of them.
+// here is a work on this machine, whose processors all parts share. Other programs make it slower.
 func here(w work, c Costs, callers int) line {
 	all := float64(runtime.NumCPU())
 	slower := all / max(all-c.Others, all/10)
-	times := func(c Cost) Cost { return Cost{c.Order * slower, c.Write * slower} }
+	var order Cost
+	for _, p := range []part{process, locks, generator} {
+		order.Order, order.Write = order.Order+c.Parts[p].Order*slower, order.Write+c.Parts[p].Write*slower
+	}
 	return line{
-		writers: w.writers, order: times(c.sum(process, locks, generator)), write: times(c.Parts[database]), wait: c.Parts[disk].Write,
-		cores: runtime.NumCPU(), callers: callers,
+		writers: w.writers, order: order, write: Cost{c.Parts[database].Order * slower, c.Parts[database].Write * slower},
+		wait: c.Parts[disk].Write, cores: runtime.NumCPU(), callers: callers,
 	}
 }
 
-// checkCase holds predictions against measurements.
+// checkCase compares predictions with measurements.
 func checkCase(of experiment.Result) experiment.Result {
 	c := experiment.Case{Factors: []string{"work", ""}, Metrics: metrics()[:4]}
-	for _, w := range works() {
-		if !w.checked() {
-			continue
-		}
+	for _, w := range checked() {
 		for _, which := range []string{measured, predicted} {
 			c.Contenders = append(c.Contenders, experiment.Contender{Name: w.name + which, Levels: []string{w.name, strings.TrimPrefix(which, ", ")}})
 		}

@@ -23,7 +23,7 @@ type line struct {
 	rate    float64 // at which they do, a second
 }
 
-// simulated is how long a simulation lasts, of which the beginning does not count.
+// simulated is the length of a simulation; its beginning does not count.
 const simulated, beginning = 3e6, 1e6
 
 // simulation is a line under way. Its clock has microseconds.
@@ -39,7 +39,7 @@ type simulation struct {
 	orders, wrote float64
 }
 
-// simulate lets a line work in virtual time, and tells as a window of the lab does what came of it. The same seed makes the same.
+// simulate simulates a line in virtual time, and returns the metrics of a window. It is a pure function.
 func simulate(l line, seed uint64) experiment.Sample {
 	s := &simulation{line: l, random: rand.New(rand.NewPCG(seed, 0)), process: make(processors, l.cores), waits: latency.New()} //nolint:gosec // it is to be repeated
 	if s.node = s.process; l.node > 0 {
@@ -62,7 +62,7 @@ func simulate(l line, seed uint64) experiment.Sample {
 	}
 }
 
-// arrive has one order come, and the next one after a while, as people do who know nothing of one another.
+// arrive has one order come, and plans the next: arrivals are Poisson.
 func (s *simulation) arrive() {
 	s.come()
 	s.after(s.random.ExpFloat64()*1e6/s.rate, s.arrive)
@@ -121,10 +121,10 @@ func (s *simulation) answer(came float64) {
 	}
 }
 
-// processors are those of a machine, by when each is free. They take what is to be done in the order in which it came.
+// processors are the processors of a machine, by the time at which each is free. Work is done in order of arrival.
 type processors []float64
 
-// use has something done by a processor for so long.
+// use keeps a processor busy for so long.
 func (s *simulation) use(p processors, long float64, then func()) {
 	first := slices.Index(p, slices.Min(p))
 	p[first] = max(s.now, p[first]) + long

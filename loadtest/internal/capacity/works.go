@@ -34,7 +34,7 @@ func metrics() []experiment.Metric {
 	return append(all, experiment.Metric{Name: others})
 }
 
-// work is something that buyers do.
+// work is a kind of orders.
 type work struct {
 	name    string
 	outcome load.Outcome // that all of it comes to
@@ -59,7 +59,7 @@ const (
 	goneName  = "a sold-out SKU"
 )
 
-// What packages selling and postgres write at once, which a test holds against them.
+// Limits of packages selling and postgres, which a test compares with them.
 const (
 	batchLimit      = 256
 	batchParts      = 4
@@ -90,7 +90,7 @@ func works() []work {
 	}
 }
 
-// shop is where buyers order: a process of the service, beside the one that puts SKUs up for sale and does nothing else.
+// shop is a process of the service to which callers send orders. The service of crowd.Shop only creates SKUs.
 type shop struct {
 	*crowd.Shop
 	process   *target.Service
@@ -127,7 +127,7 @@ func (s *shop) open(ctx context.Context, c Config) (err error) {
 	return err
 }
 
-// play has callers work for a window, and tells what came of it, and what it cost.
+// play has callers order for a window, and returns what they got and what it cost.
 func (s *shop) play(ctx context.Context, w work, callers int, window time.Duration) (experiment.Sample, error) {
 	watched := gauges.Start(ctx, gauges.Sources{
 		GeneratorSelf: true, ServiceMetricsURLs: []string{s.process.AdminURL + "/metrics"},
@@ -147,7 +147,7 @@ func (s *shop) play(ctx context.Context, w work, callers int, window time.Durati
 	return sample, err
 }
 
-// order asks once, and writes down what it was told. All of a work comes to the same.
+// order sends an order once, and notes the answer in the ledger. Every order of a work has the same outcome.
 func (s *shop) order(w work, id string) (load.Outcome, error) {
 	kind, lines := w.ask(s)
 	asked, err := s.services.Try(0, load.NewRequest(&history.Operation{Kind: kind, ID: id, Lines: lines}), false)
