@@ -1,24 +1,22 @@
-// Package soak has a service do all of its work at once for a long time, at a steady rate in an open loop, and looks for what
-// only time brings: memory and goroutines that are not given back, tables and indexes that grow by more than what is kept in
-// them, answers that take longer and longer.
+// Package soak makes the service do all of its work at once for a long time, in an open loop at a steady rate, and looks for what
+// only time shows: memory and goroutines that are not given back, tables and indexes that grow by more than their rows, and
+// growing latencies.
 //
 // # The work
 //
-// Buyers deduct from many SKUs, some of which nearly everybody wants; some reserve first, and commit, cancel, or let it expire;
-// some order several SKUs at once, ask again for what they have, return it, or look. Meanwhile stock is put back in, counts are
-// corrected, and SKUs get other segments. All of it follows from the seed: see [NewPlan]. What follows on an earlier request
-// is due a while after it, and is sent whatever became of that, as an open loop has to: a commit of a reservation that was
-// refused is answered by 404.
+// Buyers deduct from many SKUs, of which a few are most wanted; reserve, and commit, cancel, or let it expire; order several SKUs
+// at once, repeat orders, return them, and read. Meanwhile stock is restocked and adjusted, and SKUs are resegmented. All of it
+// follows from the seed: see [NewPlan]. A request that follows an earlier one is sent whatever became of that: the commit of a
+// refused reservation is answered 404.
 //
-// As much is put in as is taken in the mean. So SKUs run out now and then, and their last units are merged, but most orders get
-// something, from the first minute to the last.
+// As much is put in as is taken in the mean, so SKUs run out now and then, but most orders get something.
 //
-// # What the answers are held against
+// # The audit
 //
-// Every order, reservation and line that was sent is looked up in the rows, and must be there, or not, in the state of which
-// its buyer was told. What was put in and corrected must be in the balance, which the audit recomputes.
+// Every order, reservation and line must be in the rows, or not, in the state of its answer. The audit recomputes the balance
+// with all restocks and adjustments.
 //
-// # What the course is held to
+// # The verdict
 //
-// The first twentieth of the run is for warming up. The rest is cut in quarters: [Judge].
+// The first twentieth of the run is warm-up. The rest is divided into quarters: [Judge].
 package soak

@@ -10,7 +10,7 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// Work is what is done, and how often, as the flags say. All of it goes into the plan.
+// Work is the workload, as the flags say.
 type Work struct {
 	Length   time.Duration `name:"for" help:"How long work is sent, 1s to 168h. Default: ${default}." default:"10m" placeholder:"DURATION" least:"1s" most:"168h"`
 	Rate     float64       `help:"Requests a second, 1 to 10000. Default: ${default}." default:"200" placeholder:"RATE" least:"1" most:"10000"`
@@ -48,8 +48,8 @@ const (
 	kinds
 )
 
-// work is a kind of request: its name, what the service is asked, and how often one is drawn to be of it, of a thousand. Commits
-// and cancels follow on reservations. Restocks put in what the others take in the mean.
+// work is a kind of request: its name, its operation, and how many of a thousand it is. Commits and cancels follow reservations.
+// Restocks put in what the others take in the mean.
 type work struct {
 	name  string
 	asks  history.Kind
@@ -89,9 +89,9 @@ const (
 const (
 	// after is how long after a reservation it is committed or cancelled.
 	after = 2 * time.Second
-	// settled is how long after an order something is done with it, at least: it should have been answered.
+	// settled is the least time between an order and a request about it: the order should be answered by then.
 	settled = time.Second
-	// remembered is how many deductions are known that something may be done with.
+	// remembered is how many deductions are kept for later requests.
 	remembered = 1024
 )
 
@@ -140,7 +140,7 @@ func NewPlan(w Work) *Plan {
 	return p.Plan
 }
 
-// next is what is due, or else something new.
+// next is a follower that is due, or else a new request.
 func (p *planner) next(i int, at time.Duration) (kind, history.Operation) {
 	if len(p.followers) > 0 && p.followers[0].at <= at {
 		due := p.followers[0]
@@ -214,8 +214,7 @@ func (p *planner) remember(i int) {
 	p.known[p.random.IntN(remembered)] = i
 }
 
-// about makes a request be about a deduction of before, or, where there is none yet, about a SKU. What is given back is not
-// asked for again.
+// about makes a request about an earlier deduction, or about a SKU where there is none yet. A returned deduction is not repeated.
 func (p *planner) about(k kind, o history.Operation, at time.Duration) (kind, history.Operation) {
 	look := history.Operation{Kind: history.Look, ID: o.ID, Lines: o.Lines}
 	if len(p.known) == 0 {
@@ -237,7 +236,7 @@ func (p *planner) about(k kind, o history.Operation, at time.Duration) (kind, hi
 	return k, o
 }
 
-// lines are those of an order: its own SKU and some others, whoever wants those, each once.
+// lines are the lines of an order: its own SKU and some others by chance, each once.
 func (p *planner) lines(i uint64, sku string) []history.Line {
 	random := rand.New(rand.NewPCG(p.Seed+1, i))
 	units := func() int64 { return 1 + random.Int64N(mostLineUnits) }

@@ -31,7 +31,7 @@ const (
 	readings     = 400
 	atMostEvery  = 5 * time.Second
 	atLeastEvery = 250 * time.Millisecond
-	// waitsFor is how long a run must be to wait for what PostgreSQL tells late.
+	// waitsFor is the length of a run that waits for late counters of PostgreSQL.
 	waitsFor = time.Minute
 )
 
@@ -46,7 +46,7 @@ type Soak struct {
 	atRest   float64 // and when all has been done
 }
 
-// Run does the work at a target, and audits. What was measured until it was stopped is told, too.
+// Run does the work at a target, and audits. An interrupted run keeps what was measured.
 func Run(ctx context.Context, c Config, to *target.Target) (*Soak, error) {
 	s := &Soak{Config: c, to: to, plan: NewPlan(c.Work), Drill: load.Drill{
 		Scenario: "soak", Name: "soak", Seed: c.Seed, Prefix: c.prefix(), Bad: []load.Outcome{load.Failed, load.Unreached, load.Unknown},
@@ -85,7 +85,7 @@ func (s *Soak) play(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// send sends the requests, and watches the machine and what is heard meanwhile.
+// send sends the requests, and watches the machine and the answers.
 func (s *Soak) send(ctx context.Context, services *load.Services) {
 	sources := gauges.Of(s.to)
 	if s.Length >= waitsFor {
@@ -103,15 +103,14 @@ func (s *Soak) send(ctx context.Context, services *load.Services) {
 }
 
 const (
-	// restWithin is how long a service may take, after the last request, to end what it has started for requests. Its own
-	// helpers end some seconds after their last work.
+	// restWithin is how long a service may take to end its helpers after the last request.
 	restWithin = 30 * time.Second
-	// lookEvery is how often it is looked at meanwhile.
+	// lookEvery is how often its goroutines are counted.
 	lookEvery = 100 * time.Millisecond
 )
 
-// rest waits until the service has given back the goroutines of the run, and returns how many it had before and has now. They
-// are 0 where they are not known: without metrics, and if ctx ends.
+// rest waits until the service has ended the goroutines of the run, and returns their numbers before the run and now; 0 where
+// they are not known: without metrics, and if ctx ends.
 func (s *Soak) rest(ctx context.Context) (before, after float64) {
 	_, counts := s.readings.Points(gauges.Goroutines)
 	if len(counts) == 0 {
