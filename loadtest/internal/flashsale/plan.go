@@ -82,7 +82,7 @@ func (c Config) orders(seed uint64, sku string, n int, retries func(i int) float
 	return all, first
 }
 
-// order draws an order that nobody has asked for before.
+// order draws a new order.
 func (c Config) order(random *rand.Rand, sku string, buyer int) history.Operation {
 	o := history.Operation{Kind: history.Deduct, Lines: []history.Line{{SKU: sku, Quantity: c.Least + random.Int64N(c.Most-c.Least+1)}}}
 	if c.Buyers > 0 {

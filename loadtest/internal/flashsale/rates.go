@@ -100,7 +100,7 @@ func readPoint(fields []string) (p point, err error) {
 	return p, nil
 }
 
-// follows tells why a point cannot come after another one.
+// follows is why a point cannot come after another one.
 func (p point) follows(last point, first bool) error {
 	switch {
 	case first && p.at != 0:

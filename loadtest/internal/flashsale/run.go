@@ -172,7 +172,7 @@ func (s *Sale) newRound(n int) *round {
 	return r
 }
 
-// sell sends the requests of a round, and watches the stock and what is heard meanwhile.
+// sell sends the requests of a round, and watches the stock and the answers.
 func (s *Sale) sell(ctx context.Context, r *round) {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
