@@ -11,7 +11,7 @@ import (
 
 const (
 	certainty   = 0.95
-	leastRounds = 6    // fewer tell nothing of what another one would bring
+	leastRounds = 6    // fewer say too little about the next one
 	resamples   = 2000 // of the rounds
 )
 

@@ -97,7 +97,7 @@ type Result struct {
 	SKUs        int      // that were audited
 	Wrong       []string // what does not add up
 	Notes       []string
-	Waits       []report.Waits // of windows, in the order in which they were played; those of the warm-up are the first
+	Waits       []report.Waits // of all windows in order, the warm-up included
 }
 
 // Round has the samples of a round by the names of contenders.
@@ -173,7 +173,7 @@ func (r *Result) keep(contender string, waits *latency.Histogram, began time.Tim
 	}
 }
 
-// narrow tells whether all that is asked is known well enough.
+// narrow tells whether all intervals are narrow enough.
 func (r *Result) narrow() bool {
 	if r.Rules.Narrow == 0 {
 		return false

@@ -171,7 +171,7 @@ const (
 	redisMemory   Quantity = "memory of Redis"
 
 	// Of PostgreSQL, but for what its reader asked. Bytes and writes are exact at once; what backends count themselves, syncs
-	// and commits, they tell later: see PostgresSettles.
+	// and commits, they report later: see PostgresSettles.
 	walSyncs    Quantity = "syncs of the log"     // in all databases
 	walBytes    Quantity = "bytes of the log"     // in all databases
 	Writes      Quantity = "writing transactions" // in all databases
