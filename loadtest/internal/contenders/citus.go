@@ -17,10 +17,10 @@ const (
 	citusCase      = "Citus"
 	onPostgresName = "inventory on PostgreSQL"
 	onCitusPrefix  = "inventory on Citus, "
-	// wholeMix is that of orders of several SKUs.
+	// wholeMix has orders of several SKUs.
 	wholeMix   = "whole orders"
 	wholeLines = 4
-	// A coordinator beside two nodes, which have few or many shards.
+	// A coordinator and two nodes, with few or many shards.
 	citusWorkers          = 2
 	fewShards, manyShards = 8, 32
 )
@@ -101,7 +101,7 @@ func nodesTargets(s Scale) (all []experiment.Target) {
 	return all
 }
 
-// withoutCitus tells why the case is left out; "": it is not.
+// withoutCitus is why the case is left out; "": it is not.
 func withoutCitus(ctx context.Context, on servers.URLs) (string, error) {
 	has, err := on.HasExtension(ctx, "citus")
 	if err != nil || has {

@@ -54,7 +54,7 @@ type shop struct {
 	after func(ctx context.Context, sku string) error
 }
 
-// designs are all that sell one hot SKU inside the process. Those of others are described in reference books and blogs.
+// designs sell one hot SKU inside the process. Those of others are described in reference books and blogs.
 func designs() []design {
 	return append([]design{
 		statement("one row, no lock", 1, (*market).take),
@@ -68,8 +68,8 @@ func designs() []design {
 	}, inventories()...)
 }
 
-// postgresConnections are those of the peers: two or three for each row, so that the next commit is under way while one is
-// synced, and no more than wait for a row in vain.
+// postgresConnections are the connections of the peers: two or three for each row, so that the next commit is under way while
+// one is synced.
 const postgresConnections = 32
 
 // market is where designs sell inside the process: one database of the service's schema, one Redis.
@@ -117,7 +117,7 @@ func hot(sku string, segments int) stock.NewSKU {
 	return stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}
 }
 
-// segments are those of a SKU, where a design does not have one.
+// segments is the number of a SKU's segments: the design's own, or the usual one.
 func (m *market) segments(own int) int {
 	if own > 0 {
 		return own
@@ -170,7 +170,7 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (rou
 // taker takes an order's unit from a segment.
 type taker func(m *market, ctx context.Context, o load.Order, segment int) (load.Outcome, error)
 
-// statement takes units from segments by chance, 0: the usual ones, without a lock beside the row's own.
+// statement takes units from segments by chance, with no lock but the row's own.
 func statement(name string, segments int, take taker) design {
 	return design{name: name, open: func(_ context.Context, m *market, _ int) (shop, error) {
 		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
@@ -180,10 +180,9 @@ func statement(name string, segments int, take taker) design {
 }
 
 const (
-	// lease is longer than anybody holds a lock.
+	// lease is longer than any hold.
 	lease = 30 * time.Second
-	// triesPerMillisecond are those of all waiters together that can only try: often enough that a free lock is taken soon,
-	// seldom enough that Redis has time for who holds it.
+	// triesPerMillisecond is for all waiters together that poll: a free lock is taken soon, and Redis has time for its holder.
 	triesPerMillisecond = 6
 )
 
@@ -213,7 +212,7 @@ func locked(name, kind string, segments int, take taker) design {
 	}}
 }
 
-// underLock takes an order's unit under a lock, for which nobody waits longer than the window.
+// underLock takes an order's unit under a lock. Waits for it end with the window.
 func underLock(ctx context.Context, lock kinds.Lock, o load.Order, take func() (load.Outcome, error)) (became load.Outcome, err error) {
 	waiting, cancel := context.WithDeadline(ctx, o.End)
 	defer cancel()
@@ -233,7 +232,7 @@ func (m *market) take(ctx context.Context, o load.Order, segment int) (load.Outc
 	return inserted(m.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
 }
 
-// takeUnlocked takes it from a segment whose row nobody has locked, and refuses where there is none.
+// takeUnlocked takes it from a segment whose row is not locked, and refuses where there is none.
 func (m *market) takeUnlocked(ctx context.Context, o load.Order, _ int) (load.Outcome, error) {
 	return inserted(m.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID))
 }
@@ -250,7 +249,7 @@ func (m *market) takeInSteps(ctx context.Context, o load.Order, segment int) (be
 	return became, err
 }
 
-// inserted tells whether the order was written.
+// inserted is the outcome of a statement that writes an order, or nothing.
 func inserted(tag pgconn.CommandTag, err error) (load.Outcome, error) {
 	if err != nil || tag.RowsAffected() == 0 {
 		return load.Refused, err

@@ -41,13 +41,13 @@ func metrics() []experiment.Metric {
 	}
 }
 
-// entrant is a contender that sells, or answers.
+// entrant is a contender that sells.
 type entrant struct {
 	name    string
 	mix     string // of SKUs; "": it sells one
 	ours    bool
 	callers int
-	// answers means that every right answer counts, and not the acceptances alone.
+	// answers means that refusals and replays count, too.
 	answers bool
 	// measure plays a round.
 	measure func(ctx context.Context) (round, error)
@@ -55,13 +55,13 @@ type entrant struct {
 	skus []string // of each round
 }
 
-// round is what came of one.
+// round is the result of a round.
 type round struct {
 	sku      string // "": nothing was sold
 	units    int64  // of an order; 0: one
 	counts   load.Counts
 	early    int64 // of those accepted, in the warm-up
-	unheard  int64 // requests whose answers nobody waited for
+	unheard  int64 // requests without an answer when the window ended
 	repeated int64 // requests with order ids that were sent before
 	took     time.Duration
 	p50      time.Duration
@@ -81,8 +81,7 @@ func (e *entrant) title() string {
 	return at(e.name, e.callers)
 }
 
-// contender has an entrant's sales written down, also of a round that the end of ctx has cut short, and so tells nothing of
-// speed.
+// contender is an entrant whose sales go into the ledger, also those of an interrupted round.
 func (w *world) contender(e *entrant) experiment.Contender {
 	levels := []string{e.name, strconv.Itoa(e.callers)}
 	if e.mix != "" {
@@ -107,7 +106,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 	}
 }
 
-// sample is what a round tells.
+// sample are the metrics of a round.
 func (r round) sample(allAnswers bool) experiment.Sample {
 	seconds, sold := r.took.Seconds(), r.counts[load.Accepted]-r.early
 	s := experiment.Sample{
@@ -119,7 +118,7 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 	if s[counted] = s[accepted]; allAnswers {
 		s[counted] = s[answers]
 	}
-	if r.p99 == 0 { // nobody was served
+	if r.p99 == 0 { // no order was accepted
 		delete(s, p50)
 		delete(s, p99)
 	}

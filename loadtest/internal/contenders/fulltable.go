@@ -27,8 +27,8 @@ const (
 	growingName = "inventory, full table, growing ids"
 )
 
-// manyOrders compares the sale of a SKU of which millions have been sold with that of a new one. Each has a database
-// of its own; where ids have grown, those of the buyers go on growing.
+// manyOrders compares a SKU that has sold millions with a new one, each in a database of its own. Where the ids have grown, those
+// of new orders grow, too.
 func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	l := traffic{connections: w.Scale.many()}
 	empty, err := w.serveReal(ctx)

@@ -3,11 +3,10 @@ package contenders
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,30 +23,27 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// job is what a process of its own shall do: that of a crowd, or answer without doing anything.
+// job is the job of a process: that of a crowd, or to answer without doing anything.
 type job struct {
 	Noop bool `json:"noop"`
 	crowd.Job
 }
 
-// Work does one job: that of a process which the lab has started. A server tells its URL, and serves until nobody
-// listens any more.
+// Work does the job of a process that the lab has started. A server reports its URL, and serves until its input is closed.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	j, lines, err := worker.Read[job](in)
 	switch {
 	case err != nil:
 		return err
 	case j.Noop:
-		return serveNoop(ctx, lines, out)
+		return serveNoop(lines, out)
 	}
 	return j.Do(ctx, lines, out)
 }
 
-const headerTimeout = 10 * time.Second
-
-// serveNoop is an Echo handler as anybody would write it first, with nothing behind it.
-func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
-	app.SpendMemory(nil) // as the service does that it is compared with
+// serveNoop serves a plain Echo handler with nothing behind it.
+func serveNoop(lines *bufio.Scanner, out io.Writer) error {
+	app.SpendMemory(nil) // as the service does
 	e := echo.New()
 	e.POST("/v1/skus/:sku/deductions", func(c echo.Context) error {
 		var o order
@@ -57,20 +53,11 @@ func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 		o.Status = "committed"
 		return c.JSON(http.StatusCreated, o)
 	})
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	server := &http.Server{Handler: e, ReadHeaderTimeout: headerTimeout}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	_, err = fmt.Fprintln(out, "http://"+listener.Addr().String())
+	server := httptest.NewServer(e)
+	defer server.Close()
+	_, err := fmt.Fprintln(out, server.URL)
 	if err == nil {
-		lines.Scan() // until nobody talks any more
-	}
-	err = errors.Join(err, server.Close())
-	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
-		err = errors.Join(err, e)
+		lines.Scan() // until the input is closed
 	}
 	return err
 }
@@ -82,7 +69,7 @@ type site struct {
 }
 
 const (
-	// siteLimit is how long a site lives at most, whatever happens to the lab.
+	// siteLimit is how long a site lives at most.
 	siteLimit = time.Hour
 	// sellers are the requests of preparation that are under way at once.
 	sellers = 16
@@ -145,7 +132,7 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	return s.world.generator.drive(ctx, l)
 }
 
-// entrant sells in each round the SKU that next tells. Who sends winners again has them answered, and nobody else gets a unit.
+// entrant sells the SKU of next in each round. A repeated winner is answered 200; any other order of a sold-out SKU is refused.
 func (s *site) entrant(name string, next func(ctx context.Context) (sku string, err error), l traffic) *entrant {
 	return &entrant{name: name, ours: name != noopName, callers: l.connections, measure: func(ctx context.Context) (round, error) {
 		sku, err := next(ctx)
@@ -163,12 +150,12 @@ func (s *site) entrant(name string, next func(ctx context.Context) (sku string, 
 	}}
 }
 
-// fresh tells a fresh SKU of some terms each time.
+// fresh creates a SKU each time.
 func (s *site) fresh(terms client.NewSKU) func(ctx context.Context) (sku string, err error) {
 	return func(ctx context.Context) (string, error) { return s.putUp(ctx, terms) }
 }
 
-// always tells the same SKU each time.
+// always is the same SKU each time.
 func always(sku string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return sku, nil }
 }
@@ -179,7 +166,7 @@ func (s *site) putUp(ctx context.Context, terms client.NewSKU) (sku string, err 
 	return sku, s.create(ctx, sku, terms)
 }
 
-// withServices does something as the shop does.
+// withServices does something with the admin's key.
 func (s *site) withServices(do func(*load.Services) error) error {
 	services, err := load.Open(load.Config{URLs: []string{s.url}, Key: s.world.keys.admin, Connections: sellers})
 	if err != nil {
@@ -194,10 +181,10 @@ func (s *site) create(ctx context.Context, sku string, n client.NewSKU) error {
 	return s.withServices(func(services *load.Services) error { return services.Create(ctx, sku, n) })
 }
 
-// winnersReturn: one request in so many is that of a buyer who has got a unit, and asks again.
+// winnersReturn: one request in so many repeats a winner's.
 const winnersReturn = 10
 
-// sellOut sells all of a new SKU, and tells who got a unit.
+// sellOut sells all of a new SKU, and returns the order ids of the winners.
 func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err error) {
 	units := s.world.Scale.Units
 	sku = servers.NewName("gone-")
@@ -218,8 +205,8 @@ func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err e
 	return sku, winners, err
 }
 
-// check demands that winners are told of their unit again, and that nobody else gets one. Requests whose answers were
-// not heard may have been anybody's.
+// check demands that every repeated winner is answered 200, and that no other order gets a unit. A request without an answer may
+// be either.
 func check(r round) error {
 	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unheard {
 		return nil

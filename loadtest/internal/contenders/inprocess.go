@@ -11,8 +11,7 @@ func inProcess(ctx context.Context, w *world) ([]*entrant, error) {
 	return enter(ctx, w, w.Scale.Callers[:], designs()...)
 }
 
-// oneCaller compares what an order costs whom nobody disturbs: through the service, and by the least that is durable.
-// They take turns in short rounds.
+// oneCaller compares an undisturbed order through the service with the least that is durable, in short rounds.
 func oneCaller(ctx context.Context, w *world) ([]*entrant, error) {
 	return enter(ctx, w, []int{1}, append(inventories(), bareTransaction())...)
 }

@@ -23,7 +23,7 @@ const (
 	writeAloneName  = "inventory, no shared writes"
 	overHTTPName    = "inventory over HTTP"
 	mixedThreeNames = "inventory, 3 processes"
-	// The connections of plain SQL. No more fit beside those of the services.
+	// The connections of plain SQL. With those of the services no more fit.
 	fewConnections, mostConnections = 16, 64
 	// mixedSKU begins the names of SKUs that are sold in mixes.
 	mixedSKU = "mix-"
@@ -63,10 +63,10 @@ func mixesOf(s Scale) []mix {
 	return []mix{{hotMix, names[:1]}, {uniformName(len(some)), some}, {uniformName(len(names)), names}, {zipfMix, zipf}, {hotAmidMix, amid}}
 }
 
-// manySKUs stands in the books for all SKUs that mixes sell: what buyers of each were told is not known.
+// manySKUs stands for all SKUs of mixes in the ledger: the answers of each are not counted by themselves.
 const manySKUs = "*"
 
-// mixed adds up what the rows of all of them show.
+// mixed adds up the rows of all of them.
 func mixed(all stock.Audit) stock.Balance {
 	sum := stock.Balance{SKU: manySKUs}
 	for _, b := range all.SKUs {

@@ -45,8 +45,8 @@ const (
 	botName   = "inventory, a bot beside them"
 )
 
-// besideBot compares a sale to buyers who have one order each with the same sale while one buyer more, who has got all that
-// the limit allows, goes on asking for the same SKU over connections of its own.
+// besideBot compares a sale to buyers with one order each with the same sale during the requests of a bot, which has all that
+// the limit allows and has connections of its own.
 func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 	site, err := w.serveReal(ctx)
 	if err != nil {
@@ -66,8 +66,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 	}, nil
 }
 
-// sellBesideBot is the round of the buyers, in which the refusals are the bot's. Its few units are written down, and
-// are no part of what the buyers got.
+// sellBesideBot is the round of the buyers; the refusals are the bot's. The bot's few units are not in its counts.
 func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (round, error) {
 	greedy := traffic{connections: s.world.Scale.bots(), buyer: uuid.NewString()}
 	if err := s.sellLimit(ctx, sku, greedy.buyer); err != nil {
@@ -99,7 +98,7 @@ func (s *site) sellLimit(ctx context.Context, sku, buyer string) error {
 	return s.withServices(func(services *load.Services) error { return services.Do(ctx, &o, load.Persistence{}) })
 }
 
-// checkBot demands that the bot gets no more than one buyer may have, and that nobody pays for it.
+// checkBot demands that the bot gets nothing beyond its limit, and that no other buyer is refused.
 func checkBot(bought, bot round) error {
 	if bot.counts[load.Accepted] == 0 && bought.counts[load.Refused] == 0 {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// world is what one case stands on: databases of its own, what runs on them, and what buyers were told.
+// world is what one case needs: databases of its own, what runs on them, and the ledger of the answers.
 type world struct {
 	Config
-	keep      bool // its databases: their server goes soon, and dropping one takes a checkpoint
+	keep      bool // its databases: their server ends soon, and a drop takes a checkpoint
 	generator generator
 	keys      keys // of a case over HTTP
 	told      books.Ledger
@@ -26,7 +26,7 @@ type world struct {
 	servers.Closers
 }
 
-// book is a place where sales are written down.
+// book audits one place where sales have rows.
 type book func(ctx context.Context) (stock.Audit, error)
 
 // answer lets the entrants of a case play until ctx ends, and audits what came of it.
@@ -43,14 +43,14 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 	}
 	rules := w.Rules(w.Scale.Window, w.Scale.Rounds)
 	if (q.name == mixCase || q.name == citusCase) && rules.Rounds > 1 {
-		rules.WarmUp = rules.Window // of a thousand SKUs that nobody has asked for before
+		rules.WarmUp = rules.Window // of a thousand SKUs without orders
 	}
 	result = experiment.Run(ctx, w.caseOf(q, entrants), rules)
 	return result, w.audit(ctx, &result, entrants)
 }
 
-// audit holds all rows against one another, and against what buyers were told, and adds how many rows contenders have. One
-// that cannot be made after ctx has ended is told of, and costs nothing else.
+// audit compares all rows with one another and with the answers, and adds the rows of each contender. An audit that cannot be
+// made after ctx has ended is a finding, and no error.
 func (w *world) audit(ctx context.Context, result *experiment.Result, entrants []*entrant) error {
 	patience, cancel := books.Patience(ctx)
 	defer cancel()
@@ -79,7 +79,7 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 	return nil
 }
 
-// noteRows adds how many rows each round has; where all sell one SKU, its rows are those of the first. Of a mix nobody knows.
+// noteRows adds the rows of each round. Where all rounds sell one SKU, the first has its rows. Those of a mix are not known.
 func (e *entrant) noteRows(result *experiment.Result, orders map[string]int64) {
 	for i, round := range result.Rounds {
 		sample := round[e.title()]
@@ -92,19 +92,9 @@ func (e *entrant) noteRows(result *experiment.Result, orders map[string]int64) {
 	}
 }
 
-// folder makes a temporary folder.
-func (w *world) folder() (string, error) {
-	folder, err := os.MkdirTemp("", "inventory-loadtest-")
-	if err != nil {
-		return "", fmt.Errorf("make a temporary folder: %w", err)
-	}
-	w.OnClose(func() error { return os.RemoveAll(folder) })
-	return folder, nil
-}
-
 // sqlite returns the URL of a SQLite file that is not there yet, and audits it.
 func (w *world) sqlite() (string, error) {
-	folder, err := w.folder()
+	folder, err := w.Folder()
 	if err != nil {
 		return "", err
 	}
@@ -138,7 +128,7 @@ type keys struct {
 
 // issueKeys makes the keys of a case, and the file that lets them in.
 func (w *world) issueKeys() error {
-	folder, err := w.folder()
+	folder, err := w.Folder()
 	if err != nil {
 		return err
 	}

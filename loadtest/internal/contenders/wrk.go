@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -28,7 +29,7 @@ func (wrk) name() string { return "wrk (two threads, wrk.lua)" }
 
 const (
 	wrkThreads = 2
-	// wrkPatience is how long an answer may take; a service that is asked for too much says so sooner.
+	// wrkPatience is how long an answer may take; an overloaded service refuses sooner.
 	wrkPatience = 10 * time.Second
 	// wrkKey is the variable in which wrk.lua looks for the API key.
 	wrkKey = "INVENTORY_API_KEY"
@@ -36,18 +37,19 @@ const (
 
 // drive implements generator.
 func (w wrk) drive(ctx context.Context, l traffic) (r round, err error) {
-	folder, err := os.MkdirTemp("", "inventory-wrk-")
+	var files servers.Closers
+	defer func() { err = errors.Join(err, files.Close()) }()
+	folder, err := files.Folder()
 	if err != nil {
-		return round{}, fmt.Errorf("make a folder for wrk: %w", err)
+		return round{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	arguments, err := wrkArguments(folder, l)
 	if err != nil {
 		return round{}, fmt.Errorf("write the files of wrk: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.window+2*wrkPatience)
 	defer cancel()
-	command := worker.Command(ctx, w.program, arguments...) // interrupted, wrk tells what it has heard until then
+	command := worker.Command(ctx, w.program, arguments...) // an interrupted wrk reports what it has counted
 	command.Env = append(os.Environ(), wrkKey+"="+l.key)    // and not as an argument, which others on the machine can see
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
@@ -124,7 +126,7 @@ func readWrk(out string) (said wrkResult, err error) {
 	return said, nil
 }
 
-// round is what wrk has heard. It closes its connections at the end of its window, whatever is under way.
+// round is the result of wrk, which closes its connections at the end of the window.
 func (w wrkResult) round() (round, error) {
 	r := round{
 		counts:   load.Counts{load.Accepted: w.Accepted, load.Replayed: w.Replayed, load.Refused: w.Refused},
