@@ -92,7 +92,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
-				w.told.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unheard)
+				w.ledger.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unheard)
 			}
 			e.skus = append(e.skus, r.sku)
 			if err != nil {

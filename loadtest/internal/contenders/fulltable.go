@@ -30,12 +30,11 @@ const (
 // manyOrders compares a SKU that has sold millions with a new one, each in a database of its own. Where the ids have grown, those
 // of new orders grow, too.
 func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) {
-	l := traffic{connections: w.Scale.many()}
 	empty, err := w.serveReal(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entrants = append(entrants, empty.entrant(emptyName, empty.fresh(client.NewSKU{}), l))
+	entrants = append(entrants, empty.entrant(offer{name: emptyName, traffic: traffic{connections: w.Scale.many()}}))
 	for _, full := range []struct {
 		name, fill string
 		growing    bool
@@ -44,9 +43,7 @@ func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) 
 		if err != nil {
 			return nil, err
 		}
-		l := l
-		l.growing = full.growing
-		entrants = append(entrants, site.entrant(full.name, always(sku), l))
+		entrants = append(entrants, site.entrant(offer{name: full.name, sku: sku, traffic: traffic{connections: w.Scale.many(), growing: full.growing}}))
 	}
 	return entrants, nil
 }
@@ -66,7 +63,7 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {
 		return nil, "", fmt.Errorf("fill the table of orders: %w", err)
 	}
-	w.told.Filled(sku, int64(w.Scale.Orders))
+	w.ledger.Filled(sku, int64(w.Scale.Orders))
 	return s, sku, nil
 }
 

@@ -116,7 +116,7 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if sku != noopSKU {
-		s.world.told.Add(sku, r.counts[load.Accepted], r.unheard)
+		s.world.ledger.Add(sku, r.counts[load.Accepted], r.unheard)
 	}
 	return nil
 }
@@ -132,32 +132,34 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	return s.world.generator.drive(ctx, l)
 }
 
-// entrant sells the SKU of next in each round. A repeated winner is answered 200; any other order of a sold-out SKU is refused.
-func (s *site) entrant(name string, next func(ctx context.Context) (sku string, err error), l traffic) *entrant {
-	return &entrant{name: name, ours: name != noopName, callers: l.connections, measure: func(ctx context.Context) (round, error) {
-		sku, err := next(ctx)
-		if err != nil {
-			return round{}, err
+// offer is what an entrant sells over HTTP.
+type offer struct {
+	name    string
+	sku     string        // "": a fresh one in each round
+	terms   client.NewSKU // of fresh SKUs
+	traffic traffic
+	answers bool // all right answers count, and not sales alone
+}
+
+// entrant sells an offer. A repeated winner is answered 200; any other order of a sold-out SKU is refused.
+func (s *site) entrant(o offer) *entrant {
+	measure := func(ctx context.Context) (r round, err error) {
+		sku := o.sku
+		if sku == "" {
+			if sku, err = s.putUp(ctx, o.terms); err != nil {
+				return round{}, err
+			}
 		}
-		r, err := s.send(ctx, sku, l)
+		r, err = s.send(ctx, sku, o.traffic)
 		switch {
-		case len(l.winners) > 0 && err == nil:
+		case len(o.traffic.winners) > 0 && err == nil:
 			err = check(r)
-		case len(l.winners) == 0 && sku != noopSKU:
+		case len(o.traffic.winners) == 0 && sku != noopSKU:
 			r.sku = sku
 		}
 		return r, err
-	}}
-}
-
-// fresh creates a SKU each time.
-func (s *site) fresh(terms client.NewSKU) func(ctx context.Context) (sku string, err error) {
-	return func(ctx context.Context) (string, error) { return s.putUp(ctx, terms) }
-}
-
-// always is the same SKU each time.
-func always(sku string) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) { return sku, nil }
+	}
+	return &entrant{name: o.name, ours: o.name != noopName, callers: o.traffic.connections, answers: o.answers, measure: measure}
 }
 
 // putUp puts a fresh SKU of some terms up for sale, which will not be sold out.
@@ -191,7 +193,7 @@ func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err e
 	if err := s.create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
 		return "", nil, err
 	}
-	s.world.told.Add(sku, int64(units), 0)
+	s.world.ledger.Add(sku, int64(units), 0)
 	err = s.withServices(func(services *load.Services) error {
 		buying, ctx := errgroup.WithContext(ctx)
 		buying.SetLimit(sellers)
@@ -211,6 +213,6 @@ func check(r round) error {
 	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unheard {
 		return nil
 	}
-	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d winners were told so again, %d answers were not heard",
+	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d repeated winners were answered 200, %d requests had no answer",
 		r.counts[load.Accepted], r.counts[load.Replayed], r.repeated, r.unheard)
 }

@@ -18,8 +18,8 @@ import (
 // of two more nobody heard, and one has a row.
 func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, told: books.Ledger{}}
-	w.books = []book{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
+	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, ledger: books.Ledger{}}
+	w.audits = []auditor{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	of := func(name string) *entrant {
 		e := &entrant{name: name, ours: true, callers: 4}
 		e.measure = func(context.Context) (round, error) {
@@ -77,7 +77,7 @@ func TestALateAuditFindsWhatIsWrong(t *testing.T) {
 			rows.SKUs = append(rows.SKUs, stock.Balance{SKU: "stranger", Initial: 1, Committed: 1})
 		}, "SKU stranger: 1 orders have rows"},
 		"no database": {func(w *world, _ *stock.Audit) {
-			w.books = []book{func(context.Context) (stock.Audit, error) { return stock.Audit{}, errors.New("it is gone") }}
+			w.audits = []auditor{func(context.Context) (stock.Audit, error) { return stock.Audit{}, errors.New("it is gone") }}
 		}, "no audit could be made: it is gone"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())

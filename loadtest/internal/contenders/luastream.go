@@ -39,7 +39,7 @@ func luaStream() design {
 		if l.script, err = client.ScriptLoad(ctx, luaStreamSource).Result(); err != nil {
 			return shop{}, fmt.Errorf("load the script: %w", err)
 		}
-		m.world.books = append(m.world.books, l.audit)
+		m.world.audits = append(m.world.audits, l.audit)
 		return shop{prepare: l.prepare, sell: l.sell, after: l.close}, nil
 	}}
 }

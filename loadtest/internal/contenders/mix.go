@@ -104,7 +104,7 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 			for i, d := range all {
 				entrants = append(entrants, w.entrantOf(x, d, shops[i].sell, callers, 1))
 			}
-			overHTTP := site.entrant(overHTTPName, always(manySKUs), traffic{connections: callers, skus: x.skus})
+			overHTTP := site.entrant(offer{name: overHTTPName, sku: manySKUs, traffic: traffic{connections: callers, skus: x.skus}})
 			overHTTP.mix = x.name
 			entrants = append(entrants, overHTTP)
 		}
@@ -120,7 +120,7 @@ func (m *market) createAll(ctx context.Context, skus []string) error {
 	creating, ctx := errgroup.WithContext(ctx)
 	creating.SetLimit(m.world.Scale.many())
 	for _, sku := range skus {
-		m.world.told.Add(sku, 0, stock.MaxStock)
+		m.world.ledger.Add(sku, 0, stock.MaxStock)
 		creating.Go(func() error { return m.create(0)(ctx, sku) })
 	}
 	if err := creating.Wait(); err != nil {

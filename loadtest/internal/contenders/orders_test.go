@@ -31,7 +31,7 @@ func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := uuid.Must(uuid.NewV7()).String()
-		w.told.Filled(sku, int64(w.Scale.Orders))
+		w.ledger.Filled(sku, int64(w.Scale.Orders))
 		var first, last string
 		query := "SELECT min(order_id), max(order_id) FROM deductions WHERE sku_id = $1"
 		if err := connection.QueryRow(t.Context(), query, sku).Scan(&first, &last); err != nil {
@@ -58,7 +58,7 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, told: books.Ledger{}}
+	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, ledger: books.Ledger{}}
 	w.OnClose(private.Close)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"inventory/internal/api/client"
 	"inventory/internal/app"
 )
 
@@ -43,15 +42,16 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 		return nil, fmt.Errorf("sell a SKU out: %w", err)
 	}
 	for _, connections := range w.Scale.Callers {
-		plain, fresh := traffic{connections: connections}, service.fresh(client.NewSKU{})
-		soldOut := service.entrant(soldOutName, always(gone), traffic{connections: connections, again: winnersReturn, winners: winners})
-		soldOut.answers = true
+		plain := traffic{connections: connections}
 		entrants = append(entrants,
-			noop.entrant(noopName, always(noopSKU), plain),
-			service.entrant(inventoryName, fresh, plain),
-			service.entrant(manyName, fresh, traffic{connections: connections, together: manySize}),
-			embedded.entrant(embeddedName, embedded.fresh(client.NewSKU{}), plain),
-			soldOut,
+			noop.entrant(offer{name: noopName, sku: noopSKU, traffic: plain}),
+			service.entrant(offer{name: inventoryName, traffic: plain}),
+			service.entrant(offer{name: manyName, traffic: traffic{connections: connections, together: manySize}}),
+			embedded.entrant(offer{name: embeddedName, traffic: plain}),
+			service.entrant(offer{
+				name: soldOutName, sku: gone, answers: true,
+				traffic: traffic{connections: connections, again: winnersReturn, winners: winners},
+			}),
 		)
 	}
 	return entrants, nil
@@ -70,9 +70,9 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh := site.fresh(client.NewSKU{})
-	none := site.entrant(noReplaysName, fresh, traffic{connections: w.Scale.many()})
-	some := site.entrant(replaysName, fresh, traffic{connections: w.Scale.many(), again: onePercent})
-	none.answers, some.answers = true, true
-	return []*entrant{none, some}, nil
+	many := w.Scale.many()
+	return []*entrant{
+		site.entrant(offer{name: noReplaysName, answers: true, traffic: traffic{connections: many}}),
+		site.entrant(offer{name: replaysName, answers: true, traffic: traffic{connections: many, again: onePercent}}),
+	}, nil
 }

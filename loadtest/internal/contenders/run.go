@@ -158,7 +158,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 					return experiment.Result{}, err
 				}
 			}
-			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, told: books.Ledger{}}
+			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, ledger: books.Ledger{}}
 			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
 			return w.answer(ctx, q)
 		}})

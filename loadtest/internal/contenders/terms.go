@@ -35,8 +35,8 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 	many, now := w.Scale.many(), time.Now()
 	limited := client.NewSKU{PerBuyerLimit: new(int64(buyerLimit)), SaleStartsAt: new(now.Add(-saleLasts)), SaleEndsAt: new(now.Add(saleLasts))}
 	return []*entrant{
-		site.entrant(plainName, site.fresh(client.NewSKU{}), traffic{connections: many}),
-		site.entrant(termsName, site.fresh(limited), traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
+		site.entrant(offer{name: plainName, traffic: traffic{connections: many}}),
+		site.entrant(offer{name: termsName, terms: limited, traffic: traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}}),
 	}, nil
 }
 
@@ -55,7 +55,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 	limited := client.NewSKU{PerBuyerLimit: new(int64(buyerLimit))}
 	buyers := traffic{connections: w.Scale.many() - w.Scale.bots(), buyer: newBuyers}
 	return []*entrant{
-		site.entrant(aloneName, site.fresh(limited), buyers),
+		site.entrant(offer{name: aloneName, terms: limited, traffic: buyers}),
 		{name: botName, ours: true, callers: buyers.connections, measure: func(ctx context.Context) (round, error) {
 			sku, err := site.putUp(ctx, limited)
 			if err != nil {
@@ -72,7 +72,7 @@ func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (r
 	if err := s.sellLimit(ctx, sku, greedy.buyer); err != nil {
 		return round{sku: sku, unheard: buyerLimit}, err
 	}
-	s.world.told.Add(sku, buyerLimit, 0)
+	s.world.ledger.Add(sku, buyerLimit, 0)
 	var bought, refused round
 	both, driving := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {

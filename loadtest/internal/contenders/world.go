@@ -21,13 +21,13 @@ type world struct {
 	keep      bool // its databases: their server ends soon, and a drop takes a checkpoint
 	generator generator
 	keys      keys // of a case over HTTP
-	told      books.Ledger
-	books     []book
+	ledger    books.Ledger
+	audits    []auditor
 	servers.Closers
 }
 
-// book audits one place where sales have rows.
-type book func(ctx context.Context) (stock.Audit, error)
+// auditor audits one place where sales have rows.
+type auditor func(ctx context.Context) (stock.Audit, error)
 
 // answer lets the entrants of a case play until ctx ends, and audits what came of it.
 func (w *world) answer(ctx context.Context, q question) (result experiment.Result, err error) {
@@ -55,7 +55,7 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 	patience, cancel := books.Patience(ctx)
 	defer cancel()
 	var all stock.Audit
-	for _, audit := range w.books {
+	for _, audit := range w.audits {
 		one, err := audit(patience)
 		if err != nil && ctx.Err() != nil {
 			result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
@@ -68,10 +68,10 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 	}
 	result.SKUs = len(all.SKUs)
 	all.SKUs = append(all.SKUs, mixed(all))
-	result.Wrong = w.told.Against(all)
+	result.Wrong = w.ledger.Against(all)
 	orders := map[string]int64{}
 	for _, balance := range all.SKUs {
-		orders[balance.SKU] = balance.Reserved + balance.Committed - w.told.Before(balance.SKU)
+		orders[balance.SKU] = balance.Reserved + balance.Committed - w.ledger.Before(balance.SKU)
 	}
 	for _, e := range entrants {
 		e.noteRows(result, orders)
@@ -115,7 +115,7 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 }
 
 func (w *world) audited(databaseURL string) string {
-	w.books = append(w.books, func(ctx context.Context) (stock.Audit, error) { return books.Audit(ctx, databaseURL) })
+	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return books.Audit(ctx, databaseURL) })
 	return databaseURL
 }
 

@@ -77,7 +77,7 @@ func (r Result) table() *report.Table {
 	if len(t.Columns) == 0 {
 		t.Columns = []string{""}
 	}
-	metrics := r.told()
+	metrics := r.shown()
 	for _, m := range metrics {
 		t.Columns = append(t.Columns, m.Name)
 	}
@@ -105,8 +105,8 @@ func (r Result) table() *report.Table {
 	return t
 }
 
-// told are the metrics that some contender has.
-func (r Result) told() []Metric {
+// shown are the metrics that some contender has.
+func (r Result) shown() []Metric {
 	return slices.DeleteFunc(slices.Clone(r.Case.Metrics), func(m Metric) bool {
 		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool { return r.Of(c.Name, m.Name).Rounds > 0 })
 	})
@@ -161,7 +161,7 @@ func (r Result) about() (all []Contender) {
 }
 
 func (r Result) exact() []Metric {
-	return slices.DeleteFunc(r.told(), func(m Metric) bool { return !m.Exact })
+	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
 }
 
 // Entries are the measured contenders as JSON objects.
