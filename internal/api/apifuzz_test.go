@@ -22,7 +22,6 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"inventory/internal/app"
-	"inventory/internal/servertest"
 )
 
 var (
@@ -42,16 +41,7 @@ func TestDocumentedAnswers(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		server, err := servertest.StartPostgres(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		fuzzAPI(t, app.Config{DatabaseURL: server.URL()})
+		fuzzAPI(t, app.Config{DatabaseURL: postgresURL(t)})
 	})
 }
 
