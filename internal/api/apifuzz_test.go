@@ -55,8 +55,12 @@ func fuzzAPI(t *testing.T, config app.Config) {
 	d := openDoors(t, config)
 	d.prepare()
 	d.client.Transport.(*http.Transport).MaxIdleConnsPerHost = fuzzers
+	long := *apiFor
+	if testing.Short() {
+		long /= 8
+	}
 	tally := &tally{seen: make(map[string]map[int]int)}
-	ctx, cancel := context.WithTimeout(t.Context(), *apiFor)
+	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	var running sync.WaitGroup
 	for i := range uint64(fuzzers) {

@@ -32,6 +32,10 @@ func TestEveryKindOfLockSells(t *testing.T) {
 		all = append(all, server.URL())
 	}
 	nobody := "redis://127.0.0.1:1"
+	units := int64(1200)
+	if testing.Short() {
+		units = 400
+	}
 	for _, c := range []struct{ name, lock, redisURL string }{
 		{"none", app.LockNone, one},
 		{"reentrant", app.LockReentrant, one},
@@ -42,7 +46,7 @@ func TestEveryKindOfLockSells(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t, c.lock, c.redisURL)
-			s.sell(1200, 6)
+			s.sell(units, 6)
 			for _, a := range s.apps {
 				locked := s.metric(a, `inventory_batch_seconds_count{locked="true"}`)
 				if (locked > 0) != (c.lock != app.LockNone) {

@@ -115,7 +115,11 @@ func TestSixteenClientsLoop(t *testing.T) {
 		for i := range locks {
 			locks[i] = open()
 		}
-		w.enterAll(locks, 100)
+		rounds := 100
+		if testing.Short() {
+			rounds = 20
+		}
+		w.enterAll(locks, rounds)
 	})
 }
 

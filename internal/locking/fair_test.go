@@ -571,6 +571,9 @@ func TestFifoManyContenders(t *testing.T) {
 		if w.addr != shared {
 			contenders = 150 // the race detector makes miniredis ten times slower
 		}
+		if testing.Short() {
+			contenders /= 5
+		}
 		ctx, entered := w.steps()
 		counter := 0
 		var wg sync.WaitGroup

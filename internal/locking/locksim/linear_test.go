@@ -133,6 +133,10 @@ func TestLinearizable(t *testing.T) {
 
 // linearizable does it on one server, whose keys may expire early by that much.
 func linearizable(t *testing.T, addr string, early time.Duration, open func(nodes []*locking.Locks) locking.Locker) {
+	rounds := 25
+	if testing.Short() {
+		rounds = 10
+	}
 	seed := rand.Uint64()
 	var notes diary
 	var all sync.WaitGroup
@@ -152,7 +156,7 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 		for who := range 3 {
 			owner := fmt.Sprintf("p%d/o%d", process, who)
 			random := rand.New(rand.NewPCG(seed, uint64(process<<8+who)))
-			all.Go(func() { notes.drive(owner, random, 25, takeFrom(t, lock, early, random), rest) })
+			all.Go(func() { notes.drive(owner, random, rounds, takeFrom(t, lock, early, random), rest) })
 		}
 	}
 	all.Wait()

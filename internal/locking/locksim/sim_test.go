@@ -31,7 +31,7 @@ func simulate(t *testing.T, history history, long time.Duration) {
 		return
 	}
 	if testing.Short() {
-		long /= 8
+		long /= 16
 	}
 	first := rand.Uint64N(1 << 40)
 	began := time.Now()

@@ -201,7 +201,11 @@ func TestOutboxMissesNothingThatCommitsInAnyOrder(t *testing.T) {
 	}
 	defer pool.Close()
 	seed := rand.Uint64()
-	const writers, each = 12, 40
+	const writers = 12
+	each := 40
+	if testing.Short() {
+		each = 10
+	}
 	var writing sync.WaitGroup
 	for writer := range writers {
 		random := rand.New(rand.NewPCG(seed, uint64(writer))) //nolint:gosec // no secret

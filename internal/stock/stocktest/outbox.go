@@ -332,7 +332,11 @@ func testOutboxRace(k *outboxKit) {
 	k.must(k.Outbox.On(k.Context()))
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
-	const sellers, each = 8, 20
+	const sellers = 8
+	each := 20
+	if testing.Short() {
+		each = 5
+	}
 	var selling sync.WaitGroup
 	defer selling.Wait()
 	for seller := range sellers {
