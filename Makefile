@@ -14,11 +14,11 @@ PACKAGES ?= ./loadtest ./...
 
 # The inner loop is that of the service, within a process. Most of what the lab, the program and the classroom test are whole
 # runs of it, on servers of their own.
-SHORT    ?= $(filter-out %/servertest %/classroom,$(shell $(GO) list ./internal/...))
+SHORT    ?= $(filter-out %/servertest %/classroom %/citus,$(shell $(GO) list ./internal/...))
 
 # What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still,
-# sales of a thousand SKUs.
-SLOW := LocksFollow|NobodyLocks|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|APromotedStandby|AStandbyReads|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$
+# sales of thousands of SKUs, databases that are killed or take no writes.
+SLOW := LocksFollow|NobodyLocks|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|APromotedStandby|AStandbyReads|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$|ActiveSKUsAreCheap|KilledDatabase|TakesNoWrites
 
 # The compiler and the linker collect garbage less often, for memory: that saves a sixth of their time. The tests collect
 # theirs as ever.
@@ -82,7 +82,7 @@ test: servers ## Run all tests under the race detector
 	$(GO) test $(COMPILE) -vet=off -run SameSeed ./internal/locking/locksim # the race detector shuffles histories
 
 .PHONY: test-short
-test-short: servers ## Run the quick tests of the service, in one to two minutes
+test-short: servers ## Run the quick tests of the service, in about a minute
 	$(GO) test $(COMPILE) -ldflags=-w -vet=off -short -timeout 3m -skip '$(SLOW)' $(SHORT)
 
 # Apart from make test: they need the extension of Citus, which nothing here installs.
