@@ -66,7 +66,12 @@ func (all *redOwners) retire(o *redOwner) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	o.users--
-	if o.users == 0 && o.liveLocked() == 0 {
+	all.tidyLocked(o)
+}
+
+// tidyLocked forgets an owner of a RedLock that neither asks for it nor holds it.
+func (all *redOwners) tidyLocked(o *redOwner) {
+	if all.at[o.key] == o && o.users == 0 && o.liveLocked() == 0 {
 		delete(all.at, o.key)
 	}
 }
@@ -166,6 +171,7 @@ func (r *redHold) unlock(ctx context.Context) error {
 	r.unlocked = true
 	lost := r.whole.Remaining() == 0
 	r.grant.holds = slices.DeleteFunc(r.grant.holds, func(other *redHold) bool { return other == r })
+	all.tidyLocked(r.owner)
 	all.mu.Unlock()
 	if !first {
 		return nil

@@ -932,6 +932,26 @@ func TestRedLockRefusesNonsense(t *testing.T) {
 	})
 }
 
+// An owner that lives for long does not remember the RedLocks that it has given back.
+func TestRedLockIsForgotten(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, who := withOwner(f.ctx())
+		nodes := f.locks()
+		for i := range 3 {
+			r := RedLock(fmt.Sprint(f.name, i), nodes...)
+			outer, inner := f.must(r.Lock(ctx)), f.must(r.Lock(ctx))
+			f.ok(outer.Unlock(ctx))
+			if count := r.Count(ctx); count != 1 {
+				t.Errorf("%d holds", count)
+			}
+			f.ok(inner.Unlock(ctx))
+		}
+		if n := len(who.reds.at); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
+
 // Servers that Sentinel names are not taken for one.
 func TestRedLockUnderSentinels(t *testing.T) {
 	t.Parallel()
