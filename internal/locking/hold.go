@@ -75,7 +75,8 @@ func (h *Hold) Remaining() time.Duration {
 	return max(0, time.Until(h.deadline))
 }
 
-// Count is how many holds the owner has of this lock now; of a MultiLock, the smallest count of its parts.
+// Count is how many holds the owner has now of the same grant: 0 when the grant is over, also if the owner has got the lock
+// again since. For a MultiLock it is the smallest count of its parts.
 func (h *Hold) Count() int {
 	if h.red != nil {
 		return h.red.count()

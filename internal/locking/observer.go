@@ -6,14 +6,15 @@ import (
 
 // An Observer receives what happens to the locks of a process: how long callers wait, how often they fail, how long they
 // hold, what gets lost. Its methods are called while locks are taken and released, by many goroutines: they must be quick,
-// and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics has one for
+// must not panic, and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics has one for
 // Prometheus.
 type Observer interface {
 	// Acquired is called for each hold, also for one that a MultiLock gives back because it cannot get all parts: how long
 	// it took, and whether the caller had to wait for another owner.
 	Acquired(kind Kind, waited time.Duration, contended bool)
 
-	// Failed is called for each Lock and TryLock that got no hold.
+	// Failed is called for each Lock and TryLock that got no hold, except those that are refused before they ask: Locks that are
+	// closed already, no name, or an option that makes no sense.
 	Failed(kind Kind, waited time.Duration, reason Reason)
 
 	// Released is called for each hold that was unlocked before it was lost.
