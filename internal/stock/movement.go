@@ -30,6 +30,7 @@ type Movement struct {
 
 // CheckReplay returns [RefReused] if there, the movement that has the ref already, asked for something else.
 func (m Movement) CheckReplay(there Movement) error {
+	m.Terms, there.Terms = m.Terms.kept(), there.Terms.kept()
 	if m.At = there.At; m != there {
 		return RefReused(m.Ref)
 	}

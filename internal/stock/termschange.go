@@ -77,6 +77,14 @@ func (c TermsChange) check() error {
 	return alone.check()
 }
 
+// kept returns the change with its instants as both stores keep them, so that changes can be compared.
+func (c TermsChange) kept() TermsChange {
+	for _, at := range []*time.Time{&c.SaleStartsAt.To, &c.SaleEndsAt.To} {
+		*at = at.UTC().Truncate(time.Microsecond)
+	}
+	return c
+}
+
 // Of returns terms as the change leaves them.
 func (c TermsChange) Of(t Terms) Terms {
 	t.SaleStartsAt, t.SaleEndsAt = c.SaleStartsAt.on(t.SaleStartsAt), c.SaleEndsAt.on(t.SaleEndsAt)
