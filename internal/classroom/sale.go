@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -78,9 +79,15 @@ type sale struct {
 	points    []point
 }
 
+// errTaken means that the SKU was there before: another classroom has sold on the same database.
+var errTaken = errors.New("the SKU is there already")
+
 // openSale creates the SKU and lets buyers in.
 func openSale(ctx context.Context, sku string, o order, fleet func() *client.Fleet, store stock.Store) (*sale, error) {
 	created, err := fleet().CreateSKU(ctx, sku, client.NewSKU{Stock: o.Stock, Segments: &o.Segments})
+	if err == nil && (created.Status == http.StatusOK || created.Status == http.StatusConflict) {
+		return nil, errTaken
+	}
 	if err == nil {
 		err = created.Err()
 	}

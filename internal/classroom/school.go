@@ -168,11 +168,7 @@ func (s *School) start(o order) error {
 		return err
 	}
 	s.stop()
-	s.mu.Lock()
-	s.sales++
-	sku := fmt.Sprintf("sale-%d", s.sales)
-	s.mu.Unlock()
-	next, err := openSale(s.ctx, sku, o, s.fleet, s.store)
+	next, err := s.openNext(o)
 	if err != nil {
 		return err
 	}
@@ -180,6 +176,19 @@ func (s *School) start(o order) error {
 	defer s.mu.Unlock()
 	s.sale, s.open = next, true
 	return nil
+}
+
+// openNext opens a sale of the next SKU that is not there yet.
+func (s *School) openNext(o order) (next *sale, err error) {
+	for {
+		s.mu.Lock()
+		s.sales++
+		sku := fmt.Sprintf("sale-%d", s.sales)
+		s.mu.Unlock()
+		if next, err = openSale(s.ctx, sku, o, s.fleet, s.store); !errors.Is(err, errTaken) {
+			return next, err
+		}
+	}
 }
 
 // stop lets no more buyers in.
