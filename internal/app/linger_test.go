@@ -51,6 +51,18 @@ func TestWhoStillSendsIsAnswered(t *testing.T) {
 	}
 }
 
+// TestWhoDoesNotEncryptIsAnswered: also one who has much to say.
+func TestWhoDoesNotEncryptIsAnswered(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, _ := certificate(t)
+	a := start(t, app.Config{Lock: app.LockNone, TLSCert: certFile, TLSKey: keyFile})
+	conn := connect(t, strings.Replace(a.URL(), "https", "http", 1), nil)
+	defer conn.Close()
+	if err := sendMore(conn, "POST /v1/orders HTTP/1.1\r\n", http.StatusBadRequest, make([]byte, 5<<20)); err != nil {
+		t.Error(err)
+	}
+}
+
 // sendMore sends the head of a request, reads the answer, and sends the rest. Then the service must end the connection.
 func sendMore(conn net.Conn, head string, status int, rest []byte) error {
 	if _, err := io.WriteString(conn, head); err != nil {

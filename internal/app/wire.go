@@ -124,6 +124,9 @@ func (e *encrypted) refuse(conn net.Conn, err error) {
 	e.log.Debug("TLS handshake failed", "from", conn.RemoteAddr(), "error", err)
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && plain.Conn != nil {
 		_, _ = conn.Write(api.NoTLS()) // if the caller does not read it, nothing helps
+		stop := context.AfterFunc(e.closing, func() { conn.Close() })
+		_ = linger(conn)
+		stop()
 	}
 	conn.Close()
 }
