@@ -51,7 +51,7 @@ func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 			"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n":                                           "501 unsupported_transfer_encoding",
 			"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n":                                                                       "505 unsupported_http_version",
 			"POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 200-ok\r\nContent-Length: 0\r\n\r\n":                               "417 expectation_failed",
-			"GET / HTTP/1.0\r\nHost: localhost\r\nExpect: 200-ok\r\n\r\n":                                                    "417 expectation_failed",
+			"GET / HTTP/1.0\r\nHost: localhost\r\nExpect: 200-ok\r\n\r\n":                                                     "417 expectation_failed",
 			"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                       "404 not_found",
 			"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                   "404 not_found",
 			"BREW /v1/orders HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                             "405 404",
