@@ -1,3 +1,10 @@
+// Package lockbench measures the locks of internal/locking, of libraries and of textbooks (package kinds) in one run. A case is
+// a question, such as what 64 goroutines get from one lock; package experiment plays its rounds. docs/lab/cases.md has the rules.
+//
+// Under the lock a caller counts with two plain integers, and yields its processor where it holds the lock for no time. Two
+// callers inside at once show in the difference of the integers or in their sum; both are violations.
+//
+// A contender that hangs has a time limit. What it did until then is its result, and a note says so.
 package lockbench
 
 import (
@@ -5,7 +12,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"inventory/loadtest/internal/experiment"
@@ -20,7 +26,7 @@ type Config struct {
 	Scale Scale
 }
 
-// Scale is how much time a measurement takes.
+// Scale is how much is measured.
 type Scale struct {
 	Rounds     int           // at most
 	Window     time.Duration // of one contender in one round, where it is measured for a time
@@ -31,17 +37,17 @@ type Scale struct {
 	Lease      time.Duration // of those
 	Names      int           // that are contended for at once
 	NameVisits int           // of each client at each of those
-	Few        bool          // leave out of crowds who is there for the sake of completeness
+	Few        bool          // fewer contenders in crowds
 }
 
-// Full is the scale of figures to be told.
+// Full is the scale of published figures.
 func Full() Scale {
 	return Scale{
 		Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000, NameVisits: 3,
 	}
 }
 
-// Quick is that of a first look, with fewer contenders.
+// Quick is that of a first look.
 func Quick() Scale {
 	s := Full()
 	s.Rounds, s.Window, s.Slices, s.Visits, s.Lease = 1, 300*time.Millisecond, 10, 6, 4500*time.Millisecond
@@ -80,54 +86,44 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 	result = Result{c.Begin("locks", on)}
-	b := &bench{Config: c, run: "bench-" + rand.Text()[:8] + "-"}
-	b.URLs = on.URLs
+	c.URLs = on.URLs
+	run := "bench-" + rand.Text()[:8] + "-"
 	var asked []experiment.Asked
 	for _, q := range questions() {
-		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return b.answer(ctx, q) }})
+		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
+			return (&bench{Config: c, run: run}).answer(ctx, q)
+		}})
 	}
 	return result, result.Ask(ctx, c.Config, asked)
 }
 
-// answer lets the contenders of a case play.
+// answer has the contenders of a case compete.
 func (b *bench) answer(ctx context.Context, q question) (result experiment.Result, err error) {
-	of := *b
-	defer func() { err = errors.Join(err, of.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	if q.slices {
-		of.Scale.Rounds, of.Scale.Window = b.Scale.Rounds*b.Scale.Slices, b.Scale.Window/time.Duration(b.Scale.Slices)
+		b.Scale.Rounds, b.Scale.Window = b.Scale.Rounds*b.Scale.Slices, b.Scale.Window/time.Duration(b.Scale.Slices)
 	}
-	contenders, err := q.ask(ctx, &of)
+	contenders, err := q.ask(ctx, b)
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	result = experiment.Run(ctx, q.caseOf(contenders), b.Rules(of.Scale.Window, of.Scale.Rounds))
+	result = experiment.Run(ctx, q.caseOf(contenders), b.Rules(b.Scale.Window, b.Scale.Rounds))
 	result.Wrong = wrong(result)
 	return result, nil
 }
 
-// caseOf is a question as a case.
-func (q question) caseOf(contenders []experiment.Contender) experiment.Case {
-	return experiment.Case{
-		Contenders: contenders, Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets,
-		About: func(r experiment.Result) []string { return []string{r.First()} },
-	}
-}
-
-// fresh is the name of a lock that nobody has had.
+// fresh is the name of a lock that no caller has had.
 func (b *bench) fresh(name string) string { return servers.NewName(b.run + name + "-") }
 
-// leftOut is told with every result.
+// leftOut is part of every summary.
 const leftOut = "rueidislock is not among the peers: its module could not be had where this was made."
 
 // Result is what a run measured.
 type Result struct{ experiment.Report }
 
-// Document is the result as it is told. What a lock is audited for is that it lets in one at a time.
+// Document is the report. Its audit is whether locks let in one caller at a time.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
-	if s := knownFlaws(r.Results); len(s.Table.Rows) > 0 {
-		d.Sections = append(d.Sections, s)
-	}
 	d.Summary = append(d.Summary, leftOut)
 	cases := []map[string]any{}
 	for _, one := range r.Results {
@@ -140,7 +136,7 @@ func (r Result) Document() (report.Document, error) {
 	return d, d.SetOwn(map[string]any{"cases": cases})
 }
 
-// wrong tells what no lock of ours may do. A target that was missed is a result.
+// wrong is what no lock of ours may do. A missed target is a result.
 func wrong(r experiment.Result) (all []string) {
 	for _, c := range r.Case.Contenders {
 		if n := r.Of(c.Name, Violations).Value; c.Ours && n > 0 {
@@ -148,18 +144,4 @@ func wrong(r experiment.Result) (all []string) {
 		}
 	}
 	return all
-}
-
-// knownFlaws tells what is wrong with the textbooks' locks that took part, however fast they are.
-func knownFlaws(cases []experiment.Result) report.Section {
-	table := &report.Table{Columns: []string{"", "known flaw"}}
-	for _, known := range kinds.Textbooks() {
-		took := func(c experiment.Contender) bool {
-			return c.Name == known.Name || c.Name == fmt.Sprint(known.Name, " ", seldom)
-		}
-		if slices.ContainsFunc(cases, func(r experiment.Result) bool { return slices.ContainsFunc(r.Case.Contenders, took) }) {
-			table.Rows = append(table.Rows, []string{known.Name, known.Flaw})
-		}
-	}
-	return report.Section{Name: "what is wrong with the textbooks' locks", Table: table, Notes: []string{"--break shows it"}}
 }

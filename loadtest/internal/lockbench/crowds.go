@@ -1,7 +1,6 @@
 package lockbench
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -16,21 +15,21 @@ const (
 	separate      = 16 // clients
 	separateHold  = 5 * time.Millisecond
 	separateThink = 10 * time.Millisecond
-	// simultaneous are arrivals whose order nobody can know.
+	// simultaneous calls have no order that can be known.
 	simultaneous = 2 * time.Millisecond
 	sleeping     = "sleep"
-	// behindAll is the wait p99, or what it would be behind all others who only sleep.
+	// behindAll is the p99 of waits; of sleeping it is as long as all clients hold.
 	behindAll = "wait behind all ms"
+	// lonePause is how long the lone caller stays away: it does not compete for throughput.
+	lonePause = time.Millisecond
 )
 
-// textbooks are their locks, beside PostgreSQL's advisory ones. Two that only differ in how they fail are one.
+// textbooks are their locks, but for PostgreSQL's advisory one. Of two that only fail differently one is enough.
 func textbooks() []string {
-	return []string{
-		kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.Row, kinds.Sequential, kinds.Document,
-	}
+	return []string{kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.Row, kinds.Sequential, kinds.Document}
 }
 
-// everybody are all contenders that keep everybody else out: readers do not.
+// everybody are all contenders that exclude: readers do not.
 func everybody(s servers.URLs) []entry {
 	return entries(s, append([]string{
 		mutexName, fairName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory, kinds.RWMutex, kinds.MultiLock, kinds.RedLock,
@@ -49,7 +48,7 @@ func (b *bench) crowd() []entry {
 	return all
 }
 
-// oneCaller measures what a lock costs whom nobody disturbs.
+// oneCaller measures what a lock costs without contention.
 func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	all := entries(b.URLs, append([]string{
 		mutexName, kinds.BSM, kinds.Redsync, kinds.Advisory, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
@@ -57,19 +56,19 @@ func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	return b.meet(ctx, all, nil, job{Clients: 1, Callers: 1, Load: load{Window: b.Scale.Window}})
 }
 
-// manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
+// manyGoroutines measures one lock between 64 goroutines of one process.
 func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	return b.meet(ctx, b.crowd(), nil, job{Clients: 1, Callers: b.Scale.Crowd, Load: load{Window: b.Scale.Window}})
 }
 
-// severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
+// severalProcesses measures one lock between three processes of 16 goroutines each.
 func severalProcesses(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	one := job{Clients: 1, Callers: eachProcess, Load: load{Window: b.Scale.Window}}
 	return b.meet(ctx, b.crowd(), nil, one, one, one)
 }
 
-// loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
-// 50 ms is left out: its lone caller is seldom seen.
+// loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. A lock that polls
+// every 50 ms is left out: its lone caller gets too few locks to count.
 func loneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory), func(e entry) bool {
 		return e.Polls && e.poll == seldom
@@ -83,10 +82,9 @@ func loneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	}, job{Clients: 1, Callers: 1, Load: load{Window: window, Think: lonePause}}, job{Clients: 1, Callers: b.Scale.Crowd, Load: load{Window: window}})
 }
 
-// separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
-// baseline is the same holds slept one after another.
+// separateClients measures one lock between 16 clients with connections of their own, as processes have. The baseline is the
+// same holds slept one after another.
 func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, error) {
-	holds := b.Scale.Visits * separate
 	all, err := b.meet(ctx, b.crowd(), func(all []*tally) experiment.Sample {
 		f := all[0].figures()
 		f[behindAll] = f[WaitP99]
@@ -94,11 +92,12 @@ func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, err
 		f[OrderViolations] = float64(overtaken(all[0].visits))
 		return f
 	}, job{Clients: separate, Callers: separate, Load: load{Times: b.Scale.Visits, Hold: separateHold, Think: separateThink, Traced: true}})
-	baseline := experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return sleep(holds), nil }}
-	return append(all, baseline), err
+	return append(all, experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
+		return sleep(b.Scale.Visits * separate), nil
+	}}), err
 }
 
-// sleep is what some holds take that follow one another at once.
+// sleep is what holds take that follow one another at once.
 func sleep(holds int) experiment.Sample {
 	start := time.Now()
 	for range holds {
@@ -111,22 +110,20 @@ func sleep(holds int) experiment.Sample {
 	}
 }
 
-// idle is the median, in milliseconds, of how long the lock stayed free while somebody waited: from the start of a release to the next
-// grant.
+// idle is the median time, in milliseconds, from the start of a release to the next grant, of releases while a caller waits.
 func idle(visits []visit) float64 {
 	visits = byGrant(visits)
 	var gaps []float64
-	for i := range visits[:max(len(visits)-1, 0)] {
-		free := visits[i].releasing
-		waiting := func(v visit) bool { return v.called.Before(free) }
-		if slices.ContainsFunc(visits[i+1:], waiting) {
-			gaps = append(gaps, compare.Milliseconds(visits[i+1].granted.Sub(free)))
+	for i, v := range visits {
+		waits := func(later visit) bool { return later.called.Before(v.releasing) }
+		if after := visits[i+1:]; slices.ContainsFunc(after, waits) {
+			gaps = append(gaps, compare.Milliseconds(after[0].granted.Sub(v.releasing)))
 		}
 	}
 	return compare.Median(gaps)
 }
 
-// overtaken counts who was granted the lock before somebody who had clearly called earlier.
+// overtaken counts callers that got the lock before one that had certainly called earlier.
 func overtaken(visits []visit) (count int) {
 	visits = byGrant(visits)
 	for i, v := range visits {
@@ -139,5 +136,5 @@ func overtaken(visits []visit) (count int) {
 }
 
 func byGrant(visits []visit) []visit {
-	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return cmp.Compare(a.granted.UnixNano(), b.granted.UnixNano()) })
+	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return a.granted.Compare(b.granted) })
 }

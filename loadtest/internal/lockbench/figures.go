@@ -9,7 +9,7 @@ import (
 	"inventory/loadtest/internal/kinds"
 )
 
-// What every contender of every case has.
+// The metrics that every contender of every case has.
 const (
 	PerSecond  = "per second"
 	WaitP50    = "wait p50 ms"
@@ -21,7 +21,7 @@ const (
 	Violations = "violations"
 )
 
-// What some have.
+// The metrics of some cases.
 const (
 	IdleP50          = "idle p50 ms"
 	OrderViolations  = "order violations"
@@ -38,7 +38,7 @@ const (
 	LeftBehind       = "left behind"
 )
 
-// metrics are those of all cases. Of what is wrong, one is too many: rounds are added up.
+// metrics are those of all cases. Rounds of what must not happen are added up: one is too many.
 func metrics() []experiment.Metric {
 	return []experiment.Metric{
 		{Name: PerSecond, Exact: true},
@@ -73,7 +73,7 @@ func (t *tally) within() (sum int64) {
 	return sum
 }
 
-// figures are those of a tally. Who came to nothing has no waits but those it gave up.
+// figures are those of a tally.
 func (t *tally) figures() experiment.Sample {
 	return experiment.Sample{
 		PerSecond:  compare.Ratio(float64(t.within()), t.Elapsed.Seconds()),
@@ -94,7 +94,7 @@ func fastest() experiment.Ratio {
 	}}
 }
 
-// peersOf are the locks of others.
+// peersOf tells which contenders are the locks of others.
 func peersOf(r experiment.Result) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(r.Case.Contenders, func(c experiment.Contender) bool {

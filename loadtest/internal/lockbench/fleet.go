@@ -14,11 +14,11 @@ import (
 const (
 	mutexName = kinds.Mutex
 	fairName  = kinds.Fair
-	// peerLease is what locks last that are not given back: as long for all.
+	// peerLease is the lease of every lock that does not say otherwise.
 	peerLease = 30 * time.Second
-	// session is how long one of ZooKeeper outlives its client.
+	// session is how long ZooKeeper keeps that of a client which has gone.
 	session = 10 * time.Second
-	// often and seldom are how often waiters try that can do nothing else.
+	// often and seldom are how often waiters try that can only poll.
 	often, seldom = time.Millisecond, 50 * time.Millisecond
 	// byChance is how often redsync's do, on average.
 	byChance = 25 * time.Millisecond
@@ -32,7 +32,7 @@ type entry struct {
 	poll  time.Duration // of its waiters
 }
 
-// title is the name, with the interval of those who poll.
+// title is the name, with the interval of one that polls.
 func (e entry) title() string {
 	if e.Polls {
 		return fmt.Sprint(e.Name, " ", e.poll)
@@ -40,7 +40,7 @@ func (e entry) title() string {
 	return e.Name
 }
 
-// entries are the kinds of these names whose servers are there. Two intervals of one kind are two contenders.
+// entries are the kinds of these names whose servers are there. A name that is there twice polls often first.
 func entries(s servers.URLs, names ...string) (all []entry) {
 	for i, name := range names {
 		for _, k := range kinds.These(s, name) {
@@ -57,7 +57,7 @@ func entries(s servers.URLs, names ...string) (all []entry) {
 	return all
 }
 
-// fleet is what a contender runs a case with: one client for all callers, or one for each.
+// fleet is the clients of a contender: one for all callers, or one for each.
 type fleet struct {
 	entry
 	clients []*kinds.Client
@@ -82,7 +82,7 @@ func openFleet(ctx context.Context, e entry, s servers.URLs, clients, callers in
 	return f, nil
 }
 
-// locks are the ways of some callers to one lock.
+// locks give each of some callers one lock through its client.
 func (f *fleet) locks(name string, callers int) []kinds.Lock {
 	all := make([]kinds.Lock, callers)
 	for i := range all {
@@ -91,7 +91,7 @@ func (f *fleet) locks(name string, callers int) []kinds.Lock {
 	return all
 }
 
-// drive lets callers meet at locks, and counts what is sent meanwhile.
+// drive starts callers of locks, and counts the commands that they send.
 func (f *fleet) drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tally {
 	before := f.meter.Commands.Load()
 	t := drive(ctx, l, groups...)
@@ -99,7 +99,7 @@ func (f *fleet) drive(ctx context.Context, l load, groups ...[]kinds.Lock) *tall
 	return t
 }
 
-// warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
+// warmUp sends scripts and opens subscriptions before the clock starts.
 func (f *fleet) warmUp(ctx context.Context, name string, callers int) {
 	drive(ctx, load{Times: 1, Hold: time.Millisecond}, f.locks(name+"-warm", callers))
 }

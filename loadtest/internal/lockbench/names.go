@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"time"
@@ -22,10 +23,11 @@ const (
 	// namesConnections is what the goroutines of a client share.
 	namesConnections = 32
 	// settled is how long what is short-lived may take to go.
-	settled = 2 * time.Second
+	settled   = 2 * time.Second
+	lookEvery = 20 * time.Millisecond
 )
 
-// manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
+// manyNames has several clients contend for 1,000 locks at once, and looks at what that takes and what it leaves behind.
 func manyNames(_ context.Context, b *bench) (contenders []experiment.Contender, err error) {
 	options, err := servers.RedisOptions(b.RedisURL)
 	if err != nil {
@@ -56,51 +58,42 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experi
 	for name := range b.Scale.Names {
 		groups = append(groups, f.locks(fmt.Sprint(names, "-", name), namesClients))
 	}
-	watch := watchSubscribers(ctx, probe)
+	most := 0
+	var watch errgroup.Group
+	watching, stop := context.WithCancel(ctx)
+	watch.Go(func() (err error) {
+		most, err = mostSubscribers(watching, probe)
+		return err
+	})
 	t := f.drive(ctx, load{Times: b.Scale.NameVisits}, groups...)
+	stop()
 	figures := t.figures()
-	subscribers, err := watch()
-	if err := errors.Join(err, t.err, f.Close()); err != nil {
+	if err := errors.Join(watch.Wait(), t.err, f.Close()); err != nil {
 		return figures, err
 	}
 	left, err := before.left(ctx, probe)
 	if err != nil {
 		return figures, err
 	}
-	figures[Subscribers] = float64(subscribers - before.subscribers)
+	figures[Subscribers] = float64(most - before.subscribers)
 	figures[LeftGoroutines] = float64(left.goroutines)
 	figures[LeftChannels] = float64(left.channels)
 	figures[LeftKeys] = float64(len(left.keys))
-	figures[LeftBehind] = float64(left.goroutines + left.channels + len(left.keys))
+	figures[LeftBehind] = float64(left.all())
 	return figures, nil
 }
 
-// watchSubscribers looks at the subscription connections until the returned function is called, which tells the most
-// that were there at once.
-func watchSubscribers(ctx context.Context, probe *redis.Client) func() (most int, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	var most int
-	var watching errgroup.Group
-	watching.Go(func() error {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			now, err := countSubscribers(context.WithoutCancel(ctx), probe)
-			if err != nil {
-				return err
-			}
-			most = max(most, now)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return nil
-			}
+// mostSubscribers looks at the subscription connections until ctx ends, and returns the most that were there at once.
+func mostSubscribers(ctx context.Context, probe *redis.Client) (most int, err error) {
+	for {
+		now, err := countSubscribers(context.WithoutCancel(ctx), probe)
+		if err != nil {
+			return 0, err
 		}
-	})
-	return func() (int, error) {
-		stop()
-		err := watching.Wait()
-		return most, err
+		most = max(most, now)
+		if pause(ctx, lookEvery) != nil {
+			return most, nil
+		}
 	}
 }
 
@@ -115,7 +108,7 @@ func countSubscribers(ctx context.Context, probe *redis.Client) (int, error) {
 // footprint is what there is at a moment.
 type footprint struct {
 	goroutines, channels, subscribers int
-	keys                              map[string]bool // but the clocks, which stay
+	keys                              map[string]bool // but for the clocks, which stay
 }
 
 func footprintOf(ctx context.Context, probe *redis.Client) (f footprint, err error) {
@@ -130,18 +123,19 @@ func footprintOf(ctx context.Context, probe *redis.Client) (f footprint, err err
 	f.channels, f.keys = len(channels), map[string]bool{}
 	keys := probe.Scan(ctx, 0, "lk:*", 1000).Iterator()
 	for keys.Next(ctx) {
-		if key := keys.Val(); !strings.HasSuffix(key, "}:clock") {
-			f.keys[key] = true
-		}
+		f.keys[keys.Val()] = true
 	}
 	if err := keys.Err(); err != nil {
 		return f, fmt.Errorf("list keys: %w", err)
 	}
+	maps.DeleteFunc(f.keys, func(key string, _ bool) bool { return strings.HasSuffix(key, "}:clock") })
 	f.goroutines = runtime.NumGoroutine()
 	return f, nil
 }
 
-// left is what has come since and does not go by itself at once.
+func (f footprint) all() int { return f.goroutines + f.channels + len(f.keys) }
+
+// left is what has come since, and does not go soon.
 func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, error) {
 	for deadline := time.Now().Add(settled); ; {
 		now, err := footprintOf(ctx, probe)
@@ -150,17 +144,12 @@ func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, er
 		}
 		now.goroutines = max(now.goroutines-f.goroutines, 0)
 		now.channels = max(now.channels-f.channels, 0)
-		for key := range f.keys {
-			delete(now.keys, key)
-		}
-		nothing := now.goroutines == 0 && now.channels == 0 && len(now.keys) == 0
-		if nothing || time.Now().After(deadline) {
+		maps.DeleteFunc(now.keys, func(key string, _ bool) bool { return f.keys[key] })
+		if now.all() == 0 || time.Now().After(deadline) {
 			return now, nil
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return now, ctx.Err()
+		if err := pause(ctx, lookEvery); err != nil {
+			return now, err
 		}
 	}
 }

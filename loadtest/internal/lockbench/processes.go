@@ -22,26 +22,28 @@ import (
 
 const (
 	eachProcess = 16 // goroutines
-	// lonePause is how long the lone caller stays away: it comes and goes, and does not compete for throughput.
-	lonePause = time.Millisecond
-	// checkers are the callers of a process that look for company, at most, and checks how often each does.
+	// checkers are the callers of a process that check exclusion, at most, and checks how often each does.
 	checkers, checks = 8, 5
 )
 
-// meet makes contenders whose callers want one lock: those of one job inside this process, where they are warm, and those of
-// several each in a process of its own. figures are of the tallies of the jobs; nil: of all together.
+// job is what a process of its own does. It goes to its standard input: addresses may hold passwords.
+type job struct {
+	Servers servers.URLs `json:"servers"`
+	Kind    string       `json:"kind"`
+	Lock    string       `json:"lock"`
+	Clients int          `json:"clients"` // which the callers share
+	Callers int          `json:"callers"`
+	Load    load         `json:"load"`
+}
+
+// meet makes contenders whose callers want one lock. Those of a single job are in this process, where they are warm; several
+// jobs have a process each. figures are of the tallies of the jobs; nil: of all together.
 func (b *bench) meet(ctx context.Context, all []entry, figures func(all []*tally) experiment.Sample, jobs ...job) (contenders []experiment.Contender, err error) {
 	if figures == nil {
 		figures = func(all []*tally) experiment.Sample { return together(all).figures() }
 	}
 	for _, e := range all {
-		compete := func(ctx context.Context, lock string) ([]*tally, error) {
-			mine := slices.Clone(jobs)
-			for i := range mine {
-				mine[i].Servers, mine[i].Kind, mine[i].Lock = b.URLs, e.title(), lock
-			}
-			return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, mine, nil) // one that hangs is killed
-		}
+		compete := func(ctx context.Context, lock string) ([]*tally, error) { return b.compete(ctx, e, lock, jobs) }
 		if len(jobs) == 1 {
 			j := jobs[0]
 			f, err := openFleet(ctx, e, b.URLs, j.Clients, j.Callers)
@@ -67,7 +69,16 @@ func (b *bench) meet(ctx context.Context, all []entry, figures func(all []*tally
 	return contenders, nil
 }
 
-// together is what some processes did as one; fairness is that between processes.
+// compete has a process do each of the jobs.
+func (b *bench) compete(ctx context.Context, e entry, lock string, jobs []job) ([]*tally, error) {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].Servers, jobs[i].Kind, jobs[i].Lock = b.URLs, e.title(), lock
+	}
+	return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, jobs, nil) // one that hangs is killed
+}
+
+// together is what some processes did as one. Fairness is that between processes.
 func together(all []*tally) *tally {
 	if len(all) == 1 {
 		return all[0]
@@ -85,19 +96,8 @@ func together(all []*tally) *tally {
 	return sum
 }
 
-// job is what a process of its own shall do. It goes to its standard input: addresses may hold passwords.
-type job struct {
-	Servers servers.URLs `json:"servers"`
-	Kind    string       `json:"kind"`
-	Lock    string       `json:"lock"`
-	Clients int          `json:"clients"` // which the callers share
-	Callers int          `json:"callers"`
-	Load    load         `json:"load"`
-}
-
-// Work does one job: that of a process which the lab has started to compete with others. It ends when nobody listens
-// any more.
-func Work(ctx context.Context, in io.Reader, out io.Writer) error {
+// Work does one job, in a process that the lab has started. It ends when its input does.
+func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	j, lines, err := worker.Read[job](in)
 	if err != nil {
 		return err
@@ -111,32 +111,27 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, f.Close()) }()
 	f.warmUp(ctx, j.Lock, j.Callers)
 	if err := worker.WaitForGo(lines, out); err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
-	t, err := j.do(ctx, f)
-	if err == nil {
-		err = json.NewEncoder(out).Encode(t)
-	}
-	return errors.Join(err, f.Close())
-}
-
-// do measures, and then looks whether the lock excludes processes from each other.
-func (j job) do(ctx context.Context, f *fleet) (*tally, error) {
 	t := f.drive(ctx, j.Load, f.locks(j.Lock, j.Callers))
 	if t.err != nil {
-		t.Note = t.err.Error()
-		return t, nil // it would hang again
+		t.Note = t.err.Error() // and no check, which would hang again
+	} else {
+		company, err := j.company(ctx, f)
+		if err != nil {
+			return fmt.Errorf("check exclusion of %s: %w", f.title(), err)
+		}
+		t.Violations += company
 	}
-	company, err := j.lookForCompany(ctx, f)
-	t.Violations += company
-	return t, err
+	return json.NewEncoder(out).Encode(t)
 }
 
-// lookForCompany looks whether anyone of any process is inside together with a caller of this one: whoever is inside
-// stands in a counter on Redis. It returns how often there was company.
-func (j job) lookForCompany(ctx context.Context, f *fleet) (violations int64, err error) {
+// company counts how often a caller of this process has the lock while another caller of any process has it. A counter on
+// Redis tells how many have it.
+func (j job) company(ctx context.Context, f *fleet) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, slack)
 	defer cancel()
 	rdb, err := kinds.OpenRedis(ctx, j.Servers.RedisURL, kinds.Setting{Connections: checkers})
@@ -149,11 +144,11 @@ func (j job) lookForCompany(ctx context.Context, f *fleet) (violations int64, er
 	for _, lock := range f.locks(j.Lock, min(j.Callers, checkers)) {
 		all.Go(func() error {
 			for range checks {
-				inside, err := inside(ctx, lock, rdb, j.Lock+"-inside")
+				n, err := inside(ctx, lock, rdb, j.Lock+"-inside")
 				if err != nil {
-					return fmt.Errorf("check exclusion of %s: %w", f.title(), err)
+					return err
 				}
-				if inside != 1 {
+				if n != 1 {
 					company.Add(1)
 				}
 			}
@@ -164,7 +159,7 @@ func (j job) lookForCompany(ctx context.Context, f *fleet) (violations int64, er
 	return company.Load(), err
 }
 
-// inside takes the lock once, and tells how many had it then.
+// inside takes the lock once, and returns how many callers had it then.
 func inside(ctx context.Context, lock kinds.Lock, rdb *redis.Client, counter string) (n int64, err error) {
 	held, err := lock.Lock(ctx)
 	if err != nil {

@@ -10,11 +10,19 @@ import (
 type question struct {
 	name    string
 	ask     func(ctx context.Context, b *bench) ([]experiment.Contender, error)
-	slices  bool // short rounds, as many more
+	slices  bool // its rounds are shorter, and as many more
 	targets []experiment.Target
 }
 
-// questions are all cases, in the order in which they are told.
+// caseOf is a question as a case.
+func (q question) caseOf(contenders []experiment.Contender) experiment.Case {
+	return experiment.Case{
+		Contenders: contenders, Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets,
+		About: func(r experiment.Result) []string { return []string{r.First()} },
+	}
+}
+
+// questions are all cases, in the order of the report.
 func questions() []question {
 	return []question{
 		{name: "one caller", ask: oneCaller, slices: true, targets: []experiment.Target{
