@@ -7,31 +7,27 @@ import (
 	"inventory/loadtest/internal/kinds"
 )
 
-// fault is something that happens to holders of locks.
+// fault is a sequence of steps.
 type fault struct {
 	name   string // what the holder does
 	steps  string // what happens, in a sentence
 	holder job    // how it is set up
-	// happens does it, and judges.
+	// happens does the steps, and judges.
 	happens func(ctx context.Context, t *trial) error
-	// breaks are those locks whose known flaw it shows.
-	breaks []string
-	// to are the locks of others that it can happen to; it can to all of ours.
-	to []string
-	// alone tells that it says something only of locks that let in one at a time.
-	alone bool
+	breaks  []string // the locks whose known flaw it shows
+	to      []string // the locks of others that it applies to; it applies to all of ours
+	alone   bool     // it applies only to locks that let in one at a time
 }
 
-// onRedis are the locks of others on Redis, and leased those that end by themselves.
+// onRedis are the locks of others on Redis.
 func onRedis() []string {
 	return []string{kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.BSM, kinds.Redsync}
 }
 
-func leased() []string {
-	return append(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential)
-}
+// leased are those that end by themselves.
+func leased() []string { return append(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential) }
 
-// faults are all, in the order in which they are told.
+// faults are all, in the order of the report.
 func faults() []fault {
 	single := append(leased(), kinds.Row, kinds.Advisory) // the holder has a connection for itself
 	short := job{Lease: lease, Session: lease}
@@ -83,7 +79,7 @@ func faults() []fault {
 	}
 }
 
-// happensTo tells whether a fault can happen to a lock.
+// happensTo tells whether a fault applies to a lock.
 func (f fault) happensTo(k kinds.Kind) bool {
 	return k.Ours && !(f.alone && k.Shared) || slices.Contains(f.to, k.Name)
 }

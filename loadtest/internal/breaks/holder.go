@@ -31,19 +31,19 @@ const (
 	toLock   order = "lock"
 	toShare  order = "share"  // another caller of the process tries to lock
 	toRead   order = "read"   // the row
-	toWrite  order = "write"  // the row, without looking whether the lock is still held
-	toListen order = "listen" // to what the lock tells of its loss
+	toWrite  order = "write"  // the row, whether the lock is still held or not
+	toListen order = "listen" // for the lock's report of its loss
 	toUnlock order = "unlock"
-	toCut    order = "cut"  // all connections, and there are new ones
-	toPull   order = "pull" // all connections, and there are no new ones
-	toPlug   order = "plug" // after that
+	toCut    order = "cut"  // all connections; new ones work
+	toPull   order = "pull" // all connections; new ones do not work
+	toPlug   order = "plug" // new ones work again
 )
 
-// answer is what came of a step. A holder in a trap answers to its lock that it is trapped, and is never heard again.
+// answer is what came of a step. A trapped holder says so, and answers nothing more.
 type answer struct {
 	Error   string `json:"error,omitempty"`
 	Done    bool   `json:"done,omitempty"` // the write was accepted; the other caller has the lock as well
-	Told    string `json:"told,omitempty"` // by the lock, that it is lost; "" if it tells nobody
+	Told    string `json:"told,omitempty"` // how the lock reported its loss; "": it did not
 	Trapped bool   `json:"trapped,omitempty"`
 }
 
@@ -55,11 +55,10 @@ type holder struct {
 	cable     cable
 	trap      trap
 	grip      *grip
-	available int // as it has read
+	available int // as it was read
 }
 
-// Hold does one job, that of a process which the lab has started to hold a lock, step by step, until nobody listens any
-// more.
+// Hold does one job, step by step, in a process that the lab has started. It ends when its input does.
 func Hold(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	j, lines, err := worker.Read[job](in)
 	if err != nil {
@@ -84,7 +83,7 @@ func Hold(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	return nil
 }
 
-// open connects, and lets the server know the scripts, so that only the steps themselves are done later.
+// open connects, and sends the scripts, so that later each step does only what it says.
 func (h *holder) open(ctx context.Context, j job, out io.Writer) error {
 	these := kinds.These(j.Servers, j.Lock)
 	if len(these) == 0 {
@@ -95,7 +94,7 @@ func (h *holder) open(ctx context.Context, j job, out io.Writer) error {
 	}
 	if j.Trap {
 		h.trap.sprung = func() {
-			_ = json.NewEncoder(out).Encode(answer{Trapped: true}) // who does not hear it gives up by itself
+			_ = json.NewEncoder(out).Encode(answer{Trapped: true}) // the lab has a time limit if this fails
 			select {}
 		}
 		s.Hook = &h.trap
@@ -147,7 +146,7 @@ func (h *holder) do(ctx context.Context, o order) (a answer) {
 // remote is a holder in a process of its own, as the lab sees it.
 type remote struct{ *worker.Process }
 
-// do has the holder do a step, and returns what came of it.
+// do has the holder do a step.
 func (r remote) do(o order) (a answer, err error) {
 	if err := r.Say(string(o)); err != nil {
 		return answer{}, err
@@ -162,7 +161,7 @@ func (r remote) do(o order) (a answer, err error) {
 	return a, nil
 }
 
-// must has the holder do steps that succeed, and returns what came of the last.
+// must has the holder do steps that have to succeed, and returns the last answer.
 func (r remote) must(steps ...order) (a answer, err error) {
 	for _, step := range steps {
 		a, err = r.do(step)

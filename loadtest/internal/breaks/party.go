@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// patience bounds a goodbye.
+	// patience bounds the end of a client.
 	patience = 3 * time.Second
-	// poll is how often those try again who can only wait in this way.
+	// poll is how often waiters try that can only poll.
 	poll = 20 * time.Millisecond
-	// enough are the connections of who does not care.
+	// enough connections do where their number does not matter.
 	enough = 8
+	// hearing bounds how long a lock may take to report its loss, when the process runs again.
+	hearing = 5 * time.Second
 )
 
-// party is one process's way to a lock. When it is closed it gives back what it has not: a connection that is still in use would
-// keep its pool open.
+// party is a client of one lock. Its end gives back what it still holds: a connection in use would keep its pool open.
 type party struct {
 	client *kinds.Client
 	way    kinds.Lock
@@ -39,10 +40,9 @@ func join(ctx context.Context, k kinds.Kind, name string, s kinds.Setting) (*par
 	return &party{client: client, way: client.Lock(name)}, nil
 }
 
-// lock waits for the lock.
 func (p *party) lock(ctx context.Context) (*grip, error) { return p.note(p.way.Lock(ctx)) }
 
-// try tries once. It returns nil where somebody else has the lock.
+// try tries once. It returns nil where another caller has the lock.
 func (p *party) try(ctx context.Context) (*grip, error) {
 	g, err := p.note(p.way.TryLock(ctx))
 	if errors.Is(err, kinds.ErrBusy) {
@@ -82,8 +82,7 @@ func (g *grip) unlock(ctx context.Context) error {
 	return g.hold.Unlock(ctx)
 }
 
-// fence is the token that a row asks for, and whose it is; false: the lock has none. A MultiLock shows its row the token of the
-// first part, which is whose row it is.
+// fence is the token that a row asks for, and its owner; false: the lock has none. That of a MultiLock is its first part's.
 func (g *grip) fence() (token int64, owner string, has bool) {
 	ours, is := g.hold.(*locking.Hold)
 	if !is {
@@ -95,10 +94,7 @@ func (g *grip) fence() (token int64, owner string, has bool) {
 	return ours.Token(), ours.Owner(), true
 }
 
-// hearing bounds how long a lock may take to tell that it is lost, when the process runs again.
-const hearing = 5 * time.Second
-
-// told is what the lock tells of its loss; "" where it is not lost, or tells nobody.
+// told is how the lock reports its loss; "": it is not lost, or does not report it.
 func (g *grip) told() string {
 	ours, is := g.hold.(*locking.Hold)
 	if !is {

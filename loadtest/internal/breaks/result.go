@@ -11,22 +11,22 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Break is what came of one fault that happened to one lock.
+// Break is what came of one fault of one lock.
 type Break struct {
 	Fault   string  `json:"fault"`
 	Lock    string  `json:"lock"`
 	Ours    bool    `json:"ours"`
 	Broken  bool    `json:"broken"`
 	Outcome string  `json:"outcome"`              // begins with broken, survived or refused
-	Stale   int     `json:"stale_writes"`         // of somebody who was late, that were accepted
-	Refused int     `json:"stale_writes_refused"` // of somebody who was late
-	Waited  float64 `json:"waited_ms"`            // by whoever wanted the lock next; where it was never free, as long as that waited
+	Stale   int     `json:"stale_writes"`         // late writes that were accepted
+	Refused int     `json:"stale_writes_refused"` // late writes that were refused
+	Waited  float64 `json:"waited_ms"`            // until the next caller had the lock, or gave up
 }
 
 // Result is what came of all faults.
 type Result struct {
 	Breaks      []Break
-	Started     time.Time // zero: nothing could be broken
+	Started     time.Time // zero: it did not begin
 	Elapsed     time.Duration
 	Interrupted bool
 	Environment report.Environment
@@ -35,46 +35,40 @@ type Result struct {
 	faults []fault // that were chosen
 }
 
-// Began tells whether anything could be broken.
+// Began tells whether the run began.
 func (r Result) Began() bool { return !r.Started.IsZero() }
 
-// Sections tell each fault, and what is known of the locks that it broke.
-func (r Result) Sections() (sections []report.Section) {
+// sections have a table for each fault, and one of the known flaws.
+func (r Result) sections() (sections []report.Section) {
+	brokenBy := map[string][]string{}
 	for _, f := range r.faults {
 		table := report.Table{Columns: []string{"", "waited ms", "stale writes accepted", "refused", "what happened"}}
 		for _, b := range r.Breaks {
-			if b.Fault == f.name {
-				table.Rows = append(table.Rows, []string{b.Lock, report.Number(b.Waited), fmt.Sprint(b.Stale), fmt.Sprint(b.Refused), b.Outcome})
+			if b.Fault != f.name {
+				continue
+			}
+			table.Rows = append(table.Rows, []string{b.Lock, report.Number(b.Waited), fmt.Sprint(b.Stale), fmt.Sprint(b.Refused), b.Outcome})
+			if b.Broken {
+				brokenBy[b.Lock] = append(brokenBy[b.Lock], f.name)
 			}
 		}
 		if len(table.Rows) > 0 {
 			sections = append(sections, report.Section{Name: f.name, Table: &table, Notes: []string{f.steps}})
 		}
 	}
-	return append(sections, r.known())
-}
-
-// known tells the flaws.
-func (r Result) known() report.Section {
-	table := report.Table{Columns: []string{"", "broken when the holder", "known flaw"}}
+	known := report.Table{Columns: []string{"", "broken when the holder", "known flaw"}}
 	for _, f := range flaws() {
-		var when []string
-		for _, b := range r.Breaks {
-			if b.Lock == f.Name && b.Broken {
-				when = append(when, b.Fault)
-			}
-		}
-		table.Rows = append(table.Rows, []string{f.Name, strings.Join(when, "; "), f.Flaw})
+		known.Rows = append(known.Rows, []string{f.Name, strings.Join(brokenBy[f.Name], "; "), f.Flaw})
 	}
-	return report.Section{Name: "known flaws", Table: &table}
+	return append(sections, report.Section{Name: "known flaws", Table: &known})
 }
 
-// flaws are what is known of locks that are not ours.
+// flaws are the kinds that have a known flaw.
 func flaws() []kinds.Kind {
 	return slices.DeleteFunc(append(kinds.Textbooks(), kinds.Libraries()...), func(k kinds.Kind) bool { return k.Flaw == "" })
 }
 
-// wrong is what must not be: one of ours that was broken, and a known flaw that did not show.
+// wrong is what must not happen: one of ours broke, or a known flaw did not show.
 func (r Result) wrong() (lines []string) {
 	for _, b := range r.Breaks {
 		i := slices.IndexFunc(r.faults, func(f fault) bool { return f.name == b.Fault })
@@ -88,7 +82,7 @@ func (r Result) wrong() (lines []string) {
 	return lines
 }
 
-// Err tells in one line what must not be; nil if nothing is wrong.
+// Err is what must not happen, in one line; nil: nothing did.
 func (r Result) Err() error {
 	if wrong := r.wrong(); len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
@@ -96,22 +90,18 @@ func (r Result) Err() error {
 	return nil
 }
 
-// Document is the result as it is told.
+// Document is the report.
 func (r Result) Document() (report.Document, error) {
 	d := report.Document{
 		Scenario: "locks-break", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Environment: r.Environment,
-		Warnings: r.LeftOut, Sections: r.Sections(), Wrong: r.wrong(),
+		Warnings: r.LeftOut, Sections: r.sections(), Wrong: r.wrong(),
 	}
 	d.Summary, d.Figures = r.tell()
 	d.AuditOK = len(d.Wrong) == 0
-	breaks := r.Breaks
-	if breaks == nil {
-		breaks = []Break{}
-	}
-	return d, d.SetOwn(map[string]any{"breaks": breaks})
+	return d, d.SetOwn(map[string]any{"breaks": r.Breaks})
 }
 
-// tell is the result in sentences, and the figures by which two runs are told apart.
+// tell is the result in sentences, and its figures.
 func (r Result) tell() (summary []string, figures []report.Figure) {
 	for _, of := range []struct {
 		name, short string

@@ -1,3 +1,12 @@
+// Package breaks causes faults for locks, and judges what becomes of each lock. docs/lab/breaking-locks.md lists the faults.
+//
+// A fault is a fixed sequence of steps. A holder is a process of its own, which does one step at a time, and gets SIGKILL or
+// SIGSTOP in between. A hook in its client stops a step half-way, and its connections go through a cable that can be cut. Each
+// step waits for the answer to the one before. Only "free again" is waited for, up to a bound of several leases.
+//
+// A lock guards a row of stock. A holder reads how many units are left, and writes how many will be left: a write of what was
+// read before the write of the next holder sells the same units twice. A lock with a fencing token shows it to the row, which
+// refuses an older token than the last; the writes of any other lock are taken as they come.
 package breaks
 
 import (
@@ -14,16 +23,16 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// atOnce is how many trials there are at the same time. Most of them wait for a lease to run out.
+// atOnce is how many trials run at once. Most of them wait for a lease to run out.
 const atOnce = 16
 
-// Run lets each fault happen to each lock: the faults are the cases, and the worker does Hold. What has been done until an
-// error, or until ctx ends, is in the result.
+// Run causes each fault for each lock: the faults are the cases, and the worker does Hold. What was done until an error, or
+// until ctx ended, is in the result.
 func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
 	if err := Check(c.Cases); err != nil {
 		return Result{}, err
 	}
-	chosen := choose(c.Cases)
+	chosen := slices.DeleteFunc(faults(), func(f fault) bool { return len(c.Cases) > 0 && !slices.Contains(c.Cases, f.name) })
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Locks: true, Database: "breaks_"})
 	if err != nil {
 		return Result{}, err
@@ -48,12 +57,7 @@ func Check(names []string) error {
 	return nil
 }
 
-// choose returns the faults of these names, none: all.
-func choose(names []string) []fault {
-	return slices.DeleteFunc(faults(), func(f fault) bool { return len(names) > 0 && !slices.Contains(names, f.name) })
-}
-
-// tryAll lets the faults happen, several at a time, and returns what came of them in their order.
+// tryAll tries the faults, several at a time, and returns what came of them in their order.
 func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []fault) (breaks []Break, err error) {
 	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: on, Connections: enough})
 	if err != nil {

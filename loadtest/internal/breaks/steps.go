@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// dies kills the process when it has locked, or in the midst of that.
+// dies kills the process when it has locked, or while it locks.
 func dies(ctx context.Context, t *trial) error {
 	a, err := t.holder.must(toLock)
 	if err == nil && a.Trapped != t.fault.holder.Trap {
@@ -18,7 +18,7 @@ func dies(ctx context.Context, t *trial) error {
 	return t.await(ctx, forever.String(), "")
 }
 
-// waited is what becomes of a lock that a holder keeps who stands still.
+// waited is the outcome for a lock that a stopped holder keeps.
 const waited = "nobody else got in, and everybody waited until the holder went on"
 
 // standsStill is a pause of the holder's process beyond its lease, between reading and writing.
@@ -52,17 +52,17 @@ func unlocksTooLate(ctx context.Context, t *trial) error {
 			return err
 		case inside:
 			t.became(broken, "it gave away the next one's lock: two inside at once")
-			return nil // whose lock it is, nobody knows any more
+			return nil // and nothing to unlock: the lock may be the third one's
 		case late.Error == "":
 			t.became(survived, "the next one kept the lock, but the late one was not told")
 		default:
 			t.became(refused, "the late unlock changed nothing: %s", late.Error)
 		}
-		return unlocked(ctx, next)
+		return next.unlock(ctx)
 	})
 }
 
-// letsIn tells whether a lock that somebody has lets in a third one, of another process.
+// letsIn tells whether a lock that is held lets in a third caller, of another process.
 func (t *trial) letsIn(ctx context.Context) (inside bool, err error) {
 	another, err := t.open(ctx)
 	if err != nil {
@@ -73,8 +73,8 @@ func (t *trial) letsIn(ctx context.Context) (inside bool, err error) {
 	return g != nil, err
 }
 
-// overtaken lets something happen to a holder that has read its row, and somebody else wait for the lock so long. Where nobody
-// gets it, the holder goes on, writes and unlocks, and all is well.
+// overtaken causes something for a holder that has read its row, and has the rival wait for the lock up to a bound. If the
+// rival gets it, then follows; else the holder goes on, writes and unlocks, and the outcome is well.
 func (t *trial) overtaken(ctx context.Context, happens, goOn func() error, bound time.Duration, well string,
 	then func(ctx context.Context, goOn func() error, next *grip) error,
 ) error {
@@ -108,7 +108,7 @@ func (t *trial) overtaken(ctx context.Context, happens, goOn func() error, bound
 	return t.await(ctx, "the holder had unlocked", well)
 }
 
-// writesLate is a holder that writes what it had read, when the next one has sold.
+// writesLate has the holder write after the next one has sold.
 func (t *trial) writesLate(ctx context.Context, goOn func() error, next *grip) error {
 	if err := t.sell(ctx, next); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (t *trial) writesLate(ctx context.Context, goOn func() error, next *grip) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.judge(ctx, wrote.Done, heard.Told), unlocked(ctx, next))
+	return errors.Join(t.judge(ctx, wrote.Done, heard.Told), next.unlock(ctx))
 }
 
 // unlockIsLost is a network that is gone while the holder unlocks.

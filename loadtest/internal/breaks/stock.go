@@ -27,10 +27,9 @@ const (
 	ofNext  = 3  // that the next one sells
 )
 
-// stock is what locks guard: rows that are read and written in two steps.
+// stock is the rows that locks guard. They are read and written in two steps.
 type stock struct{ db *pgxpool.Pool }
 
-// put puts a row there.
 func (s stock) put(ctx context.Context, name string) error {
 	if _, err := s.db.Exec(ctx, putStock, name, units); err != nil {
 		return fmt.Errorf("put stock there: %w", err)
@@ -45,7 +44,7 @@ func (s stock) read(ctx context.Context, name string) (available int, err error)
 	return available, nil
 }
 
-// write tells whether the row has accepted the write of somebody who has, or had, the lock.
+// write tells whether the row accepted the write of a caller that has, or had, the lock.
 func (s stock) write(ctx context.Context, name string, available int, g *grip) (accepted bool, err error) {
 	sql, args := writeStock, []any{name, available}
 	if token, owner, has := g.fence(); has {

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// lease is that of holders who die or stand still.
+	// lease is that of holders that die or stand still.
 	lease = time.Second
-	// forever is how long a lock that is never free again is waited for: so many leases.
+	// A lock that is not free after forever counts as never free again.
 	leases  = 5
 	forever = leases * lease
-	// long is a lease that does not run out, and longSession a session that does not.
+	// A long lease and a long session do not run out.
 	long, longSession = 30 * time.Second, 20 * time.Second
-	// kept is how long a lock has to be kept from everybody else.
+	// kept is how long a lock has to be kept from all others.
 	kept = 2 * time.Second
 )
 
-// trial is one fault that happens to one lock.
+// trial is one fault of one lock.
 type trial struct {
 	servers servers.URLs
 	worker  []string // command line of a process that does Hold
@@ -36,10 +36,10 @@ type trial struct {
 	result  Break
 	over    bool   // all steps were done
 	holder  remote // in a process of its own
-	rival   *party // who comes next
+	rival   *party // that comes next
 }
 
-// run lets the fault happen, and judges what came of it.
+// run causes the fault, and judges what came of it.
 func (t *trial) run(ctx context.Context) (err error) {
 	t.result = Break{Fault: t.fault.name, Lock: t.kind.Name, Ours: t.kind.Ours}
 	if err := t.stock.put(ctx, t.name); err != nil {
@@ -48,7 +48,12 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if t.rival, err = t.open(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.leave(ctx)) }()
+	defer func() {
+		if forget := t.rival.client.Forget; forget != nil {
+			err = errors.Join(err, forget(context.WithoutCancel(ctx), t.name))
+		}
+		err = errors.Join(err, t.rival.close())
+	}()
 	holds := t.fault.holder
 	holds.Servers, holds.Lock, holds.Name = t.servers, t.kind.Name, t.name
 	if t.holder.Process, err = worker.Start(ctx, t.worker, holds, time.Minute); err != nil {
@@ -62,20 +67,12 @@ func (t *trial) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// open opens a client of the lock in this process, of who comes later, with leases that do not run out.
+// open opens a client of the lock in this process, for a caller that comes later. Its leases do not run out.
 func (t *trial) open(ctx context.Context) (*party, error) {
 	return join(ctx, t.kind, t.name, kinds.Setting{URLs: t.servers, Timing: kinds.Timing{Lease: long}, Session: longSession, Rival: true})
 }
 
-// leave removes what would stay.
-func (t *trial) leave(ctx context.Context) (err error) {
-	if t.rival.client.Forget != nil {
-		err = t.rival.client.Forget(context.WithoutCancel(ctx), t.name)
-	}
-	return errors.Join(err, t.rival.close())
-}
-
-// wait lets the rival wait for the lock, and adds for how long. It returns nil if that is not free within the bound.
+// wait has the rival wait for the lock, and adds the time to the result. It returns nil if the lock is not free within the bound.
 func (t *trial) wait(ctx context.Context, bound time.Duration) (*grip, error) {
 	start := time.Now()
 	end := start.Add(bound)
@@ -86,13 +83,13 @@ func (t *trial) wait(ctx context.Context, bound time.Duration) (*grip, error) {
 	switch {
 	case err == nil:
 		return g, nil
-	case ctx.Err() == nil && !time.Now().Before(end): // a connection may hear of the end before the context does
+	case ctx.Err() == nil && !time.Now().Before(end): // a connection may end before the context does
 		return nil, nil
 	}
 	return nil, fmt.Errorf("wait for the lock: %w", err)
 }
 
-// await judges a lock by whether it is ever free again after something; "" says how soon is well.
+// await judges a lock by whether it is free again after something. well is the outcome if so; "": how soon it was free.
 func (t *trial) await(ctx context.Context, after, well string) error {
 	g, err := t.wait(ctx, forever)
 	switch {
@@ -105,10 +102,10 @@ func (t *trial) await(ctx context.Context, after, well string) error {
 		well = "free after " + report.Number(t.result.Waited) + " ms"
 	}
 	t.became(survived, "%s", well)
-	return unlocked(ctx, g)
+	return g.unlock(ctx)
 }
 
-// sell is what the rival does under the lock. It keeps it.
+// sell sells under the rival's lock, which it keeps.
 func (t *trial) sell(ctx context.Context, g *grip) error {
 	available, err := t.stock.read(ctx, t.name)
 	if err != nil {
@@ -121,7 +118,7 @@ func (t *trial) sell(ctx context.Context, g *grip) error {
 	return err
 }
 
-// judge judges a lock by what became of the write of somebody who was late.
+// judge judges a lock by what became of a late write.
 func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 	left, err := t.stock.read(ctx, t.name)
 	if err != nil {
@@ -141,18 +138,10 @@ func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 	return nil
 }
 
-// What becomes of a lock.
+// The outcomes for a lock.
 const broken, survived, refused = "broken", "survived", "refused"
 
 func (t *trial) became(what, format string, args ...any) {
 	t.result.Broken = what == broken
 	t.result.Outcome = what + ": " + fmt.Sprintf(format, args...)
-}
-
-// unlocked gives a lock back that nothing has happened to.
-func unlocked(ctx context.Context, g *grip) error {
-	if err := g.unlock(ctx); err != nil {
-		return fmt.Errorf("give the lock back: %w", err)
-	}
-	return nil
 }
