@@ -14,7 +14,7 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// patience bounds a connect and an answer.
+// patience bounds a connect, and the wait for an answer.
 const patience = 3 * time.Second
 
 // OpenRedis connects to a Redis as a setting says.
@@ -27,7 +27,7 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
 	options.PoolSize, options.PoolFIFO = s.Connections+s.Spare, s.InTurn
-	options.Dialer = s.Meter.watching(underTLS(s.dial, options.TLSConfig), commands)
+	options.Dialer = s.Meter.watching(underTLS(s.dial, options.TLSConfig), true)
 	rdb := redis.NewClient(options)
 	if s.Hook != nil {
 		rdb.AddHook(s.Hook)
@@ -67,7 +67,7 @@ func underTLS(dial Dial, config *tls.Config) Dial {
 	}
 }
 
-// warm opens connections, and gives all of them back to their pool.
+// warm opens connections, and returns all of them to their pool.
 func warm(connections int, open func() (giveBack func(), err error)) error {
 	for range connections {
 		giveBack, err := open()

@@ -1,10 +1,8 @@
 // Package kinds has every kind of lock that the lab compares or breaks, in one shape: ours, those of libraries, and those of
-// textbooks and tutorials. All have the same settings of their clients: a script is sent once, and a context's end ends a
-// command.
+// textbooks. All have the same settings of their clients: a script is sent once, and the end of a context ends a command.
 //
 // Each lock of a textbook has a flaw, which its comment names and `go run ./loadtest locks --break` shows. They are written as
-// well as their recipes allow, to be measured and broken beside the locks of internal/locking; nobody should use them for
-// anything else.
+// well as their recipes allow, to be compared with the locks of internal/locking, and for nothing else.
 package kinds
 
 import (
@@ -23,15 +21,15 @@ type Kind struct {
 	Name   string
 	Flaw   string // what is known to be wrong with it; "": nothing
 	Ours   bool
-	Shared bool // several may have it at once
-	Polls  bool // its waiters try every so often
+	Shared bool // several callers may have it at once
+	Polls  bool // its waiters poll
 	// Open makes the client of one process.
 	Open func(ctx context.Context, s Setting) (*Client, error)
 
 	absent func(s servers.URLs) bool // for want of its server; nil: never
 }
 
-// Timing is how long a lock is kept that nobody gives back, and how often a waiter tries that cannot be woken.
+// Timing is the lease of a lock, and how often a waiter polls.
 type Timing struct{ Lease, Poll time.Duration }
 
 // Setting is how a client is opened.
@@ -42,18 +40,18 @@ type Setting struct {
 	Connections int           // for callers
 	Spare       int           // to Redis, for what a library does beside its callers
 	InTurn      bool          // commands to Redis go over all connections in turn
-	Rival       bool          // of who comes later: where many may read, it is the one who writes
+	Rival       bool          // of a caller that comes later: of a lock that many readers share, the writer
 	Dial        Dial          // how connections are made; nil: as usual
 	Hook        redis.Hook    // for commands to Redis; nil: none
-	Meter       *Meter        // counts what is sent; nil: nobody does
+	Meter       *Meter        // counts what is sent; nil: it is not counted
 }
 
 // Dial makes a connection.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Client is one process's way to the locks of a kind.
+// Client has the locks of a kind, for one process.
 type Client struct {
-	// Lock is the way to a lock by its name. A hold of ours is a *locking.Hold.
+	// Lock is a lock by its name. A hold of ours is a *locking.Hold.
 	Lock func(name string) Lock
 	// Forget removes what a lock leaves behind for ever; nil: it leaves nothing.
 	Forget func(ctx context.Context, name string) error

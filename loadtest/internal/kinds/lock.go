@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Lock is one lock, of many callers: it takes it once, or waits until the caller has it, or ctx ends.
+// Lock takes one lock: it tries once, or waits until the caller has the lock, or ctx ends.
 type Lock func(ctx context.Context, wait bool) (Hold, error)
 
 // Lock waits until the caller has the lock, or ctx ends.
 func (l Lock) Lock(ctx context.Context) (Hold, error) { return l(ctx, true) }
 
-// TryLock tries once. ErrBusy says that somebody else has the lock.
+// TryLock tries once. ErrBusy says that another caller has the lock.
 func (l Lock) TryLock(ctx context.Context) (Hold, error) { return l(ctx, false) }
 
-// Hold is a lock that was taken. It belongs to whoever got it.
+// Hold is a lock that was taken.
 type Hold interface {
-	// Unlock gives it back. ErrNotHeld says that it was somebody else's by then, or nobody's, where the lock can tell.
+	// Unlock gives it back. ErrNotHeld says that the caller had lost it, where the lock can tell.
 	Unlock(ctx context.Context) error
 }
 
 var (
-	// ErrBusy says that somebody else has the lock.
+	// ErrBusy says that another caller has the lock.
 	ErrBusy = errors.New("the lock is busy")
 	// ErrNotHeld says that the caller had lost the lock when it gave it back.
 	ErrNotHeld = errors.New("the lock is not held")
@@ -36,7 +36,7 @@ type unlock func(ctx context.Context) error
 // Unlock implements [Hold].
 func (u unlock) Unlock(ctx context.Context) error { return u(ctx) }
 
-// recipe is how a lock is taken for an owner, whom nobody else is named like, and given back. Both tell whether it was.
+// recipe is how a lock is taken for an owner with a unique name, and given back. Both tell whether it was.
 type recipe struct {
 	take, give func(ctx context.Context, owner string) (bool, error)
 }
@@ -77,8 +77,8 @@ func (r recipe) polled(name string, every time.Duration) Lock {
 	})
 }
 
-// grace is how long an attempt may go on when its caller has gone: one that is cut off may still take the lock, and
-// nobody would give that back.
+// grace is how long an attempt may go on when its caller has gone: one that is cut off may still take the lock, which would
+// not be given back.
 const grace = time.Second
 
 // again is a lock whose waiters try again and again, and pause in between.

@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -25,8 +24,8 @@ func (m *Meter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 // TraceQueryEnd implements [pgx.QueryTracer].
 func (*Meter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// watching makes connections of which what is written is counted.
-func (m *Meter) watching(dial Dial, count func() func(written []byte) int64) Dial {
+// watching makes connections that count what is written: the commands of Redis, or for ZooKeeper each write, which is a packet.
+func (m *Meter) watching(dial Dial, redis bool) Dial {
 	if m == nil {
 		return dial
 	}
@@ -35,7 +34,10 @@ func (m *Meter) watching(dial Dial, count func() func(written []byte) int64) Dia
 		if err != nil {
 			return nil, err
 		}
-		counted := &counted{Conn: conn, meter: m, count: count()}
+		counted := &counted{Conn: conn, meter: m}
+		if redis {
+			counted.requests = &requests{}
+		}
 		if tcp, is := conn.(*net.TCPConn); is {
 			return &countedTCP{counted, tcp}, nil
 		}
@@ -43,23 +45,21 @@ func (m *Meter) watching(dial Dial, count func() func(written []byte) int64) Dia
 	}
 }
 
-// commands counts those that are sent to Redis.
-func commands() func([]byte) int64 { return new(requests).count }
-
-// packets counts what a client of ZooKeeper writes: each packet is one write.
-func packets() func([]byte) int64 { return func([]byte) int64 { return 1 } }
-
 // counted is one connection, which one goroutine at a time writes to.
 type counted struct {
 	net.Conn
-	meter  *Meter
-	count  func(written []byte) int64
-	asking atomic.Bool // written since the last read
+	meter    *Meter
+	requests *requests   // nil: each write is one command
+	asking   atomic.Bool // written since the last read
 }
 
 // Write implements [net.Conn].
 func (c *counted) Write(p []byte) (int, error) {
-	c.meter.Commands.Add(c.count(p))
+	commands := int64(1)
+	if c.requests != nil {
+		commands = c.requests.count(p)
+	}
+	c.meter.Commands.Add(commands)
 	if !c.asking.Swap(true) {
 		c.meter.Trips.Add(1)
 	}
@@ -75,12 +75,7 @@ func (c *counted) Read(p []byte) (int, error) {
 // countedTCP lets go-redis look at the socket, as it does where it can.
 type countedTCP struct {
 	*counted
-	socket
-}
-
-// socket is what a TCP connection has beside.
-type socket interface {
-	SyscallConn() (syscall.RawConn, error)
+	syscall.Conn
 }
 
 // requests finds the commands in what a client writes: arrays of texts with their lengths, cut anywhere.
@@ -115,11 +110,4 @@ func (r *requests) count(p []byte) (commands int64) {
 		p = p[1:]
 	}
 	return commands
-}
-
-// dialZooKeeper is how its client dials, which knows no context.
-func (s Setting) dialZooKeeper(network, address string, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	return s.Meter.watching(s.dial, packets)(ctx, network, address)
 }

@@ -44,13 +44,13 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return d(ctx, network, address)
 }
 
-// document is a document with an owner that says until when it counts. findAndModify takes the one that has expired, or
-// makes one. Where the lock is held it finds none, and the one that it makes then has a key that is there already. A
-// delete of the owner's document gives the lock back.
+// document is a document with an owner and an end. findAndModify takes the one that has expired, or makes one. While the lock is
+// held it finds none, and the one that it makes then has a key that is there already. A delete of the owner's document gives
+// the lock back.
 //
-// Its flaws: the caller's clock says when a hold ends, and that of the next one whether it has ended: where they differ by
-// more than a lease, nobody is kept out. A holder that was stopped for longer than its lease goes on as if it had the
-// lock, beside the next one, and without a fencing token nobody stops its writes.
+// Its flaws: the caller's clock says when a hold ends, and that of the next caller whether it has ended: where they differ by
+// more than a lease, there is no exclusion. A holder that was stopped for longer than its lease goes on as if it had the lock,
+// as the next one does, and without a fencing token its writes are accepted.
 //
 // FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
 func document(locks *mongo.Collection, name string, t Timing) Lock {

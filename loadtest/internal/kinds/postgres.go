@@ -55,19 +55,19 @@ func onPostgres(lock func(db *pgxpool.Pool, name string, t Timing) Lock) func(co
 
 // row is a row with a unique name: INSERT takes the lock, DELETE gives it back.
 //
-// Its flaw: nobody deletes the row of a holder that has died, or whose DELETE got lost. Until somebody looks by hand, the
-// lock is held. Waiters can only poll, and each cycle costs two commits.
+// Its flaw: the row of a holder that has died, or whose DELETE got lost, stays until it is deleted by hand. Waiters can only poll,
+// and each cycle costs two commits.
 func row(db *pgxpool.Pool, name string, t Timing) Lock { return takenBy(db, name, t, takeRow) }
 
-// rowExpiry is a [row] that says until when it counts, by the database's clock. Whoever comes later takes it over.
+// rowExpiry is a [row] with an end, by the database's clock. A later caller takes it over.
 //
-// Its flaw: the clock judges whether the holder lives. One that was stopped for longer than its lease goes on as if it
-// had the lock, beside the next one, and without a fencing token nobody stops its writes.
+// Its flaw: a holder that was stopped for longer than its lease goes on as if it had the lock, as the next one does, and without
+// a fencing token its writes are accepted.
 func rowExpiry(db *pgxpool.Pool, name string, t Timing) Lock {
 	return takenBy(db, name, t, takeExpiredRow, t.Lease.Milliseconds())
 }
 
-// takenBy is a lock that a statement takes, which is told the name, an owner, and what else it needs.
+// takenBy is a lock that a statement takes. In: the name, the owner, and what else it needs.
 func takenBy(db *pgxpool.Pool, name string, t Timing, take string, more ...any) Lock {
 	do := func(sql string, more ...any) func(ctx context.Context, owner string) (bool, error) {
 		return func(ctx context.Context, owner string) (bool, error) {
@@ -88,8 +88,8 @@ const (
 // advisory is PostgreSQL's advisory lock of a session. A holder, and a waiter too, has a connection for itself.
 //
 // Its flaw: it belongs to the connection. A proxy, a failover or pg_terminate_backend ends that, and with it the lock; a
-// holder that is busy elsewhere hears of it when it asks the next time, and until then the next one is inside as well.
-// There is no fencing token. A holder that stands still with its connection open keeps everybody waiting, without end.
+// busy holder finds that out when it asks the next time, and until then the next one is inside as well. There is no fencing
+// token. A holder that stands still with its connection open keeps all others waiting, without end.
 func advisory(pool *pgxpool.Pool, name string, _ Timing) Lock {
 	return func(ctx context.Context, wait bool) (Hold, error) {
 		db, err := pool.Acquire(ctx)
@@ -120,9 +120,9 @@ func advisory(pool *pgxpool.Pool, name string, _ Timing) Lock {
 // transactions. The lock is the [advisory] one without a connection of its own. Waiters poll: one that waited inside would keep
 // the pool's connection.
 //
-// Its flaws: the lock belongs to whichever connection the pool lent for it. The next caller who is lent that one gets the
-// lock as well, for a session may take its locks again. And an unlock over another connection answers false, and leaves
-// the lock with a connection that the pool keeps open.
+// Its flaws: the lock belongs to the connection that the pool lent for it. The next caller that is lent the same one gets the lock
+// as well, for a session may take its locks again. And an unlock over another connection answers false, and leaves the lock
+// with a connection that the pool keeps open.
 func openPooled(ctx context.Context, s Setting) (*Client, error) {
 	lent, one := &turns{}, s
 	one.Connections = 1

@@ -64,9 +64,8 @@ return 0
 // setPX is the lock of Redis' own documentation: it takes a key with a value of its own and a lease, in one command, and gives
 // it back by compare-and-delete.
 //
-// Its flaw: nothing renews the lease, nothing tells a holder that it has ended, and there is no fencing token. A holder
-// that is stopped for longer goes on as if it had the lock, beside the next one. And a release that gets lost costs
-// everybody the rest of the lease.
+// Its flaw: the lease is not renewed, its end is not reported to the holder, and there is no fencing token. A holder that is
+// stopped for longer goes on as if it had the lock, as the next one does. After a lost release all wait for the rest of the lease.
 func setPX(rdb *redis.Client, key string, t Timing) Lock {
 	return withLease(rdb, t.Lease, deleteMine, key).polled(key, t.Poll)
 }
@@ -83,7 +82,7 @@ func withLease(rdb *redis.Client, lease time.Duration, giveBack *redis.Script, k
 	}
 }
 
-// signalMine is deleteMine which also leaves one signal for whoever waits, for a second. KEYS: the key, the list of signals.
+// signalMine is deleteMine which also leaves one signal for a waiter, for a second. KEYS: the key, the list of signals.
 var signalMine = redis.NewScript(`
 if redis.call("GET", KEYS[1]) ~= ARGV[1] then
 	return 0
@@ -98,8 +97,8 @@ return 1
 const longestBLPOP = time.Second
 
 // signal is [setPX] whose release wakes a waiter: waiters wait for an element of a list (BLPOP), first come first served, and
-// then try. One that comes in between is faster, and the waiter waits for the next release. Where no release comes, for
-// its holder has died, waiters try every so often.
+// then try. A caller that comes in between is faster, and the waiter waits for the next release. Waiters also poll, as a holder
+// that has died releases nothing.
 //
 // Its flaws: those of [setPX]; and a waiter occupies a connection.
 func signal(rdb *redis.Client, key string, t Timing) Lock {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -14,10 +16,14 @@ import (
 // Sequential is what ZooKeeper's recipe for a lock is called.
 const Sequential = "ZooKeeper sequential nodes"
 
-// openSequential connects to ZooKeeper, and returns when there is a session, which ends when the server has not heard of its
-// client for a while. All callers of a client share it, as its documentation has it.
+// openSequential connects to ZooKeeper, and returns when there is a session, which all callers share, as its documentation says.
 func openSequential(ctx context.Context, s Setting) (*Client, error) {
-	connection, events, err := zk.Connect([]string{s.ZooKeeper}, s.Session, zk.WithDialer(s.dialZooKeeper), zk.WithLogger(silence{}))
+	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the client has no context for it
+		defer cancel()
+		return s.Meter.watching(s.dial, false)(ctx, network, address)
+	}
+	connection, events, err := zk.Connect([]string{s.ZooKeeper}, s.Session, zk.WithDialer(dial), zk.WithLogger(silence{}))
 	if err != nil {
 		return nil, fmt.Errorf("reach ZooKeeper: %w", err)
 	}
@@ -37,19 +43,18 @@ func openSequential(ctx context.Context, s Setting) (*Client, error) {
 	}
 }
 
-// silence logs nothing: what matters, errors say.
+// silence logs nothing: errors say what matters.
 type silence struct{}
 
 // Printf implements [zk.Logger].
 func (silence) Printf(string, ...any) {}
 
-// queue is ZooKeeper's recipe: whoever wants the lock makes an ephemeral node with the next number under the lock's
-// node; who has the lowest number has the lock, and each of the others watches the one before it. So it is fair, and a
-// release wakes one waiter.
+// queue is ZooKeeper's recipe: a caller makes an ephemeral node with the next number under the lock's node. The lowest number has
+// the lock, and each of the others watches the one before it. So it is fair, and a release wakes one waiter.
 //
-// Its flaw: the node is the session's. When the holder stands still for longer than its session lasts, the node goes and
-// the next one has the lock; the holder hears of that only after it has gone on. The numbers grow and would do as a fencing
-// token, but the recipe does not speak of one. And a session that lives keeps the node of a release that got lost.
+// Its flaw: the node is the session's. If the holder stands still for longer than its session lasts, the node goes and the next
+// caller has the lock; the holder finds that out only after it has gone on. The numbers grow and would do as a fencing token,
+// but the recipe does not use them. And a session that lives keeps the node of a release that got lost.
 type queue struct {
 	zooKeeper *zk.Conn
 	name      string
@@ -61,11 +66,13 @@ func (l queue) node() string { return "/" + url.PathEscape(l.name) }
 // lock is a [Lock].
 func (l queue) lock(ctx context.Context, wait bool) (Hold, error) {
 	mine, err := l.enqueue()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if err = l.await(ctx, mine, wait); err != nil {
+			err = errors.Join(err, l.leave(mine))
+		}
 	}
-	if err := l.await(ctx, mine, wait); err != nil {
-		return nil, l.leave(mine, err)
+	if err != nil {
+		return nil, fmt.Errorf("take the lock %s: %w", l.name, err)
 	}
 	return unlock(func(context.Context) error {
 		err := l.zooKeeper.Delete(mine, -1)
@@ -80,24 +87,20 @@ func (l queue) lock(ctx context.Context, wait bool) (Hold, error) {
 }
 
 // enqueue makes the caller's node.
-func (l queue) enqueue() (node string, err error) {
+func (l queue) enqueue() (string, error) {
 	everybody := zk.WorldACL(zk.PermAll)
 	for {
-		node, err = l.zooKeeper.CreateProtectedEphemeralSequential(l.node()+"/n-", nil, everybody)
+		node, err := l.zooKeeper.CreateProtectedEphemeralSequential(l.node()+"/n-", nil, everybody)
 		if !errors.Is(err, zk.ErrNoNode) {
-			break
+			return node, err
 		}
 		if _, err := l.zooKeeper.Create(l.node(), nil, 0, everybody); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return "", fmt.Errorf("make the node of the lock %s: %w", l.name, err)
+			return "", err
 		}
 	}
-	if err != nil {
-		return "", fmt.Errorf("queue for the lock %s: %w", l.name, err)
-	}
-	return node, nil
 }
 
-// await returns when nobody is before the caller any more. Who does not wait looks once.
+// await returns when the caller is the first. A caller that does not wait looks once.
 func (l queue) await(ctx context.Context, mine string, wait bool) error {
 	for {
 		before, err := l.before(mine)
@@ -109,15 +112,15 @@ func (l queue) await(ctx context.Context, mine string, wait bool) error {
 		}
 		there, _, gone, err := l.zooKeeper.ExistsW(before)
 		if err != nil {
-			return fmt.Errorf("watch who is before us at the lock %s: %w", l.name, err)
+			return err
 		}
 		if !there {
-			continue // and the watch never tells
+			continue // there will be no event
 		}
 		select {
 		case event := <-gone:
 			if event.Err != nil {
-				return fmt.Errorf("wait for the lock %s: %w", l.name, event.Err)
+				return event.Err
 			}
 		case <-ctx.Done():
 			return errors.Join(ErrBusy, ctx.Err())
@@ -129,26 +132,26 @@ func (l queue) await(ctx context.Context, mine string, wait bool) error {
 func (l queue) before(mine string) (string, error) {
 	all, _, err := l.zooKeeper.Children(l.node())
 	if err != nil {
-		return "", fmt.Errorf("look who wants the lock %s: %w", l.name, err)
+		return "", err
 	}
 	slices.SortFunc(all, func(a, b string) int { return strings.Compare(number(a), number(b)) })
-	place := slices.Index(all, strings.TrimPrefix(mine, l.node()+"/"))
-	switch place {
+	switch place := slices.Index(all, strings.TrimPrefix(mine, l.node()+"/")); place {
 	case -1:
-		return "", fmt.Errorf("wait for the lock %s: %w", l.name, zk.ErrSessionExpired)
+		return "", zk.ErrSessionExpired
 	case 0:
 		return "", nil
+	default:
+		return l.node() + "/" + all[place-1], nil
 	}
-	return l.node() + "/" + all[place-1], nil
 }
 
 // number is the end of a node's name: ten digits that grow.
 func number(node string) string { return node[strings.LastIndex(node, "-")+1:] }
 
-// leave takes the caller out of the queue, for a reason. One that cannot be reached goes with the session.
-func (l queue) leave(mine string, why error) error {
-	if err := l.zooKeeper.Delete(mine, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return errors.Join(why, fmt.Errorf("leave the queue of the lock %s: %w", l.name, err))
+// leave takes the caller out of the queue. If ZooKeeper cannot be reached, the node goes with the session.
+func (l queue) leave(mine string) error {
+	if err := l.zooKeeper.Delete(mine, -1); !errors.Is(err, zk.ErrNoNode) {
+		return err
 	}
-	return why
+	return nil
 }
