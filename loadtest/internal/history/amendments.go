@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// amendment is the key of one: it happens once for its ref within its deduction.
+// amendment is the key of one: each ref of a deduction happens once.
 type amendment struct {
 	key
 	ref string
 }
 
-// amendments: an extension or a return that was accepted is there once, as it was asked for, and nothing else is. A deduction keeps
-// what was asked less what was returned, and a reservation lasts until the end of its last extension.
+// amendments: each accepted extension or return is there once, as it was asked for, and nothing else is. A deduction keeps what
+// was asked less what was returned, and a reservation lasts until the end of its last extension.
 func (c *checker) amendments(rows []Amendment) {
 	there, of := make(map[amendment]Amendment), make(map[key][]Amendment)
 	for _, row := range rows {
 		k := key{row.SKU, row.ID}
 		if _, twice := there[amendment{k, row.Ref}]; twice {
-			c.complain(nil, "twice", "SKU %q: order %q was amended more than once for ref %q", row.SKU, row.ID, row.Ref)
+			c.violated(nil, "twice", "SKU %q: order %q was amended more than once for ref %q", row.SKU, row.ID, row.Ref)
 		}
 		there[amendment{k, row.Ref}], of[k] = row, append(of[k], row)
 	}
@@ -32,7 +32,7 @@ func (c *checker) amendments(rows []Amendment) {
 		}
 	}
 	for a := range there {
-		c.complain(nil, "from nowhere", "SKU %q: order %q has an amendment %q, which nobody sent", a.sku, a.id, a.ref)
+		c.violated(nil, "from nowhere", "SKU %q: order %q has an amendment %q, which nobody sent", a.sku, a.id, a.ref)
 	}
 	for k, row := range c.rows {
 		c.kept(row, of[k])
@@ -42,15 +42,15 @@ func (c *checker) amendments(rows []Amendment) {
 
 // amended holds one amendment against its row.
 func (c *checker) amended(o *Operation, row Amendment, there bool) {
-	_, heard := o.heard()
+	_, accepted := o.accepted()
 	switch {
-	case !there && heard:
-		c.complain(o, "amendment", "it was accepted, and is not there")
+	case !there && accepted:
+		c.violated(o, "amendment", "it was accepted, and is not there")
 	case !there:
 	case row.Returned != o.Lines[0].Quantity || row.Extended != o.ReserveFor:
-		c.complain(o, "amendment", "there is a return of %d units, and an extension of %s", row.Returned, row.Extended)
-	case !o.may():
-		c.complain(o, "amendment", "it was refused, and is there")
+		c.violated(o, "amendment", "there is a return of %d units, and an extension of %s", row.Returned, row.Extended)
+	case !o.possible():
+		c.violated(o, "amendment", "it was refused, and is there")
 	default:
 		c.inTime(o, row.Created, "amendment")
 	}
@@ -63,7 +63,7 @@ func (c *checker) kept(row Deduction, all []Amendment) {
 		left -= a.Returned
 	}
 	if held := row.held(); (held > 0 || row.State == expired && len(all) > 0) && row.Quantity != left {
-		c.complain(nil, "amendment", "SKU %q: order %q has %d units, of %d that were asked for and %d that were not returned",
+		c.violated(nil, "amendment", "SKU %q: order %q has %d units, of %d that were asked for and %d that were not returned",
 			row.SKU, row.ID, row.Quantity, row.Asked, left)
 	}
 }
@@ -81,7 +81,7 @@ func (c *checker) ends(k key, row Deduction, all []Amendment) {
 			continue
 		}
 		if a.Created.After(end) {
-			c.complain(asker, "too late", "it was extended at %s, and had expired at %s", clock(a.Created), clock(end))
+			c.violated(asker, "too late", "it was extended at %s, and had expired at %s", clock(a.Created), clock(end))
 		}
 		if until := a.Created.Add(a.Extended); until.After(end) {
 			end, extended = until, true
@@ -89,14 +89,14 @@ func (c *checker) ends(k key, row Deduction, all []Amendment) {
 	}
 	switch {
 	case extended && row.Expires.Before(end):
-		c.complain(asker, "too early", "it expires at %s, and was extended until %s", clock(row.Expires), clock(end))
+		c.violated(asker, "too early", "it expires at %s, and was extended until %s", clock(row.Expires), clock(end))
 	case !row.Expires.Equal(end):
-		c.complain(asker, "different", "the reservation lasts %s", row.Expires.Sub(row.Created))
+		c.violated(asker, "different", "the reservation lasts %s", row.Expires.Sub(row.Created))
 	}
 	for _, o := range c.about[k] {
 		for _, a := range o.Attempts {
 			if a.Answer.Accepted() && a.Answer.Expires.After(row.Expires) {
-				c.complain(o, "too early", "it expires at %s, and was said to at %s", clock(row.Expires), clock(a.Answer.Expires))
+				c.violated(o, "too early", "it expires at %s, and was said to at %s", clock(row.Expires), clock(a.Answer.Expires))
 			}
 		}
 	}
@@ -105,6 +105,6 @@ func (c *checker) ends(k key, row Deduction, all []Amendment) {
 // inTime: a row is written while an attempt may write.
 func (c *checker) inTime(o *Operation, created time.Time, what string) {
 	if last := latest(o.Attempts, c.promise.over); created.After(last) {
-		c.complain(o, "late", "the %s was written %s too late", what, created.Sub(last))
+		c.violated(o, "late", "the %s was written %s too late", what, created.Sub(last))
 	}
 }

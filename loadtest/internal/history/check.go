@@ -15,7 +15,7 @@ type checker struct {
 	operations []Operation
 	promise    Promise
 	rows       map[key]Deduction
-	askers     map[key]*Operation   // who asked for a deduction
+	askers     map[key]*Operation   // which asked for a deduction
 	about      map[key][]*Operation // all that was asked of a deduction
 	courses    map[string]*course   // of the units of each SKU
 	found      Findings
@@ -35,7 +35,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	for _, row := range rows.Deductions {
 		k := key{row.SKU, row.ID}
 		if _, there := c.rows[k]; there {
-			c.complain(nil, "twice", "SKU %q has order %q more than once", row.SKU, row.ID)
+			c.violated(nil, "twice", "SKU %q has order %q more than once", row.SKU, row.ID)
 		}
 		c.rows[k] = row
 	}
@@ -47,7 +47,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 		o := &operations[i]
 		c.reasons(o)
 		if o.Kind.Takes() {
-			c.accepted(o)
+			c.answers(o)
 			c.final(o)
 			c.written(o)
 		}
@@ -57,7 +57,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	}
 	for k, row := range c.rows {
 		if c.askers[k] == nil {
-			c.complain(nil, "from nowhere", "SKU %q has order %q, which nobody sent", row.SKU, row.ID)
+			c.violated(nil, "from nowhere", "SKU %q has order %q, which nobody sent", row.SKU, row.ID)
 		}
 	}
 	for k, all := range c.about {
@@ -73,7 +73,6 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	return c.found
 }
 
-// index notes what an operation is about.
 func (c *checker) index(o *Operation) {
 	if o.Kind.Moves() || o.Kind == Look {
 		return
@@ -87,7 +86,7 @@ func (c *checker) index(o *Operation) {
 	}
 }
 
-// joined makes one operation of all that took, moved or amended something under one id. What nobody has tried is left out.
+// joined makes one operation of all that took, moved or amended something under one id. Operations without attempts are left out.
 func joined(operations []Operation) (all []Operation) {
 	type name struct {
 		kind Kind
@@ -114,12 +113,13 @@ func joined(operations []Operation) (all []Operation) {
 	return all
 }
 
-func (c *checker) complain(o *Operation, name, what string, values ...any) {
+// violated adds a violation.
+func (c *checker) violated(o *Operation, name, what string, values ...any) {
 	c.found.Violations = append(c.found.Violations, Violation{name, fmt.Sprintf(what, values...), o})
 }
 
-// accepted: what was accepted has its row, and is what was asked for, in each answer.
-func (c *checker) accepted(o *Operation) {
+// answers: an accepted order has its row, as it was asked for, and each answer says so.
+func (c *checker) answers(o *Operation) {
 	var first Answer
 	for _, a := range o.Attempts {
 		if !a.Answer.Accepted() {
@@ -129,28 +129,28 @@ func (c *checker) accepted(o *Operation) {
 			row, there := c.rows[key{line.SKU, o.ID}]
 			switch {
 			case !there:
-				c.complain(o, "lost", "SKU %q has no row of an order that was accepted", line.SKU)
+				c.violated(o, "lost", "SKU %q has no row of an order that was accepted", line.SKU)
 			case row.Asked != line.Quantity || row.Buyer != o.Buyer:
-				c.complain(o, "different", "the row of SKU %q has %d units for buyer %q", line.SKU, row.Asked, row.Buyer)
+				c.violated(o, "different", "the row of SKU %q has %d units for buyer %q", line.SKU, row.Asked, row.Buyer)
 			}
 		}
 		switch {
 		case a.Answer.Status == statusCreated && a.Answer.Quantity != o.units():
-			c.complain(o, "different", "the answer is of %d units", a.Answer.Quantity)
+			c.violated(o, "different", "the answer is of %d units", a.Answer.Quantity)
 		case o.Kind == Order:
 		case first.Status != 0 && !c.amends(o) && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
-			c.complain(o, "different", "a replay is not what was answered before")
+			c.violated(o, "different", "a replay is not what was answered before")
 		}
 		first = a.Answer
 	}
 }
 
-// amends tells whether a deduction may have been amended: then a replay tells of it as it is.
+// amends tells whether a deduction may have been amended: then a replay shows it as it is.
 func (c *checker) amends(o *Operation) bool {
-	return slices.ContainsFunc(c.about[key{o.Lines[0].SKU, o.ID}], func(other *Operation) bool { return other.Kind.Amends() && other.may() })
+	return slices.ContainsFunc(c.about[key{o.Lines[0].SKU, o.ID}], func(other *Operation) bool { return other.Kind.Amends() && other.possible() })
 }
 
-// replays: it happens once, and is told to have happened before only if it had.
+// replays: an operation happens once. It is answered as a replay only if it happened before.
 func (c *checker) replays(o *Operation) {
 	created, mayHave := 0, false
 	for _, a := range o.Attempts {
@@ -160,23 +160,23 @@ func (c *checker) replays(o *Operation) {
 		mayHave = mayHave || a.Answer.Status == statusCreated || a.Unknown()
 	}
 	if created > 1 {
-		c.complain(o, "replay", "it was accepted %d times", created)
+		c.violated(o, "replay", "it was accepted %d times", created)
 	}
-	if _, heard := o.heard(); heard && !mayHave {
-		c.complain(o, "replay", "it was told to have been accepted before, and was not")
+	if _, accepted := o.accepted(); accepted && !mayHave {
+		c.violated(o, "replay", "it was told to have been accepted before, and was not")
 	}
 }
 
 // reasons: each kind of request is refused for some reasons alone.
 func (c *checker) reasons(o *Operation) {
 	for _, a := range o.Attempts {
-		if a.Answer.Refused() && !c.isReason(o, a.Answer) {
-			c.complain(o, "no reason", "%s was refused as %d %s", o.Kind, a.Answer.Status, a.Answer.Code)
+		if a.Answer.Refused() && !o.isReason(a.Answer) {
+			c.violated(o, "no reason", "%s was refused as %d %s", o.Kind, a.Answer.Status, a.Answer.Code)
 		}
 	}
 }
 
-func (c *checker) isReason(o *Operation, a Answer) bool {
+func (o *Operation) isReason(a Answer) bool {
 	if a.Status == statusTimeout { // it came after its deadline
 		return true
 	}
@@ -201,16 +201,16 @@ const (
 	statusConflict = 409
 )
 
-// over is when an attempt cannot be carried out any more.
+// over is when an attempt can no longer happen.
 func (p Promise) over(a Attempt) time.Time {
-	latest := a.Ended.Add(p.AnswerWithin) // who hung up was there until then
+	latest := a.Ended.Add(p.AnswerWithin) // the service may have read it as late as the caller hung up
 	if !a.Deadline.IsZero() && a.Deadline.Before(latest) {
 		latest = a.Deadline
 	}
 	return latest.Add(p.Clocks)
 }
 
-// Over is when nothing is written any more for attempts whose outcome is not known.
+// Over is when none of the attempts without an answer can happen any more.
 func (p Promise) Over(attempts []Attempt) time.Time {
 	return latest(attempts, func(a Attempt) (over time.Time) {
 		if a.Unknown() {
@@ -235,7 +235,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// final: a refusal that was asked for when all attempts before were over stays one, unless somebody asks again.
+// final: a refusal that was asked for when all attempts before were over stays one, unless the operation is tried again.
 func (c *checker) final(o *Operation) {
 	for i, refused := range o.Attempts {
 		if refused.Answer.Status != statusConflict || !c.isFinal(o, i) {
@@ -243,13 +243,13 @@ func (c *checker) final(o *Operation) {
 		}
 		for _, line := range o.Lines {
 			if row, there := c.rows[key{line.SKU, o.ID}]; there {
-				c.complain(o, "not final", "SKU %q has a row, %s at %s", line.SKU, row.State, clock(row.Created))
+				c.violated(o, "not final", "SKU %q has a row, %s at %s", line.SKU, row.State, clock(row.Created))
 			}
 		}
 	}
 }
 
-// isFinal tells whether no other attempt can have written a row that a refusal did not know of. Where units come in or back,
+// isFinal tells whether no other attempt can have written a row that a refusal did not know of. After units came in or back,
 // a process may refuse for a while what another one has sold since.
 func (c *checker) isFinal(o *Operation, refusal int) bool {
 	refused := o.Attempts[refusal]
@@ -277,11 +277,11 @@ func (c *checker) written(o *Operation) {
 		}
 	}
 	if there > 0 && there < len(o.Lines) {
-		c.complain(o, "half", "%d of %d lines have a row", there, len(o.Lines))
+		c.violated(o, "half", "%d of %d lines have a row", there, len(o.Lines))
 	}
 }
 
-// ledger: a change of stock that was accepted is there once, as it was asked for, and nothing else is.
+// ledger: each accepted movement is there once, as it was asked for, and nothing else is.
 func (c *checker) ledger(movements []Movement) {
 	there := make(map[key][]Movement)
 	for _, m := range movements {
@@ -295,17 +295,17 @@ func (c *checker) ledger(movements []Movement) {
 		k := key{o.Lines[0].SKU, o.ID}
 		rows := there[k]
 		delete(there, k)
-		_, heard := o.heard()
+		_, accepted := o.accepted()
 		switch {
 		case len(rows) > 1 || len(rows) == 1 && (rows[0].Kind != o.Kind.String() || rows[0].Quantity != o.Lines[0].Quantity):
-			c.complain(o, "ledger", "there are %v", rows)
-		case len(rows) == 1 && !o.may():
-			c.complain(o, "ledger", "it was refused, and is there")
-		case len(rows) == 0 && heard:
-			c.complain(o, "ledger", "it is not there")
+			c.violated(o, "ledger", "there are %v", rows)
+		case len(rows) == 1 && !o.possible():
+			c.violated(o, "ledger", "it was refused, and is there")
+		case len(rows) == 0 && accepted:
+			c.violated(o, "ledger", "it is not there")
 		}
 	}
 	for k := range there {
-		c.complain(nil, "from nowhere", "the ledger of SKU %q has %q, which nobody sent", k.sku, k.id)
+		c.violated(nil, "from nowhere", "the ledger of SKU %q has %q, which nobody sent", k.sku, k.id)
 	}
 }

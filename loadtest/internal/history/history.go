@@ -1,41 +1,8 @@
 // Package history is what callers of the service saw, and a checker that holds it against the rows.
 //
-// A caller does one [Operation] at a time. An operation is a question with an id, asked again, at any process, until the
-// answer is final: each try is an [Attempt], with when it was sent, until when the service may write for it, and what was
-// answered. [ReadRows] reads the rows that are there in the end. [Check] takes both, and names each promise that was broken:
-//
-//	lost            an order was accepted, and has no row
-//	different       the row, or a replay, is not what was asked for or answered before
-//	replay          an order was accepted twice, or told to have been accepted before and was not
-//	not final       an order was refused after all its other attempts were over, and has a row
-//	no reason       a request was refused as no such request may be
-//	late            a row was written after the deadlines of all attempts
-//	from nowhere    a row of which no caller knows
-//	false refusal   an order was refused for want of units that were certainly there
-//	stranded        units are left in the end that an order was refused
-//	oversold        there are more units than there can be, or fewer than none are left
-//	missing         units are gone
-//	no such SKU     the database does not know a SKU, or not with this stock
-//	half            an order of several SKUs has some of its lines
-//	buyer limit     a buyer holds more than one buyer may
-//	undone          what one caller was told of a state, another one has undone
-//	too early       a reservation was told expired before its time, or ends before the end of an extension
-//	too late        a reservation lasted beyond its time
-//	amendment       an extension or a return was accepted and is not there, or is there otherwise; or a deduction keeps another
-//	                number of units than was asked less what was returned
-//	ledger          a change of stock was accepted and is not in the ledger, or is there otherwise or twice
-//	twice           an order has two rows
-//	fence           a row was written under an older token than the one before
-//	audit           the service's own audit finds something else
-//
-// # What a false refusal is
-//
-// A refusal is false if what it says was never so, from a while before the question (the promised staleness) until the
-// answer: "sold out" says that not one unit is left, "insufficient stock" that fewer are left than were asked for. An order
-// takes its units at some instant between its sending and its answer. So all that had certainly come by then, less all that
-// may have been taken, is the least that was left: a refusal of no more than that is false for certain. All that may have
-// come, less what had certainly been taken, is the most: a refusal of no more than that may be false, and nobody outside
-// can tell.
+// A caller does one [Operation] at a time, and repeats it, at any process, until the answer is final: each try is an [Attempt].
+// [ReadRows] reads the rows that are there in the end. [Check] takes both, and names each promise that was broken.
+// docs/lab/answers.md has all names, and what a false refusal is.
 package history
 
 import (
@@ -76,13 +43,13 @@ func (k Kind) Moves() bool { return k == Restock || k == Adjust || k == Resegmen
 // Amends tells whether such an operation changes a deduction once for its ref.
 func (k Kind) Amends() bool { return k == Extend || k == Return }
 
-// Operation is one question of a caller.
+// Operation is one question of a caller, with all its attempts.
 type Operation struct {
 	Kind       Kind
-	ID         string // of the order, or the reference of a change of stock
+	ID         string // of the order, or the ref of a movement
 	Ref        string // of an amendment
 	Buyer      string
-	Lines      []Line // one for each SKU; without a quantity for what asks for none
+	Lines      []Line // one for each SKU
 	ReserveFor time.Duration
 	Attempts   []Attempt
 }
@@ -93,17 +60,17 @@ type Line struct {
 	Quantity int64  `json:"quantity"`
 }
 
-// Attempt is one try.
+// Attempt is one try of an operation, at one process.
 type Attempt struct {
 	Process  int
 	Sent     time.Time
-	Deadline time.Time // that the caller has sent along; zero: none
+	Deadline time.Time // that was sent along; zero: none
 	Ended    time.Time // when the answer was there, or the caller hung up
-	NotSent  bool      // there was no connection: the service has heard nothing
+	NotSent  bool      // there was no connection
 	Answer   Answer
 }
 
-// Unknown tells whether the attempt may have done what was asked for, and nobody was told.
+// Unknown tells whether the attempt has no answer, and may have happened.
 func (a Attempt) Unknown() bool { return !a.NotSent && a.Answer.Unknown() }
 
 // Answer is what the service said. The zero Answer is none.
@@ -115,16 +82,16 @@ type Answer struct {
 	Expires  time.Time // of a reservation
 }
 
-// Accepted tells whether the answer is that it has happened.
+// Accepted tells whether the answer is that it happened.
 func (a Answer) Accepted() bool { return a.Status/100 == 2 }
 
-// Refused tells whether the answer is that it has not happened.
+// Refused tells whether the answer is that it did not happen.
 func (a Answer) Refused() bool { return a.Status/100 == 4 && a.Status != statusClientGone }
 
 // Short tells whether it was refused for want of units.
 func (a Answer) Short() bool { return a.Code == SoldOut || a.Code == InsufficientStock }
 
-// Unknown tells whether it may have happened, if it was asked.
+// Unknown tells whether it may have happened, if it was sent.
 func (a Answer) Unknown() bool { return !a.Accepted() && !a.Refused() && a.Code != Overloaded }
 
 // The codes of refusals that mean something here.
@@ -138,10 +105,10 @@ const (
 	notReserved       = "not_reserved"
 )
 
-// statusClientGone is what nobody is told: the caller has hung up.
+// statusClientGone is logged for a caller that has hung up.
 const statusClientGone = 499
 
-// String is the operation with all its attempts, for whoever looks into a complaint.
+// String is the operation with all its attempts.
 func (o Operation) String() string {
 	text := fmt.Sprintf("%s %q of %v", o.Kind, o.ID, o.Lines)
 	if o.ReserveFor > 0 {
@@ -175,8 +142,8 @@ func (o Operation) first() time.Time {
 	return slices.MinFunc(o.Attempts, func(a, b Attempt) int { return a.Sent.Compare(b.Sent) }).Sent
 }
 
-// heard is when the first answer came that it has happened.
-func (o Operation) heard() (at time.Time, ok bool) {
+// accepted is when the first answer came that it happened.
+func (o Operation) accepted() (at time.Time, ok bool) {
 	for _, a := range o.Attempts {
 		if a.Answer.Accepted() && (!ok || a.Ended.Before(at)) {
 			at, ok = a.Ended, true
@@ -185,8 +152,8 @@ func (o Operation) heard() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// may tells whether an attempt may have done what was asked.
-func (o Operation) may() bool {
+// possible tells whether it may have happened.
+func (o Operation) possible() bool {
 	return slices.ContainsFunc(o.Attempts, func(a Attempt) bool { return a.Answer.Accepted() || a.Unknown() })
 }
 
@@ -195,7 +162,7 @@ type Promise struct {
 	Stocks       map[string]Stock // of the SKUs, as they were put up for sale
 	AnswerWithin time.Duration    // nothing is written later than this after a request was read
 	Staleness    time.Duration    // for so long a process may refuse for want of units that have come meanwhile
-	Sweep        time.Duration    // so long after its time a reservation that nobody meets may still be there
+	Sweep        time.Duration    // so long after its end a reservation may still be there
 	Clocks       time.Duration    // by how much the clocks of callers and of the service may differ
 }
 
@@ -209,7 +176,7 @@ type Violation struct {
 	Operation *Operation // that shows it; nil: rows do
 }
 
-// String is the complaint.
+// String is the violation with its operation.
 func (v Violation) String() string {
 	text := v.Name + ": " + v.What
 	if v.Operation != nil {
@@ -224,10 +191,10 @@ type Findings struct {
 	Refusals   map[string]Refusals // for want of units, by SKU
 }
 
-// Refusals are what came of those who were refused for want of units.
+// Refusals are what was found of refusals for want of units.
 type Refusals struct {
-	False    Bounds // how many refusals were
-	Stranded int64  // units that are left, and were refused
+	False    Bounds // how many were false
+	Stranded int64  // units that are left, although an order for them was refused
 }
 
 // Bounds are the least and the most of what cannot be counted exactly.
@@ -236,10 +203,10 @@ type Bounds struct {
 	Most  int `json:"most"`
 }
 
-// mostTold is how many violations of a name are told in full.
+// mostTold is how many violations of a name are reported in full.
 const mostTold = 3
 
-// Tell tells violations, the first few of each name, which stand together.
+// Tell reports violations, the first few of each name. Those of one name stand together.
 func Tell(all []Violation) (lines []string) {
 	for from := 0; from < len(all); {
 		to := from

@@ -42,7 +42,7 @@ func (d Deduction) held() int64 {
 	return 0
 }
 
-// Amendment is a row of what was changed of a deduction that stays.
+// Amendment is a row of a change of a deduction that stays.
 type Amendment struct {
 	SKU, ID, Ref string
 	Returned     int64
@@ -56,13 +56,13 @@ type Movement struct {
 	Quantity       int64 // units, or segments
 }
 
-// SKU is the stock of one.
+// SKU is the stock of one SKU.
 type SKU struct {
 	Name       string
 	Initial    int64
 	Available  int64
 	Merges     int64 // deductions that took from several segments
-	FencesFell int64 // how often a row of its stock was written under an older token than the one before
+	FencesFell int64 // how often a row of its stock was written under an older token
 	Audit      []string
 }
 
@@ -79,12 +79,11 @@ func (r Rows) Of(sku string) (s SKU, orders int, units int64) {
 	return s, orders, units
 }
 
-// The questions to a database. In: the first name of a SKU, and the first behind the last one. MICROS() stands for microseconds
-// since 1970.
+// The queries. In: the first name of a SKU, and the first behind the last one. MICROS() is microseconds since 1970.
 const (
 	deductionsQuery = `SELECT sku_id, order_id, coalesce(buyer_id, ''), coalesce(asked, quantity), quantity, status, MICROS(created_at),
 		coalesce(MICROS(expires_at), 0) FROM deductions WHERE sku_id >= $1 AND sku_id < $2`
-	amendmentsQuery = `SELECT sku_id, order_id, ref, coalesce(returned, 0), coalesce(extended_micros, 0), MICROS(created_at)
+	amendmentsQuery = `SELECT sku_id, order_id, ref, coalesce(returned, 0), 1000 * coalesce(extended_micros, 0), MICROS(created_at)
 		FROM amendments WHERE sku_id >= $1 AND sku_id < $2`
 	movementsQuery = `SELECT sku_id, ref, kind, coalesce(segments, quantity) FROM movements WHERE sku_id >= $1 AND sku_id < $2`
 	skusQuery      = `SELECT sku_id, initial, (SELECT CAST(sum(available) AS bigint) FROM stock_segments s WHERE s.sku_id = k.sku_id),
@@ -128,57 +127,59 @@ func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
 	}
 	defer tx.Rollback()
 	r.At = time.Now()
-	each := func(query string, scan func(*sql.Rows) error) error {
-		for _, column := range []string{"created_at", "expires_at"} {
-			query = strings.ReplaceAll(query, "MICROS("+column+")", strings.ReplaceAll(micros, "$1", column))
-		}
-		return eachRow(ctx, tx, scan, query, prefix, behind(prefix))
-	}
+	q := query{ctx, tx, micros, prefix}
 	return errors.Join(
-		each(deductionsQuery, func(row *sql.Rows) error {
-			var d Deduction
-			var created, expires int64
-			err := row.Scan(&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, &created, &expires)
-			if d.Created = time.UnixMicro(created); expires > 0 {
-				d.Expires = time.UnixMicro(expires)
-			}
-			r.Deductions = append(r.Deductions, d)
-			return err
+		collect(q, deductionsQuery, &r.Deductions, func(d *Deduction) []any {
+			return []any{&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, (*instant)(&d.Created), (*instant)(&d.Expires)}
 		}),
-		each(amendmentsQuery, func(row *sql.Rows) error {
-			var a Amendment
-			var extended, created int64
-			err := row.Scan(&a.SKU, &a.ID, &a.Ref, &a.Returned, &extended, &created)
-			a.Extended, a.Created = time.Duration(extended)*time.Microsecond, time.UnixMicro(created)
-			r.Amendments = append(r.Amendments, a)
-			return err
+		collect(q, amendmentsQuery, &r.Amendments, func(a *Amendment) []any {
+			return []any{&a.SKU, &a.ID, &a.Ref, &a.Returned, (*int64)(&a.Extended), (*instant)(&a.Created)}
 		}),
-		each(movementsQuery, func(row *sql.Rows) error {
-			var m Movement
-			err := row.Scan(&m.SKU, &m.Ref, &m.Kind, &m.Quantity)
-			r.Movements = append(r.Movements, m)
-			return err
-		}),
-		each(skusQuery, func(row *sql.Rows) error {
-			var s SKU
-			err := row.Scan(&s.Name, &s.Initial, &s.Available, &s.Merges)
-			r.SKUs = append(r.SKUs, s)
-			return err
-		}))
+		collect(q, movementsQuery, &r.Movements, func(m *Movement) []any { return []any{&m.SKU, &m.Ref, &m.Kind, &m.Quantity} }),
+		collect(q, skusQuery, &r.SKUs, func(s *SKU) []any { return []any{&s.Name, &s.Initial, &s.Available, &s.Merges} }))
 }
 
-func eachRow(ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) error, query string, values ...any) error {
-	rows, err := tx.QueryContext(ctx, query, values...)
+// query is what the questions to a database have in common.
+type query struct {
+	ctx    context.Context
+	tx     *sql.Tx
+	micros string // MICROS($1)
+	prefix string // of the names of SKUs
+}
+
+// collect appends the rows of a query. columns are where those of a row go.
+func collect[T any](q query, text string, all *[]T, columns func(row *T) []any) error {
+	for _, column := range []string{"created_at", "expires_at"} {
+		text = strings.ReplaceAll(text, "MICROS("+column+")", strings.ReplaceAll(q.micros, "$1", column))
+	}
+	rows, err := q.tx.QueryContext(q.ctx, text, q.prefix, behind(q.prefix))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := scan(rows); err != nil {
+		var row T
+		if err := rows.Scan(columns(&row)...); err != nil {
 			return err
 		}
+		*all = append(*all, row)
 	}
 	return rows.Err()
+}
+
+// instant reads microseconds since 1970; 0 is no time.
+type instant time.Time
+
+// Scan implements [sql.Scanner].
+func (t *instant) Scan(value any) error {
+	micros, is := value.(int64)
+	if !is {
+		return fmt.Errorf("an instant of %T", value)
+	}
+	if micros > 0 {
+		*t = instant(time.UnixMicro(micros))
+	}
+	return nil
 }
 
 // behind is the first text after all that begin with a prefix, which ends in no 0xff.
@@ -187,8 +188,8 @@ func behind(prefix string) string {
 	return prefix[:last] + string(prefix[last]+1)
 }
 
-// Audit reads the rows of the SKUs whose names begin with a prefix, and holds what callers saw against them. It outlives the
-// end of ctx for a while, for what was sold until then is audited too. Rows that cannot be read are a finding.
+// Audit reads the rows of the SKUs whose names begin with a prefix, and holds operations against them. It outlives the end of ctx
+// for a while, as what was sold until then is audited too. Rows that cannot be read are a violation.
 func Audit(ctx context.Context, databaseURL, prefix string, operations []Operation, promise Promise) (Rows, Findings) {
 	auditing, cancel := books.Patience(ctx)
 	defer cancel()

@@ -12,14 +12,14 @@ const (
 	committed = "committed"
 	cancelled = "cancelled"
 	expired   = "expired"
-	unknown   = "" // nobody knows of it
+	unknown   = "" // it was not answered
 )
 
 // follows tells whether a deduction in one state can be found in another one later.
 func follows(before, after string) bool {
 	switch before {
 	case unknown, reserved:
-		return true // also none: what tells of no state tells nothing
+		return true
 	case committed:
 		return after == committed || after == cancelled
 	default:
@@ -27,7 +27,7 @@ func follows(before, after string) bool {
 	}
 }
 
-// sight is a state that somebody was told.
+// sight is a state that was answered.
 type sight struct {
 	state string
 	from  time.Time // the question was sent
@@ -35,24 +35,24 @@ type sight struct {
 	of    *Operation
 }
 
-// states: what one caller was told of a deduction, no later answer and no row undoes.
+// states: no later answer and no row undoes a state that was answered.
 func (c *checker) states(k key, all []*Operation) {
 	var seen []sight
-	accepted := time.Time{} // since when callers know that there is a row
+	known := time.Time{} // since when callers know that there is a row
 	for _, o := range all {
 		for _, a := range o.Attempts {
 			if state := stateTold(o, a.Answer); state != unknown {
 				seen = append(seen, sight{state, a.Sent, a.Ended, o})
-				if accepted.IsZero() || a.Ended.Before(accepted) {
-					accepted = a.Ended
+				if known.IsZero() || a.Ended.Before(known) {
+					known = a.Ended
 				}
 			}
 		}
 	}
 	for _, o := range all {
 		for _, a := range o.Attempts {
-			if a.Answer.Code == unknownDeduction && !accepted.IsZero() && accepted.Before(a.Sent) {
-				c.complain(o, "lost", "it was there at %s", clock(accepted))
+			if a.Answer.Code == unknownDeduction && !known.IsZero() && known.Before(a.Sent) {
+				c.violated(o, "lost", "it was there at %s", clock(known))
 			}
 		}
 	}
@@ -63,14 +63,14 @@ func (c *checker) states(k key, all []*Operation) {
 	for i, before := range seen {
 		for _, after := range seen[i+1:] {
 			if before.to.Before(after.from) && !follows(before.state, after.state) {
-				c.complain(after.of, "undone", "SKU %q: it was told %q at %s, and then it was %q", k.sku, before.state, clock(before.to), after.state)
+				c.violated(after.of, "undone", "SKU %q: it was told %q at %s, and then it was %q", k.sku, before.state, clock(before.to), after.state)
 				return
 			}
 		}
 	}
 }
 
-// stateTold is what an answer tells of the state of a deduction.
+// stateTold is the state of the deduction that an answer shows.
 func stateTold(o *Operation, a Answer) string {
 	switch {
 	case !a.Accepted():
@@ -90,7 +90,7 @@ func stateTold(o *Operation, a Answer) string {
 	}
 }
 
-// estimate is by how much a reader's idea of the database's clock may be behind.
+// estimate is how far a process's estimate of the database's clock may be behind.
 const estimate = 100 * time.Millisecond
 
 // times: a reservation lasts until its time, and no longer.
@@ -102,22 +102,22 @@ func (c *checker) times(k key, all []*Operation, readAt time.Time) {
 	ends := row.Expires
 	mayCancel, mayCommit, mayHaveCommitted := false, false, false
 	for _, o := range all {
-		mayCancel = mayCancel || o.may() && (o.Kind == Cancel || o.Kind == Return && row.State == cancelled)
-		mayCommit = mayCommit || o.Kind == Commit && o.may()
-		mayHaveCommitted = mayHaveCommitted || o.Kind == Commit && o.may() && !o.first().After(ends.Add(c.promise.Clocks))
+		mayCancel = mayCancel || o.possible() && (o.Kind == Cancel || o.Kind == Return && row.State == cancelled)
+		mayCommit = mayCommit || o.Kind == Commit && o.possible()
+		mayHaveCommitted = mayHaveCommitted || o.Kind == Commit && o.possible() && !o.first().After(ends.Add(c.promise.Clocks))
 	}
 	for _, o := range all {
 		for _, a := range o.Attempts {
 			early, late := a.Ended.Add(c.promise.Clocks).Before(ends), a.Sent.After(ends.Add(c.promise.Clocks))
 			switch {
 			case early && (a.Answer.State == expired || a.Answer.Code == notReserved && !mayCancel && !(o.Kind == Extend && mayCommit)):
-				c.complain(o, "too early", "it expires at %s", clock(ends))
+				c.violated(o, "too early", "it expires at %s", clock(ends))
 			case late && (o.Kind == Read && a.Answer.State == reserved && a.Sent.After(ends.Add(c.promise.Clocks+estimate)) || o.Kind == Commit && a.Answer.Accepted() && !mayHaveCommitted):
-				c.complain(o, "too late", "it had expired at %s", clock(ends))
+				c.violated(o, "too late", "it had expired at %s", clock(ends))
 			}
 		}
 	}
 	if c.promise.Sweep > 0 && row.State == reserved && readAt.After(ends.Add(c.promise.Sweep+c.promise.Clocks)) {
-		c.complain(all[0], "too late", "it is reserved at %s, and had expired at %s", clock(readAt), clock(ends))
+		c.violated(all[0], "too late", "it is reserved at %s, and had expired at %s", clock(readAt), clock(ends))
 	}
 }

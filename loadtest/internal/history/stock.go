@@ -24,23 +24,23 @@ func (c *checker) stock(rows Rows) {
 	for _, s := range rows.SKUs {
 		switch lost := should[s.Name] - s.Available; {
 		case lost < 0 || s.Available < 0:
-			c.complain(nil, "oversold", "SKU %q has %d units left, %d too many", s.Name, s.Available, -lost)
+			c.violated(nil, "oversold", "SKU %q has %d units left, %d too many", s.Name, s.Available, -lost)
 		case lost > 0:
-			c.complain(nil, "missing", "SKU %q has %d units left, %d too few", s.Name, s.Available, lost)
+			c.violated(nil, "missing", "SKU %q has %d units left, %d too few", s.Name, s.Available, lost)
 		}
 		if stock, told := c.promise.Stocks[s.Name]; told && stock.Units != s.Initial {
-			c.complain(nil, "no such SKU", "SKU %q began with %d units instead of %d", s.Name, s.Initial, stock.Units)
+			c.violated(nil, "no such SKU", "SKU %q began with %d units instead of %d", s.Name, s.Initial, stock.Units)
 		}
 		if s.FencesFell > 0 {
-			c.complain(nil, "fence", "rows of SKU %q were written %d times under an older token", s.Name, s.FencesFell)
+			c.violated(nil, "fence", "rows of SKU %q were written %d times under an older token", s.Name, s.FencesFell)
 		}
 		for _, found := range s.Audit {
-			c.complain(nil, "audit", "%s", found)
+			c.violated(nil, "audit", "%s", found)
 		}
 	}
 	for sku := range c.promise.Stocks {
 		if !known[sku] {
-			c.complain(nil, "no such SKU", "the database does not know SKU %q: is it the one that the service uses?", sku)
+			c.violated(nil, "no such SKU", "the database does not know SKU %q: is it the one that the service uses?", sku)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (c *checker) buyers(rows Rows) {
 	}
 	for who, units := range held {
 		if limit := c.promise.Stocks[who.sku].BuyerLimit; units > limit {
-			c.complain(nil, "buyer limit", "buyer %q holds %d units of SKU %q, of %d", who.buyer, units, who.sku, limit)
+			c.violated(nil, "buyer limit", "buyer %q holds %d units of SKU %q, of %d", who.buyer, units, who.sku, limit)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func (s steps) by(at time.Time) int64 {
 	return s[n-1].units
 }
 
-// course is what is known of the units of a SKU over time. What was given back counts for nothing, so what the sums come to
-// is never more than there was. (For the most it is never less: there what may have been given back was never taken.)
+// course is what is known of the units of a SKU over time. Units that were given back do not count. So the least that was left
+// is never too high; and the most is never too low, because there what may have been given back was never taken.
 type course struct {
 	initial, left       int64
 	came, mayHaveCome   steps
@@ -119,7 +119,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 			case of == nil:
 			case o.Kind.Takes():
 				of.take(o, line, c.rows[k], c.promise)
-			case (o.Kind == Cancel || o.Kind == Return) && o.may():
+			case (o.Kind == Cancel || o.Kind == Return) && o.possible():
 				of.gain(c.promise.last(o))
 			case o.Kind.Moves() && o.Kind != Resegment && there[k]:
 				of.move(o, line, c.promise)
@@ -151,8 +151,8 @@ func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
 		return
 	}
 	of.mayHaveTaken.add(o.first(), line.Quantity)
-	if heard, ok := o.heard(); ok && row.held() == line.Quantity {
-		of.taken.add(heard, line.Quantity)
+	if accepted, ok := o.accepted(); ok && row.held() == line.Quantity {
+		of.taken.add(accepted, line.Quantity)
 	}
 	if row.State == expired {
 		of.gain(row.Expires.Add(p.Clocks))
@@ -160,23 +160,23 @@ func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
 }
 
 func (of *course) move(o *Operation, line Line, p Promise) {
-	heard, ok := o.heard()
+	accepted, ok := o.accepted()
 	switch {
 	case line.Quantity > 0:
 		of.mayHaveCome.add(o.first(), line.Quantity)
 		of.gain(p.last(o))
 		if ok {
-			of.came.add(heard, line.Quantity)
+			of.came.add(accepted, line.Quantity)
 		}
 	default:
 		of.mayHaveTaken.add(o.first(), -line.Quantity)
 		if ok {
-			of.taken.add(heard, -line.Quantity)
+			of.taken.add(accepted, -line.Quantity)
 		}
 	}
 }
 
-// refusals: nobody was refused for want of units that were certainly there, or are there still.
+// refusals: no order was refused for want of units that were certainly there, or are still there.
 func (c *checker) refusals() {
 	for i := range c.operations {
 		o := &c.operations[i]
@@ -194,7 +194,7 @@ func (c *checker) refusals() {
 			r := c.found.Refusals[sku]
 			r.Stranded = of.left
 			c.found.Refusals[sku] = r
-			c.complain(nil, "stranded", "SKU %q has %d units left, and somebody was refused who wanted no more", sku, of.left)
+			c.violated(nil, "stranded", "SKU %q has %d units left, and somebody was refused who wanted no more", sku, of.left)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (c *checker) refusal(o *Operation, a Attempt) {
 	r := c.found.Refusals[o.Lines[0].SKU]
 	if least {
 		r.False.Least++
-		c.complain(o, "false refusal", "what it asked for was there")
+		c.violated(o, "false refusal", "what it asked for was there")
 	}
 	if most {
 		r.False.Most++
