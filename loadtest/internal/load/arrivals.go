@@ -22,14 +22,14 @@ type Spacing string
 
 // The spacings.
 const (
-	Poisson Spacing = "poisson" // as people come who know nothing of one another
+	Poisson Spacing = "poisson" // independent of one another
 	Even    Spacing = "even"
 )
 
 // Times returns when each request is due, since the beginning, in order. It is a pure function of its arguments.
 //
-// Each phase stretches a unit of time for each request that it expects; in those units requests come at a rate of one,
-// with equal or with exponentially distributed steps, and go on from phase to phase.
+// Requests come at a rate of one in units of time of which a phase has as many as it expects requests. Steps are equal or
+// exponentially distributed, and go on from phase to phase.
 func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
 	step, next := func() float64 { return 1 }, 0.5
 	if spacing == Poisson {
@@ -53,8 +53,8 @@ func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
 // expected is how many requests a phase has in the mean.
 func (p Phase) expected() float64 { return (p.From + p.To) / 2 * p.Length.Seconds() }
 
-// when is the time in the phase by which so many requests are expected: where the integral of the rate reaches them. The
-// form of the solution is the one that does not cancel, and that a constant rate needs no other for.
+// when is the time in the phase by which so many requests are expected: where the integral of the rate reaches them. This form
+// of the solution does not cancel, and is right for a constant rate too.
 func (p Phase) when(units float64) time.Duration {
 	slope := (p.To - p.From) / p.Length.Seconds()
 	seconds := 2 * units / (p.From + math.Sqrt(max(0, p.From*p.From+2*slope*units)))
@@ -77,12 +77,12 @@ func Length(phases []Phase) (all time.Duration) {
 	return all
 }
 
-// NewRandom is a source of its own for each purpose, so that one does not move when another draws more.
+// NewRandom is a source for one purpose, which is independent of how much is drawn for others.
 func NewRandom(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte(purpose), seed))))
 }
 
-// NewID is an id such as buyers draw: ids in a row would lie side by side in an index.
+// NewID is a random id, as buyers make them: ids in sequence would be neighbours in an index.
 func NewID(random *rand.Rand) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:8], random.Uint64())

@@ -11,30 +11,30 @@ import (
 	"inventory/loadtest/internal/history"
 )
 
-// Persistence is how a caller asks until the answer is final. The zero value asks all processes in turn, for as long as
+// Persistence is how a caller asks until the answer is final. The zero value asks all processes in turn, for
 // DefaultPersistence.
 type Persistence struct {
 	First  int                  // the process that is asked first
 	Next   func(before int) int // the one after; nil: the next one
-	Silent bool                 // the caller does not say when it will hang up
+	Silent bool                 // no deadline is sent along
 	For    time.Duration        // no attempt begins later than this; 0: DefaultPersistence
 	Tries  int                  // at most; 0: any number
 	Pause  func() time.Duration // before it asks again; nil: a tenth of a second
-	Finish bool                 // the end of the context does not end it, unless there is no answer at all
+	Finish bool                 // the end of the context ends it only where there is no answer at all
 }
 
-// DefaultPersistence is how long somebody asks for want of a final answer.
+// DefaultPersistence is how long a caller asks for want of a final answer.
 const DefaultPersistence = 20 * time.Second
 
-// ErrNoAnswer says that there was no final answer for as long as somebody asked.
+// ErrNoAnswer says that no answer was final for as long as the caller asked.
 var ErrNoAnswer = errors.New("no final answer")
 
-// Ask does an operation: it asks until the answer is final, and notes each attempt. A refusal is final if whatever was asked
-// before was over then.
+// Ask does an operation: it asks until the answer is final, and notes each attempt. A refusal is final if all attempts before it
+// were over.
 func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence) (history.Answer, error) {
 	attempts, err := s.askOn(ctx, NewRequest(o), p, o.Attempts...)
 	o.Attempts = attempts
-	if err != nil || len(attempts) == 0 {
+	if err != nil {
 		return history.Answer{}, err
 	}
 	return attempts[len(attempts)-1].Answer, nil
@@ -85,7 +85,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 	}
 }
 
-// Sleep waits, or tells that ctx has ended.
+// Sleep waits. It reports false if ctx ends before.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -12,23 +12,22 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Drill is a run of a scenario, from its first request to its report: what was sent, what became of it, and what the rows say
-// of it.
+// Drill is a run of a scenario: what was sent, what became of it, and what the rows say.
 type Drill struct {
 	Scenario    string
 	Name        string // in a sentence
 	Seed        uint64
-	Prefix      string // of the names of its SKUs; "": whoever plays audits
+	Prefix      string // of the names of its SKUs; "": the scenario audits by itself
 	DatabaseURL string
 	Promise     history.Promise // of the SKUs that were put up for sale
 	Environment report.Environment
 	Bad         []Outcome // that no request may come to
-	Parts       []Part    // what was sent; nil: there is nothing to tell
+	Parts       []Part    // what was sent; nil: there is nothing to report
 	All         *Result   // of all parts
 	Rows        history.Rows
 	Found       history.Findings
 
-	started time.Time // zero: there is nothing to tell
+	started time.Time // zero: there is nothing to report
 	took    time.Duration
 	stopped error // why it ended early
 }
@@ -38,8 +37,7 @@ func (d *Drill) AtOpenLoop(ctx context.Context, to *target.Target, connections i
 	return d.At(ctx, to, fmt.Sprintf("open loop, %d connections", connections), "latency from the planned send", fmt.Sprintf("%s arrivals", spacing))
 }
 
-// At has a drill be played at a target, which promises what the lab knows. Services of others may have another clock, and
-// answer later.
+// At chooses the target of a drill. Services that the lab has not started may have another clock.
 func (d *Drill) At(ctx context.Context, to *target.Target, generator string, measurement ...string) (err error) {
 	d.DatabaseURL = to.DatabaseURL()
 	d.Promise = history.Promise{
@@ -54,8 +52,8 @@ func (d *Drill) At(ctx context.Context, to *target.Target, generator string, mea
 	return err
 }
 
-// Play plays, and holds the answers against the rows. What ended it early, a ctx that is over among it, is told with what was
-// measured until then; it is the error where there is nothing to tell.
+// Play plays, and holds the answers against the rows. What ended it early, such as the end of ctx, is reported with what was
+// measured until then, and is the error where there is nothing to report.
 func (d *Drill) Play(ctx context.Context, play func(context.Context) error) error {
 	started := time.Now()
 	d.stopped = play(ctx)
@@ -72,7 +70,7 @@ func (d *Drill) Play(ctx context.Context, play func(context.Context) error) erro
 	return nil
 }
 
-// Began tells whether there is anything to tell.
+// Began tells whether there is anything to report.
 func (d *Drill) Began() bool { return !d.started.IsZero() }
 
 // Interrupted tells whether it ended early.
@@ -87,7 +85,7 @@ func (d *Drill) Head() report.Document {
 	}
 }
 
-// Err is what must not be: an early end, promises that were broken, and requests that came to a bad outcome.
+// Err is what must not happen: an early end, broken promises, and requests that came to a bad outcome.
 func (d *Drill) Err() error {
 	var wrong []string
 	if broken := d.Found.Violations; len(broken) > 0 {

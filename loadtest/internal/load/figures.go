@@ -9,7 +9,7 @@ import (
 	"inventory/internal/latency"
 )
 
-// Latency is how long a request took from its planned time; of one that got no answer, until that was clear.
+// Latency is how long a request took from its planned time; without an answer, until it was given up.
 func (r *Result) Latency(i int) time.Duration { return r.Replies[i].Over - r.At[i] }
 
 // Lag is how long after its planned time a request was sent.
@@ -45,8 +45,7 @@ func (r *Result) LatenciesIn(from, to time.Duration, some ...Outcome) *latency.H
 	return h
 }
 
-// All are the latencies of all who were due between two times, also of those who got no answer: they have waited at least
-// until that was clear.
+// All are the latencies of all requests that were due between two times, also of those without an answer.
 func (r *Result) All(from, to time.Duration) *latency.Histogram {
 	return r.LatenciesIn(from, to, Outcomes()...)
 }
@@ -78,7 +77,7 @@ func (r *Result) Counts(from, to time.Duration) (c Counts) {
 type Slot struct {
 	From    time.Duration
 	Offered int64  // requests that were due in it
-	Heard   Counts // answers that came in it, and requests given up in it
+	Heard   Counts // answers that came in it, and requests that were given up in it
 	// P50 and P99 are of the latencies of all requests that were due in it; 0 where there is none.
 	P50, P99 time.Duration
 	LagP99   time.Duration // of the requests that were due in it and sent
@@ -116,7 +115,7 @@ func (r *Result) Slots(width time.Duration) []Slot {
 	return slots
 }
 
-// quantile is the least of times that a share of all, in percent, stays within.
+// quantile is the time that a share of all, in percent, stays within.
 func quantile(times []time.Duration, percent float64) time.Duration {
 	if len(times) == 0 {
 		return 0

@@ -20,29 +20,20 @@ func Through(service *selling.Service) Seller {
 	}
 }
 
-// Became is what became of an order, as the service says. To be refused is no error.
+// Became is what became of an order, by the error of the service. A refusal for want of stock is no error.
 func Became(err error) (Outcome, error) {
-	became := outcomeOf(err)
-	if became == Accepted || became == Refused {
-		return became, nil
-	}
-	return became, err
-}
-
-// outcomeOf is what became of an order, as the service says. One that is not accepted for want of stock is refused here.
-func outcomeOf(err error) Outcome {
 	switch stock.CodeOf(err) {
 	case "":
-		return Accepted
+		return Accepted, nil
 	case stock.CodeSoldOut, stock.CodeInsufficientStock:
-		return Refused
+		return Refused, nil
 	case stock.CodeOverloaded:
-		return Overloaded
+		return Overloaded, err
 	}
-	return Unknown
+	return Unknown, err
 }
 
-// Among has each order choose its SKU by chance; of none it keeps its own.
+// Among has each order choose its SKU at random; of none it keeps its own.
 func Among(skus []string, sell Seller) Seller {
 	if len(skus) == 0 {
 		return sell
@@ -58,8 +49,8 @@ const (
 	pause    = 100 * time.Millisecond // before a patient caller asks again
 )
 
-// Patient does as callers should: it asks again where the outcome is not known, and takes for a refusal that too many
-// wait. So it knows of each order whether it has a row.
+// Patient does as callers should: it asks again where the outcome is not known. An overloaded service counts as a refusal. So it is
+// known of each order whether it has a row.
 func Patient(sell Seller) Seller {
 	return func(ctx context.Context, o Order) (Outcome, error) {
 		for {
@@ -81,13 +72,13 @@ func Patient(sell Seller) Seller {
 
 const (
 	tick = time.Millisecond
-	// visitors ask on behalf of the orders, as connections do. They are more than the service lets wait, so none waits
-	// for a visitor; goroutines for each order would cost more than most of the answers.
+	// visitors ask for the orders, as connections do. There are more than orders can wait at the service, so no order waits for
+	// a visitor. A goroutine for each order would cost more than most answers.
 	visitors = 16384
 )
 
-// Offer is an open loop: it sends each order to a service in this process when its time has come, and waits for all answers. The result is of the
-// orders that were sent, which are fewer where ctx ends.
+// Offer is an open loop: it sends each order to a service in this process at its time, and waits for all answers. The result is of
+// the orders that were sent, which are fewer if ctx ends.
 func Offer(ctx context.Context, service *selling.Service, sku string, at []time.Duration) *Result {
 	replies := make([]Reply, len(at))
 	ids := make([]string, len(at))
@@ -99,12 +90,13 @@ func Offer(ctx context.Context, service *selling.Service, sku string, at []time.
 	var back sync.WaitGroup
 	for range min(visitors, len(at)) {
 		back.Go(func() {
-			// A context each, as requests have: one for all would be a lock that all of them meet at.
+			// Each visitor has its own context, as requests have: all would contend for the mutex of a shared one.
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			for i := range due {
 				_, _, err := service.Deduct(ctx, sku, stock.Order{OrderID: ids[i], Quantity: 1})
-				replies[i] = Reply{Over: time.Since(start), Outcome: outcomeOf(err)}
+				became, _ := Became(err)
+				replies[i] = Reply{Over: time.Since(start), Outcome: became}
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"inventory/loadtest/internal/compare"
 )
 
-// Show runs a load, and shows a person each second how it gets on. A run that began at some instant is at a stage with a name.
+// Show runs a load, and shows its progress each second. The run began at some instant, and is at a stage with a name.
 func (s *Services) Show(ctx context.Context, l Load, to *progress.Live, began time.Time, stage func() string) *Result {
 	heard, told := &live{at: l.At, waits: latency.New()}, l.Heard
 	l.Heard = func(i int, r Reply) {
@@ -31,7 +31,7 @@ func (s *Services) Show(ctx context.Context, l Load, to *progress.Live, began ti
 	return r
 }
 
-// live is what was heard of a load.
+// live is what became of a load lately.
 type live struct {
 	at []time.Duration
 
@@ -47,7 +47,7 @@ func (l *live) note(i int, r Reply) {
 	l.waits.Record(r.Over - l.at[i])
 }
 
-// take returns what was heard since the last time, and the p99 of its latency.
+// take returns the counts since the last time, and the p99 of their latency.
 func (l *live) take() (counts Counts, p99 time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,13 +55,13 @@ func (o Outcome) Words() string {
 // Answered tells whether an answer came.
 func (o Outcome) Answered() bool { return o >= Accepted && o <= Failed }
 
-// Done tells whether it is so as it was asked for.
+// Done tells whether it happened, now or before.
 func (o Outcome) Done() bool { return o == Accepted || o == Replayed }
 
 // Short tells whether it was refused for want of units.
 func (o Outcome) Short() bool { return o == SoldOut || o == InsufficientStock }
 
-// Open tells whether what was asked for may have happened although nobody was told.
+// Open tells whether it may have happened, although no answer says so.
 func (o Outcome) Open() bool { return o == Failed || o == Unknown }
 
 // OutcomeOf is what became of an attempt.
@@ -94,7 +94,7 @@ func OutcomeOf(a history.Attempt) Outcome {
 // Counts are numbers of requests by what became of them.
 type Counts [outcomes]int64
 
-// Of counts those that came to some outcomes.
+// Of counts the requests that came to some outcomes.
 func (c Counts) Of(some ...Outcome) (n int64) {
 	for _, o := range some {
 		n += c[o]
@@ -102,7 +102,7 @@ func (c Counts) Of(some ...Outcome) (n int64) {
 	return n
 }
 
-// Answered counts those to which an answer came.
+// Answered counts the requests with an answer.
 func (c Counts) Answered() (n int64) {
 	for o := Accepted; o <= Failed; o++ {
 		n += c[o]
@@ -110,7 +110,7 @@ func (c Counts) Answered() (n int64) {
 	return n
 }
 
-// Sent counts those that were sent.
+// Sent counts the requests that were sent.
 func (c Counts) Sent() int64 { return c.Answered() + c[Unknown] }
 
 // Plus returns both together.
@@ -121,7 +121,7 @@ func (c Counts) Plus(o Counts) Counts {
 	return c
 }
 
-// ByName are the counts of an open loop by the name of the outcome, all outcomes named.
+// ByName are the counts of an open loop by the names of all its outcomes.
 func (c Counts) ByName() map[string]int64 {
 	all := map[string]int64{}
 	for o := range GaveUp {

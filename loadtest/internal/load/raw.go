@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Part is a part of a run that is told apart, such as a round.
+// Part is a part of a run, such as a round.
 type Part struct {
 	Name string
 	*Result
@@ -55,19 +56,17 @@ func Raw(parts ...Part) report.Raw {
 	return raw
 }
 
-// rows are those of each attempt, and one of an operation that was never tried. It reports false if nobody wants more.
+// rows are one of each attempt, and one of an operation that was never tried. It reports false if no more are wanted.
 func (p Part) rows(yield func([]string) bool) bool {
 	for i, o := range p.Operations {
 		head := []string{
 			p.Name, strconv.Itoa(i + 1), o.Kind.String(), o.ID, o.Ref, o.Buyer, lines(o.Lines), span(o.ReserveFor), instant(p.Start.Add(p.At[i])),
 		}
-		if len(o.Attempts) == 0 {
-			if !yield(append(head, "0", "", "", "", "", p.Replies[i].Outcome.String(), "", "", "", "", "")) {
-				return false
-			}
+		if len(o.Attempts) == 0 && !yield(append(head, "0", "", "", "", "", p.Replies[i].Outcome.String(), "", "", "", "", "")) {
+			return false
 		}
 		for n, a := range o.Attempts {
-			if !yield(append(head[:len(head):len(head)], tried(n+1, a)...)) {
+			if !yield(slices.Concat(head, tried(n+1, a))) {
 				return false
 			}
 		}

@@ -77,8 +77,7 @@ func Sum(at []time.Duration, operations []history.Operation) string {
 	sum := sha256.New()
 	for i, planned := range at {
 		r := NewRequest(&operations[i])
-		// A hash does not fail.
-		_, _ = fmt.Fprintf(sum, "%d %s %s %s\n", planned, r.Method, r.Path, r.Body)
+		_, _ = fmt.Fprintf(sum, "%d %s %s %s\n", planned, r.Method, r.Path, r.Body) // a hash does not fail
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

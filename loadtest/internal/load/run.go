@@ -16,16 +16,16 @@ type Load struct {
 	Start      time.Time           // the zero of At; may lie ahead
 	At         []time.Duration     // when each request is due, in order; see Times
 	Operations []history.Operation // as many; those of one id are retries. Run notes their attempts
-	// Again says how somebody asks on who got no answer; nil: nobody does.
+	// Again says how an operation without an answer is tried again; nil: it is not.
 	Again func(of *history.Operation) Persistence
-	// Heard is told of each request when nothing more will become of it, by several goroutines at once; nil: nobody is.
+	// Heard is called with the final reply of each request, by several goroutines at once; nil: it is not.
 	Heard func(i int, r Reply)
 }
 
 // Reply is what became of a request. Its times are since the start of the load.
 type Reply struct {
 	Sent    time.Duration // 0: it was not
-	Over    time.Duration // when the answer was there, or it was clear that none comes
+	Over    time.Duration // when the answer was there, or the request was given up
 	Outcome Outcome
 	Queued  bool // no connection was free when its time came
 }
@@ -42,8 +42,8 @@ type Result struct {
 type run struct {
 	Load
 	services *Services
-	next     atomic.Int64 // the next request that nobody has taken
-	replies  []Reply      // each written by who has taken the request
+	next     atomic.Int64 // the next request
+	replies  []Reply      // each is written by the goroutine that took the request
 
 	mu      sync.Mutex
 	silence error

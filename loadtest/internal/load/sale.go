@@ -3,12 +3,14 @@ package load
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/gauges"
 )
 
 // Sale is what callers have bought in a closed loop.
@@ -16,15 +18,15 @@ type Sale struct {
 	Counts    Counts             `json:"counts"`  // with those of the warm-up
 	InTime    int64              `json:"in_time"` // accepted within the window
 	Window    time.Duration      `json:"window"`
-	Unheard   int64              `json:"unheard"` // orders whose callers were sent away before they had an answer
-	Took      time.Duration      `json:"took"`    // until the last has come back
-	Waits     *latency.Histogram `json:"waits"`   // until orders were accepted; at least, of those who gave up
+	Unheard   int64              `json:"unheard"` // orders without an answer, as their callers were stopped
+	Took      time.Duration      `json:"took"`    // until the last caller has come back
+	Waits     *latency.Histogram `json:"waits"`   // until orders were accepted, or given up
 	Timeline  Timeline           `json:"timeline"`
 	Lanes     Lanes              `json:"lanes"`      // of a process of its own, with the warm-up; so is the next
 	GCPercent uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
 }
 
-// note counts what an order of a caller came to, by times since the window began. Who gave up would have waited longer.
+// note counts what an order came to, by times since the window began.
 func (s *Sale) note(r Reply) {
 	s.Counts[r.Outcome]++
 	if r.Over < 0 || r.Outcome != Accepted && r.Outcome != GaveUp {
@@ -47,12 +49,37 @@ func Together(sales []Sale) Sale {
 		all.GCPercent = s.GCPercent
 		all.Waits.Add(s.Waits)
 		all.Timeline = all.Timeline.add(s.Timeline)
-		all.Lanes = all.Lanes.Add(s.Lanes)
+		all.Lanes = Lanes{
+			all.Lanes.Batches + s.Lanes.Batches, all.Lanes.Orders + s.Lanes.Orders, all.Lanes.Unlocked + s.Lanes.Unlocked,
+			all.Lanes.LockWaits + s.Lanes.LockWaits, all.Lanes.LockSeconds + s.Lanes.LockSeconds,
+		}
 	}
 	return all
 }
 
-// Step is how finely a timeline tells time.
+// Lanes is what the workers of a service did, from its metrics.
+type Lanes struct {
+	Batches     int64   `json:"batches"`
+	Orders      int64   `json:"orders"`       // of all batches
+	Unlocked    int64   `json:"unlocked"`     // batches that were written under the guard alone
+	LockWaits   int64   `json:"lock_waits"`   // acquisitions, also those that failed
+	LockSeconds float64 `json:"lock_seconds"` // that workers waited for them
+}
+
+// ReadLanes asks a service, by the URL of its metrics.
+func ReadLanes(ctx context.Context, metricsURL string) (Lanes, error) {
+	f, err := gauges.Scrape(ctx, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, metricsURL)
+	if err != nil {
+		return Lanes{}, err
+	}
+	return Lanes{
+		Orders: int64(f.Sum("inventory_batch_orders")), Batches: int64(f.Total("inventory_batch_seconds")),
+		Unlocked:  int64(f.Total("inventory_batch_seconds", "locked=false")),
+		LockWaits: int64(f.Total("inventory_lock_wait_seconds")), LockSeconds: f.Sum("inventory_lock_wait_seconds"),
+	}, nil
+}
+
+// Step is the length of a step of a timeline.
 const Step = 50 * time.Millisecond
 
 // Timeline counts what was accepted in each step since the sale began.
@@ -93,15 +120,15 @@ func (t Timeline) PerSecond(from, to time.Duration) float64 {
 // Order asks for one unit.
 type Order struct {
 	SKU, ID string
-	// End is when the window is over: who still waits for a lock then gives up.
+	// End is when the window is over: a caller that still waits for a lock then gives up.
 	End time.Time
 }
 
 // Seller takes the unit of an order.
 type Seller func(ctx context.Context, o Order) (Outcome, error)
 
-// Buy is a closed loop: it lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no
-// failure: the sale is shorter then. Before the window they buy to warm up, which counts for the audit alone.
+// Buy is a closed loop: callers buy until the window is over, or ctx ends, and Buy waits for them. The end of ctx is no failure:
+// the sale is shorter then. Before the window they buy to warm up, which counts for the audit alone.
 func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Duration, sell Seller) (Sale, error) {
 	s := Sale{Window: window, Waits: latency.New()}
 	failed, first := 0, error(nil)
@@ -130,16 +157,16 @@ func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Durat
 	return s, nil
 }
 
-// buy buys again and again until the window is over or something goes wrong, and tells how many orders were not heard of.
+// buy buys again and again until the window is over or something fails. It also returns how many orders have no answer.
 func buy(ctx context.Context, sku string, began, end time.Time, sell Seller) (replies []Reply, unheard int64, err error) {
-	// A context each, as requests have: one for all would be a lock that all of them meet at.
+	// Each caller has its own context, as requests have: all would contend for the mutex of a shared one.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for start := time.Now(); start.Before(end) && ctx.Err() == nil; {
 		became, err := sell(ctx, Order{sku, uuid.NewString(), end})
 		now := time.Now()
 		switch {
-		case err != nil && ctx.Err() != nil: // sent away
+		case err != nil && ctx.Err() != nil: // stopped
 			return replies, 1, nil
 		case err != nil:
 			return replies, 1, err

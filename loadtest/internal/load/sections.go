@@ -58,7 +58,7 @@ func (r *Result) OutcomeSection() report.Section {
 		"who got no answer counts with the time until that was clear: they have waited at least so long")}
 }
 
-// CodeNotes tells the problems behind refusals of no outcome of their own, and failures.
+// CodeNotes count the codes of failures, and of refusals without an outcome of their own.
 func (r *Result) CodeNotes() (notes []string) {
 	codes := r.Codes()
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
@@ -132,7 +132,7 @@ func overSlots(name string, width time.Duration, slots []Slot, of func(Slot) flo
 	return line
 }
 
-// GeneratorSection tells how far this program kept up with its own plan; a part is drawn.
+// GeneratorSection has how far the generator was behind its plan; the plot is of a part.
 func (r *Result) GeneratorSection(drawn *Result, marks []report.Mark) report.Section {
 	all, own := r.Lags(0, Forever)
 	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, Percents()...), Rows: [][]string{
@@ -153,14 +153,14 @@ func (r *Result) LagP99() (all, own float64) {
 	return compare.Milliseconds(a.Quantile(99)), compare.Milliseconds(o.Quantile(99))
 }
 
-// Above these the generator is said not to have kept up.
+// Above these the generator did not keep up.
 const (
 	mostLag = 50. // ms, p99 of all that was sent
 	// MostOwnLag is in ms, p99 of what a free connection waited for.
 	MostOwnLag = 10.
 )
 
-// Warnings tell why figures may not be what they seem. name begins each.
+// Warnings say why figures may not be what they seem. name begins each.
 func (r *Result) Warnings(name string) (lines []string) {
 	all, own := r.LagP99()
 	if own > MostOwnLag {

@@ -24,7 +24,7 @@ const (
 // Config says how requests are sent. The zero value of each field but URLs is usable.
 type Config struct {
 	URLs        []string                 // base URLs of services that share a database; connections are spread over them
-	URL         func(process int) string // where they are now, if that changes; nil: where they were
+	URL         func(process int) string // base URLs that change; nil: they do not
 	Key         string                   // API key; "": none is shown
 	Connections int                      // 0: DefaultConnections
 	MaxLag      time.Duration            // in an open loop, a request that would be sent later after its time is dropped; 0: DefaultMaxLag
@@ -41,8 +41,7 @@ type Services struct {
 	free map[string][]line // connections on which nothing is under way, by base URL
 }
 
-// Open makes sure that the addresses are some. Its errors do not quote them: they may hold passwords. Whoever opens services
-// closes them.
+// Open checks the addresses. Its errors do not quote them: they may hold passwords. The caller closes the services.
 func Open(c Config) (*Services, error) {
 	if len(c.URLs) == 0 {
 		return nil, errors.New("no URL of a service")
@@ -71,7 +70,7 @@ func (s *Services) Close() {
 	clear(s.free)
 }
 
-// take returns a connection of which nobody else makes use, the one that was used last if there are several.
+// take returns a free connection, the last used one if there are several.
 func (s *Services) take(base string) (line, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,24 +88,17 @@ func (s *Services) give(base string, l line) {
 	s.free[base] = append(s.free[base], l)
 }
 
-// Warm asks for a path on every connection of a load, so that a service has as many of them in the load's first second as in
-// its last. Until then connections are opened as requests meet.
+// Warm asks for a path on every connection of a load, so that all are open before its first second.
 func (s *Services) Warm(path string) error {
 	var errs []error
-	taken := make(map[string][]line)
 	for n := range s.Connections {
 		base := s.URL(n % len(s.URLs))
 		l, err := s.take(base)
 		if err == nil {
-			taken[base] = append(taken[base], l)
+			defer s.give(base, l) // when all were taken
 			_, _, err = l.ask(Request{Method: http.MethodGet, Path: path}, time.Now().Add(s.Patience), true)
 		}
 		errs = append(errs, err)
-	}
-	for base, lines := range taken {
-		for _, l := range lines {
-			s.give(base, l)
-		}
 	}
 	return errors.Join(errs...)
 }
@@ -126,7 +118,6 @@ func (s *Services) Try(process int, r Request, tellsDeadline bool) (history.Atte
 	return a, err
 }
 
-// ask asks a process.
 func (s *Services) ask(process int, r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error) {
 	base := s.URL(process)
 	l, err := s.take(base)
@@ -143,7 +134,7 @@ func (s *Services) Send(process int, r Request) (status int, body []byte, err er
 	return a.status, a.body, err
 }
 
-// Get reads what a process has behind a path.
+// Get reads the JSON that a process has at a path.
 func (s *Services) Get(process int, path string, into any) error {
 	status, body, err := s.Send(process, Request{Method: http.MethodGet, Path: path})
 	switch {
@@ -155,7 +146,7 @@ func (s *Services) Get(process int, path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// newAnswer reads what the body of an answer says, whatever was asked for.
+// newAnswer reads the body of an answer to any request.
 func newAnswer(status int, text []byte) history.Answer {
 	type deduction struct {
 		Status   any       `json:"status"` // of a deduction, or of a problem
@@ -168,7 +159,7 @@ func newAnswer(status int, text []byte) history.Answer {
 		Lines []deduction `json:"lines"` // of an order
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
-		return history.Answer{Status: status} // that is what it says
+		return history.Answer{Status: status}
 	}
 	of := said.deduction
 	for _, line := range said.Lines {
@@ -184,12 +175,12 @@ func problem(a history.Answer) error { return fmt.Errorf("status %d, %s", a.Stat
 // Create puts a SKU up for sale.
 func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) error {
 	body, err := json.Marshal(n)
-	if err == nil {
-		var a []history.Attempt
-		a, err = s.askOn(ctx, Request{http.MethodPut, "/v1/skus/" + sku, body}, Persistence{})
-		if err == nil && !a[len(a)-1].Answer.Accepted() {
-			err = problem(a[len(a)-1].Answer)
-		}
+	if err != nil {
+		return err
+	}
+	attempts, err := s.askOn(ctx, Request{http.MethodPut, "/v1/skus/" + sku, body}, Persistence{})
+	if answer := attempts[len(attempts)-1].Answer; err == nil && !answer.Accepted() {
+		err = problem(answer)
 	}
 	if err != nil {
 		return fmt.Errorf("put SKU %s up for sale: %w", sku, err)
@@ -197,7 +188,7 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	return nil
 }
 
-// Fresh tells if one of some SKUs is there already: then before says what was done to it.
+// Fresh is an error if one of some SKUs exists. before says in it what made the SKU.
 func (s *Services) Fresh(ctx context.Context, before string, skus ...string) error {
 	for _, sku := range skus {
 		a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})

@@ -17,7 +17,7 @@ type Stock struct {
 	Segments []float64
 }
 
-// Stock reads what a SKU has left, as a process says. It was that at some time between the question and the answer.
+// Stock reads what a SKU has left, by one process. The time is the middle between question and answer.
 func (s *Services) Stock(process int, sku string, start time.Time) (Stock, error) {
 	asked := time.Since(start)
 	var view client.SKU
@@ -31,8 +31,8 @@ func (s *Services) Stock(process int, sku string, start time.Time) (Stock, error
 	return now, nil
 }
 
-// WatchStock reads it again and again until ctx ends, and once more then. A reading that fails is missing: that the service
-// does not answer shows elsewhere.
+// WatchStock reads it again and again until ctx ends, and once more then. A reading that fails is left out: failures of the service
+// show elsewhere.
 func (s *Services) WatchStock(ctx context.Context, process int, sku string, start time.Time, every time.Duration) (all []Stock) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

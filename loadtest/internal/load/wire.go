@@ -19,8 +19,8 @@ import (
 const (
 	// dialLimit is how long a connection may take to come up.
 	dialLimit = 2 * time.Second
-	// rest is how long a connection may be idle before another takes its place: a server may have closed it, and an order
-	// sent into that would never be heard of.
+	// rest is how long a connection may be idle before a new one replaces it: a server may have closed it, and the outcome of an
+	// order sent into it would be unknown.
 	rest = 30 * time.Second
 )
 
@@ -29,7 +29,7 @@ const maxBody = 1 << 20
 
 // line asks one thing at a time.
 type line interface {
-	// ask sends a request and waits for the answer. Sent tells whether the service may have got the request.
+	// ask sends a request and waits for the answer. sent tells whether the service may have got the request.
 	ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)
 	close()
 }
@@ -40,8 +40,8 @@ type answer struct {
 	body   []byte
 }
 
-// wire is a line over a connection that is kept. What goes over it fasthttp writes and reads: net/http would do, at many times
-// the cost, which the service under test shares.
+// wire is a line over a connection that is kept. fasthttp costs a small part of what net/http does, of processors that the
+// service under test shares.
 type wire struct {
 	to         address
 	connection net.Conn // nil: none
@@ -65,7 +65,11 @@ func (w *wire) connect() error {
 	w.close()
 	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
 	defer cancel()
-	connection, err := w.to.dial(ctx)
+	dial := (&net.Dialer{}).DialContext
+	if w.to.secure {
+		dial = (&tls.Dialer{}).DialContext
+	}
+	connection, err := dial(ctx, "tcp", w.to.host)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -152,13 +156,4 @@ func newAddress(base, key string) (address, error) {
 		a.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 	}
 	return a, nil
-}
-
-// dial connects.
-func (a *address) dial(ctx context.Context) (net.Conn, error) {
-	var plain net.Dialer
-	if !a.secure {
-		return plain.DialContext(ctx, "tcp", a.host)
-	}
-	return (&tls.Dialer{NetDialer: &plain}).DialContext(ctx, "tcp", a.host)
 }
