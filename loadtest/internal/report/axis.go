@@ -25,7 +25,7 @@ func newScale(values []float64, warp func(float64) float64) scale {
 	return s
 }
 
-// has tells whether a value has a place on the axis. What is further from 0 than any figure has none, as NaN has.
+// has tells whether a value has a place on the axis. NaN has none, nor what is further from 0 than any figure.
 func (s scale) has(value float64) bool { return math.Abs(s.warp(value)) <= mostTold }
 
 // at is the place of a value between two ends.
@@ -43,7 +43,7 @@ func (s scale) ticked(step float64, value func(at float64) float64) scale {
 	return s
 }
 
-// scale is that of the axis for some values. One that shows sizes has room for them from 0, and ends at a tick.
+// scale is that of the axis for some values. One that shows sizes begins at 0, and ends at a tick.
 func (a Axis) scale(values []float64, sizes bool) scale {
 	if a.Log {
 		return logarithmic(values, sizes)
@@ -73,8 +73,8 @@ func round(n float64) float64 {
 	return []float64{1, 2, 5}[int(n-3*power)] * math.Pow(10, power)
 }
 
-// logarithmic has no place for 0 and less, and goes from a power of ten to another. One that shows sizes has one below all of
-// them, or else the least would have no size.
+// logarithmic has no place for 0 and less, and goes from a power of ten to another. One that shows sizes begins below all of them,
+// or else the least would have no size.
 func logarithmic(values []float64, sizes bool) scale {
 	s, inside, step := newScale(values, math.Log10), nearly, 1./3
 	if sizes {
@@ -88,8 +88,8 @@ func logarithmic(values []float64, sizes bool) scale {
 	return s.ticked(step, func(at float64) float64 { return round(math.Round(3 * at)) })
 }
 
-// percentiles has equal steps from 0 to 90, to 99, to 99.9 and so on, as HdrHistogram's plots have: the tail is what
-// one looks for. There is no place for the 100th, which would be endlessly far.
+// percentiles has equal steps from 0 to 90, to 99, to 99.9 and so on, as HdrHistogram's plots have: the tail matters most. There is
+// no place for the 100th, which would be infinitely far.
 func percentiles(values []float64) scale {
 	far := func(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
 	return newScale(append(slices.Clip(values), 0, 90), far).ticked(1, func(at float64) float64 { return 100 - math.Pow(10, 2-at) })

@@ -1,8 +1,6 @@
-// Package report is what a run of the lab found, in one shape for every scenario, and the ways to tell it: to a person in a
-// terminal, as JSON for programs and for a later comparison, as a page that opens offline, and as Markdown with plots.
-//
-// A scenario makes a Document; it knows nothing of how it is told. Who tells knows nothing of scenarios: tables, plots and
-// targets are all there is. What only one scenario has to say to programs stands beside the common members (Document.Own).
+// Package report is what a run of the lab found, in one shape for every scenario, and the forms of it: text for a terminal, JSON, a
+// page that opens offline, and Markdown with plots. A scenario makes a Document, which has tables, plots and targets; forms know
+// nothing of scenarios. JSON members of one scenario alone are in Document.Own.
 package report
 
 import (
@@ -27,7 +25,7 @@ type Document struct {
 	Environment Environment    `json:"environment"`
 	Summary     []string       `json:"summary"`  // sentences, the most important first
 	Warnings    []string       `json:"warnings"` // why figures may not be what they seem
-	Figures     []Figure       `json:"figures"`  // the few that tell two runs apart; the columns of a sweep
+	Figures     []Figure       `json:"figures"`  // by which two runs are compared; the columns of a sweep
 	Sections    []Section      `json:"sections"`
 	AuditOK     bool           `json:"audit_ok"`
 	Wrong       []string       `json:"wrong"`  // what does not add up
@@ -48,7 +46,7 @@ type Figure struct {
 	Value float64 `json:"value"`
 }
 
-// Environment is what figures depend on beside what is measured. What a run did not use is empty.
+// Environment is what else figures depend on. What a run did not use is empty.
 type Environment struct {
 	OS          string   `json:"os"`
 	Arch        string   `json:"arch"`

@@ -22,13 +22,12 @@ type page struct {
 	Document
 	Style      template.CSS
 	Script     template.JS
-	ScriptHash string // by which the page's policy knows its script, and no other
+	ScriptHash string // of the only script that the page's policy allows
 	Met        int    // of the targets
 	Targets    []Target
 }
 
-// WriteHTML writes the document as one page that needs nothing else: it opens without a network, and its policy
-// forbids it to ask for anything.
+// WriteHTML writes the document as one page that needs nothing else: its policy forbids it to load anything.
 func (d Document) WriteHTML(to io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"number": Number,

@@ -35,31 +35,29 @@ func Read(from io.Reader) (Document, error) {
 	return Document{}, fmt.Errorf("a report of the schema %s, where this program knows %s", d.Schema, Schema)
 }
 
-func writesNumbers() json.Options { return json.WithMarshalers(json.MarshalToFunc(writeNumber)) }
-
-func readsNumbers() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber))
-}
-
-// writeNumber writes null for what is no number: JSON has no word for it, and a report must not be lost for a gap in a plot.
-func writeNumber(to *jsontext.Encoder, value float64) error {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return to.WriteToken(jsontext.Null)
-	}
-	return errors.ErrUnsupported // as usual
-}
-
-// readNumber takes null for a gap.
-func readNumber(from *jsontext.Decoder, value *float64) error {
-	if from.PeekKind() != jsontext.KindNull {
+// writesNumbers writes null for what is no number, which JSON has no word for.
+func writesNumbers() json.Options {
+	return json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, value float64) error {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return to.WriteToken(jsontext.Null)
+		}
 		return errors.ErrUnsupported // as usual
-	}
-	*value = math.NaN()
-	_, err := from.ReadToken()
-	return err
+	}))
 }
 
-// SetOwn makes the members that only one scenario has of a struct or a map.
+// readsNumbers takes null for no number.
+func readsNumbers() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(from *jsontext.Decoder, value *float64) error {
+		if from.PeekKind() != jsontext.KindNull {
+			return errors.ErrUnsupported // as usual
+		}
+		*value = math.NaN()
+		_, err := from.ReadToken()
+		return err
+	}))
+}
+
+// SetOwn sets the members that only one scenario has, from a struct or a map.
 func (d *Document) SetOwn(members any) error {
 	text, err := json.Marshal(members, writesNumbers(), json.Deterministic(true))
 	if err != nil {

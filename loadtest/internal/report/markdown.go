@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Markdown is the document for a place among other texts: its headings are of the third level. Its plots are images in a
-// folder, under the names that [Plot.File] gives; where no folder is named there are none.
+// Markdown is the document as a part of a text: its headings are of the third level. Its plots are images in a folder, under the
+// names that [Plot.File] gives; "": there are none.
 func (d Document) Markdown(plotFolder string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", d.Environment)
@@ -22,15 +22,15 @@ func (d Document) Markdown(plotFolder string) string {
 	return text.String()
 }
 
-// briefColumns are as many of a table as a person in a hurry looks at.
+// briefColumns are the columns of a table that Brief has.
 const briefColumns = 4
 
 // Brief is the document for a page of several: its sentences, the plots and the first columns of its first section, and the
-// targets that were missed. The rest, and on what machine it ran, is on a page of its own, to which it links.
+// missed targets. It links to a page with all.
 func (d Document) Brief(plotFolder, page string) string {
 	var text strings.Builder
 	verdict := Verdict(d.Targets())
-	d.Summary = slices.DeleteFunc(slices.Clone(d.Summary), func(line string) bool { return line == verdict }) // it stands before the targets
+	d.Summary = slices.DeleteFunc(slices.Clone(d.Summary), func(line string) bool { return line == verdict }) // it is before the targets
 	text.WriteString(d.Sentences())
 	if len(d.Sections) > 0 {
 		s := d.Sections[0]
@@ -52,7 +52,7 @@ func (d Document) Brief(plotFolder, page string) string {
 	return text.String()
 }
 
-// Sentences are what a report says first, as a list.
+// Sentences are the summary, as a list.
 func (d Document) Sentences() string {
 	var text strings.Builder
 	for _, line := range d.Summary {
@@ -90,7 +90,7 @@ func (s Section) listed(text *strings.Builder) {
 	}
 }
 
-// escaped keeps letters of a text from being taken for Markdown.
+// escaped is a text in which some letters are not Markdown.
 func escaped(text, letters string) string {
 	for _, letter := range letters {
 		text = strings.ReplaceAll(text, string(letter), `\`+string(letter))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Comparable tells in one line why two reports cannot be laid over each other.
+// Comparable is an error if reports of two scenarios cannot be compared.
 func Comparable(this, other string) error {
 	if this != other {
 		return fmt.Errorf("a report of the scenario %s cannot be compared with one of %s", other, this)
@@ -17,8 +17,8 @@ func Comparable(this, other string) error {
 	return nil
 }
 
-// Overlay is this run's document with another run of the same scenario laid over it: plots of one name have the series of
-// both, and a section in front compares the figures, and tells in what the runs were not alike. Everything else is this run's.
+// Overlay is this run's document with another run of the same scenario: plots of one name have the series of both, and a section in
+// front compares the figures, and lists how the runs differ. Everything else is this run's.
 func Overlay(this, other Document) Document {
 	laid := this
 	laid.Sections = []Section{compared(this, other)}
@@ -40,15 +40,31 @@ func Overlay(this, other Document) Document {
 	return laid
 }
 
-// overlayPlot is a plot with the series of another run, each beside its namesake.
+// overlayPlot is a plot with the series of another run: each is behind its namesake, and those without one are last.
 func overlayPlot(p, other Plot) Plot {
-	p.Categories, p.Marks = slices.Clone(p.Categories), slices.Clone(p.Marks)
+	these := p.Series
+	p.Categories, p.Marks, p.Series = slices.Clone(p.Categories), slices.Clone(p.Marks), nil
 	for _, category := range other.Categories {
 		if !slices.Contains(p.Categories, category) {
 			p.Categories = append(p.Categories, category)
 		}
 	}
-	p.Series = overlaySeries(p.Series, other.laid(p))
+	others := slices.Clone(other.Series)
+	for i, s := range others {
+		others[i].Name, others[i].Other = otherName(cmp.Or(s.Name, thisRun)), true
+		if p.Kind == Bars {
+			others[i].Y = rearranged(s.Y, other.Categories, p.Categories)
+		}
+	}
+	for _, s := range these {
+		s.Name = cmp.Or(s.Name, thisRun)
+		p.Series = append(p.Series, s)
+		if i := slices.IndexFunc(others, func(o Series) bool { return o.Name == otherName(s.Name) }); i >= 0 {
+			p.Series = append(p.Series, others[i])
+			others = slices.Delete(others, i, i+1)
+		}
+	}
+	p.Series = append(p.Series, others...)
 	for _, m := range other.Marks {
 		if slices.Contains(p.Marks, m) {
 			continue // the same instant of both
@@ -57,31 +73,6 @@ func overlayPlot(p, other Plot) Plot {
 		p.Marks = append(p.Marks, m)
 	}
 	return p
-}
-
-// laid are the series of a plot for another plot of its name.
-func (p Plot) laid(onto Plot) (all []Series) {
-	for _, s := range p.Series {
-		s.Name, s.Other = otherName(cmp.Or(s.Name, thisRun)), true
-		if onto.Kind == Bars {
-			s.Y = rearranged(s.Y, p.Categories, onto.Categories)
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// overlaySeries puts each series of another run behind that of this one with its name, and what is left over last.
-func overlaySeries(these, others []Series) (all []Series) {
-	for _, s := range these {
-		s.Name = cmp.Or(s.Name, thisRun)
-		all = append(all, s)
-		if i := slices.IndexFunc(others, func(o Series) bool { return o.Name == otherName(s.Name) }); i >= 0 {
-			all = append(all, others[i])
-			others = slices.Delete(others, i, i+1)
-		}
-	}
-	return append(all, others...)
 }
 
 // rearranged are values of some categories in the order of others, with a gap where there is none.
@@ -96,7 +87,7 @@ func rearranged(values []float64, from, to []string) (all []float64) {
 	return all
 }
 
-// compared is the figures of both, and what else tells the runs apart.
+// compared has the figures of both, and how the runs differ.
 func compared(this, other Document) Section {
 	table, figures := &Table{Columns: []string{"", "this run", "other run", "this / other"}}, slices.Clone(this.Figures)
 	for _, f := range other.Figures {
@@ -122,7 +113,7 @@ func figure(d Document, like Figure) float64 {
 	return math.NaN()
 }
 
-// differences are what has to be known of the other run before its figures are held against this one's.
+// differences are what has to be known of the other run before figures are compared.
 func differences(this, other Document) (notes []string) {
 	notes = append(notes, fmt.Sprintf("the other run: started %s, took %s", other.Started.Format(time.RFC1123), other.Duration()))
 	if other.Interrupted {
@@ -138,7 +129,7 @@ func differences(this, other Document) (notes []string) {
 	return append(notes, unlike("", this.Environment.Facts(), other.Environment.Facts())...)
 }
 
-// unlike are the settings of which two runs have different values. Of several of one name, those that both have are not told.
+// unlike are the settings in which two runs differ. Of several of one name, those that both have are left out.
 func unlike(prefix string, this, other []Flag) (notes []string) {
 	values, names := [2]map[string]string{{}, {}}, []string{}
 	for run, settings := range [][]Flag{this, other} {
@@ -159,10 +150,10 @@ func unlike(prefix string, this, other []Flag) (notes []string) {
 	return notes
 }
 
-// thisRun is how a series without a name is called once there is another one.
+// thisRun names a series without a name once there is another one.
 const thisRun = "this run"
 
-// otherName is how what belongs to the other run is called.
+// otherName names what belongs to the other run.
 func otherName(name string) string {
 	if name == thisRun {
 		return "other run"

@@ -10,6 +10,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
+// PlotName makes the name of a plot of some words: [a-z0-9-]+.
+func PlotName(words ...string) string {
+	fields := strings.FieldsFunc(strings.ToLower(strings.Join(words, " ")), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	return strings.Join(fields, "-")
+}
+
 // frame is the part of a drawing between two axes.
 type frame struct {
 	x, y                     scale
@@ -18,7 +26,7 @@ type frame struct {
 
 func (f frame) across(value float64) float64 { return f.x.at(value, f.left, f.right) }
 
-// draw draws the plot below its title, if it is to have one. Bars lie, because names are long.
+// draw draws the plot below its title; "": it has none. Bars are horizontal, because names are long.
 func (p Plot) draw(title string) *drawing {
 	d, f, classes := &drawing{hints: [][3]any{}}, p.frame(), p.classes()
 	d.about = []string{strings.TrimSuffix(p.Y.Label+" by "+p.X.Label, " by ")}
@@ -48,8 +56,8 @@ func (p Plot) draw(title string) *drawing {
 	return d
 }
 
-// classes are what the series look like. One of another run has the colour of its namesake of this run, which stands before it;
-// where there are more series than the 7 colours of plot.css, they come again, and are drawn in another way.
+// classes are the looks of the series. One of another run has the colour of its namesake, which is before it. With more series than
+// the 7 colours of plot.css, colours repeat with another line.
 func (p Plot) classes() (classes []string) {
 	numbers := map[string]int{}
 	for _, s := range p.Series {
@@ -65,7 +73,7 @@ func (p Plot) classes() (classes []string) {
 
 func when(is bool, class string) string { return map[bool]string{true: class}[is] }
 
-// legend names the series, in as many rows as it takes.
+// legend names the series, in as many rows as needed.
 func (p Plot) legend(d *drawing, classes []string) {
 	x := narrow
 	for i, s := range p.Series {
@@ -89,7 +97,7 @@ func (p Plot) legend(d *drawing, classes []string) {
 	d.height += gap / 2
 }
 
-// frame has the axes, and room for the texts beside them.
+// frame has the axes, and room for their texts.
 func (p Plot) frame() frame {
 	var xs, ys []float64
 	for _, s := range p.Series {
@@ -111,7 +119,7 @@ func (p Plot) frame() frame {
 	return f
 }
 
-// grid draws a line at every tick, and writes beside or below the frame what it tells, but no text over another.
+// grid draws a line at every tick, and its value beside or below the frame, but no text over another.
 func (f frame) grid(d *drawing) {
 	for _, tick := range f.y.ticks {
 		at := f.y.at(tick, f.bottom, f.top)
@@ -153,7 +161,7 @@ func (p Plot) bars(d *drawing, f frame, classes []string) {
 	}
 }
 
-// marks draws a line for each mark, and writes below it what it is called, in as many rows as it takes for no text over another.
+// marks draws a line for each mark, and its label below, in as many rows as keep the texts apart.
 func (f frame) marks(d *drawing, marks []Mark) {
 	above, ends := d.height, []float64{} // of the rows
 	for _, m := range marks {
@@ -176,7 +184,7 @@ func (f frame) marks(d *drawing, marks []Mark) {
 	}
 }
 
-// trace draws a series, broken where it has no place: at what is no number, and on a logarithmic axis at what is not above 0.
+// trace draws a series, with gaps at what is no number, and on a logarithmic axis at what is not above 0.
 func (f frame) trace(d *drawing, s Series, class string) {
 	var run []string
 	n := min(len(s.X), len(s.Y))
@@ -193,7 +201,7 @@ func (f frame) trace(d *drawing, s Series, class string) {
 	}
 }
 
-// thin leaves of values that lie closer than one can see the least and the greatest: a long run has one for each second.
+// thin keeps the least and the greatest of values that are too close to be told apart: a long run has one for each second.
 func thin(values []float64) (kept []int) {
 	size := 1 + len(values)/500
 	for from := 0; from < len(values); from += size {

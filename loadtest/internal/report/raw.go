@@ -14,7 +14,7 @@ import (
 	"inventory/internal/latency"
 )
 
-// Raw is what the figures of a run were made of, for who wants to make others of it. The JSON has none of it.
+// Raw is what the figures of a run were made of. It is in none of the other forms.
 type Raw struct {
 	Columns []string
 	Rows    iter.Seq[[]string]
@@ -51,19 +51,13 @@ func (d Document) WriteHDR(to io.Writer) error {
 	}
 	log := hdrhistogram.NewHistogramLogWriter(to)
 	err := errors.Join(log.OutputLogFormatVersion(), log.OutputStartTime(d.Started.UnixMilli()), log.OutputLegend())
+	tags := strings.NewReplacer(",", ";", " ", "_") // what divides the columns of a log
 	for _, w := range d.Raw.Waits {
-		if err == nil {
-			err = w.write(log)
+		var h latency.Histogram
+		if err := h.UnmarshalText(w.Counts); err != nil {
+			return fmt.Errorf("the waits of %s: %w", w.Of, err)
 		}
+		err = errors.Join(err, h.Log(log, tags.Replace(w.Of), w.From, w.To))
 	}
 	return err
-}
-
-func (w Waits) write(log *hdrhistogram.HistogramLogWriter) error {
-	var h latency.Histogram
-	if err := h.UnmarshalText(w.Counts); err != nil {
-		return fmt.Errorf("the waits of %s: %w", w.Of, err)
-	}
-	tag := strings.NewReplacer(",", ";", " ", "_").Replace(w.Of) // what divides the columns of a log
-	return h.Log(log, tag, w.From, w.To)
 }

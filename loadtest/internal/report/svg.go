@@ -29,7 +29,7 @@ type drawing struct {
 	strings.Builder
 	height float64
 	hints  [][3]any // places, x and y, and what is there, for the page's script
-	about  []string // what there is to see, for somebody who does not see it
+	about  []string // what there is to see, for a screen reader
 }
 
 func (d *drawing) hint(x, y float64, name, value string) {
@@ -53,8 +53,7 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(&d.Builder, `<line class="%s" x1="%.2f%%" y1="%.1f" x2="%.2f%%" y2="%.1f"/>`, class, x1, y1, x2, y2)
 }
 
-// WriteSVG writes the plot as an image of its own, which brings its title, its colours and those for the dark with it.
-// The same plot gives the same bytes.
+// WriteSVG writes the plot as an image of its own, with its title and colours. The same plot gives the same bytes.
 func (p Plot) WriteSVG(to io.Writer) error {
 	d := p.draw(p.Title)
 	_, err := fmt.Fprintf(to, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label="%s" width="680" `+
@@ -64,7 +63,7 @@ func (p Plot) WriteSVG(to io.Writer) error {
 	return err
 }
 
-// inline is the plot as a part of a page, which tells its title and has its style and script.
+// inline is the plot as a part of a page, which has its title, style and script.
 func (p Plot) inline() string {
 	d := p.draw("")
 	hints, _ := json.Marshal(d.hints) // only numbers that are none could make it fail, and those have no place

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -14,31 +13,24 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// terminal is how many columns of letters a terminal has at least.
-const terminal = 80
+const (
+	terminal = 80 // columns of letters that a terminal has at least
+	padding  = 2  // between columns of a table
+)
 
 // Print prints the table for a person. A wider one than a terminal comes in parts, one below the other.
-func (t Table) Print(to io.Writer) error {
+func (t Table) Print(to *strings.Builder) {
 	for i, part := range t.parts(terminal) {
-		text := strings.Repeat("\n", min(i, 1))
-		for _, row := range part.lines() {
-			text += strings.Join(row, "\t") + "\t\n"
-		}
 		table := tabwriter.NewWriter(to, 0, 0, padding, ' ', tabwriter.AlignRight)
-		if _, err := io.WriteString(table, text); err != nil {
-			return err
+		fmt.Fprint(table, strings.Repeat("\n", min(i, 1)))
+		for _, row := range part.lines() {
+			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
 		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
+		_ = table.Flush() // a builder does not fail
 	}
-	return nil
 }
 
-// padding is between columns.
-const padding = 2
-
-// parts splits the columns so that each part fits into a width. Each begins with the columns that tell rows apart, or with the
+// parts splits the columns so that each part fits into a width. Each begins with the columns that identify rows, or with the
 // numbers of the rows where those leave no room.
 func (t Table) parts(width float64) (parts []Table) {
 	widths, names := t.widths(), t.names()
@@ -62,7 +54,7 @@ func (t Table) parts(width float64) (parts []Table) {
 	return parts
 }
 
-// names is how many of the first columns tell the rows apart.
+// names is how many of the first columns identify the rows.
 func (t Table) names() int {
 	for n := 1; n < len(t.Columns); n++ {
 		seen := make(map[string]bool)

@@ -18,7 +18,7 @@ type Target struct {
 	Sign      Sign    `json:"sign"`
 	Bound     float64 `json:"bound"`
 	Met       bool    `json:"met"`
-	Undecided bool    `json:"undecided,omitzero"` // the bound is within the interval, or nobody knows the interval
+	Undecided bool    `json:"undecided,omitzero"` // the bound is within the interval, or the interval is not known
 }
 
 // Sign is the side of its bound on which a value must be.
@@ -40,8 +40,8 @@ func AtMost(what string, value, bound float64) Target {
 	return Target{What: what, Value: value, Sign: LessThan, Bound: bound}.judged()
 }
 
-// Within is a target whose true value lies in an interval. It is met where all of the interval meets it, and missed where
-// nothing does. A value that is no number was not measured: that misses every target.
+// Within is a target whose true value lies in an interval. It is met if all of the interval meets it, and missed if nothing does. A
+// value that is no number was not measured, and misses every target.
 func (t Target) Within(low, high float64) Target {
 	t.Low, t.High = low, high
 	return t.judged()
@@ -82,18 +82,17 @@ func (d *Document) SetBound(name string, bound float64) error {
 	if !slices.Contains(names, name) {
 		return fmt.Errorf("there is no target %q; there are %q", name, names)
 	}
-	d.Sections = slices.Clone(d.Sections)
+	d.Sections, d.Summary = slices.Clone(d.Sections), slices.Clone(d.Summary)
 	for i, s := range d.Sections {
 		d.Sections[i].Targets, _ = rebound(s.Targets, name, bound)
 	}
 	if i := slices.Index(d.Summary, before); i >= 0 {
-		d.Summary = slices.Clone(d.Summary)
 		d.Summary[i] = Verdict(d.Targets())
 	}
 	return d.setOwnBound(name, bound)
 }
 
-// rebound is targets of which that of a name has another bound, if it is among them.
+// rebound is targets of which the one of a name, if it is among them, has another bound.
 func rebound(targets []Target, name string, bound float64) (all []Target, found bool) {
 	all = slices.Clone(targets)
 	for i, t := range all {
@@ -105,17 +104,17 @@ func rebound(targets []Target, name string, bound float64) (all []Target, found 
 	return all, found
 }
 
-// setOwnBound does the same to the targets among the members that only one scenario has.
+// setOwnBound does the same to targets among the members that only one scenario has.
 func (d *Document) setOwnBound(name string, bound float64) error {
 	if len(d.Own) == 0 {
 		return nil
 	}
-	var own map[string]jsontext.Value
-	if err := json.Unmarshal(d.Own, &own); err != nil {
+	var values map[string]jsontext.Value
+	if err := json.Unmarshal(d.Own, &values); err != nil {
 		return fmt.Errorf("read the members of %s: %w", d.Scenario, err)
 	}
 	members := map[string]any{}
-	for member, value := range own {
+	for member, value := range values {
 		members[member] = value
 		var targets []Target
 		if json.Unmarshal(value, &targets, readsNumbers()) != nil {
@@ -128,7 +127,7 @@ func (d *Document) setOwnBound(name string, bound float64) error {
 	return d.SetOwn(members)
 }
 
-// Missed are the targets that were missed. What is undecided was not.
+// Missed are the names of the missed targets. An undecided one is not missed.
 func (d Document) Missed() (names []string) {
 	for _, t := range d.Targets() {
 		if t.missed() {
@@ -172,7 +171,7 @@ func (t Target) Markdown() string {
 	return "- " + escaped(t.figure(), "<") + ", " + t.verdict("met", "undecided", "**missed**")
 }
 
-// Told is the value with its interval, where it has one.
+// Told is the value with its interval, if it has one.
 func (t Target) Told() string {
 	if t.exact() {
 		return Number(t.Value)

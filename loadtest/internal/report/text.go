@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Print prints the document for a person: the summary first, then a table for each section, with what it has to reach.
+// Print prints the document for a person: the summary, then each section with its table, notes and targets.
 func (d Document) Print(to io.Writer) error {
 	var text strings.Builder
 	for _, line := range d.Summary {
@@ -21,8 +22,15 @@ func (d Document) Print(to io.Writer) error {
 		text.WriteString("WARNING: interrupted; these are the figures of what was measured until then\n")
 	}
 	for _, s := range d.Sections {
-		if err := s.print(&text); err != nil {
-			return err
+		fmt.Fprintf(&text, "\n%s\n", s.Name)
+		if s.Table != nil {
+			s.Table.Print(&text)
+		}
+		for _, line := range s.Notes {
+			fmt.Fprintf(&text, "  %s\n", line)
+		}
+		for _, t := range s.Targets {
+			fmt.Fprintf(&text, "  %s\n", t)
 		}
 	}
 	fmt.Fprintf(&text, "\n%s\n", d.verdict())
@@ -32,22 +40,6 @@ func (d Document) Print(to io.Writer) error {
 	fmt.Fprintln(&text, d.Environment)
 	_, err := io.WriteString(to, text.String())
 	return err
-}
-
-func (s Section) print(text *strings.Builder) error {
-	fmt.Fprintf(text, "\n%s\n", s.Name)
-	if s.Table != nil {
-		if err := s.Table.Print(text); err != nil {
-			return err
-		}
-	}
-	for _, line := range s.Notes {
-		fmt.Fprintf(text, "  %s\n", line)
-	}
-	for _, t := range s.Targets {
-		fmt.Fprintf(text, "  %s\n", t)
-	}
-	return nil
 }
 
 // verdict is what the audit found, in a line.
@@ -61,19 +53,15 @@ func (d Document) verdict() string {
 // String is the environment in a line.
 func (e Environment) String() string {
 	parts := []string{fmt.Sprintf("%s/%s, %d processors for all", e.OS, e.Arch, e.CPUs), e.Go}
-	for _, part := range []struct{ name, value string }{
-		{"PostgreSQL ", e.PostgreSQL},
-		{"fsync ", e.Fsync},
-		{"synchronous_commit ", e.SyncCommit},
-		{"on ", e.FileSystem},
-		{"SQLite ", e.SQLite},
-		{"Redis ", e.Redis},
-		{"requests sent by ", e.Generator},
-		{"revision ", e.Revision},
-		{"", strings.Join(e.Measurement, "; ")},
-	} {
-		if part.value != "" {
-			parts = append(parts, part.name+part.value)
+	for _, f := range e.Facts() {
+		switch f.Name {
+		case "system", "processors", "processor", "Go", "target":
+		case "file system":
+			parts = append(parts, "on "+f.Value)
+		case "measurement":
+			parts = append(parts, f.Value)
+		default:
+			parts = append(parts, f.Name+" "+f.Value)
 		}
 	}
 	return strings.Join(parts, "; ") + "."
@@ -84,14 +72,13 @@ func (d Document) Duration() string {
 	return time.Duration(d.Elapsed * float64(time.Second)).Round(100 * time.Millisecond).String()
 }
 
-// Facts are the environment by its parts, of which none is empty.
+// Facts are the parts of the environment that are not empty.
 func (e Environment) Facts() []Flag {
 	facts := []Flag{
 		{"system", e.OS + "/" + e.Arch},
 		{"processors", Number(float64(e.CPUs)) + " for all"},
 		{"processor", e.CPU},
 		{"Go", e.Go},
-		{"revision", e.Revision},
 		{"PostgreSQL", e.PostgreSQL},
 		{"fsync", e.Fsync},
 		{"synchronous_commit", e.SyncCommit},
@@ -100,9 +87,37 @@ func (e Environment) Facts() []Flag {
 		{"Redis", e.Redis},
 		{"target", e.Target},
 		{"requests sent by", e.Generator},
+		{"revision", e.Revision},
 	}
 	for _, line := range e.Measurement {
 		facts = append(facts, Flag{"measurement", line})
 	}
 	return slices.DeleteFunc(facts, func(f Flag) bool { return f.Value == "" })
+}
+
+// Command repeats the run, by its words.
+func (d Document) Command() []string {
+	words := []string{"go", "run", "./loadtest", quote(d.Scenario)}
+	for _, f := range d.Flags {
+		switch {
+		case f.Name == "seed" && d.Seed != 0, f.Value == "", f.Value == "false":
+		case f.Value == "true":
+			words = append(words, quote("--"+f.Name))
+		default:
+			words = append(words, quote("--"+f.Name+"="+f.Value))
+		}
+	}
+	if d.Seed != 0 {
+		words = append(words, "--seed="+strconv.FormatUint(d.Seed, 10))
+	}
+	return words
+}
+
+// quote makes one word of a text for a shell.
+func quote(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
+	if strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
