@@ -1,7 +1,5 @@
-// Package orderfile reads the order lines that scenarios replay: a CSV, gzipped or not.
-//
-// A file is read and checked whole, so that a corrupt one is told before anything is sent. Every error but those of
-// the file system is a [LineError].
+// Package orderfile reads order lines: a CSV, gzipped or not. A file is read and checked whole, before anything is sent. Every error
+// but those of the file system is a [LineError].
 package orderfile
 
 import (
@@ -26,7 +24,7 @@ import (
 // maxBytes bounds the text of a file, so that a small gzip cannot fill the memory.
 const maxBytes = 512 << 20
 
-// LineError tells what is wrong with a line. The header is line 1.
+// LineError is what is wrong with a line. The header is line 1.
 type LineError struct {
 	Line int
 	Err  error
@@ -58,8 +56,12 @@ func Read(r io.Reader) ([]Line, error) {
 	}
 	records := csv.NewReader(bytes.NewReader(text))
 	records.FieldsPerRecord = -1 // counted here, for the line number and the names
-	if err := readHeader(records); err != nil {
+	header, number, err := next(records)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
+	}
+	if number != 1 || !slices.Equal(header, columns()) {
+		return nil, &LineError{1, fmt.Errorf("the header must be %s", strings.Join(columns(), ","))}
 	}
 	var lines []Line
 	for {
@@ -93,18 +95,13 @@ func plain(r io.Reader) ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, &LineError{1, err}
 	}
-	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return readAll(buffered)
+	from := io.Reader(buffered)
+	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		if from, err = gzip.NewReader(buffered); err != nil {
+			return nil, &LineError{1, broken(err)}
+		}
 	}
-	unpacked, err := gzip.NewReader(buffered)
-	if err != nil {
-		return nil, &LineError{1, broken(err)}
-	}
-	return readAll(unpacked)
-}
-
-func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(from, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, &LineError{1 + bytes.Count(text, []byte("\n")), broken(err)}
@@ -114,7 +111,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// broken says in words what gzip tells by an end of file.
+// broken explains an error of gzip.
 func broken(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("the gzip data is cut off: %w", err)
@@ -124,17 +121,6 @@ func broken(err error) error {
 
 // columns are the names that the header must have.
 func columns() []string { return []string{"order_id", "at", "buyer_id", "sku", "quantity"} }
-
-func readHeader(records *csv.Reader) error {
-	header, number, err := next(records)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if number != 1 || !slices.Equal(header, columns()) {
-		return &LineError{1, fmt.Errorf("the header must be %s", strings.Join(columns(), ","))}
-	}
-	return nil
-}
 
 // next returns a record and the line it begins on. io.EOF means that there are no more.
 func next(records *csv.Reader) ([]string, int, error) {
@@ -169,7 +155,7 @@ type Line struct {
 	Quantity int64 // units; negative for returns and some corrections
 }
 
-// IsGoods tells goods, whose SKU begins with five digits, from postage, discounts and fees.
+// IsGoods tells whether the line is of goods, whose SKU begins with five digits, and not of postage, discounts or fees.
 func (l Line) IsGoods() bool {
 	return len(l.SKU) >= 5 && strings.Trim(l.SKU[:5], "0123456789") == ""
 }
@@ -177,8 +163,7 @@ func (l Line) IsGoods() bool {
 // IsReturn tells whether the line belongs to a return.
 func (l Line) IsReturn() bool { return strings.HasPrefix(l.OrderID, "C") }
 
-// FirstOrders returns the lines of the first orders: at least n lines, if there are that many, and as many more as
-// the last of these orders has.
+// FirstOrders returns at least n lines, if there are as many, and the rest of the last order.
 func FirstOrders(lines []Line, n int) []Line {
 	if n < 1 || n >= len(lines) {
 		return lines
@@ -218,7 +203,7 @@ func parse(record []string) (Line, error) {
 	return l, nil
 }
 
-// checkSKU holds goods to what the service accepts. What is no goods is not sent and may look like anything.
+// checkSKU checks that the service accepts the SKU of goods. Other lines are not sent.
 func (l Line) checkSKU() error {
 	if err := checkID("sku", l.SKU); err != nil {
 		return err
@@ -229,7 +214,7 @@ func (l Line) checkSKU() error {
 	return nil
 }
 
-// checkID holds an id to what the service accepts.
+// checkID checks that the service accepts an id.
 func checkID(column, id string) error {
 	switch {
 	case id == "":

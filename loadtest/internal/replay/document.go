@@ -33,7 +33,6 @@ func (r *Replay) Document() (report.Document, error) {
 
 func comma[N int | int64](n N) string { return humanize.Comma(int64(n)) }
 
-// summary is what a person wants to know first.
 func (r *Replay) summary(perSecond float64) []string {
 	const day = "2 January 2006"
 	var sum SKUTotals
@@ -78,8 +77,7 @@ func (r *Replay) section(all *latency.Histogram) report.Section {
 	return report.Section{Name: "order lines", Table: table, Plots: []report.Plot{plot}}
 }
 
-// Result is what only the JSON of a replay has. All but the units count lines of the file, and every line is in one of the members
-// up to Errors, or unanswered.
+// Result has the members of a replay's JSON. All but the units count lines of the file, and every line is in one member.
 type Result struct {
 	Lines             int   `json:"lines"`
 	Accepted          int   `json:"accepted"`
@@ -88,7 +86,7 @@ type Result struct {
 	Restocked         int   `json:"restocked"`
 	LeftOut           int   `json:"left_out"`
 	Errors            int   `json:"errors"`
-	Unanswered        int   `json:"unanswered"` // where the replay was stopped: not sent, or nobody waited for the answer
+	Unanswered        int   `json:"unanswered"` // not sent, or without an answer, when the replay was stopped
 	UnitsSold         int64 `json:"units_sold"`
 }
 
@@ -100,8 +98,8 @@ const (
 	soldOut
 	short
 	restocked
-	failed     // no answer, or one that no request should get
-	unanswered // nobody waited
+	failed     // without an answer, or with a wrong one
+	unanswered // the replay was stopped before
 	outcomes
 )
 
@@ -118,7 +116,7 @@ type kind struct {
 // SKUTotals are the units of one SKU: as answered, and what the rows have left.
 type SKUTotals struct{ Sold, Restocked, Left int64 }
 
-// sum sums up what was answered, and the rows.
+// sum sums up the answers and the rows.
 func (r *Replay) sum() {
 	r.totals = map[string]SKUTotals{}
 	for i := range r.kinds {
@@ -171,7 +169,7 @@ func (r *Replay) outcome(i int) outcome {
 	}
 }
 
-// Err is why the replay did not succeed; nil if it did.
+// Err is what must not happen: lines that failed, and what no drill may have.
 func (r *Replay) Err() error {
 	var lost error
 	if r.Errors > 0 {

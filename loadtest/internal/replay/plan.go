@@ -1,16 +1,13 @@
-// Package replay sends the order lines of a real shop through the service, and compares what was answered with the
-// rows.
+// Package replay sends the order lines of a real shop to the service.
 //
-// NewPlan turns lines into requests, Run sends them in a closed loop, and NewResult holds the answers against the rows as package
-// history does. Requests of one SKU are sent one after another in the order of the file, so on one process what becomes
-// of each is fixed: two runs of the same lines sell, refuse and restock the same.
+// NewPlan turns lines into requests, and Play sends them in a closed loop. Requests of one SKU are sent one after another in the
+// order of the file, so on one process the outcome of each is fixed: two runs of the same lines sell, refuse and restock the same.
 package replay
 
 import (
 	"fmt"
-	"math/big"
+	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"inventory/internal/stock"
@@ -18,18 +15,19 @@ import (
 	"inventory/loadtest/internal/orderfile"
 )
 
-// mostSegments is how many segments a SKU gets that has units enough.
-const mostSegments = 10
-
-// maxRefBytes is the service's limit.
-const maxRefBytes = 128
+const (
+	// mostSegments is how many segments a SKU has that has as many units.
+	mostSegments = 10
+	// maxRefBytes is the service's limit.
+	maxRefBytes = 128
+)
 
 // Plan is what a replay does.
 type Plan struct {
 	Lines    int // all that were read
-	LeftOut  int // those that no request stands for
+	LeftOut  int // those without a request
 	From, To time.Time
-	SKUs     []SKU     // those that a request names
+	SKUs     []SKU     // of all requests
 	Requests []Request // in the order of the file
 }
 
@@ -44,7 +42,7 @@ type SKU struct {
 // Request is an order, or a return of one SKU, which restocks. SKUs have the names of the file.
 type Request struct {
 	history.Operation
-	Stands int // for so many lines of the file
+	Stands int // how many lines of the file it stands for
 }
 
 // planner collects a plan line by line.
@@ -55,11 +53,10 @@ type planner struct {
 	requests map[key]int    // index
 }
 
-// key is what makes lines one request: the service takes an order id once from a SKU. That of a whole order has no SKU.
+// key is what the lines of one request have in common. That of a whole order has no SKU.
 type key struct{ orderID, sku string }
 
-// NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, all or nothing, or SKU
-// by SKU.
+// NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, or SKU by SKU.
 func NewPlan(lines []orderfile.Line, factor float64, whole bool) (Plan, error) {
 	p := planner{whole: whole, skus: map[string]int{}, requests: map[key]int{}}
 	for _, l := range lines {
@@ -73,7 +70,7 @@ func NewPlan(lines []orderfile.Line, factor float64, whole bool) (Plan, error) {
 	return p.plan, p.plan.stockUp(factor)
 }
 
-// add plans a line. What is no goods, and what corrects the shop's books, is nothing that a buyer did.
+// add plans a line. Lines that are no goods, and corrections by the shop, are left out.
 func (p *planner) add(l orderfile.Line) error {
 	quantity := l.Quantity
 	if l.IsReturn() {
@@ -108,12 +105,12 @@ func (p *planner) add(l orderfile.Line) error {
 	return nil
 }
 
-// request finds or begins the request that a line belongs to. Its place is that of its first line.
+// request is the one that a line belongs to. Its place is that of its first line.
 func (p *planner) request(l orderfile.Line) *Request {
 	k, o := key{l.OrderID, l.SKU}, history.Operation{Kind: history.Deduct, ID: l.OrderID, Buyer: l.BuyerID}
 	switch {
 	case l.IsReturn():
-		o.Kind, o.ID = history.Restock, refOf(l.OrderID, l.SKU)
+		o.Kind, o.ID = history.Restock, l.OrderID+"/"+l.SKU // one return may have several SKUs
 	case p.whole:
 		k.sku = ""
 	}
@@ -122,7 +119,7 @@ func (p *planner) request(l orderfile.Line) *Request {
 
 func (p *planner) sku(name string) *SKU { return known(p.skus, name, &p.plan.SKUs, SKU{Name: name}) }
 
-// known is what has a key, which begins as fresh.
+// known is the element of a key, at first fresh.
 func known[K comparable, T any](at map[K]int, key K, all *[]T, fresh T) *T {
 	n, there := at[key]
 	if !there {
@@ -132,24 +129,19 @@ func known[K comparable, T any](at map[K]int, key K, all *[]T, fresh T) *T {
 	return &(*all)[n]
 }
 
-// refOf makes a return's ref, which names the order and the SKU because one return may name several.
-func refOf(orderID, sku string) string { return orderID + "/" + sku }
-
-// stockUp gives every SKU its stock: factor times the demand, rounded down, and one unit at least.
+// stockUp gives every SKU its stock: factor times the demand, rounded down, but at least one unit.
 func (p *Plan) stockUp(factor float64) error {
-	// Exactly the decimal that was written: 0.29 times 100 is 29 units, though not in floating point.
-	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(factor, 'f', -1, 64))
-	if !ok || exact.Sign() < 0 {
+	if factor < 0 {
 		return fmt.Errorf("a stock factor of %v", factor)
 	}
 	for i := range p.SKUs {
 		s := &p.SKUs[i]
-		units := new(big.Rat).Mul(exact, new(big.Rat).SetInt64(s.Demand))
-		whole := new(big.Int).Quo(units.Num(), units.Denom())
-		if !whole.IsInt64() || whole.Int64() > stock.MaxStock {
+		// 0.29 times 100 is 29 units, and a little less in floating point.
+		units := math.Floor(math.Nextafter(factor*float64(s.Demand), math.Inf(1)))
+		if units > stock.MaxStock {
 			return fmt.Errorf("stock of %s: %v times its demand of %d is more than %d", s.Name, factor, s.Demand, stock.MaxStock)
 		}
-		s.Stock = max(1, whole.Int64())
+		s.Stock = max(1, int64(units))
 		s.Segments = int(min(mostSegments, s.Stock))
 	}
 	return nil

@@ -25,7 +25,7 @@ type Settings struct {
 	Concurrency int           // requests under way at once
 	Patience    time.Duration // for a final answer; 0: load.DefaultPersistence
 	Key         string        // API key; "": none is shown
-	Progress    io.Writer     // where a person watches
+	Progress    io.Writer
 }
 
 // Replay is a plan that is played, and what came of it.
@@ -42,8 +42,8 @@ type Replay struct {
 
 	mu         sync.Mutex // guards the stocks and firstError
 	firstError error      // of the first request that failed
-	// lost is set when a request got no answer for as long as its caller is patient: the service is gone, and to be
-	// as patient with every request that is left would take hours. They fail unsent.
+	// lost is set when a request got no final answer in time: the service is gone. All other requests fail unsent, as to wait as
+	// long for each would take hours.
 	lost atomic.Bool
 }
 
@@ -54,7 +54,7 @@ func newReplay(plan Plan, settings Settings) *Replay {
 	}
 }
 
-// Play replays a plan at a target, and holds the answers against the rows. What was answered until it was stopped is told, too.
+// Play replays a plan at a target, and holds the answers against the rows, also if it is stopped.
 func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (*Replay, error) {
 	r := newReplay(plan, settings)
 	err := r.At(ctx, to, fmt.Sprintf("%d requests at once, each when an answer has come", settings.Concurrency))
@@ -73,7 +73,7 @@ func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) 
 	return r, nil
 }
 
-// run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends; a request that fails is an answer.
+// run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends, and not when a request fails.
 func (r *Replay) run(ctx context.Context) error {
 	err := r.create(ctx)
 	start := time.Now()
@@ -123,8 +123,8 @@ func (r *Replay) create(ctx context.Context) error {
 	return creators.Wait()
 }
 
-// send sends the requests in the order of the file. A request whose SKU still waits for an earlier answer waits too,
-// in one of the places of those under way; the one it waits for has begun before, so somebody always gets on.
+// send sends the requests in the order of the file. A request waits until the earlier ones of its SKUs are answered. It takes one of
+// the places meanwhile; those it waits for have taken theirs before, so there is no deadlock.
 func (r *Replay) send(ctx context.Context) error {
 	answers := progress.New(r.Progress, "requests answered", len(r.plan.Requests))
 	defer answers.Finish()
@@ -142,8 +142,10 @@ func (r *Replay) send(ctx context.Context) error {
 		}
 		senders.Go(func() error {
 			defer close(answered)
-			if err := wait(sending, before); err != nil {
-				return err
+			for _, earlier := range before {
+				if !wait(sending, earlier) {
+					return sending.Err()
+				}
 			}
 			r.ask(sending, i)
 			answers.Add()
@@ -153,19 +155,17 @@ func (r *Replay) send(ctx context.Context) error {
 	return senders.Wait()
 }
 
-// wait waits for the requests before, where there are some.
-func wait(ctx context.Context, before []chan struct{}) error {
-	for _, answered := range before {
-		if answered == nil {
-			continue
-		}
-		select {
-		case <-answered:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// wait waits for the answer to a request; nil: there is none. It reports false if ctx ends before.
+func wait(ctx context.Context, answered chan struct{}) bool {
+	if answered == nil {
+		return true
 	}
-	return nil
+	select {
+	case <-answered:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 var errLost = errors.New("not sent: the service does not answer any more")
@@ -191,7 +191,7 @@ func (r *Replay) ask(ctx context.Context, i int) {
 		r.firstError = fmt.Errorf("%s %s, SKU %s: %w", o.Kind, o.ID, o.Lines[0].SKU, err)
 	}
 	r.mu.Unlock()
-	if errors.Is(err, load.ErrNoAnswer) { // after the first, so that this is the error that is told
+	if errors.Is(err, load.ErrNoAnswer) { // after firstError is set, so that it is this one
 		r.lost.Store(true)
 	}
 }
