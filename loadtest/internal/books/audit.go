@@ -22,12 +22,11 @@ func Audit(ctx context.Context, databaseURL string) (audit stock.Audit, err erro
 const (
 	// limit bounds an audit, which may be of many millions of rows.
 	limit = 10 * time.Minute
-	// lateLimit bounds it once its run is over: somebody has pressed ctrl-C, and waits.
+	// lateLimit bounds it once its run was stopped: a person waits.
 	lateLimit = time.Minute
 )
 
-// Patience is how long the audit of a run may take. It outlives the end of ctx, for what was sold until then is to be
-// audited, too.
+// Patience bounds the audit of a run. It outlives the end of ctx, as what was sold until then is audited, too.
 func Patience(ctx context.Context) (audit context.Context, cancel context.CancelFunc) {
 	return patience(ctx, limit, lateLimit)
 }

@@ -1,4 +1,4 @@
-// Package books holds what buyers were told against the rows.
+// Package books holds the answers to orders against the rows.
 package books
 
 import (
@@ -9,18 +9,17 @@ import (
 	"inventory/internal/stock"
 )
 
-// Ledger is what buyers were told, by SKU.
+// Ledger counts the orders that the rows of each SKU have to show.
 type Ledger map[string]claim
 
-// claim is what the rows of a SKU have to show. Every order asks for one unit, so units are orders, be they reserved or
-// committed.
+// claim is that of one SKU. Every order asks for one unit, so units are orders, reserved or committed.
 type claim struct {
-	before   int64 // orders that were there before anybody bought
-	accepted int64 // that buyers were told of
-	unheard  int64 // whose answers nobody waited for
+	before   int64 // orders that were there before the sale
+	accepted int64 // by their answers
+	unheard  int64 // without an answer
 }
 
-// Add writes down what a round told its buyers.
+// Add adds the answers of a round.
 func (l Ledger) Add(sku string, accepted, unheard int64) {
 	c := l[sku]
 	c.accepted += accepted
@@ -28,13 +27,13 @@ func (l Ledger) Add(sku string, accepted, unheard int64) {
 	l[sku] = c
 }
 
-// Filled writes down what was there before.
+// Filled notes how many orders were there before.
 func (l Ledger) Filled(sku string, orders int64) { l[sku] = claim{before: orders} }
 
 // Before is how many orders of a SKU were there before.
 func (l Ledger) Before(sku string) int64 { return l[sku].before }
 
-// Against tells in words what does not add up, in the rows and between the rows and the buyers.
+// Against lists what does not add up, within the rows and between rows and answers.
 func (l Ledger) Against(audit stock.Audit) (wrong []string) {
 	found := map[string]bool{}
 	for _, b := range audit.SKUs {

@@ -10,12 +10,12 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Measure is a number of each round. Tables, figures and sentences tell it by this one definition.
+// Measure is a number of each round, as tables, figures and sentences have it.
 type Measure[R any] struct {
 	Name, Unit string
 	Of         func(round R) float64
-	Sum        bool // several rounds are told by their sum, and not by their median
-	Figure     bool // it tells two runs apart
+	Sum        bool // of several rounds it is the sum, and not the median
+	Figure     bool // it is a figure of the report
 }
 
 // Over is the number of each round.
@@ -55,7 +55,7 @@ func (m Measure[R]) told(rounds []R, unit, median string) string {
 	return text
 }
 
-// Figures are the measures that tell two runs apart, of some rounds whose name is behind theirs. What is no number is left out.
+// Figures are the figures of a report, of some rounds whose name is behind theirs. What is no number is left out.
 func Figures[R any](all []Measure[R], rounds []R, of string) (figures []report.Figure) {
 	for _, m := range all {
 		if value := m.Value(rounds); m.Figure && !math.IsNaN(value) {

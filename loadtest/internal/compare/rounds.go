@@ -1,3 +1,4 @@
+// Package compare is the arithmetic of figures that scenarios share.
 package compare
 
 import (

@@ -1,5 +1,4 @@
-// Package crowd lets processes of their own sell one SKU, each of which runs the service as the product does and has its
-// callers inside ([Shop], [Work]).
+// Package crowd has several processes sell one SKU ([Shop], [Work]). Each runs the service as the product does, with callers inside.
 package crowd
 
 import (
@@ -16,8 +15,7 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
-// SKUs.
+// Shop is a database of its own on servers that sync their commits, and a service of this process that makes SKUs.
 type Shop struct {
 	*servers.Servers
 	Service *selling.Service
@@ -26,8 +24,8 @@ type Shop struct {
 	told   books.Ledger
 }
 
-// OpenShop opens a shop on some servers. worker is the command line of a process that does Work, and prefix begins the name of
-// the database. The service is as config says, on the servers. Whoever opens a shop closes it.
+// OpenShop opens a shop on some servers. worker is the command line of a process that does Work, prefix begins the name of the
+// database, and config is that of the service. The caller closes the shop.
 func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix string, config app.Config) (*Shop, error) {
 	on, err := servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"})
 	if err != nil {
@@ -53,7 +51,7 @@ func (s *Shop) Create(ctx context.Context, segments int) (sku string, err error)
 	return sku, nil
 }
 
-// Sell sells a fresh SKU by some processes that share the callers. Meanwhile something may happen to them; nil: nothing does.
+// Sell sells a fresh SKU by some processes that share the callers. meanwhile may do something to them; nil: nothing.
 func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job, meanwhile func(worker.All) error) (sku string, sales []load.Sale, err error) {
 	if sku, err = s.Create(ctx, segments); err != nil {
 		return "", nil, err
@@ -64,10 +62,10 @@ func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job, mean
 	return sku, sales, err
 }
 
-// Tell writes down what callers were told of a SKU.
+// Tell adds the answers of a sale of a SKU.
 func (s *Shop) Tell(sku string, accepted, unheard int64) { s.told.Add(sku, accepted, unheard) }
 
-// WriteDown writes down what callers of several processes were told. Processes that told nothing may have sold anything.
+// WriteDown adds the answers of a sale by several processes. If that failed, any number of orders may have rows.
 func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 	if err != nil {
 		s.told.Add(sku, 0, stock.MaxStock)
@@ -77,7 +75,7 @@ func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 	s.told.Add(sku, all.Counts[load.Accepted], all.Unheard)
 }
 
-// Audit holds the rows against one another, and against what callers were told, also when ctx has ended.
+// Audit holds the rows against one another and against the answers, also when ctx has ended.
 func (s *Shop) Audit(ctx context.Context) (audit stock.Audit, wrong []string) {
 	ctx, cancel := books.Patience(ctx)
 	defer cancel()

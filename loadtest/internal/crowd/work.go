@@ -28,16 +28,20 @@ type Job struct {
 	KeysFile    string        `json:"keys_file"`   // of the API keys that it asks for over HTTP; "": it asks for none
 	SKU         string        `json:"sku"`
 	SKUs        []string      `json:"skus"`    // from which each order chooses by chance; none: all buy the one
-	Callers     int           `json:"callers"` // 0: it serves whoever asks over HTTP
+	Callers     int           `json:"callers"` // 0: it serves over HTTP
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
 	Patient     bool          `json:"patient"` // whether the callers are
 }
 
-// limit is how long callers may take beyond their window.
-const limit = time.Minute
+const (
+	// limit is how long callers may take beyond their window.
+	limit = time.Minute
+	// drainTimeout is for what is in flight when a service ends.
+	drainTimeout = 10 * time.Second
+)
 
-// Share has some processes of a command line do the job, who share its callers.
+// Share has some processes of a command line do the job, and share its callers.
 func (j Job) Share(ctx context.Context, command []string, processes int, meanwhile func(worker.All) error) ([]load.Sale, error) {
 	jobs := slices.Repeat([]Job{j}, processes)
 	for i := range jobs {
@@ -46,7 +50,7 @@ func (j Job) Share(ctx context.Context, command []string, processes int, meanwhi
 	return worker.Compete[load.Sale](ctx, command, j.WarmUp+j.Window+limit, jobs, meanwhile)
 }
 
-// Work does the job of a process that the lab has started, which is the first line of what the lab says.
+// Work does one job, in a process that the lab has started. The first line of its input is the job.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	j, lines, err := worker.Read[Job](in)
 	if err != nil {
@@ -55,11 +59,8 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return j.Do(ctx, lines, out)
 }
 
-// drainTimeout is for what is in flight when a service ends.
-const drainTimeout = 10 * time.Second
-
-// Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and it tells what came of it; a
-// service without callers tells its URL, and serves until nobody listens any more.
+// Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and the sale is the output. A service
+// without callers writes its URL, and serves until its input ends.
 func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err error) {
 	config := app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit, Workers: j.Workers,
@@ -91,7 +92,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err e
 		return err
 	}
 	s.GCPercent = gcPercent()
-	if ctx.Err() == nil { // or else nobody looks at them any more
+	if ctx.Err() == nil { // else they are not used
 		if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err e
 	return json.NewEncoder(out).Encode(s)
 }
 
-// gcPercent is how far the heap of this process may grow between two collections, as the runtime tells it.
+// gcPercent is how far the heap of this process may grow between two collections.
 func gcPercent() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(sample)

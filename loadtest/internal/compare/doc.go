@@ -1,2 +1,0 @@
-// Package compare is the arithmetic of figures that scenarios share.
-package compare
