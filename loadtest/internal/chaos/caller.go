@@ -19,7 +19,7 @@ const (
 	answerBound = 2 * time.Second        // after which nothing is written for a request, as the service promises
 )
 
-// caller does one operation after the other, and writes down what it saw.
+// caller does one operation after the other, and keeps them with their attempts.
 type caller struct {
 	*rand.Rand
 	round   *round
@@ -33,21 +33,17 @@ func (c *caller) ask(ctx context.Context, o history.Operation) history.Answer {
 	p := load.Persistence{
 		First: c.IntN(processes), Silent: c.IntN(3) == 0, For: time.Hour, Tries: mostTries, Finish: true,
 		Next:  func(before int) int { return (before + 1 + c.IntN(processes-1)) % processes },
-		Pause: func() time.Duration { return c.within(20*time.Millisecond, 200*time.Millisecond) },
+		Pause: func() time.Duration { return within(c.Rand, 20*time.Millisecond, 200*time.Millisecond) },
 	}
 	if ctx.Err() != nil || c.number == callers {
 		p.Tries = lastTries
 	}
 	answer, err := c.round.services.Ask(ctx, &o, p)
 	c.history = append(c.history, o)
-	if err != nil { // nobody was told what became of it
+	if err != nil {
 		return history.Answer{}
 	}
 	return answer
-}
-
-func (c *caller) within(least, most time.Duration) time.Duration {
-	return least + time.Duration(c.Int64N(int64(most-least)))
 }
 
 // id is the next id of this caller.
@@ -56,7 +52,7 @@ func (c *caller) id() string {
 	return fmt.Sprintf("%s-%d-%d", c.round.name, c.number, c.sent)
 }
 
-// work does what comes, until ctx ends.
+// work does random operations until ctx ends.
 func (c *caller) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch n := c.IntN(100); {
@@ -75,11 +71,11 @@ func (c *caller) work(ctx context.Context) {
 		default:
 			c.resegment(ctx)
 		}
-		time.Sleep(c.within(0, 20*time.Millisecond))
+		time.Sleep(within(c.Rand, 0, 20*time.Millisecond))
 	}
 }
 
-// deduct buys or reserves, and now and then looks at it or gives it back.
+// deduct buys or reserves. Now and then it reads the deduction or gives it back.
 func (c *caller) deduct(ctx context.Context, sku string, quantity int64, reserveFor time.Duration) (id string, accepted bool) {
 	o := history.Operation{Kind: history.Deduct, ID: c.id(), Buyer: c.buyer(), Lines: []history.Line{{SKU: sku, Quantity: quantity}}, ReserveFor: reserveFor}
 	accepted = c.ask(ctx, o).Accepted()
@@ -90,13 +86,13 @@ func (c *caller) deduct(ctx context.Context, sku string, quantity int64, reserve
 		c.about(ctx, history.Cancel, sku, o.ID)
 	case n < 4 && accepted && quantity > 1:
 		c.giveBack(ctx, sku, o.ID)
-	case n == 4: // once more, as who has lost the answer
+	case n == 4: // once more, as if the answer was lost
 		c.ask(ctx, o)
 	}
 	return o.ID, accepted
 }
 
-// giveBack returns a unit of a deduction that has more, and now and then asks for the same once more.
+// giveBack returns a unit of a deduction that has more, and now and then repeats that.
 func (c *caller) giveBack(ctx context.Context, sku, id string) {
 	o := history.Operation{Kind: history.Return, ID: id, Ref: c.id(), Lines: []history.Line{{SKU: sku, Quantity: 1}}}
 	c.ask(ctx, o)
@@ -112,9 +108,9 @@ func (c *caller) about(ctx context.Context, kind history.Kind, sku, id string) {
 	c.ask(ctx, history.Operation{Kind: kind, ID: id, Lines: []history.Line{{SKU: sku}}})
 }
 
-// reserve reserves for a second or two, and commits, cancels or forgets it, also when its time ends, or extends it before.
+// reserve reserves for a second or two. It commits, cancels, extends or forgets the reservation, some just when that ends.
 func (c *caller) reserve(ctx context.Context) {
-	reserveFor := c.within(time.Second, longestStay).Round(time.Millisecond)
+	reserveFor := within(c.Rand, time.Second, longestStay).Round(time.Millisecond)
 	began := time.Now()
 	id, accepted := c.deduct(ctx, c.round.reserved, 1+c.Int64N(2), reserveFor)
 	if !accepted {
@@ -122,8 +118,8 @@ func (c *caller) reserve(ctx context.Context) {
 	}
 	n := c.IntN(6)
 	if n > 3 { // before it ends, and mostly in time
-		time.Sleep(c.within(0, reserveFor))
-		began, reserveFor = time.Now(), c.within(time.Second, longestStay).Round(time.Millisecond)
+		time.Sleep(within(c.Rand, 0, reserveFor))
+		began, reserveFor = time.Now(), within(c.Rand, time.Second, longestStay).Round(time.Millisecond)
 		c.ask(ctx, history.Operation{
 			Kind: history.Extend, ID: id, Ref: c.id(), Lines: []history.Line{{SKU: c.round.reserved}}, ReserveFor: reserveFor,
 		})
@@ -134,7 +130,7 @@ func (c *caller) reserve(ctx context.Context) {
 	case 1:
 		c.about(ctx, history.Cancel, c.round.reserved, id)
 	case 2, 4: // as its time ends
-		time.Sleep(time.Until(began.Add(reserveFor - 10*time.Millisecond + c.within(0, 20*time.Millisecond))))
+		time.Sleep(time.Until(began.Add(reserveFor - 10*time.Millisecond + within(c.Rand, 0, 20*time.Millisecond))))
 		c.about(ctx, history.Read, c.round.reserved, id)
 		c.about(ctx, history.Commit, c.round.reserved, id)
 		c.about(ctx, history.Read, c.round.reserved, id)
@@ -150,8 +146,8 @@ func (c *caller) order(ctx context.Context) {
 	c.ask(ctx, o)
 }
 
-// restock brings half of the units that are wanted meanwhile: the hot SKU is sold out most of the time, and each restock of
-// it is a sale to the last unit.
+// restock adds half of the units that are wanted meanwhile. So the hot SKU is sold out most of the time, and each of its
+// restocks is sold to the last unit.
 func (c *caller) restock(ctx context.Context) {
 	sku, quantity := c.round.hot, 5+c.Int64N(10)
 	if c.IntN(3) == 0 {

@@ -1,14 +1,9 @@
-// Package chaos has the whole service sell while everything goes wrong, and holds what callers saw against the rows.
+// Package chaos has the whole service sell amid faults, and holds what callers saw against the rows.
 //
-// Three processes run on a PostgreSQL that syncs its commits and a Redis, over a network that can be cut, slowed, left half
-// open, or made to deliver late. Callers do a mixed load: a hot SKU, many SKUs, reservations that are committed, given back
-// or forgotten, a limit for each buyer, whole orders, restocks, resegments; who gets no answer in time hangs up and asks
-// another process. Faults come one after the other, by a seed: processes are killed, stopped or told to end, Redis is emptied,
-// stopped or killed, PostgreSQL killed or its sessions ended, and the network of either goes wrong, for one process or for all.
-// With Redis under Sentinel, or a Redis Cluster, it is a master that is stopped, killed or failed over, a Sentinel that is killed,
-// or a slot that moves; its network stays whole.
-//
-// After each round all faults are over, and package history checks: what may not happen has not happened.
+// Three processes run on a PostgreSQL that syncs its commits and a Redis, over networks that fail. Callers do a mixed load, and a
+// caller without an answer in time hangs up and asks another process. Faults come one after the other, by a seed; under Sentinel
+// and in a Redis Cluster the servers fail, and their network does not. After each round all faults are over, and package history
+// checks the answers against the rows.
 package chaos
 
 import (
@@ -28,7 +23,7 @@ type Config struct {
 	Redis  string        `help:"Where the locks are: one server, one under sentinel with two replicas, or a cluster. Default: ${default}." default:"one" enum:"one,sentinel,cluster" placeholder:"KIND"`
 	Faults []string      `name:"fault" sep:";" help:"Only the kinds of faults of these names, as reports tell them, separated by semicolons. Default: all." placeholder:"NAME"`
 
-	Keep     bool           `kong:"-"` // what callers saw, for whoever wants it raw
+	Keep     bool           `kong:"-"` // the operations, for raw figures
 	Process  target.Process `kong:"-"`
 	Progress io.Writer      `kong:"-"`
 }

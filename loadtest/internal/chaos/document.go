@@ -3,6 +3,7 @@ package chaos
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"inventory/loadtest/internal/compare"
@@ -70,16 +71,16 @@ func (r *Result) Document() (report.Document, error) {
 	if len(r.rounds) > 0 {
 		d.Sections = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}
 	}
-	return d, d.SetOwn(map[string]any{"rounds": append([]Round{}, r.rounds...)})
+	return d, d.SetOwn(map[string]any{"rounds": r.rounds})
 }
 
 func (r *Result) summary() []string {
-	var operations, faults, broken int
+	var operations, faults int
 	for _, round := range r.rounds {
-		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Broken)
+		operations, faults = operations+round.Operations, faults+len(round.Faults)
 	}
 	verdict := "No promise was broken."
-	if broken > 0 {
+	if broken := r.broken(); broken > 0 {
 		verdict = fmt.Sprintf("%d promises were broken.", broken)
 	}
 	return []string{
@@ -89,44 +90,39 @@ func (r *Result) summary() []string {
 	}
 }
 
+// broken counts the promises that were broken.
+func (r *Result) broken() (n int) {
+	for _, round := range r.rounds {
+		n += len(round.Broken)
+	}
+	return n
+}
+
 func (r *Result) roundsSection() report.Section {
 	table := report.Table{Columns: []string{"seed", "operations", "attempts", "accepted", "faults", "broken promises"}}
-	broken := 0
 	for _, round := range r.rounds {
 		table.Rows = append(table.Rows, []string{
 			fmt.Sprint(round.Seed), report.Number(float64(round.Operations)), report.Number(float64(round.Attempts)),
 			report.Number(float64(round.Accepted)), fmt.Sprint(len(round.Faults)), fmt.Sprint(len(round.Broken)),
 		})
-		broken += len(round.Broken)
 	}
-	return report.Section{
-		Name: "rounds", Table: &table,
-		Targets: []report.Target{report.AtMost("broken promises", float64(broken), 0)},
-	}
+	return report.Section{Name: "rounds", Table: &table, Targets: []report.Target{report.AtMost("broken promises", float64(r.broken()), 0)}}
 }
 
-// recoverySection tells by kind of fault how soon the sale went on.
+// recoverySection has how soon the sale went on, by kind of fault.
 func (r *Result) recoverySection() report.Section {
-	times, unknown := make(map[string][]float64), make(map[string]int)
-	var kinds []string
+	times := make(map[string][]float64)
 	for _, round := range r.rounds {
 		for _, f := range round.Faults {
-			if !slices.Contains(kinds, f.Kind) {
-				kinds = append(kinds, f.Kind)
-			}
-			if f.Recovery < 0 {
-				unknown[f.Kind]++
-				continue
-			}
 			times[f.Kind] = append(times[f.Kind], f.Recovery)
 		}
 	}
-	slices.Sort(kinds)
 	table := report.Table{Columns: []string{"fault", "times", "median s", "longest s", "round over before"}}
-	for _, kind := range kinds {
-		row := []string{kind, fmt.Sprint(len(times[kind]) + unknown[kind]), "-", "-", fmt.Sprint(unknown[kind])}
-		if all := times[kind]; len(all) > 0 {
-			row[2], row[3] = fmt.Sprintf("%.1f", compare.Median(all)), fmt.Sprintf("%.1f", slices.Max(all))
+	for _, kind := range slices.Sorted(maps.Keys(times)) {
+		known := slices.DeleteFunc(slices.Clone(times[kind]), func(seconds float64) bool { return seconds < 0 })
+		row := []string{kind, fmt.Sprint(len(times[kind])), "-", "-", fmt.Sprint(len(times[kind]) - len(known))}
+		if len(known) > 0 {
+			row[2], row[3] = fmt.Sprintf("%.1f", compare.Median(known)), fmt.Sprintf("%.1f", slices.Max(known))
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -139,7 +135,7 @@ func (r *Result) recoverySection() report.Section {
 // mostPlots bounds the rounds that are drawn: those in which a promise was broken, and the last ones.
 const mostPlots = 6
 
-// courseSection draws what was sold in time, and the faults.
+// courseSection draws what was sold over time, and the faults.
 func (r *Result) courseSection() report.Section {
 	drawn := slices.Clone(r.rounds)
 	slices.SortStableFunc(drawn, func(a, b Round) int { return min(1, len(b.Broken)) - min(1, len(a.Broken)) })

@@ -15,7 +15,7 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// fault is something that goes wrong for a while.
+// fault is one event of a round: something goes wrong for a while.
 type fault struct {
 	kind    *faultKind
 	process int           // that it is about; -1: all
@@ -31,141 +31,119 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s (process %d)", f.kind.name, f.process)
 }
 
-// faultKind is a way to go wrong. begin and end get the processes that it is about.
+// faultKind is a way to go wrong: of each process that a fault is about, or of a server.
 type faultKind struct {
-	name       string
-	ofOne      bool // of one process, and never of all
-	ofAll      bool // of a server, and so of all processes
-	begin, end func(ctx context.Context, s *stack, about []*process) error
-}
-
-func nothing(context.Context, *stack, []*process) error { return nil }
-
-// each does something for each process.
-func each(do func(ctx context.Context, p *process) error) func(context.Context, *stack, []*process) error {
-	return func(ctx context.Context, _ *stack, about []*process) (err error) {
-		for _, p := range about {
-			err = errors.Join(err, do(ctx, p))
-		}
-		return err
-	}
+	name             string
+	ofOne            bool // of one process, and never of all
+	begin, end       func(p *process, ctx context.Context) error
+	beginAll, endAll func(s *stack, ctx context.Context) error // of a server, and so of all processes; no end: it passes at once
 }
 
 // ofWire are the faults of a network, by the wire of a process.
 func ofWire(server string, of func(*process) *wire) []faultKind {
-	on := func(do func(ctx context.Context, w *wire) error) func(context.Context, *stack, []*process) error {
-		return each(func(ctx context.Context, p *process) error { return do(ctx, of(p)) })
+	on := func(do func(w *wire, ctx context.Context) error) func(*process, context.Context) error {
+		return func(p *process, ctx context.Context) error { return do(of(p), ctx) }
 	}
-	heal := on(func(ctx context.Context, w *wire) error { return w.heal(ctx) })
-	toxic := func(kind, attributes string) func(context.Context, *stack, []*process) error {
-		return on(func(_ context.Context, w *wire) error { return w.poison(kind, attributes) })
+	toxic := func(kind, attributes string) func(*process, context.Context) error {
+		return func(p *process, _ context.Context) error { return of(p).poison(kind, attributes) }
 	}
 	return []faultKind{
-		{
-			name:  server + " cut off",
-			begin: on(func(_ context.Context, w *wire) error { w.toxic.Stop(); return nil }),
-			end:   on(func(_ context.Context, w *wire) error { return w.toxic.Start() }),
-		},
-		{name: server + " slow", begin: toxic("latency", `{"latency":40,"jitter":30}`), end: heal},
-		{name: server + " half open", begin: toxic("timeout", `{"timeout":0}`), end: heal},
-		{
-			name:  server + " delivering late",
-			begin: on(func(_ context.Context, w *wire) error { w.late.Darken(); return nil }),
-			end:   on(func(_ context.Context, w *wire) error { w.late.Lighten(); return nil }),
-		},
+		{name: server + " cut off", begin: on((*wire).cut), end: on((*wire).mend)},
+		{name: server + " slow", begin: toxic("latency", `{"latency":40,"jitter":30}`), end: on((*wire).heal)},
+		{name: server + " half open", begin: toxic("timeout", `{"timeout":0}`), end: on((*wire).heal)},
+		{name: server + " delivering late", begin: on((*wire).hold), end: on((*wire).deliver)},
 	}
 }
 
-// faultKinds are the ways to go wrong with any kind of Redis.
-func faultKinds() []faultKind {
+// faultKinds are the ways to go wrong with a kind of Redis. Networks of ours between processes and Redis are those of one server.
+func faultKinds(redis string) []faultKind {
 	kinds := []faultKind{
+		{name: "process killed", ofOne: true, begin: (*process).kill, end: (*process).start},
+		{name: "process told to end", ofOne: true, begin: (*process).terminate, end: (*process).start},
+		{name: "process stands still", ofOne: true, begin: (*process).pause, end: (*process).resume},
+		{name: "Redis emptied", beginAll: (*stack).emptyRedis},
+		{name: "Redis emptied while writes are late", ofOne: true, begin: (*process).lateWrites},
 		{
-			name: "process killed", ofOne: true,
-			begin: each(func(_ context.Context, p *process) error { return p.kill() }),
-			end:   each(func(ctx context.Context, p *process) error { return p.start(ctx) }),
+			name:     "Redis stands still",
+			beginAll: func(s *stack, ctx context.Context) error { return s.redis.fail(ctx, (*servertest.Redis).Pause) },
+			endAll:   func(s *stack, _ context.Context) error { return s.redis.failed.Resume() },
 		},
 		{
-			name: "process told to end", ofOne: true,
-			begin: each(func(_ context.Context, p *process) error { return p.end() }),
-			end:   each(func(ctx context.Context, p *process) error { return p.start(ctx) }),
+			name:     "Redis killed",
+			beginAll: func(s *stack, ctx context.Context) error { return s.redis.fail(ctx, (*servertest.Redis).Kill) },
+			endAll:   func(s *stack, ctx context.Context) error { return s.redis.failed.Restart(ctx) },
 		},
+		{name: "PostgreSQL's sessions ended", beginAll: (*stack).endSessions},
 		{
-			name: "process stands still", ofOne: true,
-			begin: each(func(_ context.Context, p *process) error { return p.worker.Stop() }),
-			end:   each(func(_ context.Context, p *process) error { return p.worker.Continue() }),
-		},
-		{name: "Redis emptied", ofAll: true, begin: emptyRedis, end: nothing},
-		{name: "Redis emptied while writes are late", ofOne: true, begin: lateWrites, end: nothing},
-		{
-			name: "Redis stands still", ofAll: true,
-			begin: func(ctx context.Context, s *stack, _ []*process) error {
-				return s.redis.fail(ctx, (*servertest.Redis).Pause)
-			},
-			end: func(_ context.Context, s *stack, _ []*process) error { return s.redis.failed.Resume() },
-		},
-		{
-			name: "Redis killed", ofAll: true,
-			begin: func(ctx context.Context, s *stack, _ []*process) error {
-				return s.redis.fail(ctx, (*servertest.Redis).Kill)
-			},
-			end: func(ctx context.Context, s *stack, _ []*process) error { return s.redis.failed.Restart(ctx) },
-		},
-		{name: "PostgreSQL's sessions ended", ofAll: true, begin: endSessions, end: nothing},
-		{
-			name: "PostgreSQL killed", ofAll: true,
-			begin: func(_ context.Context, s *stack, _ []*process) error { return s.postgres.Kill() },
-			end:   func(ctx context.Context, s *stack, _ []*process) error { return s.postgres.Restart(ctx) },
+			name:     "PostgreSQL killed",
+			beginAll: func(s *stack, _ context.Context) error { return s.postgres.Kill() },
+			endAll:   func(s *stack, ctx context.Context) error { return s.postgres.Restart(ctx) },
 		},
 	}
-	return append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
-}
-
-// ofRedisWire are the faults that need a network of ours between processes and Redis.
-func ofRedisWire() []faultKind {
-	kinds := append(ofWire("Redis", func(p *process) *wire { return p.redis }), faultKind{
-		name: "process cut off from all", ofOne: true,
-		begin: each(func(_ context.Context, p *process) error { p.postgres.toxic.Stop(); p.redis.toxic.Stop(); return nil }),
-		end: each(func(_ context.Context, p *process) error {
-			return errors.Join(p.postgres.toxic.Start(), p.redis.toxic.Start())
-		}),
-	})
-	return append(kinds, staleGrants(kinds))
-}
-
-// staleGrants empties Redis again and again while its answers to one process are late. So grants are on their way to that
-// process whose locks others take at once, and its writes may come with older tokens than theirs.
-func staleGrants(kinds []faultKind) faultKind {
-	slow := kinds[slices.IndexFunc(kinds, func(k faultKind) bool { return k.name == "Redis slow" })]
-	return faultKind{
-		name: "Redis emptied while slow", ofOne: true,
-		begin: slow.begin,
-		end: func(ctx context.Context, s *stack, about []*process) (err error) {
-			for range 20 {
-				err = errors.Join(err, emptyRedis(ctx, s, about))
-				load.Sleep(ctx, 50*time.Millisecond)
-			}
-			return errors.Join(err, slow.end(ctx, s, about))
-		},
+	kinds = append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+	failedOver := faultKind{name: "Redis failed over", beginAll: func(s *stack, ctx context.Context) error { return s.redis.change(ctx, s.redis.failOver) }}
+	switch redis {
+	case UnderSentinel:
+		return append(kinds, failedOver, faultKind{
+			name:     "Sentinel killed",
+			beginAll: func(s *stack, _ context.Context) error { return s.redis.sentinel.Kill() },
+			endAll:   func(s *stack, ctx context.Context) error { return s.redis.sentinel.Restart(ctx) },
+		})
+	case Cluster:
+		return append(kinds, failedOver, faultKind{
+			name: "slot moved", beginAll: func(s *stack, ctx context.Context) error { return s.redis.change(ctx, s.redis.moveSlot) },
+		})
 	}
+	wires := ofWire("Redis", func(p *process) *wire { return p.redis })
+	return append(append(kinds, wires...),
+		faultKind{name: "process cut off from all", ofOne: true, begin: (*process).cutOff, end: (*process).reconnect},
+		faultKind{name: "Redis emptied while slow", ofOne: true, begin: wires[1].begin, end: (*process).staleGrants})
 }
 
-// lateWrites holds back what one process writes, empties Redis, and delivers the writes when others had the time to take the
-// same locks. So writes come with older tokens than those that others wrote under meanwhile. Only the fence keeps them out.
-func lateWrites(ctx context.Context, s *stack, about []*process) (err error) {
+func (p *process) pause(context.Context) error  { return p.worker.Stop() }
+func (p *process) resume(context.Context) error { return p.worker.Continue() }
+
+func (p *process) cutOff(ctx context.Context) error {
+	return errors.Join(p.postgres.cut(ctx), p.redis.cut(ctx))
+}
+
+func (p *process) reconnect(ctx context.Context) error {
+	return errors.Join(p.postgres.mend(ctx), p.redis.mend(ctx))
+}
+
+// staleGrants empties Redis again and again while its answers to this process are late. So grants are on their way to the
+// process while others take the same locks, and its writes may come with older tokens than theirs.
+func (p *process) staleGrants(ctx context.Context) (err error) {
 	for range 20 {
-		about[0].postgres.late.Darken()
+		err = errors.Join(err, p.stack.emptyRedis(ctx))
+		load.Sleep(ctx, 50*time.Millisecond)
+	}
+	return errors.Join(err, p.redis.heal(ctx))
+}
+
+// lateWrites holds back what this process writes, empties Redis, and delivers the writes when others have had the time to take
+// the same locks. So writes come with older tokens than those of others. Only the fence refuses them.
+func (p *process) lateWrites(ctx context.Context) (err error) {
+	for range 20 {
+		err = errors.Join(err, p.postgres.hold(ctx))
 		load.Sleep(ctx, 20*time.Millisecond)
-		err = errors.Join(err, emptyRedis(ctx, s, about))
+		err = errors.Join(err, p.stack.emptyRedis(ctx))
 		load.Sleep(ctx, 60*time.Millisecond)
-		about[0].postgres.late.Lighten()
+		err = errors.Join(err, p.postgres.deliver(ctx))
 		load.Sleep(ctx, 20*time.Millisecond)
 	}
 	return err
 }
 
-// chosen are the kinds of faults with these names, or all that there are with a kind of Redis.
+func (s *stack) emptyRedis(ctx context.Context) error { return s.redis.empty(ctx) }
+
+func (s *stack) endSessions(ctx context.Context) error {
+	return servers.Execute(ctx, s.database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
+}
+
+// chosen are the kinds of faults with these names; no names: all.
 func chosen(names []string, redis string) (kinds []faultKind, err error) {
-	all := append(faultKinds(), ofRedis(redis)...)
+	all := faultKinds(redis)
 	if len(names) == 0 {
 		return all, nil
 	}
@@ -179,12 +157,6 @@ func chosen(names []string, redis string) (kinds []faultKind, err error) {
 	return kinds, nil
 }
 
-func emptyRedis(ctx context.Context, s *stack, _ []*process) error { return s.redis.empty(ctx) }
-
-func endSessions(ctx context.Context, s *stack, _ []*process) error {
-	return servers.Execute(ctx, s.database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
-}
-
 // The course of a round's faults.
 const (
 	calmBefore = 700 * time.Millisecond // before the first fault
@@ -194,45 +166,53 @@ const (
 	mostCalm   = 1500 * time.Millisecond
 )
 
-// schedule draws the faults of a round, one after the other: what several at once did, nobody could tell apart.
+// schedule draws the faults of a round, one after the other: the effects of several at once could not be told apart.
 func schedule(random *rand.Rand, kinds []faultKind, length time.Duration) (all []fault) {
-	between := func(least, most time.Duration) time.Duration {
-		return least + time.Duration(random.Int64N(int64(most-least)))
-	}
 	for at := calmBefore; at+leastFault < length; {
-		f := fault{kind: &kinds[random.IntN(len(kinds))], process: random.IntN(processes), at: at, length: between(leastFault, mostFault)}
-		if f.kind.ofAll || !f.kind.ofOne && random.IntN(3) == 0 {
+		f := fault{kind: &kinds[random.IntN(len(kinds))], process: random.IntN(processes), at: at, length: within(random, leastFault, mostFault)}
+		if f.kind.beginAll != nil || !f.kind.ofOne && random.IntN(3) == 0 {
 			f.process = -1
 		}
 		all = append(all, f)
-		at += f.length + between(leastCalm, mostCalm)
+		at += f.length + within(random, leastCalm, mostCalm)
 	}
 	return all
 }
 
-// about are the processes that a fault is about.
-func (f fault) about(s *stack) []*process {
-	if f.process < 0 {
-		return s.processes[:]
-	}
-	return s.processes[f.process : f.process+1]
+// within is a random time between two.
+func within(random *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(random.Int64N(int64(most-least)))
 }
 
-// happen plays the faults of a round at their times. Each is ended, also when ctx ends.
-func (s *stack) happen(ctx context.Context, began time.Time, faults []fault, told func(f fault, from, to time.Time)) error {
+// on does a step of a fault: to the processes that it is about, or to a server.
+func (f fault) on(ctx context.Context, s *stack, each func(*process, context.Context) error, all func(*stack, context.Context) error) (err error) {
+	if all != nil {
+		return all(s, ctx)
+	}
+	for i, p := range s.processes {
+		if each != nil && (f.process < 0 || f.process == i) {
+			err = errors.Join(err, each(p, ctx))
+		}
+	}
+	return err
+}
+
+// happen causes the faults of a round at their times. Each is ended, also when ctx ends.
+func (s *stack) happen(ctx context.Context, began time.Time, faults []fault, over func(f fault, from, to time.Time)) error {
+	always := context.WithoutCancel(ctx) // a fault may last longer than the round
 	for _, f := range faults {
 		if !load.Sleep(ctx, time.Until(began.Add(f.at))) {
 			return nil
 		}
 		from := time.Now()
-		if err := f.kind.begin(context.WithoutCancel(ctx), s, f.about(s)); err != nil { // also if the round is over meanwhile
+		if err := f.on(always, s, f.kind.begin, f.kind.beginAll); err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
 		load.Sleep(ctx, time.Until(from.Add(f.length)))
-		if err := f.kind.end(context.WithoutCancel(ctx), s, f.about(s)); err != nil {
+		if err := f.on(always, s, f.kind.end, f.kind.endAll); err != nil {
 			return fmt.Errorf("end of: %s: %w", f, err)
 		}
-		told(f, from, time.Now())
+		over(f, from, time.Now())
 	}
 	return nil
 }

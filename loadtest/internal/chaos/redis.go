@@ -15,15 +15,15 @@ import (
 	"inventory/internal/servertest"
 )
 
-// redisServers are the Redis of a run. Those of a group tell processes their own addresses, so there is no network of ours
-// between them, and what fails is the servers.
+// redisServers are the Redis of a run. The servers of a group give processes their own addresses, so no network of ours is in
+// between, and the servers themselves fail.
 type redisServers struct {
 	url   string // by which processes find them
 	nodes []*servertest.Redis
 	stop  func() error
 	// master returns one that has locks now.
 	master func(ctx context.Context) (*servertest.Redis, error)
-	// settled waits until a group has a master everywhere, and replicas that follow.
+	// settled waits until a group has all masters, and replicas that follow.
 	settled func(ctx context.Context) error
 	// failOver replaces the master in order.
 	failOver func(ctx context.Context) error
@@ -33,7 +33,7 @@ type redisServers struct {
 }
 
 // settleWithin is how long a group gets to agree on what has changed. After many faults nodes may disagree for minutes about
-// who is a replica; the sale has to bear that too.
+// which are replicas; the sale has to bear that too.
 const settleWithin = 5 * time.Second
 
 // settle waits for a group to agree, and no longer than that.
@@ -50,7 +50,7 @@ func (r *redisServers) change(ctx context.Context, change func(context.Context) 
 	return nil
 }
 
-// soon does something for as long as a group gets. That it takes longer is no error.
+// soon does something for as long as a group gets. To take longer is no error.
 func soon(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
@@ -60,77 +60,45 @@ func soon(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-// ofRedis are the ways to go wrong that one kind of Redis alone has.
-func ofRedis(kind string) []faultKind {
-	failedOver := faultKind{
-		name: "Redis failed over", ofAll: true, end: nothing,
-		begin: func(ctx context.Context, s *stack, _ []*process) error { return s.redis.change(ctx, s.redis.failOver) },
-	}
-	switch kind {
-	case UnderSentinel:
-		return []faultKind{failedOver, {
-			name: "Sentinel killed", ofAll: true,
-			begin: func(_ context.Context, s *stack, _ []*process) error { return s.redis.sentinel.Kill() },
-			end:   func(ctx context.Context, s *stack, _ []*process) error { return s.redis.sentinel.Restart(ctx) },
-		}}
-	case Cluster:
-		return []faultKind{failedOver, {
-			name: "slot moved", ofAll: true, end: nothing,
-			begin: func(ctx context.Context, s *stack, _ []*process) error { return s.redis.change(ctx, s.redis.moveSlot) },
-		}}
-	default:
-		return ofRedisWire()
-	}
-}
-
 func openRedis(ctx context.Context, kind string) (*redisServers, error) {
 	switch kind {
 	case UnderSentinel:
-		return openSentinel(ctx)
-	case Cluster:
-		return openCluster(ctx)
-	default:
-		one, err := servertest.StartRedis(ctx)
+		s, err := servertest.StartSentinel(ctx, 2)
 		if err != nil {
 			return nil, err
 		}
 		return &redisServers{
-			url: one.URL(), nodes: []*servertest.Redis{one}, stop: one.Stop,
-			master:  func(context.Context) (*servertest.Redis, error) { return one, nil },
-			settled: func(context.Context) error { return nil },
+			url: s.URL(), nodes: s.Nodes(), stop: s.Stop, master: s.Master, settled: s.Settled, failOver: s.Failover, sentinel: s.Sentinels()[0],
+		}, nil
+	case Cluster:
+		c, err := servertest.StartCluster(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &redisServers{
+			url: c.URL(), nodes: c.Nodes(), stop: c.Stop, settled: c.Settled,
+			master: func(ctx context.Context) (*servertest.Redis, error) {
+				master, _, err := slotInUse(ctx, c)
+				return master, err
+			},
+			failOver: func(ctx context.Context) error {
+				_, slot, err := slotInUse(ctx, c)
+				if err != nil {
+					return err
+				}
+				return c.Failover(ctx, slot)
+			},
+			moveSlot: func(ctx context.Context) error { return moveSlot(ctx, c) },
 		}, nil
 	}
-}
-
-func openSentinel(ctx context.Context) (*redisServers, error) {
-	s, err := servertest.StartSentinel(ctx, 2)
+	one, err := servertest.StartRedis(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &redisServers{
-		url: s.URL(), nodes: s.Nodes(), stop: s.Stop, master: s.Master, settled: s.Settled, failOver: s.Failover, sentinel: s.Sentinels()[0],
-	}, nil
-}
-
-func openCluster(ctx context.Context) (*redisServers, error) {
-	c, err := servertest.StartCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &redisServers{
-		url: c.URL(), nodes: c.Nodes(), stop: c.Stop, settled: c.Settled,
-		master: func(ctx context.Context) (*servertest.Redis, error) {
-			master, _, err := slotInUse(ctx, c)
-			return master, err
-		},
-		failOver: func(ctx context.Context) error {
-			_, slot, err := slotInUse(ctx, c)
-			if err != nil {
-				return err
-			}
-			return c.Failover(ctx, slot)
-		},
-		moveSlot: func(ctx context.Context) error { return moveSlot(ctx, c) },
+		url: one.URL(), nodes: []*servertest.Redis{one}, stop: one.Stop,
+		master:  func(context.Context) (*servertest.Redis, error) { return one, nil },
+		settled: func(context.Context) error { return nil },
 	}, nil
 }
 
@@ -181,7 +149,7 @@ func (r *redisServers) empty(ctx context.Context) error {
 	return nil
 }
 
-// fail does something to a server that has locks.
+// fail causes a failure of a server that has locks.
 func (r *redisServers) fail(ctx context.Context, how func(*servertest.Redis) error) (err error) {
 	if r.failed, err = r.master(ctx); err != nil {
 		return err

@@ -28,11 +28,13 @@ const (
 	longestStay  = 2 * time.Second // of a reservation, from when it was made or extended
 )
 
-// staleness is for how long a process may take a SKU for sold out: what it knows lasts a second, and a fault may keep a notice from it.
-const staleness = 4 * time.Second
-
-// sweep is how long after its time a reservation may be there that nobody meets: the service looks once a second, if it can.
-const sweep = 10 * time.Second
+const (
+	// staleness is for how long a process may take a SKU for sold out: its knowledge lasts a second, and a fault may hold up a
+	// notification.
+	staleness = 4 * time.Second
+	// sweep is how long after its end a reservation may still be there: the service looks once a second, if it can.
+	sweep = 10 * time.Second
+)
 
 // round is one sale of SKUs of its own, with faults.
 type round struct {
@@ -58,7 +60,7 @@ func newRound(s *stack, seed uint64) *round {
 	return r
 }
 
-// play plays a round, and holds what callers saw against the rows.
+// play plays a round, and holds the operations against the rows.
 func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, seen *load.Result, err error) {
 	if r.services, err = r.stack.open(); err != nil {
 		return Round{}, nil, err
@@ -97,7 +99,7 @@ func (r *round) caller(n int) *caller {
 	return &caller{Rand: rand.New(rand.NewPCG(r.seed, uint64(n+1))), round: r, number: n} //nolint:gosec // it is to be played again
 }
 
-// create makes the SKUs of the round.
+// create puts the SKUs of the round up for sale.
 func (r *round) create(ctx context.Context) error {
 	if err := r.stack.ready(ctx, r.services); err != nil {
 		return err
@@ -138,7 +140,7 @@ func (r *Round) count(operations []history.Operation, began time.Time) {
 	}
 }
 
-// recover tells of each fault how soon half of what was sold before was sold again.
+// recover finds for each fault how soon half of what was sold before was sold again.
 func (r *Round) recover() {
 	at := func(seconds float64) int { return max(0, min(len(r.Rate), int(seconds/sampleEvery.Seconds()))) }
 	for i := range r.Faults {
@@ -158,12 +160,12 @@ func (r *Round) recover() {
 	}
 }
 
-// judge waits until nothing moves any more, and checks.
+// judge waits until nothing changes any more, and checks.
 func (r *round) judge(ctx context.Context, all []*caller, result *Round) (*load.Result, error) {
 	if err := r.stack.ready(ctx, r.services); err != nil {
 		return nil, err
 	}
-	// The last reservations end, and everybody has heard of it: who is refused then is refused wrongly.
+	// The last reservations have ended by then, and all processes know: a refusal after that is false.
 	if !load.Sleep(ctx, longestStay+staleness+time.Second/2) {
 		return nil, ctx.Err()
 	}
@@ -196,7 +198,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) (*load.
 	return load.Closed(r.began, operations), nil
 }
 
-// buyAll buys all that is left of a SKU by one order, when nobody else buys.
+// buyAll buys all that is left of a SKU by one order.
 func (c *caller) buyAll(ctx context.Context, sku string) error {
 	left, err := c.round.services.Stock(0, sku, c.round.began)
 	if err != nil {
@@ -208,25 +210,25 @@ func (c *caller) buyAll(ctx context.Context, sku string) error {
 	return nil
 }
 
-// Run plays rounds. What they found, the result tells; an error is of the lab's.
+// Run plays rounds. Broken promises are in the result; an error is a failure of the lab.
 func Run(ctx context.Context, c Config) (r *Result, err error) {
 	r = newResult(c)
 	kinds, err := chosen(c.Faults, c.Redis)
 	if err != nil {
 		return r, err
 	}
-	s, err := openStack(ctx, c)
-	if err != nil {
+	s := &stack{}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.start(ctx, c); err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	if r.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
 		return r, err
 	}
 	return r, r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
 }
 
-// play plays the rounds one after the other, and tells of each while others go on.
+// play plays the rounds one after the other, and reports each as progress.
 func (r *Result) play(ctx context.Context, s *stack, kinds []faultKind) error {
 	began := time.Now()
 	for i := range r.Rounds {

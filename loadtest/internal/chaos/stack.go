@@ -26,8 +26,8 @@ import (
 
 const startWithin = 30 * time.Second
 
-// stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach them, but for a group, over
-// wires of their own.
+// stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach each over wires of their own,
+// but for a group.
 type stack struct {
 	postgres  *servertest.Postgres
 	redis     *redisServers
@@ -38,6 +38,7 @@ type stack struct {
 
 // process is one process of the service.
 type process struct {
+	stack    *stack
 	program  target.Process
 	job      target.Job
 	postgres *wire
@@ -46,37 +47,28 @@ type process struct {
 	url      atomic.Pointer[string]
 }
 
-// openStack starts everything. On an error it has stopped what it had started.
-func openStack(ctx context.Context, c Config) (s *stack, err error) {
-	s = &stack{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
+// start starts everything.
+func (s *stack) start(ctx context.Context, c Config) (err error) {
 	if s.postgres, err = servertest.StartPostgres(ctx, servertest.Durable()); err != nil {
-		return s, err
+		return err
 	}
 	s.OnClose(s.postgres.Stop)
 	if s.redis, err = openRedis(ctx, c.Redis); err != nil {
-		return s, err
+		return err
 	}
 	s.OnClose(s.redis.stop)
 	if s.database, _, err = s.postgres.CreateDatabase(ctx, ""); err != nil {
-		return s, err
+		return err
 	}
 	for i := range s.processes {
 		if s.processes[i], err = s.openProcess(ctx, i, c); err != nil {
-			return s, err
+			return err
 		}
 	}
-	if err := servers.Execute(ctx, s.database, fences); err != nil {
-		return s, fmt.Errorf("watch fences: %w", err)
-	}
-	return s, nil
+	return servers.Execute(ctx, s.database, fences)
 }
 
-// fences writes down each row of stock that was written under an older token than the one before.
+// fences notes each row of stock that is written under an older token than the one before.
 const fences = `
 CREATE TABLE chaos_fences (sku_id text, segment integer, before bigint, after bigint);
 CREATE FUNCTION chaos_note_fence() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -91,14 +83,14 @@ func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
 	return servers.Connected(ctx, s.database, func(conn *pgx.Conn) error {
 		for i := range skus {
 			if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, skus[i].Name).Scan(&skus[i].FencesFell); err != nil {
-				return fmt.Errorf("read what became of fences: %w", err)
+				return err
 			}
 		}
 		return nil
 	})
 }
 
-// open opens connections to the processes, wherever they are.
+// open opens connections to the processes, whose URLs change.
 func (s *stack) open() (*load.Services, error) {
 	now := func(process int) string { return *s.processes[process].url.Load() }
 	c := load.Config{URL: now, Connections: callers, Patience: patience, Promise: history.Promise{AnswerWithin: answerBound}}
@@ -113,25 +105,25 @@ func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, err
 	if err != nil {
 		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
 	}
-	p := &process{program: c.Process}
+	p := &process{stack: s, program: c.Process}
 	if p.postgres, err = newWire(ctx, fmt.Sprint("postgres-", i), database.Host); err != nil {
 		return nil, err
 	}
 	s.OnClose(p.postgres.close)
-	database.Host = p.postgres.address()
+	database.Host = p.postgres.toxic.Listen
 	p.job = target.Job{DatabaseURL: database.String(), RedisURL: s.redis.url, Lock: c.Lock}
 	if c.Redis == OneRedis {
 		if p.redis, err = newWire(ctx, fmt.Sprint("redis-", i), s.redis.nodes[0].Addr()); err != nil {
 			return nil, err
 		}
 		s.OnClose(p.redis.close)
-		p.job.RedisURL = "redis://" + p.redis.address() + "/0"
+		p.job.RedisURL = "redis://" + p.redis.toxic.Listen + "/0"
 	}
-	s.OnClose(p.kill)
+	s.OnClose(func() error { return p.kill(ctx) })
 	return p, p.start(ctx)
 }
 
-// start starts a process that does not run, again and again while its servers are away.
+// start starts a process that does not run, and tries again while its servers are away.
 func (p *process) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -149,24 +141,22 @@ func (p *process) start(ctx context.Context) error {
 	}
 }
 
-// kill ends a process as a crash does.
-func (p *process) kill() error {
+// kill ends a process as a crash does, if it runs.
+func (p *process) kill(context.Context) error {
 	if p.worker == nil {
 		return nil
 	}
-	running := p.worker
-	p.worker = nil
-	return running.Kill()
+	defer func() { p.worker = nil }()
+	return p.worker.Kill()
 }
 
-// end has a process end as an operator does.
-func (p *process) end() error {
-	running := p.worker
-	p.worker = nil
-	return running.End()
+// terminate ends a process as an operator does.
+func (p *process) terminate(context.Context) error {
+	defer func() { p.worker = nil }()
+	return p.worker.End()
 }
 
-// ready waits until all processes say that they are.
+// ready waits until all processes serve.
 func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -175,7 +165,7 @@ func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	}
 	for i := range s.processes {
 		for {
-			// To tell that a SKU is not there it needs the database.
+			// A process needs the database to answer that there is no such SKU.
 			a, err := services.Try(i, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, false)
 			if a.Answer.Status == http.StatusNotFound {
 				break
@@ -188,8 +178,8 @@ func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	return nil
 }
 
-// wire is the network between a process and a server. Toxiproxy cuts it, slows it and leaves it half open; behind it stands a
-// proxy that can deliver late what it has held back.
+// wire is the network between a process and a server. Toxiproxy cuts it, slows it and leaves it half open. Behind that is a
+// proxy that holds data back and delivers it late.
 type wire struct {
 	toxic *toxiproxy.Proxy
 	late  *servertest.Proxy
@@ -208,8 +198,6 @@ func newWire(ctx context.Context, name, server string) (*wire, error) {
 	return w, nil
 }
 
-func (w *wire) address() string { return w.toxic.Listen }
-
 // poison puts toxics of a kind into both directions.
 func (w *wire) poison(kind, attributes string) error {
 	for _, stream := range []string{"upstream", "downstream"} {
@@ -218,6 +206,24 @@ func (w *wire) poison(kind, attributes string) error {
 			return fmt.Errorf("put a toxic into the network: %w", err)
 		}
 	}
+	return nil
+}
+
+func (w *wire) cut(context.Context) error {
+	w.toxic.Stop()
+	return nil
+}
+
+func (w *wire) mend(context.Context) error { return w.toxic.Start() }
+
+// hold holds data back until deliver.
+func (w *wire) hold(context.Context) error {
+	w.late.Darken()
+	return nil
+}
+
+func (w *wire) deliver(context.Context) error {
+	w.late.Lighten()
 	return nil
 }
 
