@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/report"
 )
 
-// reportFlags choose who is told what a run found. Every scenario has them.
+// reportFlags choose the forms of the report. Every scenario has them.
 type reportFlags struct {
 	JSON       string             `help:"Write the report as one JSON object (docs/lab/json.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	HTML       string             `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
@@ -28,10 +30,32 @@ type reportFlags struct {
 	flags []report.Flag // all of the command, for the report; see AfterApply
 }
 
-// deliver measures, and hands the report to whoever the flags name. What it writes to is opened beforehand: a run would be
-// lost otherwise. A measurement that was interrupted, or failed half-way, delivers what it has beside its error.
+// result is what a run has come to.
+type result interface {
+	Began() bool // there is something to report
+	Document() (report.Document, error)
+	Err() error // what must not happen
+}
+
+// run measures, and delivers the report of the result. An error of the run is joined with what must not happen.
+func (f reportFlags) run(ctx context.Context, s cli.Streams, measure func(context.Context) (result, error)) error {
+	return f.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		return documented(measure(ctx))
+	})
+}
+
+func documented(r result, err error) (report.Document, error) {
+	if r == nil || !r.Began() {
+		return report.Document{}, err
+	}
+	document, unwritten := r.Document()
+	return document, errors.Join(err, unwritten, r.Err())
+}
+
+// deliver measures, and writes the report. Files are opened beforehand, so that no run is lost for want of one. A run that was
+// interrupted, or failed half-way, delivers what it has beside its error.
 func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(context.Context) (report.Document, error)) error {
-	out, err := f.open(s)
+	outputs, err := f.open(s)
 	if err != nil {
 		return err
 	}
@@ -40,94 +64,124 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(co
 		if document.Flags == nil {
 			document.Flags = f.flags
 		}
-		unknown := f.setBounds(&document)
-		err = errors.Join(err, unknown, out.write(document))
+		for _, name := range slices.Sorted(maps.Keys(f.Target)) {
+			if unknown := document.SetBound(name, f.Target[name]); unknown != nil {
+				err = errors.Join(err, fmt.Errorf("--target: %w", unknown))
+				break
+			}
+		}
+		for _, o := range outputs {
+			err = errors.Join(err, o.write(document))
+		}
 		if missed := document.Missed(); f.FailOnMiss && len(missed) > 0 {
 			err = errors.Join(err, fmt.Errorf("%d targets are missed: %s", len(missed), strings.Join(missed, "; ")))
 		}
 	}
-	return errors.Join(err, out.close())
+	return errors.Join(err, closeAll(outputs))
 }
 
-// raw tells whether anybody wants what the figures are made of.
+// raw tells whether a form with raw figures was chosen.
 func (f reportFlags) raw() bool { return f.CSV != "" || f.HDR != "" }
 
-// setBounds gives targets the bounds of the flags.
-func (f reportFlags) setBounds(d *report.Document) error {
-	for _, name := range slices.Sorted(maps.Keys(f.Target)) {
-		if err := d.SetBound(name, f.Target[name]); err != nil {
-			return fmt.Errorf("--target: %w", err)
+// output is a form of the report, and where it goes.
+type output struct {
+	flag string
+	to   io.Writer
+	file *os.File // the same, if it is to be closed
+	form form
+}
+
+// form writes a report.
+type form func(report.Document, io.Writer) error
+
+func (f reportFlags) open(s cli.Streams) (all []output, err error) {
+	if f.JSON != "" && f.JSON == f.HTML {
+		return nil, fmt.Errorf("--json and --html cannot both be written to %s", f.JSON)
+	}
+	if f.JSON != "-" && f.HTML != "-" {
+		all = append(all, output{flag: "for a person", to: s.Out, form: f.Compare.under(report.Document.Print)})
+	}
+	for _, o := range []struct {
+		flag, name string
+		form       form
+	}{
+		{"--json", f.JSON, report.Document.WriteJSON}, // of this run alone, so that later runs can be compared with it
+		{"--html", f.HTML, f.Compare.under(report.Document.WriteHTML)},
+		{"--csv", f.CSV, report.Document.WriteCSV},
+		{"--hdr", f.HDR, report.Document.WriteHDR},
+	} {
+		switch o.name {
+		case "":
+		case "-":
+			all = append(all, output{flag: o.flag, to: s.Out, form: o.form})
+		default:
+			file, err := os.Create(o.name)
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", o.flag, err), closeAll(all))
+			}
+			all = append(all, output{o.flag, file, file, o.form})
 		}
+	}
+	return all, nil
+}
+
+func (o output) write(d report.Document) error {
+	to := bufio.NewWriter(o.to)
+	if err := errors.Join(o.form(d, to), to.Flush()); err != nil {
+		return fmt.Errorf("write the report %s: %w", o.flag, err)
 	}
 	return nil
 }
 
-// outputs are where a report goes.
-type outputs struct {
-	all   []written
-	files []*os.File
-}
-
-// written is a way to tell a report, and where to.
-type written struct {
-	flag string // or who reads it
-	to   io.Writer
-	tell teller
-}
-
-// teller is a way to tell a report.
-type teller func(report.Document, io.Writer) error
-
-func (f reportFlags) open(s cli.Streams) (*outputs, error) {
-	if f.JSON != "" && f.JSON == f.HTML {
-		return nil, fmt.Errorf("--json and --html cannot both be written to %s", f.JSON)
-	}
-	o := &outputs{}
-	if f.JSON != "-" && f.HTML != "-" {
-		o.all = append(o.all, written{"for a person", s.Out, f.Compare.laidUnder(report.Document.Print)})
-	}
-	for _, w := range []struct {
-		flag, name string
-		tell       teller
-	}{
-		{"--json", f.JSON, report.Document.WriteJSON}, // of this run alone, so that it can be compared with
-		{"--html", f.HTML, f.Compare.laidUnder(report.Document.WriteHTML)},
-		{"--csv", f.CSV, report.Document.WriteCSV},
-		{"--hdr", f.HDR, report.Document.WriteHDR},
-	} {
-		switch w.name {
-		case "":
-		case "-":
-			o.all = append(o.all, written{w.flag, s.Out, w.tell})
-		default:
-			file, err := os.Create(w.name) // what is in it afterwards is this run's
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", w.flag, err), o.close())
-			}
-			o.files, o.all = append(o.files, file), append(o.all, written{w.flag, file, w.tell})
+func closeAll(outputs []output) (err error) {
+	for _, o := range outputs {
+		if o.file == nil {
+			continue
+		}
+		if unwritten := o.file.Close(); unwritten != nil {
+			err = errors.Join(err, fmt.Errorf("write the report: %w", unwritten))
 		}
 	}
-	return o, nil
+	return err
 }
 
-// write tells all of them. One that cannot be written keeps nobody else from being told.
-func (o *outputs) write(d report.Document) error {
-	var errs []error
-	for _, w := range o.all {
-		to := bufio.NewWriter(w.to)
-		if err := errors.Join(w.tell(d, to), to.Flush()); err != nil {
-			errs = append(errs, fmt.Errorf("write the report %s: %w", w.flag, err))
-		}
-	}
-	return errors.Join(errs...)
+// earlier is the report of another run, which --compare names. It is read before anything is measured.
+type earlier struct {
+	document *report.Document // nil: nothing is compared
 }
 
-func (o *outputs) close() error {
-	var errs []error
-	for _, file := range o.files {
-		if err := file.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("write the report: %w", err))
-		}
+// Decode reads the report.
+func (e *earlier) Decode(ctx *kong.DecodeContext) error {
+	var name string
+	if err := ctx.Scan.PopValueInto("file", &name); err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	document, err := report.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	e.document = &document
+	return nil
+}
+
+// AfterApply refuses the report of another scenario than the one that is to run.
+func (e *earlier) AfterApply(flags *kong.Context) error {
+	scenario := flags.Selected()
+	if scenario == nil {
+		return errors.New("--compare: there is no scenario to compare")
+	}
+	return wrongFlag("--compare", report.Comparable(scenario.Name, e.document.Scenario))
+}
+
+// under is a form with the earlier report under this one.
+func (e *earlier) under(f form) form {
+	if e.document == nil {
+		return f
+	}
+	return func(d report.Document, to io.Writer) error { return f(report.Overlay(d, *e.document), to) }
 }

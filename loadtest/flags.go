@@ -16,54 +16,54 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// notTold stands for a value that others must not read.
+// notTold stands for a secret.
 const notTold = "(not told)"
 
-// flagsOf are all flags of the command that was chosen, given or by default, and without secrets, that change what it
-// measures, and not only who is told. A hidden one is told if somebody has set it.
+// flagsOf are the flags of the chosen command that change what it measures, given or by default, without secrets. A hidden flag
+// is among them if it was set.
 func flagsOf(parsed *kong.Context) (all []report.Flag) {
 	silent := []string{"help", "json", "html", "csv", "hdr", "compare", "fail-on-miss"}
 	for _, flag := range parsed.Flags() {
 		if slices.Contains(silent, flag.Name) || flag.Hidden && flag.Target.IsZero() {
 			continue
 		}
-		if flag.Target.Kind() == reflect.Map && flag.Target.Len() > 0 { // as it is given: one after the other
-			for _, key := range slices.SortedFunc(slices.Values(flag.Target.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
-				all = append(all, report.Flag{Name: flag.Name, Value: fmt.Sprintf("%v=%v", key, flag.Target.MapIndex(key))})
-			}
-			continue
+		for _, value := range valuesOf(flag) {
+			all = append(all, report.Flag{Name: flag.Name, Value: value})
 		}
-		all = append(all, report.Flag{Name: flag.Name, Value: valueOf(flag)})
 	}
 	return all
 }
 
-// valueOf is what a flag says. One with the tag secret says whether it was given.
-func valueOf(flag *kong.Flag) string {
-	if flag.Tag.Has("secret") && !flag.Target.IsZero() {
-		return notTold
+// valuesOf is the value of a flag; of a map, each of its pairs; and of a flag with the tag secret, whether it was given.
+func valuesOf(flag *kong.Flag) (all []string) {
+	switch target := flag.Target; {
+	case flag.Tag.Has("secret") && !target.IsZero():
+		return []string{notTold}
+	case target.Kind() == reflect.Map:
+		for _, key := range target.MapKeys() {
+			all = append(all, fmt.Sprintf("%v=%v", key, target.MapIndex(key)))
+		}
+		if len(all) == 0 {
+			return []string{""}
+		}
+		slices.Sort(all)
+		return all
+	case target.Kind() == reflect.Slice:
+		for i := range target.Len() {
+			all = append(all, withoutSecrets(fmt.Sprint(target.Index(i).Interface())))
+		}
+		separator := " "
+		if flag.Tag.Sep > 0 {
+			separator = string(flag.Tag.Sep)
+		}
+		return []string{strings.Join(all, separator)}
 	}
-	switch flag.Target.Kind() {
-	case reflect.Map:
-		return ""
-	case reflect.Slice:
-	default:
-		return withoutSecrets(fmt.Sprint(flag.Target.Interface()))
-	}
-	parts := make([]string, flag.Target.Len())
-	for i := range parts {
-		parts[i] = withoutSecrets(fmt.Sprint(flag.Target.Index(i).Interface()))
-	}
-	separator := " "
-	if flag.Tag.Sep > 0 {
-		separator = string(flag.Tag.Sep)
-	}
-	return strings.Join(parts, separator)
+	return []string{withoutSecrets(fmt.Sprint(flag.Target.Interface()))}
 }
 
-// withoutSecrets takes users, passwords and parameters out of URLs. What looks like a connection string of another kind, or
-// like several URLs, is not told at all.
+// withoutSecrets takes users, passwords and parameters out of URLs. A connection string of another kind is left out.
 func withoutSecrets(value string) string {
+	parts := []string{value}
 	switch strings.Count(value, "://") {
 	case 0:
 		if strings.Contains(strings.ToLower(value), "password") {
@@ -71,23 +71,20 @@ func withoutSecrets(value string) string {
 		}
 		return value
 	case 1:
-		parsed, err := url.Parse(value)
-		if err != nil || parsed.Host == "" {
-			return notTold
-		}
-		return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}).String()
+	default:
+		parts = strings.Split(value, ",")
 	}
-	var parts []string
-	for part := range strings.SplitSeq(value, ",") {
-		if strings.Count(part, "://") != 1 {
+	for i, part := range parts {
+		parsed, err := url.Parse(part)
+		if err != nil || parsed.Host == "" || strings.Count(part, "://") != 1 {
 			return notTold
 		}
-		parts = append(parts, withoutSecrets(part))
+		parts[i] = (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}).String()
 	}
 	return strings.Join(parts, ",")
 }
 
-// AfterApply keeps the flags for the report, and holds them against their bounds.
+// AfterApply keeps the flags for the report, and checks their bounds.
 func (f *reportFlags) AfterApply(parsed *kong.Context) error {
 	f.flags = flagsOf(parsed)
 	for _, flag := range parsed.Flags() {
@@ -98,7 +95,7 @@ func (f *reportFlags) AfterApply(parsed *kong.Context) error {
 	return nil
 }
 
-// within tells whether the value of a flag lies between those of its tags least and most, if it has them.
+// within tells whether the value of a flag is within its tags least and most, if it has them.
 func within(flag *kong.Flag) bool {
 	if !flag.Tag.Has("least") {
 		return true
@@ -117,7 +114,7 @@ func within(flag *kong.Flag) bool {
 	return is >= number(flag.Tag.Get("least")) && is <= number(flag.Tag.Get("most"))
 }
 
-// wrongFlag says which flag an error is about; nil stays nil.
+// wrongFlag adds to an error which flag it is about.
 func wrongFlag(name string, err error) error {
 	if err == nil {
 		return nil

@@ -12,7 +12,6 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/flashsale"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -38,16 +37,6 @@ type flashSaleCommand struct {
 // mostRequests bounds what a run plans: each request is remembered, with a hundred bytes or so.
 const mostRequests = 5e6
 
-// Help is what --help and list tell beside the flags.
-func (c *flashSaleCommand) Help() string {
-	return about{
-		Shows: "latencies from the planned send and answers over time across the opening and the sell-out, false sold-outs, what is " +
-			"stranded, what retries are told, and how far the generator lagged.",
-		Full: "about a minute and a half", Quick: "under 20 seconds",
-		Needs: "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url.",
-	}.String()
-}
-
 // Validate tells kong which flag is wrong.
 func (c *flashSaleCommand) Validate() error {
 	if _, _, err := c.quantities(); err != nil {
@@ -63,13 +52,13 @@ func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	}
 	config.Progress = s.Err
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
-		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
+	return c.run(ctx, s, func(ctx context.Context) (result, error) {
+		return c.at(ctx, s, func(to *target.Target) (result, error) {
 			if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
 				config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
-				return report.Document{}, fmt.Errorf("print: %w", err)
+				return nil, fmt.Errorf("print: %w", err)
 			}
-			return documented(flashsale.Run(ctx, config, to))
+			return flashsale.Run(ctx, config, to)
 		})
 	})
 }

@@ -8,15 +8,20 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/breaks"
+	"inventory/loadtest/internal/contenders"
+	"inventory/loadtest/internal/lockbench"
+	"inventory/loadtest/internal/segments"
 )
 
-// about is what a scenario tells of itself beside its flags. Its command's Help returns it, for --help and for list.
+// about is what --help and list tell of a scenario beside its flags.
 type about struct {
 	Shows string // what one learns from it
 	Full  string // how long a full run takes
 	Quick string // how long one with --quick takes; "": it has none
 	Needs string // beside Go
 	Cases []string
+	More  string
 }
 
 // String is a paragraph for each.
@@ -29,50 +34,117 @@ func (a about) String() string {
 	if len(a.Cases) > 0 {
 		paragraphs = append(paragraphs, "Cases: "+strings.Join(a.Cases, ", ")+".")
 	}
+	if a.More != "" {
+		paragraphs = append(paragraphs, a.More)
+	}
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// needsServers is what scenarios need that compare on real servers.
-const needsServers = "the programs of PostgreSQL and Redis (scripts/install-servers finds them), of which it starts its own; " +
-	"or servers of yours: --database-url, --redis-url."
+// What scenarios need that run on servers of their own, on those or others, and on anything.
+const (
+	needsPrograms = "the programs of PostgreSQL and Redis (scripts/install-servers finds them), of which it starts its own"
+	needsServers  = needsPrograms + "; or servers of yours: --database-url, --redis-url."
+	needsNothing  = "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url."
+)
+
+// abouts are those of all scenarios, by the names of their commands.
+func abouts() map[string]about {
+	return map[string]about{
+		"explain": {
+			Shows: "in five sentences, with intervals, what batches, segments, locks and processes each buy, and when a lock costs more " +
+				"than it brings; below them all sixteen combinations.",
+			Full: "about three minutes; --for says otherwise", Needs: needsServers,
+		},
+		"flash-sale": {
+			Shows: "latencies from the planned send and answers over time across the opening and the sell-out, false sold-outs, what is " +
+				"stranded, what retries are told, and how far the generator lagged.",
+			Full: "about a minute and a half", Quick: "under 20 seconds", Needs: needsNothing,
+		},
+		"soak": {
+			Shows: "whether memory and goroutines are given back, how much tables and indexes grow for each order, whether answers take longer as " +
+				"time goes by, and what the machine and the servers do meanwhile.",
+			Full: "ten minutes; --for says otherwise", Quick: "under a minute", Needs: needsNothing,
+		},
+		"replay": {
+			Shows: "what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
+			Full:  "under a minute", Quick: "seconds",
+			Needs: needsNothing,
+		},
+		"locks": {
+			Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks; " +
+				"with --break, what becomes of each of them when its holder dies, stands still, or loses its network.",
+			Full: "about twelve minutes", Quick: "40 seconds, or with --break 20",
+			Needs: needsServers + " ZooKeeper and MongoDB too where they are installed.", Cases: lockbench.Names(),
+			More: "Faults of --break: " + strings.Join(breaks.Names(), "; ") + ".",
+		},
+		"contenders": {
+			Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round; of one hot SKU, and of mixes of many.",
+			Full:  "about half an hour, of which the mixes take half, and two tables with 5 million orders each some", Quick: "under two minutes, with 50,000 orders",
+			Needs: needsServers + " Over HTTP wrk sends where it is on PATH.", Cases: contenders.Names(),
+		},
+		"segments": {
+			Shows: "accepted orders a second and p99 by segments and processes; throughput over time while a process stands still; goodput and latency over time under three times the capacity.",
+			Full:  "about ten minutes", Quick: "40 seconds", Needs: needsServers, Cases: segments.Names(),
+		},
+		"tail": {
+			Shows: "latency, sales, waits for locks and merges over time around the death of a process that holds a lock; stranded units, false refusals, " +
+				"the longest time without a sale, and what the requests of the dead were told when they asked again.",
+			Full: "about two and a half minutes", Quick: "under 40 seconds", Needs: needsServers,
+		},
+		"capacity": {
+			Shows: "what an order costs each part, in microseconds; from that what a sale needs of processes, PostgreSQL nodes and Redis, where each " +
+				"work stops, and how long buyers wait; and how far such predictions are from measurements.",
+			Full: "about three minutes", Quick: "under a minute", Needs: needsPrograms + ".",
+		},
+		"chaos": {
+			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +
+				"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault.",
+			Full: "three minutes; --rounds and --for say otherwise", Quick: "under 20 seconds", Needs: needsPrograms + ".",
+		},
+		"sweep": {
+			Shows: "how each figure of a scenario hangs on its flags: a row and a point of a plot for each combination.",
+			Full:  "as long as its runs together", Needs: "what the scenario needs.",
+			More: "Example: go run ./loadtest sweep --grid concurrency=8,64 --grid whole-orders=false,true -- replay --quick",
+		},
+	}
+}
+
+// addAbouts puts them into the grammar.
+func addAbouts(k *kong.Kong) error {
+	for _, leaf := range k.Model.Leaves(true) {
+		if a, has := abouts()[leaf.Name]; has {
+			leaf.Detail = a.String()
+		}
+	}
+	return nil
+}
 
 type listCommand struct{}
 
-// Run explains the scenarios. Which there are, and what each tells of itself, stands in the grammar.
+// Run explains the scenarios of the grammar.
 func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
-	var tools []*kong.Node
+	text, tools := "", ""
 	for _, leaf := range parsed.Model.Leaves(true) {
 		if !isScenario(leaf) {
-			tools = append(tools, leaf)
+			tools += fmt.Sprintf("  %s: %s\n", leaf.Name, leaf.Help)
 			continue
 		}
-		if err := describe(s.Out, leaf); err != nil {
-			return fmt.Errorf("print the list: %w", err)
+		text += fmt.Sprintf("%s\n  %s\n", leaf.Name, leaf.Help)
+		for line := range strings.Lines(leaf.Detail) {
+			if line = strings.TrimSpace(line); line != "" {
+				text += "  " + line + "\n"
+			}
 		}
+		text += "\n"
 	}
-	text := "Every scenario tells of its flags: go run ./loadtest SCENARIO --help. Beside them there are:\n"
-	for _, tool := range tools {
-		text += fmt.Sprintf("  %s: %s\n", tool.Name, tool.Help)
-	}
+	text += "Every scenario tells of its flags: go run ./loadtest SCENARIO --help. Beside them there are:\n" + tools
 	if _, err := io.WriteString(s.Out, text); err != nil {
 		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
 }
 
-// describe prints what a scenario tells of itself.
-func describe(to io.Writer, scenario *kong.Node) error {
-	text := fmt.Sprintf("%s\n  %s\n", scenario.Name, scenario.Help)
-	for line := range strings.Lines(scenario.Detail) {
-		if line = strings.TrimSpace(line); line != "" {
-			text += "  " + line + "\n"
-		}
-	}
-	_, err := io.WriteString(to, text+"\n")
-	return err
-}
-
-// isScenario tells whether a command measures: those deliver reports.
+// isScenario tells whether a command delivers a report.
 func isScenario(command *kong.Node) bool { return flagNamed(command, "json") != nil }
 
 // flagNamed returns the flag of a name, nil if there is none.

@@ -2,10 +2,9 @@
 //
 //	go run ./loadtest list
 //
-// explains what there is. Each scenario is a sub-command: its flags and its run are in the file of its name, what it does is
-// in a package of its own under internal. It makes a report (internal/report), and deliver.go hands that to whoever wants
-// it. Where the load goes is the same for all of them (internal/target). Reports go to standard output; progress, logs and
-// errors to standard error.
+// explains the scenarios. Each is a sub-command, whose flags and run are in this package, and whose work is in a package of its
+// own under internal. It makes a report (internal/report), which deliver.go writes. Reports go to standard output; progress,
+// logs and errors to standard error.
 package main
 
 import (
@@ -23,7 +22,6 @@ import (
 	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/lockbench"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -58,6 +56,7 @@ func options() []kong.Option {
 	return []kong.Option{
 		kong.Name("loadtest"),
 		kong.Description("The load lab: what segments and lock kinds buy, in numbers."),
+		kong.PostBuild(addAbouts),
 	}
 }
 
@@ -67,24 +66,24 @@ type targetFlags struct{ target.Config }
 // Validate tells which flags do not go together.
 func (f targetFlags) Validate() error { return f.Check() }
 
-// at measures at the target of the flags, whose service inside runs in a process of its own.
-func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (report.Document, error)) (d report.Document, err error) {
+// at measures at the target of the flags. A service inside runs in a process of its own.
+func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (result, error)) (r result, err error) {
 	if f.Process, err = serviceProcess(s.Err, f.LogLevel); err != nil {
-		return report.Document{}, err
+		return nil, err
 	}
 	to, err := target.Open(ctx, f.Config)
 	if err != nil {
-		return report.Document{}, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	return measure(to)
 }
 
-// itself is the command line of this program as a worker of some kind.
+// itself is the command line of this program as a worker of a kind.
 func itself(kind string) ([]string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return nil, fmt.Errorf("find this program, which workers run: %w", err)
 	}
 	return []string{program, "worker", kind}, nil
 }

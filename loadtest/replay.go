@@ -13,16 +13,11 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
-const (
-	// defaultOrders is the shop's file that the lab brings along.
-	defaultOrders = "loadtest/testdata/online-retail-2010-12-01.csv.gz"
-	// quickLines is how much of a file a quick round replays.
-	quickLines = 1500
-)
+// defaultOrders is the shop's file that the lab brings along.
+const defaultOrders = "loadtest/testdata/online-retail-2010-12-01.csv.gz"
 
 type replayCommand struct {
 	Orders      string  `help:"CSV of order lines in time order, gzipped or not, with the columns order_id,at,buyer_id,sku,quantity. Default: ${default}, from the root of the repository." default:"loadtest/testdata/online-retail-2010-12-01.csv.gz" placeholder:"FILE"`
@@ -34,31 +29,17 @@ type replayCommand struct {
 	reportFlags
 }
 
-// Help is what --help and list tell beside the flags.
-func (c *replayCommand) Help() string {
-	return about{
-		Shows: "what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
-		Full:  "under a minute", Quick: "seconds",
-		Needs: "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url.",
-	}.String()
-}
-
 // Run replays, audits, and delivers the report.
 func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	plan, err := c.plan()
 	if err != nil {
 		return err
 	}
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
-		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
-			return documented(replay.Play(ctx, plan, c.settings(s), to))
+	return c.run(ctx, s, func(ctx context.Context) (result, error) {
+		return c.at(ctx, s, func(to *target.Target) (result, error) {
+			return replay.Play(ctx, plan, replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
 		})
 	})
-}
-
-// settings are what the flags say.
-func (c *replayCommand) settings(s cli.Streams) replay.Settings {
-	return replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}
 }
 
 // plan reads the orders, all of them before anything is started.
@@ -71,7 +52,7 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 		return replay.Plan{}, err
 	}
 	if c.Quick {
-		lines = orderfile.FirstOrders(lines, quickLines)
+		lines = orderfile.FirstOrders(lines, 1500)
 	}
 	plan, err := replay.NewPlan(lines, c.StockFactor, c.WholeOrders)
 	if err != nil {
@@ -80,9 +61,7 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 	return plan, nil
 }
 
-// newPrefix begins the names of a run's SKUs. They are fresh, so that a database can be used again, and those of
-// later runs sort after those of earlier ones.
+// newPrefix begins the names of a run's SKUs. They are new, so that a database can be used again, and sort by time.
 func newPrefix() string {
-	at := strconv.FormatInt(time.Now().Unix(), 36)
-	return "replay-" + at + strings.ToLower(rand.Text()[:6]) + "-"
+	return "replay-" + strconv.FormatInt(time.Now().Unix(), 36) + strings.ToLower(rand.Text()[:6]) + "-"
 }

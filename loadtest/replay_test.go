@@ -20,7 +20,6 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/replay"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -164,13 +163,13 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var result *replay.Replay
+	var played *replay.Replay
 	s := cli.Streams{Out: io.Discard, Err: io.Discard}
-	document, err := c.at(t.Context(), s, func(to *target.Target) (report.Document, error) {
-		played, err := replay.Play(t.Context(), plan, c.settings(s), to)
-		result = played
-		return documented(played, err)
-	})
+	settings := replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: io.Discard}
+	document, err := documented(c.at(t.Context(), s, func(to *target.Target) (_ result, err error) {
+		played, err = replay.Play(t.Context(), plan, settings, to)
+		return played, err
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,15 +177,15 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	if on := environment.PostgreSQL != "" && environment.Redis != "embedded" && environment.Redis != ""; on != flags.Private {
 		t.Errorf("%+v", environment)
 	}
-	sum := result.Accepted + result.SoldOut + result.InsufficientStock + result.Restocked + result.LeftOut + result.Errors
+	sum := played.Accepted + played.SoldOut + played.InsufficientStock + played.Restocked + played.LeftOut + played.Errors
 	// In a part of the file, whole orders are refused for SKUs that are short before any has sold out.
-	refused := result.InsufficientStock > 0 && (whole || result.SoldOut > 0)
-	if sum != result.Lines || result.Lines != plan.Lines || !refused || result.Restocked == 0 {
+	refused := played.InsufficientStock > 0 && (whole || played.SoldOut > 0)
+	if sum != played.Lines || played.Lines != plan.Lines || !refused || played.Restocked == 0 {
 		t.Errorf("of %d lines %d were accepted, %d sold out, %d short, %d restocked, %d left out, %d failed", plan.Lines,
-			result.Accepted, result.SoldOut, result.InsufficientStock, result.Restocked, result.LeftOut, result.Errors)
+			played.Accepted, played.SoldOut, played.InsufficientStock, played.Restocked, played.LeftOut, played.Errors)
 	}
 	got := map[string]totals{}
-	for sku, s := range result.Totals() {
+	for sku, s := range played.Totals() {
 		got[sku] = totals{s.Sold, s.Restocked, s.Left}
 	}
 	want := modelled(plan)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"inventory/internal/cli"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/soak"
 	"inventory/loadtest/internal/target"
 )
@@ -17,19 +16,6 @@ type soakCommand struct {
 	reportFlags
 	targetFlags
 }
-
-// Help is what --help and list tell beside the flags.
-func (c *soakCommand) Help() string {
-	return about{
-		Shows: "whether memory and goroutines are given back, how much tables and indexes grow for each order, whether answers take longer as " +
-			"time goes by, and what the machine and the servers do meanwhile.",
-		Full: "ten minutes; --for says otherwise", Quick: "under a minute",
-		Needs: "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url.",
-	}.String()
-}
-
-// quickSoak is how long a quick run lasts.
-const quickSoak = 30 * time.Second
 
 // Validate tells kong which flag is wrong.
 func (c *soakCommand) Validate() error {
@@ -44,7 +30,7 @@ func (c *soakCommand) soak() soak.Config {
 	config := c.Config
 	config.Key = c.APIKey
 	if c.Quick {
-		config.Length = min(config.Length, quickSoak)
+		config.Length = min(config.Length, 30*time.Second)
 	}
 	return config
 }
@@ -53,13 +39,13 @@ func (c *soakCommand) soak() soak.Config {
 func (c *soakCommand) Run(ctx context.Context, s cli.Streams) error {
 	config := c.soak()
 	config.Seed, config.Progress = drawnSeed(c.Seed), s.Err
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
-		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
+	return c.run(ctx, s, func(ctx context.Context) (result, error) {
+		return c.at(ctx, s, func(to *target.Target) (result, error) {
 			if _, err := fmt.Fprintf(s.Err, "soak: seed %d, about %.0f requests over %v, sent to %s\n", config.Seed, config.Expected(),
 				config.Length, to.Name); err != nil {
-				return report.Document{}, fmt.Errorf("print: %w", err)
+				return nil, fmt.Errorf("print: %w", err)
 			}
-			return documented(soak.Run(ctx, config, to))
+			return soak.Run(ctx, config, to)
 		})
 	})
 }

@@ -30,22 +30,6 @@ type sweepCommand struct {
 	common []report.Flag // of the scenario, that all runs have
 }
 
-// Help is what --help and list tell beside the flags.
-func (*sweepCommand) Help() string {
-	return about{
-		Shows: "how each figure of a scenario hangs on its flags: a row and a point of a plot for each combination.",
-		Full:  "as long as its runs together", Needs: "what the scenario needs.",
-	}.String() + "\n\nExample: go run ./loadtest sweep --grid concurrency=8,64 --grid whole-orders=false,true -- replay --quick"
-}
-
-// Validate parses all command lines before anything is started.
-func (c *sweepCommand) Validate() (err error) {
-	if c.grid, err = sweep.ParseGrid(c.Grid); err != nil {
-		return wrongFlag("--grid", err)
-	}
-	return c.check()
-}
-
 // scenario is its name and its flags.
 func (c *sweepCommand) scenario() []string {
 	if len(c.Scenario) > 0 && c.Scenario[0] == "--" {
@@ -54,14 +38,16 @@ func (c *sweepCommand) scenario() []string {
 	return c.Scenario
 }
 
-// check tells whether the scenario can be run at each point.
-func (c *sweepCommand) check() error {
+// Validate parses all command lines before anything is started.
+func (c *sweepCommand) Validate() (err error) {
+	if c.grid, err = sweep.ParseGrid(c.Grid); err != nil {
+		return wrongFlag("--grid", err)
+	}
 	if len(c.scenario()) == 0 {
 		return errors.New("name a scenario")
 	}
-	nobody := cli.Streams{Out: io.Discard, Err: io.Discard}
 	for i, point := range c.grid.Points() {
-		parsed, err := c.parse(context.Background(), nobody, point.Arguments())
+		parsed, err := c.parse(context.Background(), cli.Streams{Out: io.Discard, Err: io.Discard}, point.Arguments())
 		if err == nil && i == 0 {
 			err = c.checkScenario(parsed)
 		}
@@ -72,7 +58,7 @@ func (c *sweepCommand) check() error {
 	return nil
 }
 
-// parse parses the scenario's command line with some flags more.
+// parse parses the scenario's command line with more flags.
 func (c *sweepCommand) parse(ctx context.Context, s cli.Streams, more []string) (*kong.Context, error) {
 	helped := false
 	args := append(append([]string{}, c.scenario()...), more...)
@@ -83,7 +69,7 @@ func (c *sweepCommand) parse(ctx context.Context, s cli.Streams, more []string) 
 	return parsed, err
 }
 
-// checkScenario tells whether what was named is a scenario, and which of its flags are the sweep's.
+// checkScenario checks that a scenario was named, and no flag twice. It keeps the scenario's flags.
 func (c *sweepCommand) checkScenario(parsed *kong.Context) error {
 	node := parsed.Selected()
 	if node == nil || !isScenario(node) || node.Name == sweepName {
@@ -128,7 +114,7 @@ func (c *sweepCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 	document.Flags = append(c.flags, c.scenarioFlags()...)
 	failed := result.Failed()
 	switch {
-	case ctx.Err() != nil: // which says why, where the last run's error is what came of it
+	case ctx.Err() != nil: // the cause says more than the error of the last run
 		err = errors.Join(err, fmt.Errorf("the sweep was stopped: %w", context.Cause(ctx)))
 	case len(failed) > 0:
 		err = errors.Join(err, fmt.Errorf("%d of %d runs failed, first %s", len(failed), len(result.Runs), failed[0]))
@@ -136,7 +122,7 @@ func (c *sweepCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 	return document, err
 }
 
-// once runs the scenario as its own command line would, and reads the report it delivers.
+// once runs the scenario as its own command line would, and reads its report.
 func (c *sweepCommand) once(ctx context.Context, s cli.Streams, point sweep.Point) (*report.Document, error) {
 	var out bytes.Buffer
 	parsed, err := c.parse(ctx, cli.Streams{Out: &out, Err: s.Err}, append(point.Arguments(), "--json=-"))
@@ -154,7 +140,7 @@ func (c *sweepCommand) once(ctx context.Context, s cli.Streams, point sweep.Poin
 	return &document, err
 }
 
-// scenarioFlags are those of the scenario that all runs have in common: neither in the grid, nor of a name of the sweep's own.
+// scenarioFlags are the scenario's flags that are neither in the grid nor have the name of one of the sweep's.
 func (c *sweepCommand) scenarioFlags() []report.Flag {
 	return slices.DeleteFunc(c.common, func(flag report.Flag) bool {
 		return slices.ContainsFunc(c.grid, func(a sweep.Axis) bool { return a.Flag == flag.Name }) ||
