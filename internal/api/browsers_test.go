@@ -82,10 +82,16 @@ func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 			}
 		}
 	}
-	w := httptest.NewRecorder()
-	public.ServeHTTP(w, fromBrowser(t, "localhost", "Sec-Fetch-Site: cross-site"))
-	if w.Code != http.StatusForbidden {
-		t.Errorf("a page of another site: %d %s", w.Code, w.Body)
+	for method, want := range map[string]int{http.MethodPost: http.StatusForbidden, http.MethodGet: http.StatusOK} {
+		r := fromBrowser(t, "localhost", "Sec-Fetch-Site: cross-site")
+		if r.Method = method; method == http.MethodGet {
+			r.URL.Path = "/openapi.yaml"
+		}
+		w := httptest.NewRecorder()
+		public.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s for a page of another site: %d %s", method, w.Code, w.Body)
+		}
 	}
 }
 
