@@ -115,7 +115,7 @@ func (s *server) refuseCostly(c echo.Context) error {
 		return nil
 	}
 	if verdict := s.strangers.Look(addressOf(c.Request())); !verdict.OK {
-		return tellLimit(c, s.strangers, verdict)
+		return setLimitHeaders(c, s.strangers, verdict)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (s *server) limit(c echo.Context, caller access.Caller) error {
 	if limiter == nil {
 		return nil
 	}
-	return tellLimit(c, limiter, limiter.Take(id))
+	return setLimitHeaders(c, limiter, limiter.Take(id))
 }
 
 // limitMore counts that many further requests, for a request that stands for many. It returns how many of them may go on,
@@ -145,7 +145,7 @@ func (s *server) limitMore(c echo.Context, more int) (taken int, refusal error) 
 		return more, nil
 	}
 	taken, verdict := limiter.TakeSome(id, more)
-	return taken, tellLimit(c, limiter, verdict)
+	return taken, setLimitHeaders(c, limiter, verdict)
 }
 
 // limiterOf returns the limiter of a caller, nil for none, and the caller's id in it.
@@ -180,8 +180,8 @@ func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// tellLimit sets the headers of what is left for a caller, and returns the refusal if nothing is left.
-func tellLimit(c echo.Context, limiter *access.Limiter, verdict access.Verdict) error {
+// setLimitHeaders sets the headers of what is left for a caller, and returns the refusal if nothing is left.
+func setLimitHeaders(c echo.Context, limiter *access.Limiter, verdict access.Verdict) error {
 	header := c.Response().Header()
 	header.Set("RateLimit-Policy", limiter.Policy())
 	header.Set("RateLimit", `"default";r=`+strconv.Itoa(verdict.Left)+`;t=`+strconv.Itoa(access.Seconds(verdict.Full)))

@@ -45,7 +45,7 @@ func (s *server) deductAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	*buffer = appendResults((*buffer)[:0], s.tellResults(c, results))
+	*buffer = appendResults((*buffer)[:0], s.answerResults(c, results))
 	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
 }
 
@@ -139,8 +139,8 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 	return results, err
 }
 
-// tellResults turns results into answers, and counts and logs them.
-func (s *server) tellResults(c echo.Context, results []selling.Result) []result {
+// answerResults turns results into answers, and counts and logs them.
+func (s *server) answerResults(c echo.Context, results []selling.Result) []result {
 	answers, counts := make([]result, len(results)), make(map[outcome]int)
 	var failures []error
 	for i, r := range results {
@@ -157,7 +157,7 @@ func (s *server) tellResults(c echo.Context, results []selling.Result) []result 
 		}
 		counts[o]++
 		if o.status == http.StatusServiceUnavailable && c.Response().Header().Get(echo.HeaderRetryAfter) == "" {
-			tellRetry(c)
+			setRetryAfter(c)
 		}
 	}
 	c.Set(ordersKey, counts)

@@ -125,9 +125,9 @@ func asStockError(err error) *stock.Error {
 	}
 }
 
-// tellRetry sets the header that says when to send a request again. The time is jittered, so that callers that were
+// setRetryAfter sets the header that says when to send a request again. The time is jittered, so that callers that were
 // refused together do not return together.
-func tellRetry(c echo.Context) {
+func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 }
 
@@ -139,7 +139,7 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	p := problemOf(err)
 	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for any time
 	if p.status >= http.StatusInternalServerError {
-		tellRetry(c)
+		setRetryAfter(c)
 	}
 	switch {
 	case isHungUp(err): // a stranger could flood the log

@@ -78,8 +78,8 @@ func (a *App) limitCallers() (err error) {
 	return nil
 }
 
-// tellWhoIsLetIn logs a line for each listener that anybody may use.
-func (a *App) tellWhoIsLetIn() {
+// logOpenListeners logs a line for each listener that anybody may use.
+func (a *App) logOpenListeners() {
 	log := a.config.Logger
 	switch {
 	case a.guard == nil && a.config.AllowAnonymous:

@@ -106,7 +106,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.tellWhatFails(ctx, redis)
+	a.logFailures(ctx, redis)
 	api.WatchQueues(registry, a.service.Waiting)
 	api.WatchEvents(registry, a.events)
 	api.WatchPool(registry, a.store.Pool)
@@ -144,7 +144,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.tellWhatStarts(d)
+	a.logStart(d)
 	if a.config.Store != nil {
 		a.store, a.workers = a.config.Store, d.workers()
 		return nil
@@ -170,8 +170,8 @@ func (a *App) openStore(ctx context.Context) error {
 	return a.openStandby(ctx, d)
 }
 
-// tellWhatStarts logs what the service is about to use. URLs may hold secrets, so it names servers alone.
-func (a *App) tellWhatStarts(d database) {
+// logStart logs what the service is about to use. URLs may hold secrets, so it names servers alone.
+func (a *App) logStart(d database) {
 	build := ThisBuild()
 	a.config.Logger.Info("starting", "version", build.Version, "revision", build.Revision, "database", d.String(),
 		"redis", redisName(a.config), "lock", a.config.Lock)
@@ -235,7 +235,7 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	a.patient = newPatientListener(room)
 	a.serving.Go(func() error { return a.servePublic() })
 	a.serving.Go(func() error { return serve(a.admin, wires{adminAt}) })
-	a.tellWhoIsLetIn()
+	a.logOpenListeners()
 	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
 	return nil
 }

@@ -23,9 +23,9 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 	return nil
 }
 
-// tellWhatFails logs what does not work at the start. The service starts anyway: it sells without locks, and later a
+// logFailures logs what does not work at the start. The service starts anyway: it sells without locks, and later a
 // replica may be promoted, or a disk may get space again.
-func (a *App) tellWhatFails(ctx context.Context, servers redisServers) {
+func (a *App) logFailures(ctx context.Context, servers redisServers) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {

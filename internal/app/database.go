@@ -178,11 +178,11 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 	}
 	status, err := d.status(ctx)
 	if err == nil {
-		tellDirty(log, status)
+		logDirty(log, status)
 		err = d.migrate((*migrations.Migrator).Up)
 	}
 	if err == nil {
-		err = d.tellUnsafe(ctx, log)
+		err = d.logUnsafe(ctx, log)
 	}
 	if err == nil {
 		store, err = d.openStore(ctx)

@@ -81,8 +81,8 @@ func (d database) upToDate(ctx context.Context) error {
 	return nil
 }
 
-// tellDirty logs that a migration was started and not finished.
-func tellDirty(log *slog.Logger, status migrations.Status) {
+// logDirty logs that a migration was started and not finished.
+func logDirty(log *slog.Logger, status migrations.Status) {
 	switch {
 	case !status.Dirty:
 	case status.Newer():
@@ -92,8 +92,8 @@ func tellDirty(log *slog.Logger, status migrations.Status) {
 	}
 }
 
-// tellUnsafe logs settings of PostgreSQL with which it loses orders that it has acknowledged.
-func (d database) tellUnsafe(ctx context.Context, log *slog.Logger) error {
+// logUnsafe logs settings of PostgreSQL with which it loses orders that it has acknowledged.
+func (d database) logUnsafe(ctx context.Context, log *slog.Logger) error {
 	if d.file != "" {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
 		ls.next++
 		l.mu.Unlock()
-		l.tellEnds([]*Hold{h}, now, nil)
+		l.reportEnds([]*Hold{h}, now, nil)
 		return true, nil
 	}
 	st := l.states[h.lock.stateKey]
@@ -64,7 +64,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	if err = l.handOffByScript(ctx, until, ho); errors.Is(err, ErrLost) {
 		gone = append(gone, h.grant)
 	}
-	l.tellEnds([]*Hold{h}, now, gone)
+	l.reportEnds([]*Hold{h}, now, gone)
 	return true, err
 }
 

@@ -35,7 +35,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 			return nil
 		}
 		s, _ := l.settle(holds) // the server is not told: the locks expire
-		l.tellEnds(holds, time.Now(), nil)
+		l.reportEnds(holds, time.Now(), nil)
 		l.closeGrants(s)
 		return err
 	}
@@ -65,7 +65,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 			gone = append(gone, s.rows[i].grant)
 		}
 	}
-	l.tellEnds(holds, start, gone)
+	l.reportEnds(holds, start, gone)
 	switch {
 	case err != nil:
 		return failed("release", holds[0].lock.name, err)
@@ -76,9 +76,9 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 }
 
-// tellEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
+// reportEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
 // Holds that were lost before have been reported already.
-func (l *Locks) tellEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
+func (l *Locks) reportEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
 	for _, h := range holds {
 		switch held := unlocked.Sub(h.since); {
 		case h.lost:
@@ -138,7 +138,7 @@ func (l *Locks) giveUp(holds []*Hold) {
 		return
 	}
 	s, _ := l.settle(holds)
-	l.tellEnds(holds, time.Now(), nil)
+	l.reportEnds(holds, time.Now(), nil)
 	s.Tried = func() { l.closeGrants(s) }
 	l.settleBriefly(s)
 }

@@ -12,12 +12,12 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Status{}, err
 	}
-	writing, done, err := s.uninterrupted(ctx)
+	writing, done, err := s.writeContext(ctx)
 	if err != nil {
 		return stock.Status{}, err
 	}
 	defer done()
-	_, err = s.whileNobodySells(writing, sku, func() error {
+	_, err = s.underAllLocks(writing, sku, func() error {
 		_, err := s.store.Archive(writing, sku, s.at())
 		return err
 	})

@@ -87,8 +87,8 @@ func (s *Service) mayLock(sku string) (report func(error), ok bool) {
 	return func(err error) { s.breaker.report(done, err) }, true
 }
 
-// lookForLocks starts a probe if one is due. A worker that needs no lock calls it for those that do.
-func (s *Service) lookForLocks(sku string) {
+// probeIfDue starts a probe if one is due. A worker that needs no lock calls it for those that do.
+func (s *Service) probeIfDue(sku string) {
 	if s.lock == nil || s.breaker.closed() {
 		return
 	}

@@ -20,15 +20,15 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	return latest
 }
 
-// uninterrupted returns the context of a write. It ends at the caller's deadline, but not when the caller leaves: a commit is
+// writeContext returns the context of a write. It ends at the caller's deadline, but not when the caller leaves: a commit is
 // not cancelled in flight.
-func (s *Service) uninterrupted(ctx context.Context) (writing context.Context, done context.CancelFunc, err error) {
-	return s.uninterruptedUntil(ctx, s.deadlineOf(ctx))
+func (s *Service) writeContext(ctx context.Context) (writing context.Context, done context.CancelFunc, err error) {
+	return s.writeContextUntil(ctx, s.deadlineOf(ctx))
 }
 
-// uninterruptedUntil does the same with a deadline that was set before. It calls Err of the caller's own context, which may
+// writeContextUntil does the same with a deadline that was set before. It calls Err of the caller's own context, which may
 // notice a hang-up before net/http does; a context derived from it would not.
-func (s *Service) uninterruptedUntil(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
+func (s *Service) writeContextUntil(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, stock.Unavailable(err, "wait to be written")
 	}

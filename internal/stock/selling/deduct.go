@@ -68,7 +68,7 @@ func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.D
 	if a.err != nil {
 		return stock.Deduction{}, false, a.err
 	}
-	d, err = s.tellable(ctx, a.deduction)
+	d, err = s.upToDate(ctx, a.deduction)
 	d.OrderID = orderID
 	return d, a.created && d.Status != stock.StatusExpired, err
 }

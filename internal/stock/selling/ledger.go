@@ -15,7 +15,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		return false, err
 	}
 	m.At = s.at()
-	writing, done, err := s.uninterrupted(ctx)
+	writing, done, err := s.writeContext(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -26,7 +26,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		}
 	}
 	if m.NewLayout() {
-		created, err = s.layAnew(writing, m)
+		created, err = s.relayout(writing, m)
 	} else {
 		created, err = s.store.Move(writing, m)
 	}
@@ -41,13 +41,13 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 	return created, nil
 }
 
-// layAnew spreads a SKU over other segments, or changes its terms, while it is sold.
+// relayout spreads a SKU over other segments, or changes its terms, while it is sold.
 //
 // The locks of the segments work as a big-reader lock: a worker that sells holds one of them, as a reader; a new layout takes
 // all of them, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each row has its
 // layout, and refuses a batch that was made for another. So all workers, in every process, learn of new terms.
-func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, err error) {
-	pause, err := s.whileNobodySells(ctx, m.SKU, func() error {
+func (s *Service) relayout(ctx context.Context, m stock.Movement) (created bool, err error) {
+	pause, err := s.underAllLocks(ctx, m.SKU, func() error {
 		created, err = s.store.Move(ctx, m)
 		return err
 	})
@@ -57,9 +57,9 @@ func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, 
 	return created, err
 }
 
-// whileNobodySells calls do under the locks of all segments, and returns for how long they were held. If it does not get
+// underAllLocks calls do under the locks of all segments, and returns for how long they were held. If it does not get
 // them, it calls do without them.
-func (s *Service) whileNobodySells(ctx context.Context, sku string, do func() error) (pause time.Duration, err error) {
+func (s *Service) underAllLocks(ctx context.Context, sku string, do func() error) (pause time.Duration, err error) {
 	view, err := s.view(ctx, sku)
 	if err != nil {
 		return 0, err
@@ -83,7 +83,7 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 	if err := sku.Check(); err != nil {
 		return stock.Status{}, false, err
 	}
-	writing, done, err := s.uninterrupted(ctx)
+	writing, done, err := s.writeContext(ctx)
 	if err != nil {
 		return stock.Status{}, false, err
 	}

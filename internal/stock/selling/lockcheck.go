@@ -2,8 +2,8 @@ package selling
 
 import "fmt"
 
-// nobodysSKU is not a SKU. Its lock shows whether locks work, also before the first sale.
-const nobodysSKU = "?"
+// probeSKU is not a SKU. Its lock shows whether locks work, also before the first sale.
+const probeSKU = "?"
 
 // CheckLocks finds out whether locks work, and returns why they do not; nil if the service has no locks. An error also opens
 // the breaker, so that workers do not have to find out themselves. While the breaker is open the answer may be a moment old.
@@ -17,7 +17,7 @@ func (s *Service) CheckLocks() error {
 	if refused != nil {
 		return lockCheckError(*s.breaker.cause.Load())
 	}
-	err := s.probe(nobodysSKU)
+	err := s.probe(probeSKU)
 	s.breaker.report(done, err)
 	if lockAnswered(err) {
 		return nil

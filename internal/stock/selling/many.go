@@ -56,7 +56,7 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 			answers[i] = s.await(ctx, r)
 		}
 	}
-	return s.tellAll(ctx, orders, first, answers), nil
+	return s.resultsOf(ctx, orders, first, answers), nil
 }
 
 // enterMany waits for the turn of a request, until its deadline.
@@ -87,8 +87,8 @@ func firstOfEach(orders []SKUOrder) []int {
 	return first
 }
 
-// tellAll turns answers into results. Reservations that have to be ended first are ended at the same time.
-func (s *Service) tellAll(ctx context.Context, orders []SKUOrder, first []int, answers []answer) []Result {
+// resultsOf turns answers into results. Reservations that have to be ended first are ended at the same time.
+func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first []int, answers []answer) []Result {
 	results := make([]Result, len(orders))
 	var ending sync.WaitGroup
 	for i, a := range answers {

@@ -32,7 +32,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		return nil, false, err
 	}
 	defer leave()
-	writing, done, err := s.uninterruptedUntil(ctx, deadline)
+	writing, done, err := s.writeContextUntil(ctx, deadline)
 	if err != nil {
 		return nil, false, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		return nil, false, stock.Unavailable(err, "write order")
 	}
 	for i, d := range lines {
-		if lines[i], err = s.tellable(ctx, d); err != nil {
+		if lines[i], err = s.upToDate(ctx, d); err != nil {
 			return nil, false, err
 		}
 		lines[i].OrderID = order.OrderID

@@ -118,14 +118,14 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
 	}
 	parts := d.Parts
-	d, err = s.tellable(ctx, d)
+	d, err = s.upToDate(ctx, d)
 	d.OrderID, d.Parts = orderID, parts
 	return d, err
 }
 
-// tellable returns a deduction as a caller may see it: an expired reservation is ended first. Otherwise a commit in flight
+// upToDate returns a deduction as a caller may see it: an expired reservation is ended first. Otherwise a commit in flight
 // could contradict what the caller has seen.
-func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
+func (s *Service) upToDate(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
 	if !d.Due(s.now()) {
 		return d, nil
 	}

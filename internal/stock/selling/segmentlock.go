@@ -72,7 +72,7 @@ func (l *segmentLock) doWithout(segment int) {
 		l.release()
 	}
 	l.segment = segment
-	l.service.lookForLocks(l.sku)
+	l.service.probeIfDue(l.sku)
 }
 
 // claim chooses one of the segments whose lock is free, without waiting, and reports false if there is none. Without locks

@@ -112,7 +112,7 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 			pending, err = w.deduct(ctx, pending)
 		} else if !isRead || w.levels == nil {
 			isRead = true
-			pending, err = w.readAnew(ctx, pending)
+			pending, err = w.reread(ctx, pending)
 			hop = -1 // the new levels may show segments that are worth a try
 		} else {
 			pending, err = w.mergeFirst(ctx, pending, hop)
@@ -132,9 +132,9 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	return nil, nil
 }
 
-// readAnew reads the SKU again in the middle of a batch. If its terms have changed, it answers the requests that the new ones
+// reread reads the SKU again in the middle of a batch. If its terms have changed, it answers the requests that the new ones
 // do not allow. It returns the other requests.
-func (w *worker) readAnew(ctx context.Context, pending []*request) ([]*request, error) {
+func (w *worker) reread(ctx context.Context, pending []*request) ([]*request, error) {
 	before := *w.terms
 	if err := w.read(ctx); err != nil || *w.terms == before {
 		return pending, err

@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"inventory/loadtest/internal/experiment"
@@ -124,6 +125,9 @@ type Result struct{ experiment.Report }
 // Document is the report. Its audit is whether locks let in one caller at a time.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
+	if s := knownFlaws(r.Results); len(s.Table.Rows) > 0 {
+		d.Sections = append(d.Sections, s)
+	}
 	d.Summary = append(d.Summary, leftOut)
 	cases := []map[string]any{}
 	for _, one := range r.Results {
@@ -144,4 +148,18 @@ func wrong(r experiment.Result) (all []string) {
 		}
 	}
 	return all
+}
+
+// knownFlaws lists the flaws of the textbooks' locks that took part, however fast they are.
+func knownFlaws(cases []experiment.Result) report.Section {
+	table := &report.Table{Columns: []string{"", "known flaw"}}
+	for _, known := range kinds.Textbooks() {
+		took := func(c experiment.Contender) bool {
+			return c.Name == known.Name || c.Name == fmt.Sprint(known.Name, " ", seldom)
+		}
+		if slices.ContainsFunc(cases, func(r experiment.Result) bool { return slices.ContainsFunc(r.Case.Contenders, took) }) {
+			table.Rows = append(table.Rows, []string{known.Name, known.Flaw})
+		}
+	}
+	return report.Section{Name: "what is wrong with the textbooks' locks", Table: table, Notes: []string{"--break shows it"}}
 }
