@@ -22,11 +22,11 @@ const (
 func (t Table) Print(to *strings.Builder) {
 	for i, part := range t.parts(terminal) {
 		table := tabwriter.NewWriter(to, 0, 0, padding, ' ', tabwriter.AlignRight)
-		fmt.Fprint(table, strings.Repeat("\n", min(i, 1)))
+		_, _ = fmt.Fprint(table, strings.Repeat("\n", min(i, 1)))
 		for _, row := range part.lines() {
-			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
+			_, _ = fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
 		}
-		_ = table.Flush() // a builder does not fail
+		_ = table.Flush() // writing to a builder does not fail
 	}
 }
 
