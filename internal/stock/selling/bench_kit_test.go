@@ -27,11 +27,12 @@ const sku = "hot"
 // world is a database and a Redis that several services share, as several processes would.
 type world struct {
 	*testing.T
-	store    stock.Store
-	url      string // of the PostgreSQL database
-	redisURL string // "" runs without locks
-	always   bool   // a lock for every batch
-	clock    *clock // of its services; nil is the system's
+	store      stock.Store
+	url        string // of the PostgreSQL database
+	redisURL   string // "" runs without locks
+	always     bool   // a lock for every batch
+	clock      *clock // of its services; nil is the system's
+	batchLimit int    // orders of one write, by the only worker of a SKU; 0: as many as pay
 }
 
 // clock is a clock that stands still until it is moved.
@@ -130,6 +131,9 @@ func (w *world) startOn(store stock.Store, observer selling.Observer) *selling.S
 	config := selling.Config{Store: store, Observer: observer, AnswerWithin: time.Minute, LockAlways: w.always}
 	if w.clock != nil {
 		config.Clock = w.clock.now
+	}
+	if w.batchLimit > 0 {
+		config.BatchLimit, config.Workers = w.batchLimit, 1
 	}
 	if w.redisURL != "" {
 		options, err := redis.ParseURL(w.redisURL)

@@ -22,6 +22,7 @@ type contention struct {
 	queued int       // batches in a row for which orders queued
 	met    time.Time // when another process was last met; the zero time: never
 
+	asked   time.Time // when locks was last called: the batch at hand is about to wait for a lock, or to be written
 	wrote   time.Time // when the last write ended, of this segment
 	segment int
 	level   int64 // what the segment held then
@@ -31,13 +32,13 @@ type contention struct {
 
 // locks reports whether to take a lock now.
 func (c *contention) locks() bool {
-	now := time.Now()
-	queues := c.queued >= queuedBatches && now.Sub(c.wrote) <= lockLinger
-	return c.always || queues || now.Sub(c.met) < metFor
+	c.asked = time.Now()
+	queues := c.queued >= queuedBatches && c.asked.Sub(c.wrote) <= lockLinger
+	return c.always || queues || c.asked.Sub(c.met) < metFor
 }
 
-// note learns from the write of a batch, which took some units. waiting is the number of orders that wait at its end, before
-// the first answer.
+// note learns from the write of a batch, which took some units. start is when the batch was ready for its lock: a wait for
+// that is no gap between batches. waiting is the number of orders that wait at the write's end, before the first answer.
 func (c *contention) note(segment int, start time.Time, result stock.BatchResult, units int64, waiting int) {
 	now, gap := time.Now(), start.Sub(c.wrote)
 	if gap > lockLinger {

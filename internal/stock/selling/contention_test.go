@@ -42,17 +42,19 @@ func TestABuyerAtATimeNeedsNoLock(t *testing.T) {
 	}
 }
 
-// TestProcessesThatMeetLock: three processes sell one SKU, to so many buyers each.
+// TestProcessesThatMeetLock: three processes sell one SKU, to so many buyers each. On a hot SKU orders wait at the end of
+// each write, also on a machine that is too busy to bring buyers back at once.
 func TestProcessesThatMeetLock(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ buyers, segments int }{
-		"a hot SKU":                    {16, 4},
-		"a hot SKU of one segment":     {16, 1},
-		"a buyer each, on one segment": {1, 1},
+	for name, c := range map[string]struct{ buyers, segments, batchLimit int }{
+		"a hot SKU":                    {16, 4, 4},
+		"a hot SKU of one segment":     {16, 1, 4},
+		"a buyer each, on one segment": {1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := real(t)
+			w.batchLimit = c.batchLimit
 			seen := []*counts{{}, {}, {}}
 			var services []*selling.Service
 			for _, c := range seen {

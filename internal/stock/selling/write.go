@@ -58,7 +58,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		return requests, err
 	}
 	sold := w.noteSold(stock.EventSale, result.At, result.Outcomes)
-	w.contention.note(w.lock.segment, start, result, sold, w.queue.length())
+	w.contention.note(w.lock.segment, w.contention.asked, result, sold, w.queue.length())
 	w.levels[w.lock.segment] = result.Available
 	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
