@@ -69,15 +69,10 @@ type chapter struct {
 // Run publishes. Nothing is written unless all of it can be made.
 func Run(job Job) (done []Done, err error) {
 	texts := make(map[string]string) // by file
-	for _, file := range append(slices.Clone(job.Documents), job.Readme) {
-		if file == "" {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
+	for _, file := range job.Documents {
+		if err := load(file, texts); err != nil {
 			return nil, err
 		}
-		texts[file] = string(text)
 	}
 	var chapters []chapter
 	for _, file := range job.Reports {
@@ -91,8 +86,15 @@ func Run(job Job) (done []Done, err error) {
 		if err := c.into(job.Documents, texts); err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Join(job.Documents, ", "), err)
 		}
-		texts[job.Readme] = insert(texts[job.Readme], c.scenario, c.sentences)
 		chapters = append(chapters, c)
+	}
+	if job.Readme != "" {
+		if err := load(job.Readme, texts); err != nil {
+			return nil, err
+		}
+		for _, c := range chapters {
+			texts[job.Readme] = insert(texts[job.Readme], c.scenario, c.sentences)
+		}
 	}
 	if err := os.MkdirAll(job.pages(), 0o755); err != nil {
 		return nil, err
@@ -108,11 +110,18 @@ func Run(job Job) (done []Done, err error) {
 	}
 	var errs []error
 	for file, text := range texts {
-		if file != "" {
-			errs = append(errs, replace(file, text))
-		}
+		errs = append(errs, replace(file, text))
 	}
 	return done, errors.Join(errs...)
+}
+
+// load adds the text of a file to the texts.
+func load(file string, texts map[string]string) error {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		texts[file] = string(text)
+	}
+	return err
 }
 
 // into puts the chapter into the document that has its lines.
