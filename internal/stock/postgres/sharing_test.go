@@ -53,7 +53,16 @@ type sharers struct {
 
 func openSharers(t *testing.T, skus int) *sharers {
 	t.Helper()
-	s := &sharers{T: t, url: databases.Lend(t).URL, statements: &counter{}}
+	url, drop, err := server.CreateDatabase(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sharers{T: t, url: url, statements: &counter{}}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
 	s.store = s.open()
 	s.conn = s.connect()
 	for n := range skus {

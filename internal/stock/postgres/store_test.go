@@ -15,34 +15,43 @@ import (
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
-	"inventory/internal/stock/postgres/postgrestest"
 	"inventory/internal/stock/stocktest"
 	"inventory/migrations"
 )
 
-// databases are those of this package's private PostgreSQL, server the same, and template the URL of a database with the schema.
+// server is the private PostgreSQL of this package's tests, and template the URL of a database with the schema.
 var (
-	databases *postgrestest.Databases
-	server    *servertest.Postgres
-	template  string
+	server   *servertest.Postgres
+	template string
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
-	ctx := context.Background()
 	var err error
-	if databases, err = postgrestest.Start(ctx); err != nil {
+	if server, err = servertest.StartPostgres(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	server, template = databases.Server(), databases.Template()
+	if template, err = newTemplate(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, server.Stop()))
+		return 1
+	}
 	code = m.Run()
-	if err := errors.Join(databases.Stop(ctx), goleak.Find()); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), goleak.Find()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+// newTemplate makes a database with the schema, of which tests have copies: the migrations take several times as long.
+func newTemplate(ctx context.Context) (string, error) {
+	url, _, err := server.CreateDatabase(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	return url, migrated(url)
 }
 
 func TestStore(t *testing.T) {
@@ -64,9 +73,23 @@ func TestStore(t *testing.T) {
 // conform runs the suite.
 func conform(t *testing.T, sharing postgres.Sharing) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
-		database := databases.Lend(t)
-		url, store := database.URL, database.Store(t, 0)
+		url, drop, err := server.CreateDatabase(t.Context(), template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := postgres.Open(t.Context(), url, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		store.Share(sharing)
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := drop(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
 		return stocktest.Bench{Store: store, Exec: func(ctx context.Context, statement string) error {
 			conn, err := pgx.Connect(ctx, url)
 			if err != nil {
@@ -115,7 +138,10 @@ func migrated(url string) error {
 // fresh returns a database with a SKU "a" of one segment, a store on it, and a connection beside that.
 func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	t.Helper()
-	url := databases.Lend(t).URL
+	url, drop, err := server.CreateDatabase(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
 	store, err := postgres.Open(t.Context(), url, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +152,7 @@ func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		if err := errors.Join(conn.Close(ctx), store.Close()); err != nil {
+		if err := errors.Join(conn.Close(ctx), store.Close(), drop(ctx)); err != nil {
 			t.Error(err)
 		}
 	})

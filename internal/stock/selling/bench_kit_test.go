@@ -2,6 +2,7 @@ package selling_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -14,12 +15,13 @@ import (
 
 	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
+	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
-	"inventory/internal/stock/postgres/postgrestest"
 	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
+	"inventory/migrations"
 )
 
 const sku = "hot"
@@ -65,14 +67,27 @@ func embedded(t *testing.T) *world {
 // real is a world of PostgreSQL and Redis.
 func real(t *testing.T) *world {
 	t.Helper()
-	return realOn(t, databases)
+	return realOn(t, postgresServer, postgresTemplate)
 }
 
-// realOn is on a database of another server.
-func realOn(t *testing.T, databases *postgrestest.Databases) *world {
+// realOn is on a copy of a template with the schema.
+func realOn(t *testing.T, server *servertest.Postgres, template string) *world {
 	t.Helper()
-	database := databases.Lend(t)
-	return &world{T: t, store: database.Store(t, 8), url: database.URL, redisURL: redisServer.URL()}
+	url, drop, err := server.CreateDatabase(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	store, err := postgres.Open(t.Context(), url, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, store)
+	return &world{T: t, store: store, url: url, redisURL: redisServer.URL()}
 }
 
 // reopen gives the world itself new connections; its services keep theirs.
@@ -84,6 +99,19 @@ func (w *world) reopen() {
 	}
 	closeStore(w.T, store)
 	w.store = store
+}
+
+// migrated returns a new database of the server, with the schema.
+func migrated(ctx context.Context, server *servertest.Postgres) (url string, err error) {
+	url, _, err = server.CreateDatabase(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		return "", err
+	}
+	return url, errors.Join(m.Up(), m.Close())
 }
 
 func closeStore(t *testing.T, store stock.Store) {

@@ -13,7 +13,6 @@ import (
 
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
-	"inventory/internal/stock/postgres/postgrestest"
 	"inventory/internal/stock/selling"
 )
 
@@ -86,17 +85,20 @@ func forget(server *servertest.Redis) error {
 // ask again, and so every order is accepted once.
 func TestKilledDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
-	mortal, err := postgrestest.Start(t.Context())
+	server, err := servertest.StartPostgres(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := mortal.Stop(context.WithoutCancel(t.Context())); err != nil {
+		if err := server.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	server := mortal.Server()
-	w := realOn(t, mortal)
+	template, err := migrated(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := realOn(t, server, template)
 	down := make(chan error, 1)
 	// The worker itself kills it, after its first batch, so the sale cannot be over before.
 	services := []*selling.Service{w.start(&after{orders: 1, f: func() { down <- server.Kill() }}), w.start(nil)}

@@ -11,13 +11,13 @@ import (
 	"go.uber.org/goleak"
 
 	"inventory/internal/servertest"
-	"inventory/internal/stock/postgres/postgrestest"
 )
 
 // The private servers of this package's tests.
 var (
-	databases   *postgrestest.Databases
-	redisServer *servertest.Redis
+	postgresServer   *servertest.Postgres
+	postgresTemplate string // a database with the schema, for copies
+	redisServer      *servertest.Redis
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -26,16 +26,20 @@ func run(m *testing.M) int {
 	logging.Disable() // what go-redis logs, its errors say as well
 	ctx := context.Background()
 	var err error
-	if databases, err = postgrestest.Start(ctx); err != nil {
+	if postgresServer, err = servertest.StartPostgres(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if postgresTemplate, err = migrated(ctx, postgresServer); err != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, postgresServer.Stop()))
+		return 1
+	}
 	if redisServer, err = servertest.StartRedis(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, errors.Join(err, databases.Stop(ctx)))
+		fmt.Fprintln(os.Stderr, errors.Join(err, postgresServer.Stop()))
 		return 1
 	}
 	code := m.Run()
-	if err := errors.Join(redisServer.Stop(), databases.Stop(ctx), goleak.Find()); err != nil && code == 0 {
+	if err := errors.Join(redisServer.Stop(), postgresServer.Stop(), goleak.Find()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
