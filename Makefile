@@ -82,7 +82,7 @@ test: servers ## Run all tests under the race detector
 	$(GO) test $(COMPILE) -vet=off -run SameSeed ./internal/locking/locksim # the race detector shuffles histories
 
 .PHONY: test-short
-test-short: servers ## Run the quick tests of the service, in about a minute
+test-short: servers ## Run the quick tests of the service, in one to two minutes
 	$(GO) test $(COMPILE) -ldflags=-w -vet=off -short -timeout 3m -skip '$(SLOW)' $(SHORT)
 
 # Apart from make test: they need the extension of Citus, which nothing here installs.
