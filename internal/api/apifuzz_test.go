@@ -22,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"inventory/internal/app"
+	"inventory/internal/servertest"
 )
 
 var (
@@ -41,7 +42,16 @@ func TestDocumentedAnswers(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		fuzzAPI(t, app.Config{DatabaseURL: postgresURL(t)})
+		server, err := servertest.StartPostgres(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		fuzzAPI(t, app.Config{DatabaseURL: server.URL()})
 	})
 }
 

@@ -9,15 +9,24 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/internal/servertest"
 )
 
 // TestGatheredSale sells out through a client that gathers, at two processes with one database. Every buyer orders twice.
 func TestGatheredSale(t *testing.T) {
 	t.Parallel()
-	url := postgresURL(t)
+	server, err := servertest.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	const skus, stock, buyers = 3, 40, 200
-	one := openWith(t, app.Config{DatabaseURL: url, Lock: app.LockNone})
-	other := openWith(t, app.Config{DatabaseURL: url, Lock: app.LockNone})
+	one := openWith(t, app.Config{DatabaseURL: server.URL(), Lock: app.LockNone})
+	other := openWith(t, app.Config{DatabaseURL: server.URL(), Lock: app.LockNone})
 	fleet, err := client.NewFleet([]string{one.url, other.url}, 8, time.Minute, client.Gather{Orders: 20})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -24,43 +23,12 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/app"
-	"inventory/internal/stock/postgres/postgrestest"
 	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
 
-// shared is the private PostgreSQL of this package's tests. It starts when the first one wants a database.
-var shared struct {
-	once      sync.Once
-	databases *postgrestest.Databases
-	err       error
-}
-
-// postgresURL is that of a PostgreSQL database that a test has for itself.
-func postgresURL(t *testing.T) string {
-	t.Helper()
-	shared.once.Do(func() { shared.databases, shared.err = postgrestest.Start(context.Background()) })
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.databases.Lend(t).URL
-}
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	code := m.Run()
-	var err error
-	if shared.databases != nil {
-		err = shared.databases.Stop(context.Background())
-	}
-	if err = errors.Join(err, goleak.Find()); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // site is a running service. Every answer is checked against the document.
 type site struct {

@@ -15,6 +15,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/internal/servertest"
 	"inventory/internal/stock"
 )
 
@@ -55,7 +56,16 @@ func eachStore(t *testing.T, test func(*testing.T, app.Config)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, app.Config{DatabaseURL: postgresURL(t)})
+		server, err := servertest.StartPostgres(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, app.Config{DatabaseURL: server.URL()})
 	})
 }
 
