@@ -60,7 +60,7 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 		case turnToWait:
 		}
 		waiting = ErrBusy
-		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.order, l) {
+		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
 			return ErrBusy
 		}
 		if may == turnToAsk && l.subscribe(acq) {

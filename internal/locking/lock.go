@@ -38,6 +38,9 @@ func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, sta
 // self returns the lock that a handle embeds.
 func (a *lock) self() *lock { return a }
 
+// position returns where the lock stands in the order of all locks.
+func (a *lock) position() position { return position{a.order, a.locks.process} }
+
 // Name returns the name that the lock was made with.
 func (a *lock) Name() string { return a.name }
 

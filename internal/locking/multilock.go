@@ -187,7 +187,7 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	if !acq.until.IsZero() {
 		opts = append(opts, Wait(max(time.Until(acq.until), 0)))
 	}
-	if acq.try || acq.owner.holdsAfter(s.order, nil) {
+	if acq.try || acq.owner.holdsAfter(position{order: s.order}) {
 		h, err = s.other.TryLock(acq.ctx, opts...)
 	} else {
 		acq.waitedForOthers = true

@@ -17,9 +17,19 @@ type owner struct {
 	id string
 
 	mu   sync.Mutex
-	held []*lock // for each hold its lock, in no order
+	held []position // of the lock of each hold, in no order
 
 	reds redOwners
+}
+
+// A position is where a lock stands in the order of all locks. Locks of one name on servers that show no address have one
+// order; then the process tells them apart.
+type position struct{ order, process string }
+
+// before reports whether a MultiLock must not hold the other lock while it waits for this one. Of two locks with one order
+// each is before the other.
+func (p position) before(other position) bool {
+	return p.order < other.order || p.order == other.order && p.process != other.process
 }
 
 // WithOwner returns a context with an owner: the one that ctx carries already, otherwise a new one. Set it where a piece of
@@ -75,28 +85,24 @@ func newID() string {
 }
 
 // addHold notes a hold.
-func (o *owner) addHold(a *lock) {
+func (o *owner) addHold(at position) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.held = append(o.held, a)
+	o.held = append(o.held, at)
 }
 
 // removeHold forgets a hold.
-func (o *owner) removeHold(a *lock) {
+func (o *owner) removeHold(at position) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := slices.Index(o.held, a); i >= 0 {
+	if i := slices.Index(o.held, at); i >= 0 {
 		o.held = slices.Delete(o.held, i, i+1)
 	}
 }
 
-// holdsAfter reports whether the owner holds a lock that comes after a given place in the order of locks. The place is of a
-// lock through these Locks; nil for another kind of Locker. Locks of one name on servers that show no address share a place:
-// each comes after the other.
-func (o *owner) holdsAfter(order string, through *Locks) bool {
+// holdsAfter reports whether the owner holds a lock that comes after this position.
+func (o *owner) holdsAfter(at position) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.held, func(held *lock) bool {
-		return held.order > order || held.order == order && held.locks != through
-	})
+	return slices.ContainsFunc(o.held, at.before)
 }

@@ -125,7 +125,7 @@ func (l *Locks) dropLocked(h *Hold) bool {
 	}
 	g.holds = slices.Delete(g.holds, i, i+1)
 	l.deadlines.remove(h)
-	h.owner.removeHold(h.lock)
+	h.owner.removeHold(h.lock.position())
 	return true
 }
 
