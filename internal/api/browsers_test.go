@@ -82,6 +82,20 @@ func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 			}
 		}
 	}
+	for request, want := range map[string]int{
+		"OPTIONS /openapi.yaml": http.StatusNoContent, "POST /openapi.yaml": http.StatusMethodNotAllowed, "GET /none": http.StatusNotFound,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		for host, want := range map[string]int{"localhost:1": want, "evil.test": http.StatusForbidden} {
+			r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			public.ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("%s as %s: %d %s", request, host, w.Code, w.Body)
+			}
+		}
+	}
 	for method, want := range map[string]int{http.MethodPost: http.StatusForbidden, http.MethodGet: http.StatusOK} {
 		r := fromBrowser(t, "localhost", "Sec-Fetch-Site: cross-site")
 		if r.Method = method; method == http.MethodGet {

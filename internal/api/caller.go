@@ -160,24 +160,31 @@ func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *acces
 	}
 }
 
-// limitUnrouted counts requests without a route as those of strangers: their callers are not identified. The same holds for
-// OPTIONS, which Echo answers by itself.
-func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
+// admitUnrouted is admit for requests without a route, and for OPTIONS, which Echo answers by itself. Their callers are
+// not identified: they count as strangers.
+func (s *server) admitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if c.Request().Method == http.MethodOptions {
-			if refusal := s.limit(c, access.Caller{}); refusal != nil {
+			if refusal := s.refuseUnrouted(c); refusal != nil {
 				return refusal
 			}
 			return next(c)
 		}
 		err := next(c)
 		if errors.Is(err, echo.ErrNotFound) || errors.Is(err, echo.ErrMethodNotAllowed) {
-			if refusal := s.limit(c, access.Caller{}); refusal != nil {
+			if refusal := s.refuseUnrouted(c); refusal != nil {
 				return refusal
 			}
 		}
 		return err
 	}
+}
+
+func (s *server) refuseUnrouted(c echo.Context) error {
+	if err := s.refuseOtherPages(c.Request()); err != nil {
+		return err
+	}
+	return s.limit(c, access.Caller{})
 }
 
 // setLimitHeaders sets the headers of what is left for a caller, and returns the refusal if nothing is left.

@@ -92,9 +92,7 @@ func newPublic(c Config) *echo.Echo {
 		e.Use(traced(c.Traces))
 	}
 	e.Use(s.recoverer())
-	if s.strangers != nil {
-		e.Use(s.limitUnrouted)
-	}
+	e.Use(s.admitUnrouted)
 	s.register(e, s.routes())
 	return e
 }
