@@ -209,10 +209,10 @@ type Activity struct {
 	// At RFC 3339
 	At Instant `json:"at"`
 
-	// BatchSeconds How many values there were and what they add up to: orders of batches, or seconds
+	// BatchSeconds The number of values and their sum: orders of batches, or seconds
 	BatchSeconds Tally `json:"batch_seconds"`
 
-	// Batches How many values there were and what they add up to: orders of batches, or seconds
+	// Batches The number of values and their sum: orders of batches, or seconds
 	Batches Tally `json:"batches"`
 
 	// Failed Orders with any other answer
@@ -224,22 +224,22 @@ type Activity struct {
 	// Known Orders answered with 200
 	Known int64 `json:"known"`
 
-	// LockMissedSeconds How many values there were and what they add up to: orders of batches, or seconds
+	// LockMissedSeconds The number of values and their sum: orders of batches, or seconds
 	LockMissedSeconds Tally `json:"lock_missed_seconds"`
 
-	// LockWaitSeconds How many values there were and what they add up to: orders of batches, or seconds
+	// LockWaitSeconds The number of values and their sum: orders of batches, or seconds
 	LockWaitSeconds Tally `json:"lock_wait_seconds"`
 
-	// Locks failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+	// Locks failing: locks do not answer, and selling continues under the guard of the database; off: there are no locks
 	Locks LockUse `json:"locks"`
 
-	// MergeSeconds How many values there were and what they add up to: orders of batches, or seconds
+	// MergeSeconds The number of values and their sum: orders of batches, or seconds
 	MergeSeconds Tally `json:"merge_seconds"`
 
-	// Process An id of the process, as long as it lives; it begins the ids of its events
+	// Process The id of the process until it stops; the ids of its events begin with it
 	Process string `json:"process"`
 
-	// QueueSeconds How many values there were and what they add up to: orders of batches, or seconds
+	// QueueSeconds The number of values and their sum: orders of batches, or seconds
 	QueueSeconds Tally `json:"queue_seconds"`
 
 	// Refused Orders answered with 409 or 410
@@ -251,35 +251,35 @@ type Activity struct {
 
 // Adjustment defines model for Adjustment.
 type Adjustment struct {
-	// Quantity Units to add, below zero to take away; not 0
+	// Quantity Units to add; negative to take units away; not 0
 	Quantity int64 `json:"quantity"`
 
-	// Reason 1 to 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	// Reason 1 to 500 bytes of visible UTF-8, like NewID
 	//
 	// Example: counted
 	Reason string `json:"reason"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
-	// be seen, as in NewID.
+	// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
+	// visible UTF-8, like NewID.
 	//
 	//
 	// Example: delivery-7
 	Ref Ref `json:"ref"`
 }
 
-// AmendmentRef Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
-// everything can be seen, as in NewID.
+// AmendmentRef Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of visible UTF-8,
+// like NewID.
 //
 // Example: parcel-1
 type AmendmentRef = string
 
 // Audit defines model for Audit.
 type Audit struct {
-	// Ok Whether every difference is 0 and nothing is violated
+	// Ok Whether every difference is 0 and there are no violations
 	Ok   bool         `json:"ok"`
 	Skus []AuditedSKU `json:"skus"`
 
-	// Violations In words, what no sum shows
+	// Violations In words, the faults that no sum shows
 	Violations *[]string `json:"violations,omitempty"`
 }
 
@@ -293,31 +293,31 @@ type AuditedSKU struct {
 	Reserved   int64 `json:"reserved"`
 	Restocked  int64 `json:"restocked"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
-// Cancel Without members all is given back; a part takes both
+// Cancel Without members, all units are given back; the return of a part requires both members
 type Cancel struct {
-	// Quantity Units to give back, at most those that the deduction holds
+	// Quantity Units to give back, at most as many as the deduction holds
 	Quantity *Quantity `json:"quantity,omitempty"`
 
-	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
-	// everything can be seen, as in NewID.
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of visible UTF-8,
+	// like NewID.
 	//
 	//
 	// Example: parcel-1
 	Ref *AmendmentRef `json:"ref,omitempty"`
 }
 
-// Code Stable; type ends with it
+// Code Stable; the last part of `type`
 type Code string
 
 // Commit defines model for Commit.
 type Commit struct {
-	// Quantity Units to keep, at most those that are reserved; all of them without it
+	// Quantity Units to commit, at most the reserved ones; without it, all of them
 	Quantity *Quantity `json:"quantity,omitempty"`
 }
 
@@ -328,7 +328,7 @@ type Deduction struct {
 	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
-	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
@@ -337,14 +337,14 @@ type Deduction struct {
 	OrderID  ID       `json:"order_id"`
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
 
-// DeductionResult A deduction with 200 and 201, a problem otherwise
+// DeductionResult A deduction if status is 200 or 201, otherwise a problem
 type DeductionResult struct {
 	Deduction *Deduction `json:"deduction,omitempty"`
 
@@ -355,7 +355,7 @@ type DeductionResult struct {
 
 // DeductionResults defines model for DeductionResults.
 type DeductionResults struct {
-	// Results One for each order, in their order
+	// Results One result for each order, in the same sequence
 	Results []DeductionResult `json:"results"`
 }
 
@@ -366,7 +366,7 @@ type DeductionWithParts struct {
 	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
-	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
@@ -376,7 +376,7 @@ type DeductionWithParts struct {
 	Parts    []Part   `json:"parts"`
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
@@ -387,54 +387,54 @@ type DeductionWithParts struct {
 type Deductions struct {
 	Deductions []ListedDeduction `json:"deductions"`
 
-	// Next Where to read on, also behind a page that is empty; without it this is the end for now
+	// Next The `after` of the next page, even if this page is empty; absent when there are no more deductions now
 	Next *string `json:"next,omitempty"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
-// Event What a stream of events tells; sold_out and back_in_stock are told when that changes
+// Event The data of an event; sold_out and back_in_stock are sent when that state changes
 type Event struct {
 	At time.Time `json:"at"`
 
-	// Kind sale: orders were filled; merge: orders were filled that took from several segments; sold_out: nothing is left;
+	// Kind sale: orders were filled; merge: orders were filled from several segments; sold_out: no units are left;
 	// back_in_stock: units were added or came back
 	Kind EventKind `json:"kind"`
 
-	// Orders Orders that were filled, with sale and merge
+	// Orders With sale and merge: orders that were filled
 	Orders *int `json:"orders,omitempty"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 
-	// Units Units that were sold, or came back where that is known
+	// Units Units that were sold; or units that came back, if their number is known
 	Units *int64 `json:"units,omitempty"`
 }
 
-// EventKind sale: orders were filled; merge: orders were filled that took from several segments; sold_out: nothing is left;
+// EventKind sale: orders were filled; merge: orders were filled from several segments; sold_out: no units are left;
 // back_in_stock: units were added or came back
 type EventKind string
 
-// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 type ExpiresAt = time.Time
 
 // Extend defines model for Extend.
 type Extend struct {
-	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
-	// everything can be seen, as in NewID.
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of visible UTF-8,
+	// like NewID.
 	//
 	//
 	// Example: parcel-1
 	Ref AmendmentRef `json:"ref"`
 
-	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-	// of seconds. Answers have the first of these.
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+	// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+	// seconds. Answers use the first format.
 	//
 	//
 	// Example: 15m
@@ -451,11 +451,11 @@ type Instant = time.Time
 
 // Line defines model for Line.
 type Line struct {
-	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 	Quantity  Quantity   `json:"quantity"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
@@ -469,7 +469,7 @@ type ListedDeduction struct {
 	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
-	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
@@ -477,26 +477,26 @@ type ListedDeduction struct {
 	// Example: o-1002
 	OrderID ID `json:"order_id"`
 
-	// Own The order id is the buyer's own, who came with a token. A key reaches it by `buyer_id` in the query
+	// Own The order was placed with the buyer's token. A caller with a key reaches it by `buyer_id` in the query
 	Own      *bool    `json:"own,omitempty"`
 	Quantity Quantity `json:"quantity"`
 	Status   Status   `json:"status"`
 }
 
-// LockUse failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+// LockUse failing: locks do not answer, and selling continues under the guard of the database; off: there are no locks
 type LockUse string
 
 // Locks defines model for Locks.
 type Locks struct {
 	Locks []SegmentLock `json:"locks"`
 
-	// Use failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+	// Use failing: locks do not answer, and selling continues under the guard of the database; off: there are no locks
 	Use LockUse `json:"use"`
 }
 
-// LostEvents What a stream says when events are missing
+// LostEvents The data of an event `lost`
 type LostEvents struct {
-	// Count How many; 0 where that is not known, after an interruption
+	// Count Number of missing events; 0 if it is not known, after an interruption
 	Count int64 `json:"count"`
 }
 
@@ -506,7 +506,7 @@ type Movement struct {
 	At   Instant      `json:"at"`
 	Kind MovementKind `json:"kind"`
 
-	// Quantity Units added, below zero taken away; 0 with resegment and terms
+	// Quantity Units added; negative for units taken away; 0 with resegment and terms
 	Quantity int64   `json:"quantity"`
 	Reason   *string `json:"reason,omitempty"`
 
@@ -515,10 +515,10 @@ type Movement struct {
 	// Example: o-1002
 	Ref ID `json:"ref"`
 
-	// Segments With resegment: how many there are since
+	// Segments With resegment: the new number of segments
 	Segments *int `json:"segments,omitempty"`
 
-	// Terms What was changed; null was taken away
+	// Terms The changed terms; null for a removed one
 	Terms *Terms `json:"terms,omitempty"`
 }
 
@@ -529,10 +529,10 @@ type MovementKind string
 type Movements struct {
 	Movements []Movement `json:"movements"`
 
-	// Next Where to read on; without it this is the end for now
+	// Next The `after` of the next page; absent when there are no more movements now
 	Next *string `json:"next,omitempty"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
@@ -540,20 +540,20 @@ type Movements struct {
 
 // NewDeduction defines model for NewDeduction.
 type NewDeduction struct {
-	// BuyerID With a token it is the token's subject, and may be left out
+	// BuyerID With a token, the token's subject; may then be left out
 	BuyerID *NewID `json:"buyer_id,omitempty"`
 
-	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
-	// goes into the path as `%2F`, which some proxies do not let through.
+	// OrderID Like NewID. It becomes part of a path, so it must not be "." or "..", or have either between slashes. Write a slash
+	// in it as `%2F` in the path; some proxies refuse that.
 	//
 	//
 	// Example: o-1002
 	OrderID  NewOrderID `json:"order_id"`
 	Quantity Quantity   `json:"quantity"`
 
-	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-	// of seconds. Answers have the first of these.
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+	// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+	// seconds. Answers use the first format.
 	//
 	//
 	// Example: 15m
@@ -562,13 +562,13 @@ type NewDeduction struct {
 
 // NewDeductions defines model for NewDeductions.
 type NewDeductions struct {
-	// Deductions With a token 100 at most
+	// Deductions With a token, at most 100
 	Deductions []NewSKUDeduction `json:"deductions"`
 }
 
-// NewID 1 to 128 bytes of UTF-8 in which everything can be seen: no control or format characters, no separators of lines,
-// no fillers, no blank at either end. Ids are the same where their bytes are: neither case nor Unicode's forms of
-// one letter are made alike, so give ids in one spelling.
+// NewID 1 to 128 bytes of visible UTF-8: no control or format characters, no line separators, no fillers, no blank at
+// either end. Two ids are the same if their bytes are: neither case nor the Unicode forms of a letter are
+// normalized, so always spell an id in the same way.
 //
 // Example: ann
 type NewID = string
@@ -577,7 +577,7 @@ type NewID = string
 type NewLine struct {
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
@@ -585,64 +585,64 @@ type NewLine struct {
 
 // NewOrder defines model for NewOrder.
 type NewOrder struct {
-	// BuyerID With a token it is the token's subject, and may be left out
+	// BuyerID With a token, the token's subject; may then be left out
 	BuyerID *NewID `json:"buyer_id,omitempty"`
 
-	// Lines One for each SKU; none may be there twice. With a token 100 at most
+	// Lines One line for each SKU; no SKU twice. With a token, at most 100
 	Lines []NewLine `json:"lines"`
 
-	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
-	// goes into the path as `%2F`, which some proxies do not let through.
+	// OrderID Like NewID. It becomes part of a path, so it must not be "." or "..", or have either between slashes. Write a slash
+	// in it as `%2F` in the path; some proxies refuse that.
 	//
 	//
 	// Example: o-1002
 	OrderID NewOrderID `json:"order_id"`
 
-	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-	// of seconds. Answers have the first of these.
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+	// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+	// seconds. Answers use the first format.
 	//
 	//
 	// Example: 15m
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
 
-// NewOrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
-// goes into the path as `%2F`, which some proxies do not let through.
+// NewOrderID Like NewID. It becomes part of a path, so it must not be "." or "..", or have either between slashes. Write a slash
+// in it as `%2F` in the path; some proxies refuse that.
 //
 // Example: o-1002
 type NewOrderID = string
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
-	// MaxQuantity Units of one order; 1000000 without it, for tokens what the service was started with
+	// MaxQuantity Most units of one order; without it 1000000, and for tokens the service's `--tokens-max-quantity`
 	MaxQuantity *int64 `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor How long a reservation may be at most, 1s to 720h; what the service was started with without it
+	// MaxReserveFor Longest time of a reservation, 1s to 720h; without it, the service's `--max-reserve-for`
 	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
 
-	// Name For people; at most 200 bytes of UTF-8 in which everything can be seen, as in NewID
+	// Name A name for people; at most 200 bytes of visible UTF-8, like NewID
 	//
 	// Example: Sneaker, size 42
 	Name *string `json:"name,omitempty"`
 
-	// PerBuyerLimit Units that one buyer may hold, live reservations included; any number without it. With it every deduction
-	// needs a buyer_id. Another spelling of a buyer_id is another buyer.
+	// PerBuyerLimit Units that one buyer may hold, live reservations included; without it, any number. With it, every deduction
+	// requires a buyer_id. Another spelling of a buyer_id is another buyer.
 	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
 
-	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; never without it
+	// SaleEndsAt The first instant at which the SKU is no longer sold, later than sale_starts_at; without it, never
 	//
 	// Example: 2026-11-27T21:00:00Z
 	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
 
-	// SaleStartsAt The first instant at which it is sold, as RFC 3339 writes it, to the microsecond, in the years 1970 to 2999
-	// of UTC; from its creation on without it
+	// SaleStartsAt The first instant at which the SKU is sold, in the format of RFC 3339, to the microsecond, in the years 1970 to
+	// 2999 UTC; without it, the SKU's creation
 	//
 	//
 	// Example: 2026-11-27T09:00:00Z
 	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
 
-	// Segments Parts that are sold side by side, each under a lock of its own; may exceed the stock
+	// Segments Parts that are sold in parallel, each under its own lock; may exceed the stock
 	Segments *int `json:"segments,omitempty"`
 
 	// Stock Units to start with
@@ -651,26 +651,26 @@ type NewSKU struct {
 
 // NewSKUDeduction defines model for NewSKUDeduction.
 type NewSKUDeduction struct {
-	// BuyerID With a token it is the token's subject, and may be left out
+	// BuyerID With a token, the token's subject; may then be left out
 	BuyerID *NewID `json:"buyer_id,omitempty"`
 
-	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
-	// goes into the path as `%2F`, which some proxies do not let through.
+	// OrderID Like NewID. It becomes part of a path, so it must not be "." or "..", or have either between slashes. Write a slash
+	// in it as `%2F` in the path; some proxies refuse that.
 	//
 	//
 	// Example: o-1002
 	OrderID  NewOrderID `json:"order_id"`
 	Quantity Quantity   `json:"quantity"`
 
-	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-	// of seconds. Answers have the first of these.
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+	// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+	// seconds. Answers use the first format.
 	//
 	//
 	// Example: 15m
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
@@ -701,15 +701,15 @@ type Problem struct {
 	// Available Units left, with insufficient_stock
 	Available *Units `json:"available,omitempty"`
 
-	// Code Stable; type ends with it
+	// Code Stable; the last part of `type`
 	Code   Code   `json:"code"`
 	Detail string `json:"detail"`
 
-	// Field The field or parameter that is wrong, with invalid_request: quantity, lines[2].quantity, deductions[3].sku.
-	// "body", "query" and "request" are the whole of it.
+	// Field With invalid_request: the wrong field or parameter, such as quantity, lines[2].quantity, deductions[3].sku.
+	// "body", "query" and "request" mean the whole of it.
 	Field *string `json:"field,omitempty"`
 
-	// Sku The SKU whose stock or terms refused it
+	// Sku The SKU whose stock or terms caused the refusal
 	Sku    *string `json:"sku,omitempty"`
 	Status int     `json:"status"`
 	Title  string  `json:"title"`
@@ -723,26 +723,26 @@ type Problem struct {
 // Quantity defines model for Quantity.
 type Quantity = int64
 
-// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+// Reason At most 500 bytes of visible UTF-8, like NewID
 //
 // Example: counted
 type Reason = string
 
-// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
-// be seen, as in NewID.
+// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
+// visible UTF-8, like NewID.
 //
 // Example: delivery-7
 type Ref = string
 
 // Resegment defines model for Resegment.
 type Resegment struct {
-	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	// Reason At most 500 bytes of visible UTF-8, like NewID
 	//
 	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
-	// be seen, as in NewID.
+	// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
+	// visible UTF-8, like NewID.
 	//
 	//
 	// Example: delivery-7
@@ -750,9 +750,9 @@ type Resegment struct {
 	Segments int `json:"segments"`
 }
 
-// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-// of seconds. Answers have the first of these.
+// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+// seconds. Answers use the first format.
 //
 // Example: 15m
 type ReserveFor = string
@@ -761,13 +761,13 @@ type ReserveFor = string
 type Restock struct {
 	Quantity Quantity `json:"quantity"`
 
-	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	// Reason At most 500 bytes of visible UTF-8, like NewID
 	//
 	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
-	// be seen, as in NewID.
+	// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
+	// visible UTF-8, like NewID.
 	//
 	//
 	// Example: delivery-7
@@ -776,7 +776,7 @@ type Restock struct {
 
 // SKU stock = available + reserved + committed
 type SKU struct {
-	// ArchivedAt Since when it sells nothing for good
+	// ArchivedAt When the SKU was archived
 	ArchivedAt *Instant `json:"archived_at,omitempty"`
 	Available  Units    `json:"available"`
 	Committed  Units    `json:"committed"`
@@ -785,9 +785,9 @@ type SKU struct {
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-	// of seconds. Answers have the first of these.
+	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+	// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+	// seconds. Answers use the first format.
 	//
 	//
 	// Example: 15m
@@ -803,23 +803,23 @@ type SKU struct {
 	SaleStartsAt *Instant  `json:"sale_starts_at,omitempty"`
 	Segments     []Segment `json:"segments"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 
-	// Stock All units that were ever put in, less those that were taken out
+	// Stock All units that were ever added, less the units that adjustments took away
 	Stock Units `json:"stock"`
 }
 
-// SKUID Not "." and not "..", which are steps in a path
+// SKUID Not "." or "..", which have a meaning of their own in a path
 //
 // Example: sneaker-42
 type SKUID = string
 
-// SKUSummary A SKU as it is read alone, but for its segments, which are counted. stock = available + reserved + committed
+// SKUSummary A SKU with the number of its segments in place of the segments. stock = available + reserved + committed
 type SKUSummary struct {
-	// ArchivedAt Since when it sells nothing for good
+	// ArchivedAt When the SKU was archived
 	ArchivedAt *Instant `json:"archived_at,omitempty"`
 	Available  Units    `json:"available"`
 	Committed  Units    `json:"committed"`
@@ -828,9 +828,9 @@ type SKUSummary struct {
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
-	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
-	// of seconds. Answers have the first of these.
+	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration with the units us (or µs), ms, s, m
+	// and h, as in "1h30m"; or an ISO 8601 duration in days, hours, minutes and seconds, as in "PT1H30M"; or a number of
+	// seconds. Answers use the first format.
 	//
 	//
 	// Example: 15m
@@ -845,10 +845,10 @@ type SKUSummary struct {
 	// SaleStartsAt RFC 3339
 	SaleStartsAt *Instant `json:"sale_starts_at,omitempty"`
 
-	// Segments How many there are
+	// Segments Number of segments
 	Segments int `json:"segments"`
 
-	// Sku Not "." and not "..", which are steps in a path
+	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
 	Sku   SKUID `json:"sku"`
@@ -857,7 +857,7 @@ type SKUSummary struct {
 
 // SKUs defines model for SKUs.
 type SKUs struct {
-	// Next Where to read on; without it this is the end for now
+	// Next The `after` of the next page; absent when there are no more SKUs now
 	Next *SKUID       `json:"next,omitempty"`
 	Skus []SKUSummary `json:"skus"`
 }
@@ -870,87 +870,87 @@ type Segment struct {
 
 // SegmentLock defines model for SegmentLock.
 type SegmentLock struct {
-	// Holder The process, a colon, and the holder's own id; without it nobody holds the lock
+	// Holder The process, a colon, and the holder's id in that process; absent if the lock is free
 	Holder *string `json:"holder,omitempty"`
 
-	// RemainingMs Until it would be free if nobody did anything
+	// RemainingMs Time until the lock becomes free if it is not renewed
 	RemainingMs int64 `json:"remaining_ms"`
 	Segment     int   `json:"segment"`
 
-	// Waiting How many wait for it
+	// Waiting Number of waiters
 	Waiting int `json:"waiting"`
 }
 
 // Status defines model for Status.
 type Status string
 
-// Tally How many values there were and what they add up to: orders of batches, or seconds
+// Tally The number of values and their sum: orders of batches, or seconds
 type Tally struct {
 	Count int64   `json:"count"`
 	Sum   float64 `json:"sum"`
 }
 
-// Terms What was changed; null was taken away
+// Terms The changed terms; null for a removed one
 type Terms struct {
-	// MaxQuantity As at creation; null for what is allowed without it
+	// MaxQuantity As in NewSKU; null for the limits without it
 	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor As at creation; null for what the service was started with
+	// MaxReserveFor As in NewSKU; null for the service's `--max-reserve-for`
 	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
 
-	// Name For people, as at creation; null for none
+	// Name As in NewSKU; null for none
 	//
 	// Example: Sneaker, size 42
 	Name nullable.Nullable[string] `json:"name,omitempty"`
 
-	// PerBuyerLimit As at creation; null for any number
+	// PerBuyerLimit As in NewSKU; null for any number
 	PerBuyerLimit nullable.Nullable[int64] `json:"per_buyer_limit,omitempty"`
 
-	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
+	// SaleEndsAt As in NewSKU; null for never
 	//
 	// Example: 2030-11-27T21:00:00Z
 	SaleEndsAt nullable.Nullable[time.Time] `json:"sale_ends_at,omitempty"`
 
-	// SaleStartsAt As at creation; null for its creation
+	// SaleStartsAt As in NewSKU; null for the SKU's creation
 	//
 	// Example: 2026-11-27T09:00:00Z
 	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
 }
 
-// TermsRequest Something has to be changed
+// TermsRequest The name or at least one term must be given
 type TermsRequest struct {
-	// MaxQuantity As at creation; null for what is allowed without it
+	// MaxQuantity As in NewSKU; null for the limits without it
 	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor As at creation; null for what the service was started with
+	// MaxReserveFor As in NewSKU; null for the service's `--max-reserve-for`
 	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
 
-	// Name For people, as at creation; null for none
+	// Name As in NewSKU; null for none
 	//
 	// Example: Sneaker, size 42
 	Name nullable.Nullable[string] `json:"name,omitempty"`
 
-	// PerBuyerLimit As at creation; null for any number
+	// PerBuyerLimit As in NewSKU; null for any number
 	PerBuyerLimit nullable.Nullable[int64] `json:"per_buyer_limit,omitempty"`
 
-	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	// Reason At most 500 bytes of visible UTF-8, like NewID
 	//
 	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
-	// be seen, as in NewID.
+	// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
+	// visible UTF-8, like NewID.
 	//
 	//
 	// Example: delivery-7
 	Ref Ref `json:"ref"`
 
-	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
+	// SaleEndsAt As in NewSKU; null for never
 	//
 	// Example: 2030-11-27T21:00:00Z
 	SaleEndsAt nullable.Nullable[time.Time] `json:"sale_ends_at,omitempty"`
 
-	// SaleStartsAt As at creation; null for its creation
+	// SaleStartsAt As in NewSKU; null for the SKU's creation
 	//
 	// Example: 2026-11-27T09:00:00Z
 	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
@@ -972,7 +972,7 @@ type OrderIDPath = ID
 // RequestDeadline Example: 2030-11-27T09:00:02Z
 type RequestDeadline = time.Time
 
-// SKUPath Not "." and not "..", which are steps in a path
+// SKUPath Not "." or "..", which have a meaning of their own in a path
 //
 // Example: sneaker-42
 type SKUPath = SKUID
@@ -1004,7 +1004,7 @@ type RestockAnswer = Restock
 // SKUAnswer stock = available + reserved + committed
 type SKUAnswer = SKU
 
-// TermsAnswer Something has to be changed
+// TermsAnswer The name or at least one term must be given
 type TermsAnswer = TermsRequest
 
 // UnauthenticatedAnswer RFC 9457
@@ -1012,7 +1012,7 @@ type UnauthenticatedAnswer = Problem
 
 // DeductAllParams defines parameters for DeductAll.
 type DeductAllParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
@@ -1024,40 +1024,40 @@ type WatchEventsParams struct {
 
 // PlaceOrderParams defines parameters for PlaceOrder.
 type PlaceOrderParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // ReadSKUsParams defines parameters for ReadSKUs.
 type ReadSKUsParams struct {
-	// After The next of an earlier answer, or any SKU to begin behind; without it from the beginning
+	// After The `next` of an earlier answer, or any SKU to start after; without it, the first page
 	After *SKUID `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit SKUs in one answer, at most
+	// Limit Most SKUs in one answer
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ArchiveSKUParams defines parameters for ArchiveSKU.
 type ArchiveSKUParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // ChangeTermsParams defines parameters for ChangeTerms.
 type ChangeTermsParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // CreateSKUParams defines parameters for CreateSKU.
 type CreateSKUParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // AdjustParams defines parameters for Adjust.
 type AdjustParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
@@ -1066,82 +1066,82 @@ type ReadDeductionsParams struct {
 	// BuyerID Only the deductions of this buyer
 	BuyerID *ID `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
 
-	// Status Only those in this state
+	// Status Only deductions with this status
 	Status *Status `form:"status,omitempty" json:"status,omitempty"`
 
-	// After The next of an earlier answer; without it from the beginning
+	// After The `next` of an earlier answer; without it, the first page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit Deductions in one answer, at most
+	// Limit Most deductions in one answer
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // DeductParams defines parameters for Deduct.
 type DeductParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // ReadDeductionParams defines parameters for ReadDeduction.
 type ReadDeductionParams struct {
-	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
 	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
 }
 
 // CancelDeductionParams defines parameters for CancelDeduction.
 type CancelDeductionParams struct {
-	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
 	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
 
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // CommitDeductionParams defines parameters for CommitDeduction.
 type CommitDeductionParams struct {
-	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
 	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
 
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // ExtendDeductionParams defines parameters for ExtendDeduction.
 type ExtendDeductionParams struct {
-	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
 	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
 
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // ReadLocksParams defines parameters for ReadLocks.
 type ReadLocksParams struct {
-	// From The first segment to look at
+	// From The first segment to read
 	From *int `form:"from,omitempty" json:"from,omitempty"`
 
-	// Limit Segments to look at, at most
+	// Limit Most segments to read
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ReadMovementsParams defines parameters for ReadMovements.
 type ReadMovementsParams struct {
-	// After The next of an earlier answer; without it from the beginning
+	// After The `next` of an earlier answer; without it, the first page
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit Movements in one answer, at most
+	// Limit Most movements in one answer
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ResegmentParams defines parameters for Resegment.
 type ResegmentParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // RestockParams defines parameters for Restock.
 type RestockParams struct {
-	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
@@ -1252,10 +1252,10 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// ReadActivity Read what the process that answers does
+	// ReadActivity Read the activity of the process that answers
 	//
-	// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
-	// Behind a balancer the process tells which one has answered.
+	// Covers all SKUs together. The numbers grow from the start of the process: two answers of one process give a rate.
+	// Behind a balancer, `process` says which process has answered.
 	//
 	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
 	ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1265,36 +1265,36 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeductAllWithBody Take stock for many orders, each for itself
+	// DeductAllWithBody Take stock for many orders, each decided separately
 	//
-	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-	// result. An order that is there again is a replay of itself.
+	// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
-	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-	// time. With a token 100 orders at most.
+	// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+	// the answer is 503 overloaded. With a token, at most 100 orders.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
 	DeductAllWithBody(ctx context.Context, params *DeductAllParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeductAll Take stock for many orders, each for itself
+	// DeductAll Take stock for many orders, each decided separately
 	//
-	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-	// result. An order that is there again is a replay of itself.
+	// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
-	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-	// time. With a token 100 orders at most.
+	// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+	// the answer is 503 overloaded. With a token, at most 100 orders.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1303,28 +1303,28 @@ type ClientInterface interface {
 
 	// WatchEvents Watch live what is sold, in all processes
 	//
-	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-	// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
-	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
-	// one event. Comments keep the connection alive.
+	// A stream (Server-Sent Events) that lasts until the listener disconnects, its token expires, its key is removed, or
+	// the service stops. One caller may have 32 streams at a time; another one is 503 overloaded. Each event has an `id`,
+	// its kind as `event`, and one JSON object as `data` (schema Event). Sales of one SKU at almost the same time are one
+	// event. Comments keep the connection alive.
 	//
-	// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
-	// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
-	// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+	// The stream is for people who watch. Events are sent after the sales were written, and may be lost. Then an event
+	// `lost` says how many (schema LostEvents); they may have been of any SKU. A listener that reconnects after an
+	// interruption gets `lost` too, because no event is sent again. The rows are the truth: read the SKU.
 	//
-	// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+	// The stream covers all processes that share a Redis; with the embedded Redis, or without locks, only this process.
 	//
 	// Corresponds with GET /v1/events (the `WatchEvents` operationId).
 	WatchEvents(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PlaceOrderWithBody Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-	// names the SKU that refused.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+	// caused it.
 	//
-	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-	// key, and waits for those who order fewer.
+	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+	// requires a key, and waits while smaller orders are written.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1333,12 +1333,12 @@ type ClientInterface interface {
 
 	// PlaceOrder Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-	// names the SKU that refused.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+	// caused it.
 	//
-	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-	// key, and waits for those who order fewer.
+	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+	// requires a key, and waits while smaller orders are written.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1347,21 +1347,21 @@ type ClientInterface interface {
 
 	// ReadSKUs Read the totals of all SKUs, page by page
 	//
-	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-	// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
-	// 10 seconds or so at most. The SKU itself is always as it is now.
+	// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
+	// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
+	// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
 	//
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ArchiveSKU Archive a SKU
 	//
-	// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
-	// stock and terms. An order at the same time is sold before, or refused.
+	// Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
+	// changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 	//
-	// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
-	// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
-	// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+	// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+	// again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
+	// used again: creating it is 409 sku_exists. The request has no body.
 	//
 	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
 	ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1373,15 +1373,16 @@ type ClientInterface interface {
 
 	// ChangeTermsWithBody Change the name and the terms of a SKU
 	//
-	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-	// change was made before. It is in the ledger.
+	// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+	// 200 when the same change was made before. The ledger records it.
 	//
-	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+	// and nothing has changed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1390,15 +1391,16 @@ type ClientInterface interface {
 
 	// ChangeTerms Change the name and the terms of a SKU
 	//
-	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-	// change was made before. It is in the ledger.
+	// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+	// 200 when the same change was made before. The ledger records it.
 	//
-	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+	// and nothing has changed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1421,8 +1423,8 @@ type ClientInterface interface {
 
 	// AdjustWithBody Correct the count, up or down
 	//
-	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-	// available can be taken away: 409 insufficient_stock where that is less.
+	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+	// can be taken away: 409 insufficient_stock when there are fewer.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1431,8 +1433,8 @@ type ClientInterface interface {
 
 	// Adjust Correct the count, up or down
 	//
-	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-	// available can be taken away: 409 insufficient_stock where that is less.
+	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+	// can be taken away: 409 insufficient_stock when there are fewer.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1446,28 +1448,27 @@ type ClientInterface interface {
 
 	// ReadDeductions Read the deductions of a SKU, page by page
 	//
-	// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
-	// for itself: what is ordered meanwhile is in a later page or in none.
+	// Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
+	// buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 	//
-	// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
-	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
-	// index by buyer or status, which every order would have to pay for.
+	// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
+	// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
+	// because every order would pay for it.
 	//
-	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
-	// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
-	// deduction itself is always as it is now.
+	// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
+	// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
+	// single deduction always returns its present state.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 	ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeductWithBody Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-	// `--max-reserve-for`.
+	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1476,59 +1477,60 @@ type ClientInterface interface {
 
 	// Deduct Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-	// `--max-reserve-for`.
+	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
 	Deduct(ctx context.Context, sku SKUPath, params *DeductParams, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadDeduction Read a deduction, with what each segment gave
+	// ReadDeduction Read a deduction, with its part from each segment
 	//
 	// A 404 is not final while a POST of the order id may be in flight.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 	ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelDeductionWithBody Give back what is reserved or committed
+	// CancelDeductionWithBody Cancel a deduction, or return a part of it
 	//
-	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-	// lets tokens return.
+	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+	// ones, unless the service lets tokens return.
 	//
-	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+	// cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
 	CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelDeduction Give back what is reserved or committed
+	// CancelDeduction Cancel a deduction, or return a part of it
 	//
-	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-	// lets tokens return.
+	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+	// ones, unless the service lets tokens return.
 	//
-	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+	// cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
 	CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CommitDeductionWithBody Keep what is reserved
+	// CommitDeductionWithBody Commit a reservation
 	//
-	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type.
@@ -1536,10 +1538,10 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CommitDeduction Keep what is reserved
+	// CommitDeduction Commit a reservation
 	//
-	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type.
@@ -1547,61 +1549,61 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ExtendDeductionWithBody Reserve for longer
+	// ExtendDeductionWithBody Extend a reservation
 	//
-	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-	// service lets tokens commit.
+	// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+	// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+	// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+	// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+	// token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 	ExtendDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ExtendDeduction Reserve for longer
+	// ExtendDeduction Extend a reservation
 	//
-	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-	// service lets tokens commit.
+	// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+	// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+	// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+	// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+	// token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 	ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadLocks Look at the locks of a SKU's segments
+	// ReadLocks Read the locks of a SKU's segments
 	//
-	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
-	// that nobody holds or wants are left out.
+	// Says which process holds which segment now, for people who watch: the answer is out of date when it arrives. Locks
+	// without a holder and without waiters are left out.
 	//
 	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
 	ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadMovements Read the ledger, the oldest first
+	// ReadMovements Read the ledger, oldest movement first
 	//
-	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
-	// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
-	// moment.
+	// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
+	// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
+	// and may lack the newest movements for a moment.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ResegmentWithBody Spread what is available over another number of segments
+	// ResegmentWithBody Spread the available units over another number of segments
 	//
-	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
 	ResegmentWithBody(ctx context.Context, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Resegment Spread what is available over another number of segments
+	// Resegment Spread the available units over another number of segments
 	//
-	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1610,7 +1612,7 @@ type ClientInterface interface {
 
 	// RestockWithBody Add units
 	//
-	// 201 when the units were added now, 200 when this very restock was done before.
+	// 201 when the units were added now, 200 when the same restock was done before.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1619,7 +1621,7 @@ type ClientInterface interface {
 
 	// Restock Add units
 	//
-	// 201 when the units were added now, 200 when this very restock was done before.
+	// 201 when the units were added now, 200 when the same restock was done before.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1627,10 +1629,10 @@ type ClientInterface interface {
 	Restock(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ReadActivity Read what the process that answers does
+// ReadActivity Read the activity of the process that answers
 //
-// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
-// Behind a balancer the process tells which one has answered.
+// Covers all SKUs together. The numbers grow from the start of the process: two answers of one process give a rate.
+// Behind a balancer, `process` says which process has answered.
 //
 // Corresponds with GET /v1/activity (the `ReadActivity` operationId).
 func (c *Client) ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1660,18 +1662,18 @@ func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// DeductAllWithBody Take stock for many orders, each for itself
+// DeductAllWithBody Take stock for many orders, each decided separately
 //
-// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-// result. An order that is there again is a replay of itself.
+// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
-// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-// time. With a token 100 orders at most.
+// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+// the answer is 503 overloaded. With a token, at most 100 orders.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1688,18 +1690,18 @@ func (c *Client) DeductAllWithBody(ctx context.Context, params *DeductAllParams,
 	return c.Client.Do(req)
 }
 
-// DeductAll Take stock for many orders, each for itself
+// DeductAll Take stock for many orders, each decided separately
 //
-// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-// result. An order that is there again is a replay of itself.
+// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
-// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-// time. With a token 100 orders at most.
+// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+// the answer is 503 overloaded. With a token, at most 100 orders.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1718,16 +1720,16 @@ func (c *Client) DeductAll(ctx context.Context, params *DeductAllParams, body De
 
 // WatchEvents Watch live what is sold, in all processes
 //
-// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
-// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
-// one event. Comments keep the connection alive.
+// A stream (Server-Sent Events) that lasts until the listener disconnects, its token expires, its key is removed, or
+// the service stops. One caller may have 32 streams at a time; another one is 503 overloaded. Each event has an `id`,
+// its kind as `event`, and one JSON object as `data` (schema Event). Sales of one SKU at almost the same time are one
+// event. Comments keep the connection alive.
 //
-// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
-// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
-// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+// The stream is for people who watch. Events are sent after the sales were written, and may be lost. Then an event
+// `lost` says how many (schema LostEvents); they may have been of any SKU. A listener that reconnects after an
+// interruption gets `lost` too, because no event is sent again. The rows are the truth: read the SKU.
 //
-// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+// The stream covers all processes that share a Redis; with the embedded Redis, or without locks, only this process.
 //
 // Corresponds with GET /v1/events (the `WatchEvents` operationId).
 func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1744,12 +1746,12 @@ func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, req
 
 // PlaceOrderWithBody Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-// names the SKU that refused.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+// caused it.
 //
-// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-// key, and waits for those who order fewer.
+// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+// requires a key, and waits while smaller orders are written.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1768,12 +1770,12 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 
 // PlaceOrder Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-// names the SKU that refused.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+// caused it.
 //
-// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-// key, and waits for those who order fewer.
+// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+// requires a key, and waits while smaller orders are written.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1792,9 +1794,9 @@ func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body 
 
 // ReadSKUs Read the totals of all SKUs, page by page
 //
-// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
-// 10 seconds or so at most. The SKU itself is always as it is now.
+// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
+// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
+// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
 //
 // Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1811,12 +1813,12 @@ func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditor
 
 // ArchiveSKU Archive a SKU
 //
-// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
-// stock and terms. An order at the same time is sold before, or refused.
+// Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
+// changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 //
-// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
-// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
-// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+// again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
+// used again: creating it is 409 sku_exists. The request has no body.
 //
 // Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
 func (c *Client) ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1848,15 +1850,16 @@ func (c *Client) ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...Request
 
 // ChangeTermsWithBody Change the name and the terms of a SKU
 //
-// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-// change was made before. It is in the ledger.
+// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+// 200 when the same change was made before. The ledger records it.
 //
-// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+// from the rows. The sale window may end in the past, which ends the sale now.
 //
-// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+// and nothing has changed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1875,15 +1878,16 @@ func (c *Client) ChangeTermsWithBody(ctx context.Context, sku SKUPath, params *C
 
 // ChangeTerms Change the name and the terms of a SKU
 //
-// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-// change was made before. It is in the ledger.
+// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+// 200 when the same change was made before. The ledger records it.
 //
-// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+// from the rows. The sale window may end in the past, which ends the sale now.
 //
-// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+// and nothing has changed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1936,8 +1940,8 @@ func (c *Client) CreateSKU(ctx context.Context, sku SKUPath, params *CreateSKUPa
 
 // AdjustWithBody Correct the count, up or down
 //
-// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-// available can be taken away: 409 insufficient_stock where that is less.
+// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+// can be taken away: 409 insufficient_stock when there are fewer.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1956,8 +1960,8 @@ func (c *Client) AdjustWithBody(ctx context.Context, sku SKUPath, params *Adjust
 
 // Adjust Correct the count, up or down
 //
-// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-// available can be taken away: 409 insufficient_stock where that is less.
+// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+// can be taken away: 409 insufficient_stock when there are fewer.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1991,16 +1995,16 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 
 // ReadDeductions Read the deductions of a SKU, page by page
 //
-// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
-// for itself: what is ordered meanwhile is in a later page or in none.
+// Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
+// buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 //
-// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
-// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
-// index by buyer or status, which every order would have to pay for.
+// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
+// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
+// because every order would pay for it.
 //
-// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
-// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
-// deduction itself is always as it is now.
+// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
+// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
+// single deduction always returns its present state.
 //
 // Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2017,12 +2021,11 @@ func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDe
 
 // DeductWithBody Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-// `--max-reserve-for`.
+// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 //
 // Takes any type of body and a specified content type.
 //
@@ -2041,12 +2044,11 @@ func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, params *Deduct
 
 // Deduct Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-// `--max-reserve-for`.
+// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2063,7 +2065,7 @@ func (c *Client) Deduct(ctx context.Context, sku SKUPath, params *DeductParams, 
 	return c.Client.Do(req)
 }
 
-// ReadDeduction Read a deduction, with what each segment gave
+// ReadDeduction Read a deduction, with its part from each segment
 //
 // A 404 is not final while a POST of the order id may be in flight.
 //
@@ -2080,15 +2082,16 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 	return c.Client.Do(req)
 }
 
-// CancelDeductionWithBody Give back what is reserved or committed
+// CancelDeductionWithBody Cancel a deduction, or return a part of it
 //
-// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-// lets tokens return.
+// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+// ones, unless the service lets tokens return.
 //
-// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+// cancelled or has expired.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2105,15 +2108,16 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 	return c.Client.Do(req)
 }
 
-// CancelDeduction Give back what is reserved or committed
+// CancelDeduction Cancel a deduction, or return a part of it
 //
-// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-// lets tokens return.
+// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+// ones, unless the service lets tokens return.
 //
-// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+// cancelled or has expired.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2130,10 +2134,10 @@ func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID Order
 	return c.Client.Do(req)
 }
 
-// CommitDeductionWithBody Keep what is reserved
+// CommitDeductionWithBody Commit a reservation
 //
-// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 // quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type.
@@ -2151,10 +2155,10 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 	return c.Client.Do(req)
 }
 
-// CommitDeduction Keep what is reserved
+// CommitDeduction Commit a reservation
 //
-// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 // quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type.
@@ -2172,13 +2176,13 @@ func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID Order
 	return c.Client.Do(req)
 }
 
-// ExtendDeductionWithBody Reserve for longer
+// ExtendDeductionWithBody Extend a reservation
 //
-// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-// service lets tokens commit.
+// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+// token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2195,13 +2199,13 @@ func (c *Client) ExtendDeductionWithBody(ctx context.Context, sku SKUPath, order
 	return c.Client.Do(req)
 }
 
-// ExtendDeduction Reserve for longer
+// ExtendDeduction Extend a reservation
 //
-// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-// service lets tokens commit.
+// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+// token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2218,10 +2222,10 @@ func (c *Client) ExtendDeduction(ctx context.Context, sku SKUPath, orderID Order
 	return c.Client.Do(req)
 }
 
-// ReadLocks Look at the locks of a SKU's segments
+// ReadLocks Read the locks of a SKU's segments
 //
-// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
-// that nobody holds or wants are left out.
+// Says which process holds which segment now, for people who watch: the answer is out of date when it arrives. Locks
+// without a holder and without waiters are left out.
 //
 // Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
 func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2236,11 +2240,11 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 	return c.Client.Do(req)
 }
 
-// ReadMovements Read the ledger, the oldest first
+// ReadMovements Read the ledger, oldest movement first
 //
-// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
-// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
-// moment.
+// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
+// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
+// and may lack the newest movements for a moment.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2255,9 +2259,9 @@ func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMov
 	return c.Client.Do(req)
 }
 
-// ResegmentWithBody Spread what is available over another number of segments
+// ResegmentWithBody Spread the available units over another number of segments
 //
-// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2274,9 +2278,9 @@ func (c *Client) ResegmentWithBody(ctx context.Context, sku SKUPath, params *Res
 	return c.Client.Do(req)
 }
 
-// Resegment Spread what is available over another number of segments
+// Resegment Spread the available units over another number of segments
 //
-// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2295,7 +2299,7 @@ func (c *Client) Resegment(ctx context.Context, sku SKUPath, params *ResegmentPa
 
 // RestockWithBody Add units
 //
-// 201 when the units were added now, 200 when this very restock was done before.
+// 201 when the units were added now, 200 when the same restock was done before.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2314,7 +2318,7 @@ func (c *Client) RestockWithBody(ctx context.Context, sku SKUPath, params *Resto
 
 // Restock Add units
 //
-// 201 when the units were added now, 200 when this very restock was done before.
+// 201 when the units were added now, 200 when the same restock was done before.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3747,10 +3751,10 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// ReadActivityWithResponse Read what the process that answers does
+	// ReadActivityWithResponse Read the activity of the process that answers
 	//
-	// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
-	// Behind a balancer the process tells which one has answered.
+	// Covers all SKUs together. The numbers grow from the start of the process: two answers of one process give a rate.
+	// Behind a balancer, `process` says which process has answered.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3764,36 +3768,36 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	AuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AuditResponse, error)
 
-	// DeductAllWithBodyWithResponse Take stock for many orders, each for itself
+	// DeductAllWithBodyWithResponse Take stock for many orders, each decided separately
 	//
-	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-	// result. An order that is there again is a replay of itself.
+	// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
-	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-	// time. With a token 100 orders at most.
+	// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+	// the answer is 503 overloaded. With a token, at most 100 orders.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
 	DeductAllWithBodyWithResponse(ctx context.Context, params *DeductAllParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductAllResponse, error)
 
-	// DeductAllWithResponse Take stock for many orders, each for itself
+	// DeductAllWithResponse Take stock for many orders, each decided separately
 	//
-	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-	// result. An order that is there again is a replay of itself.
+	// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
-	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-	// time. With a token 100 orders at most.
+	// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+	// the answer is 503 overloaded. With a token, at most 100 orders.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3802,16 +3806,16 @@ type ClientWithResponsesInterface interface {
 
 	// WatchEventsWithResponse Watch live what is sold, in all processes
 	//
-	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-	// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
-	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
-	// one event. Comments keep the connection alive.
+	// A stream (Server-Sent Events) that lasts until the listener disconnects, its token expires, its key is removed, or
+	// the service stops. One caller may have 32 streams at a time; another one is 503 overloaded. Each event has an `id`,
+	// its kind as `event`, and one JSON object as `data` (schema Event). Sales of one SKU at almost the same time are one
+	// event. Comments keep the connection alive.
 	//
-	// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
-	// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
-	// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+	// The stream is for people who watch. Events are sent after the sales were written, and may be lost. Then an event
+	// `lost` says how many (schema LostEvents); they may have been of any SKU. A listener that reconnects after an
+	// interruption gets `lost` too, because no event is sent again. The rows are the truth: read the SKU.
 	//
-	// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+	// The stream covers all processes that share a Redis; with the embedded Redis, or without locks, only this process.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3820,12 +3824,12 @@ type ClientWithResponsesInterface interface {
 
 	// PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-	// names the SKU that refused.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+	// caused it.
 	//
-	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-	// key, and waits for those who order fewer.
+	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+	// requires a key, and waits while smaller orders are written.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3834,12 +3838,12 @@ type ClientWithResponsesInterface interface {
 
 	// PlaceOrderWithResponse Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-	// names the SKU that refused.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+	// caused it.
 	//
-	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-	// key, and waits for those who order fewer.
+	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+	// requires a key, and waits while smaller orders are written.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3848,9 +3852,9 @@ type ClientWithResponsesInterface interface {
 
 	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
 	//
-	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-	// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
-	// 10 seconds or so at most. The SKU itself is always as it is now.
+	// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
+	// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
+	// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3859,12 +3863,12 @@ type ClientWithResponsesInterface interface {
 
 	// ArchiveSKUWithResponse Archive a SKU
 	//
-	// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
-	// stock and terms. An order at the same time is sold before, or refused.
+	// Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
+	// changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 	//
-	// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
-	// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
-	// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+	// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+	// again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
+	// used again: creating it is 409 sku_exists. The request has no body.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3880,15 +3884,16 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeTermsWithBodyWithResponse Change the name and the terms of a SKU
 	//
-	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-	// change was made before. It is in the ledger.
+	// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+	// 200 when the same change was made before. The ledger records it.
 	//
-	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+	// and nothing has changed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3897,15 +3902,16 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeTermsWithResponse Change the name and the terms of a SKU
 	//
-	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-	// change was made before. It is in the ledger.
+	// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+	// 200 when the same change was made before. The ledger records it.
 	//
-	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+	// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+	// from the rows. The sale window may end in the past, which ends the sale now.
 	//
-	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+	// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+	// and nothing has changed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3928,8 +3934,8 @@ type ClientWithResponsesInterface interface {
 
 	// AdjustWithBodyWithResponse Correct the count, up or down
 	//
-	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-	// available can be taken away: 409 insufficient_stock where that is less.
+	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+	// can be taken away: 409 insufficient_stock when there are fewer.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3938,8 +3944,8 @@ type ClientWithResponsesInterface interface {
 
 	// AdjustWithResponse Correct the count, up or down
 	//
-	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-	// available can be taken away: 409 insufficient_stock where that is less.
+	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+	// can be taken away: 409 insufficient_stock when there are fewer.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3955,16 +3961,16 @@ type ClientWithResponsesInterface interface {
 
 	// ReadDeductionsWithResponse Read the deductions of a SKU, page by page
 	//
-	// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
-	// for itself: what is ordered meanwhile is in a later page or in none.
+	// Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
+	// buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 	//
-	// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
-	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
-	// index by buyer or status, which every order would have to pay for.
+	// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
+	// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
+	// because every order would pay for it.
 	//
-	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
-	// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
-	// deduction itself is always as it is now.
+	// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
+	// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
+	// single deduction always returns its present state.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3973,12 +3979,11 @@ type ClientWithResponsesInterface interface {
 
 	// DeductWithBodyWithResponse Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-	// `--max-reserve-for`.
+	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3987,19 +3992,18 @@ type ClientWithResponsesInterface interface {
 
 	// DeductWithResponse Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-	// `--max-reserve-for`.
+	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
 	DeductWithResponse(ctx context.Context, sku SKUPath, params *DeductParams, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductResponse, error)
 
-	// ReadDeductionWithResponse Read a deduction, with what each segment gave
+	// ReadDeductionWithResponse Read a deduction, with its part from each segment
 	//
 	// A 404 is not final while a POST of the order id may be in flight.
 	//
@@ -4008,40 +4012,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 	ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error)
 
-	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
+	// CancelDeductionWithBodyWithResponse Cancel a deduction, or return a part of it
 	//
-	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-	// lets tokens return.
+	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+	// ones, unless the service lets tokens return.
 	//
-	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+	// cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
 	CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
 
-	// CancelDeductionWithResponse Give back what is reserved or committed
+	// CancelDeductionWithResponse Cancel a deduction, or return a part of it
 	//
-	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-	// lets tokens return.
+	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+	// ones, unless the service lets tokens return.
 	//
-	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+	// cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
 	CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
 
-	// CommitDeductionWithBodyWithResponse Keep what is reserved
+	// CommitDeductionWithBodyWithResponse Commit a reservation
 	//
-	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -4049,10 +4055,10 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
-	// CommitDeductionWithResponse Keep what is reserved
+	// CommitDeductionWithResponse Commit a reservation
 	//
-	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -4060,65 +4066,65 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
-	// ExtendDeductionWithBodyWithResponse Reserve for longer
+	// ExtendDeductionWithBodyWithResponse Extend a reservation
 	//
-	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-	// service lets tokens commit.
+	// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+	// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+	// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+	// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+	// token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 	ExtendDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
 
-	// ExtendDeductionWithResponse Reserve for longer
+	// ExtendDeductionWithResponse Extend a reservation
 	//
-	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-	// service lets tokens commit.
+	// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+	// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+	// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+	// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+	// token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 	ExtendDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
 
-	// ReadLocksWithResponse Look at the locks of a SKU's segments
+	// ReadLocksWithResponse Read the locks of a SKU's segments
 	//
-	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
-	// that nobody holds or wants are left out.
+	// Says which process holds which segment now, for people who watch: the answer is out of date when it arrives. Locks
+	// without a holder and without waiters are left out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
 	ReadLocksWithResponse(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*ReadLocksResponse, error)
 
-	// ReadMovementsWithResponse Read the ledger, the oldest first
+	// ReadMovementsWithResponse Read the ledger, oldest movement first
 	//
-	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
-	// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
-	// moment.
+	// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
+	// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
+	// and may lack the newest movements for a moment.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovementsWithResponse(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*ReadMovementsResponse, error)
 
-	// ResegmentWithBodyWithResponse Spread what is available over another number of segments
+	// ResegmentWithBodyWithResponse Spread the available units over another number of segments
 	//
-	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
 	ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
 
-	// ResegmentWithResponse Spread what is available over another number of segments
+	// ResegmentWithResponse Spread the available units over another number of segments
 	//
-	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4127,7 +4133,7 @@ type ClientWithResponsesInterface interface {
 
 	// RestockWithBodyWithResponse Add units
 	//
-	// 201 when the units were added now, 200 when this very restock was done before.
+	// 201 when the units were added now, 200 when the same restock was done before.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4136,7 +4142,7 @@ type ClientWithResponsesInterface interface {
 
 	// RestockWithResponse Add units
 	//
-	// 201 when the units were added now, 200 when this very restock was done before.
+	// 201 when the units were added now, 200 when the same restock was done before.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7687,10 +7693,10 @@ func (r RestockResponse) ContentType() string {
 	return ""
 }
 
-// ReadActivityWithResponse Read what the process that answers does
+// ReadActivityWithResponse Read the activity of the process that answers
 //
-// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
-// Behind a balancer the process tells which one has answered.
+// Covers all SKUs together. The numbers grow from the start of the process: two answers of one process give a rate.
+// Behind a balancer, `process` says which process has answered.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7716,18 +7722,18 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 	return ParseAuditResponse(rsp)
 }
 
-// DeductAllWithBodyWithResponse Take stock for many orders, each for itself
+// DeductAllWithBodyWithResponse Take stock for many orders, each decided separately
 //
-// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-// result. An order that is there again is a replay of itself.
+// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
-// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-// time. With a token 100 orders at most.
+// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+// the answer is 503 overloaded. With a token, at most 100 orders.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7740,18 +7746,18 @@ func (c *ClientWithResponses) DeductAllWithBodyWithResponse(ctx context.Context,
 	return ParseDeductAllResponse(rsp)
 }
 
-// DeductAllWithResponse Take stock for many orders, each for itself
+// DeductAllWithResponse Take stock for many orders, each decided separately
 //
-// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
-// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
-// result. An order that is there again is a replay of itself.
+// Each order is decided as if it had been sent alone. The results come in the order of the deductions; each has the
+// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
+// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
-// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
-// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
+// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
-// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
-// time. With a token 100 orders at most.
+// Callers take turns, and a caller that sends many orders has its turn less often. If its turn does not come in time,
+// the answer is 503 overloaded. With a token, at most 100 orders.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7766,16 +7772,16 @@ func (c *ClientWithResponses) DeductAllWithResponse(ctx context.Context, params 
 
 // WatchEventsWithResponse Watch live what is sold, in all processes
 //
-// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
-// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
-// one event. Comments keep the connection alive.
+// A stream (Server-Sent Events) that lasts until the listener disconnects, its token expires, its key is removed, or
+// the service stops. One caller may have 32 streams at a time; another one is 503 overloaded. Each event has an `id`,
+// its kind as `event`, and one JSON object as `data` (schema Event). Sales of one SKU at almost the same time are one
+// event. Comments keep the connection alive.
 //
-// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
-// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
-// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+// The stream is for people who watch. Events are sent after the sales were written, and may be lost. Then an event
+// `lost` says how many (schema LostEvents); they may have been of any SKU. A listener that reconnects after an
+// interruption gets `lost` too, because no event is sent again. The rows are the truth: read the SKU.
 //
-// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+// The stream covers all processes that share a Redis; with the embedded Redis, or without locks, only this process.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7790,12 +7796,12 @@ func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, param
 
 // PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-// names the SKU that refused.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+// caused it.
 //
-// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-// key, and waits for those who order fewer.
+// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+// requires a key, and waits while smaller orders are written.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7810,12 +7816,12 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 
 // PlaceOrderWithResponse Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
-// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
-// names the SKU that refused.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
+// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
+// caused it.
 //
-// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
-// key, and waits for those who order fewer.
+// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
+// requires a key, and waits while smaller orders are written.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7830,9 +7836,9 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 
 // ReadSKUsWithResponse Read the totals of all SKUs, page by page
 //
-// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
-// 10 seconds or so at most. The SKU itself is always as it is now.
+// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
+// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
+// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7847,12 +7853,12 @@ func (c *ClientWithResponses) ReadSKUsWithResponse(ctx context.Context, params *
 
 // ArchiveSKUWithResponse Archive a SKU
 //
-// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
-// stock and terms. An order at the same time is sold before, or refused.
+// Ends the sale of the SKU for good. After the answer, every process answers 410 sku_archived to orders and to
+// changes of its stock and terms. An order at the same time is either accepted before that, or refused.
 //
-// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
-// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
-// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+// What was sold stays: the SKU, its deductions and its ledger can be read and audited as before, the same order sent
+// again is answered from the rows, and live reservations can be committed or cancelled, or expire. The name cannot be
+// used again: creating it is 409 sku_exists. The request has no body.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7880,15 +7886,16 @@ func (c *ClientWithResponses) ReadSKUWithResponse(ctx context.Context, sku SKUPa
 
 // ChangeTermsWithBodyWithResponse Change the name and the terms of a SKU
 //
-// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-// change was made before. It is in the ledger.
+// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+// 200 when the same change was made before. The ledger records it.
 //
-// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+// from the rows. The sale window may end in the past, which ends the sale now.
 //
-// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+// and nothing has changed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7903,15 +7910,16 @@ func (c *ClientWithResponses) ChangeTermsWithBodyWithResponse(ctx context.Contex
 
 // ChangeTermsWithResponse Change the name and the terms of a SKU
 //
-// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
-// change was made before. It is in the ledger.
+// Changes the terms that the body names; null removes a term, and the others stay. 201 when the change was made now,
+// 200 when the same change was made before. The ledger records it.
 //
-// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
-// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
-// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+// In every process, the new terms apply to orders that are sent after the answer. Accepted orders stay as they are:
+// a reservation keeps its end, a buyer keeps units above a lower limit, and the same order sent again is answered
+// from the rows. The sale window may end in the past, which ends the sale now.
 //
-// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
-// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+// If the SKU had no per_buyer_limit, adding one counts what each buyer holds. The SKU sells nothing meanwhile, which
+// takes approximately a second for a million deductions. If it takes longer than the request may, the answer is 503,
+// and nothing has changed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7952,8 +7960,8 @@ func (c *ClientWithResponses) CreateSKUWithResponse(ctx context.Context, sku SKU
 
 // AdjustWithBodyWithResponse Correct the count, up or down
 //
-// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-// available can be taken away: 409 insufficient_stock where that is less.
+// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+// can be taken away: 409 insufficient_stock when there are fewer.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7968,8 +7976,8 @@ func (c *ClientWithResponses) AdjustWithBodyWithResponse(ctx context.Context, sk
 
 // AdjustWithResponse Correct the count, up or down
 //
-// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
-// available can be taken away: 409 insufficient_stock where that is less.
+// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
+// can be taken away: 409 insufficient_stock when there are fewer.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7997,16 +8005,16 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 
 // ReadDeductionsWithResponse Read the deductions of a SKU, page by page
 //
-// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
-// for itself: what is ordered meanwhile is in a later page or in none.
+// Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
+// buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 //
-// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
-// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
-// index by buyer or status, which every order would have to pay for.
+// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
+// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
+// because every order would pay for it.
 //
-// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
-// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
-// deduction itself is always as it is now.
+// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
+// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
+// single deduction always returns its present state.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8021,12 +8029,11 @@ func (c *ClientWithResponses) ReadDeductionsWithResponse(ctx context.Context, sk
 
 // DeductWithBodyWithResponse Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-// `--max-reserve-for`.
+// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8041,12 +8048,11 @@ func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sk
 
 // DeductWithResponse Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
-// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
+// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
-// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
-// `--max-reserve-for`.
+// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
+// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8059,7 +8065,7 @@ func (c *ClientWithResponses) DeductWithResponse(ctx context.Context, sku SKUPat
 	return ParseDeductResponse(rsp)
 }
 
-// ReadDeductionWithResponse Read a deduction, with what each segment gave
+// ReadDeductionWithResponse Read a deduction, with its part from each segment
 //
 // A 404 is not final while a POST of the order id may be in flight.
 //
@@ -8074,15 +8080,16 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 	return ParseReadDeductionResponse(rsp)
 }
 
-// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
+// CancelDeductionWithBodyWithResponse Cancel a deduction, or return a part of it
 //
-// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-// lets tokens return.
+// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+// ones, unless the service lets tokens return.
 //
-// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+// cancelled or has expired.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8095,15 +8102,16 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 	return ParseCancelDeductionResponse(rsp)
 }
 
-// CancelDeductionWithResponse Give back what is reserved or committed
+// CancelDeductionWithResponse Cancel a deduction, or return a part of it
 //
-// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
-// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
-// lets tokens return.
+// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
+// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
+// ones, unless the service lets tokens return.
 //
-// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
-// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
-// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
+// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
+// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
+// cancelled or has expired.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8116,10 +8124,10 @@ func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, s
 	return ParseCancelDeductionResponse(rsp)
 }
 
-// CommitDeductionWithBodyWithResponse Keep what is reserved
+// CommitDeductionWithBodyWithResponse Commit a reservation
 //
-// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 // quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -8133,10 +8141,10 @@ func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Co
 	return ParseCommitDeductionResponse(rsp)
 }
 
-// CommitDeductionWithResponse Keep what is reserved
+// CommitDeductionWithResponse Commit a reservation
 //
-// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
-// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
+// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
 // quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -8150,13 +8158,13 @@ func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, s
 	return ParseCommitDeductionResponse(rsp)
 }
 
-// ExtendDeductionWithBodyWithResponse Reserve for longer
+// ExtendDeductionWithBodyWithResponse Extend a reservation
 //
-// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-// service lets tokens commit.
+// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+// token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8169,13 +8177,13 @@ func (c *ClientWithResponses) ExtendDeductionWithBodyWithResponse(ctx context.Co
 	return ParseExtendDeductionResponse(rsp)
 }
 
-// ExtendDeductionWithResponse Reserve for longer
+// ExtendDeductionWithResponse Extend a reservation
 //
-// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
-// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
-// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
-// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
-// service lets tokens commit.
+// The reservation then ends reserve_for from now, by the clock of the database; a reservation that ends later stays
+// as it is. reserve_for has the same limit as for a new reservation of the SKU. An extension happens once for its
+// ref: the same request again is answered with the present deduction, and the same ref with another time is 422
+// ref_reused. 409 not_reserved when the reservation has expired, or was committed or cancelled. 403 forbidden for a
+// token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8188,10 +8196,10 @@ func (c *ClientWithResponses) ExtendDeductionWithResponse(ctx context.Context, s
 	return ParseExtendDeductionResponse(rsp)
 }
 
-// ReadLocksWithResponse Look at the locks of a SKU's segments
+// ReadLocksWithResponse Read the locks of a SKU's segments
 //
-// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
-// that nobody holds or wants are left out.
+// Says which process holds which segment now, for people who watch: the answer is out of date when it arrives. Locks
+// without a holder and without waiters are left out.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8204,11 +8212,11 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 	return ParseReadLocksResponse(rsp)
 }
 
-// ReadMovementsWithResponse Read the ledger, the oldest first
+// ReadMovementsWithResponse Read the ledger, oldest movement first
 //
-// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
-// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
-// moment.
+// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
+// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
+// and may lack the newest movements for a moment.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8221,9 +8229,9 @@ func (c *ClientWithResponses) ReadMovementsWithResponse(ctx context.Context, sku
 	return ParseReadMovementsResponse(rsp)
 }
 
-// ResegmentWithBodyWithResponse Spread what is available over another number of segments
+// ResegmentWithBodyWithResponse Spread the available units over another number of segments
 //
-// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8236,9 +8244,9 @@ func (c *ClientWithResponses) ResegmentWithBodyWithResponse(ctx context.Context,
 	return ParseResegmentResponse(rsp)
 }
 
-// ResegmentWithResponse Spread what is available over another number of segments
+// ResegmentWithResponse Spread the available units over another number of segments
 //
-// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+// 201 when it was done now, 200 when the same resegment was done before. The SKU continues to sell meanwhile.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8253,7 +8261,7 @@ func (c *ClientWithResponses) ResegmentWithResponse(ctx context.Context, sku SKU
 
 // RestockWithBodyWithResponse Add units
 //
-// 201 when the units were added now, 200 when this very restock was done before.
+// 201 when the units were added now, 200 when the same restock was done before.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8268,7 +8276,7 @@ func (c *ClientWithResponses) RestockWithBodyWithResponse(ctx context.Context, s
 
 // RestockWithResponse Add units
 //
-// 201 when the units were added now, 200 when this very restock was done before.
+// 201 when the units were added now, 200 when the same restock was done before.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
