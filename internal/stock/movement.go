@@ -1,6 +1,9 @@
 package stock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MovementKind says what a movement does.
 type MovementKind string
@@ -51,6 +54,21 @@ func (m Movement) Check() error {
 		if err := checkText("reason", m.Reason, maxReasonBytes); err != nil {
 			return err
 		}
+	}
+	return m.checkKind()
+}
+
+// checkKind holds a movement against its kind: what the kind needs is there, and nothing that only another kind has.
+func (m Movement) checkKind() error {
+	switch {
+	case !slices.Contains([]MovementKind{Restocked, Adjusted, Resegmented, Retermed}, m.Kind):
+		return Invalid("kind", "must be %s, %s, %s or %s", Restocked, Adjusted, Resegmented, Retermed)
+	case m.Quantity != 0 && m.Kind != Restocked && m.Kind != Adjusted:
+		return Invalid("quantity", "must be 0 for this kind")
+	case m.Segments != 0 && m.Kind != Resegmented:
+		return Invalid("segments", "must be 0 for this kind")
+	case m.Terms != TermsChange{} && m.Kind != Retermed:
+		return Invalid("terms", "must be empty for this kind")
 	}
 	switch m.Kind {
 	case Resegmented:

@@ -26,10 +26,10 @@ func TestTextsThatAreKept(t *testing.T) {
 			says = "" // it is no part of a path
 		}
 		held(t, "buyer_id", text, says, stock.CheckBuyerID(text))
-		held(t, "ref", text, says, stock.Movement{SKU: "a", Ref: text, Quantity: 1}.Check())
+		held(t, "ref", text, says, stock.Movement{SKU: "a", Ref: text, Kind: stock.Restocked, Quantity: 1}.Check())
 		if text != "" {
 			held(t, "name", text, strings.ReplaceAll(says, "128", "200"), stock.NewSKU{SKU: "a", Name: text, Segments: 1}.Check(), "ü")
-			held(t, "reason", text, strings.ReplaceAll(says, "128", "500"), stock.Movement{SKU: "a", Ref: "r", Quantity: 1, Reason: text}.Check(), "ü")
+			held(t, "reason", text, strings.ReplaceAll(says, "128", "500"), stock.Movement{SKU: "a", Ref: "r", Kind: stock.Restocked, Quantity: 1, Reason: text}.Check(), "ü")
 		}
 	}
 }
