@@ -125,8 +125,14 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	}
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)
-	if returning {
-		s.onRestock(t.sku) // also after an error: the units may be back
+	units := int64(0)
+	for _, result := range results {
+		units += result.Returned
+	}
+	// Before the replies: the next order of a caller finds the units. Also after an error: the units may be back. And a commit
+	// that finds an expired reservation gives its units back.
+	if returning || units > 0 {
+		s.onRestock(t.sku)
 	}
 	if errors.Is(err, stock.ErrLate) {
 		return requests, nil
@@ -136,16 +142,11 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		return requests, err
 	}
 	s.observer.SettlementWritten(len(requests), time.Since(start))
-	back := stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, At: s.now()}
 	for i, r := range requests {
-		back.Units += results[i].Returned
 		r.reply(answer{deduction: results[i].Deduction, err: results[i].Err})
 	}
-	if back.Units > 0 {
-		if !returning { // a commit found an expired reservation, and gave its units back
-			s.onRestock(t.sku)
-		}
-		s.events.Publish(back)
+	if units > 0 {
+		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, Units: units, At: s.now()})
 	}
 	return nil, nil
 }
