@@ -9,7 +9,7 @@ import (
 // TestReplayComparesEveryField: an order that differs in any field from the one that was accepted is no replay of it.
 func TestReplayComparesEveryField(t *testing.T) {
 	t.Parallel()
-	// By the id the deduction was found; the others are about who asks.
+	// The id finds the deduction; the other fields describe the caller.
 	aside := map[string]bool{"OrderID": true, "Own": true, "CallerMax": true}
 	d := AcceptedOutcome("sku", Order{}, time.Time{}).Deduction
 	for i := range reflect.TypeFor[Order]().NumField() {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawDeduction draws one that may be in any state, with parts that add up.
+// drawDeduction draws a deduction in any state, with parts that add up.
 func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
 	d := Deduction{Order: Order{OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "buyer")}}
 	for segment := range rapid.IntRange(1, 3).Draw(t, "parts") {
@@ -41,8 +41,8 @@ func drawRequest(t *rapid.T, id string, amended map[string]Amendment) SettleRequ
 	return w
 }
 
-// TestPlanSettlementConserves: what a deduction no longer holds goes back, to segments that there are and to its buyer, and
-// only what was live may end. What an amendment has done is not done again, and no extension shortens.
+// TestPlanSettlementConserves: the units that a deduction no longer holds go back to existing segments and to its
+// buyer, and only a live deduction may end. An amendment is not applied again, and no extension shortens.
 func TestPlanSettlementConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Unix(1_800_000_000, 0)
@@ -77,7 +77,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 			if asked && changed >= 0 && !before.Due(at) {
 				t.Fatalf("%+v, which was done before, changes %+v", request, before)
 			}
-			if before.Due(at) { // it is ended, whatever was asked
+			if before.Due(at) { // it ends, whatever the request
 				if changed < 0 || plan.Changed[changed].Status != StatusExpired || (err == nil && after.Status != StatusExpired) {
 					t.Fatalf("request %+v on %+v, whose time has come: %+v, %v", request, before, after, err)
 				}

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// What is looked up, settled or replayed under an id that could be kept once is found; what is new is held to more.
+// An id that could be stored under older rules is still found, settled and replayed; new ids have stricter rules.
 func TestTextsThatAreKept(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
@@ -23,7 +23,7 @@ func TestTextsThatAreKept(t *testing.T) {
 	} {
 		held(t, "order_id", text, says, stock.Order{OrderID: text, Quantity: 1}.Check())
 		if says == "between slashes" {
-			says = "" // it is no part of a path
+			says = "" // it is not part of a path
 		}
 		held(t, "buyer_id", text, says, stock.CheckBuyerID(text))
 		held(t, "ref", text, says, stock.Movement{SKU: "a", Ref: text, Kind: stock.Restocked, Quantity: 1}.Check())
@@ -34,7 +34,7 @@ func TestTextsThatAreKept(t *testing.T) {
 	}
 }
 
-// held checks what is said of a text; those that are too long for one field alone are left out.
+// held checks the reasons for refusing a text; texts that are too long for only one of the fields are left out.
 func held(t *testing.T, field, text, says string, err error, but ...string) {
 	t.Helper()
 	for _, part := range but {
@@ -59,7 +59,7 @@ func TestSKUsThatAreSteps(t *testing.T) {
 	held(t, "sku", "...", "", stock.NewSKU{SKU: "...", Segments: 1}.Check())
 }
 
-// An order id of older rules is still found.
+// An order id under older rules is still found.
 func TestKnownOrderIDIsLookedUp(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"..", "a\u200b", " a"} {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A crowd asks for turns, one after the other, and records who had one.
+// A crowd requests turns, one after the other, and records which caller had one.
 type crowd struct {
 	*testing.T
 	turns *turns.Turns
@@ -59,7 +59,7 @@ func TestTheHeavyWaitBehindTheLight(t *testing.T) {
 			c.ask("light", 1, time.Second)
 		}
 		c.wg.Wait()
-		// The first one found nobody. The second comes once the light caller has had as much.
+		// The first one found no other. The second comes once the light caller has had as much.
 		want := "heavy " + strings.Repeat("light ", 9) + "heavy " + strings.Repeat("light ", 3) + "heavy"
 		if got := strings.Join(c.had, " "); got != want {
 			t.Errorf("turns: %s\nwant:  %s", got, want)
@@ -80,13 +80,13 @@ func TestEqualsTakeTurns(t *testing.T) {
 	})
 }
 
-// A caller that comes anew for each turn has no better position than one that stays.
+// A caller that comes again for each turn has no better position than one that stays.
 func TestNewCallersDoNotOvertakeForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		c.ask("first", 1, time.Second)
 		c.ask("stays", 10, time.Second)
-		time.Sleep(time.Second / 2) // nobody comes in the very instant in which a turn ends
+		time.Sleep(time.Second / 2) // no caller comes at the very instant at which a turn ends
 		for i := range 30 {
 			c.ask(fmt.Sprint("new", i), 1, time.Second)
 			time.Sleep(time.Second)
@@ -182,14 +182,15 @@ func TestAPlaceRests(t *testing.T) {
 	})
 }
 
-// Where turns are weighed, a place is one unit of weight. Nobody overtakes one that waits for more than are free.
+// If turns are weighed, a place is one unit of weight. No caller overtakes one that waits for more places than are
+// free.
 func TestWeighedTurnsTakePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{T: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
 		c.ask("a", 6, 2*time.Second)
-		c.ask("b", 4, time.Second) // side by side
+		c.ask("b", 4, time.Second) // at the same time
 		c.ask("c", 5, time.Second) // has room after two seconds
-		c.ask("d", 3, time.Second) // after one: it asked for less
+		c.ask("d", 3, time.Second) // after one: it requested less
 		start := time.Now()
 		c.wg.Wait()
 		if got := strings.Join(c.had, " "); got != "a b d c" {
@@ -201,7 +202,7 @@ func TestWeighedTurnsTakePlaces(t *testing.T) {
 	})
 }
 
-// One who asks for many does not lose its turn to those who ask for few and fit.
+// A caller that requests many places does not lose its turn to callers that request few and fit.
 func TestWeighedTurnsStarveNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{T: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
@@ -219,7 +220,7 @@ func TestWeighedTurnsStarveNobody(t *testing.T) {
 	})
 }
 
-// What waits is bounded by its weight, and one that leaves the line lets the next one in.
+// The bound for waiting requests counts their weight, and one that leaves lets the next one in.
 func TestWeighedTurnsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := turns.New(turns.Config{Places: 10, Waiting: 20, Patience: time.Hour, Weighed: true})

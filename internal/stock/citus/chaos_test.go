@@ -24,7 +24,7 @@ const (
 	enough   = 10_000_000
 )
 
-// sale sells through two stores, as two processes would: orders of one SKU and of two, each with an id of its own.
+// sale sells through two stores, like two processes: orders of one SKU and of two, each with its own id.
 type sale struct {
 	*testing.T
 	url     string
@@ -32,12 +32,12 @@ type sale struct {
 	selling sync.WaitGroup
 	stop    context.CancelFunc
 	mu      sync.Mutex
-	taken   map[string][]string // SKUs of each order that was acknowledged
-	sold    map[string]int      // acknowledged orders of each SKU, of one SKU
+	taken   map[string][]string // SKUs of each acknowledged order
+	sold    map[string]int      // acknowledged orders of one SKU, by SKU
 	pairs   int                 // acknowledged orders of two SKUs
-	failed  map[string]int      // by SKU, of one SKU
-	errs    map[string]bool     // what else than unavailable was told
-	last    map[string]error    // of each SKU, the last failure
+	failed  map[string]int      // failed orders of one SKU, by SKU
+	errs    map[string]bool     // errors other than unavailable
+	last    map[string]error    // the last failure of each SKU
 }
 
 func skuName(n int) string { return fmt.Sprintf("sku-%d", n) }
@@ -105,7 +105,7 @@ func (s *sale) sellPairs(ctx context.Context, store *citus.Store, process, n int
 	}
 }
 
-// note notes what a caller was told. All but an outcome that is not known is a fault.
+// note records a caller's answer. An error whose outcome is known is a fault.
 func (s *sale) note(err error, what func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +120,14 @@ func (s *sale) note(err error, what func()) {
 	}
 }
 
-// now returns how much was sold and what failed so far.
+// now returns how much was sold and how much failed so far.
 func (s *sale) now() (sold, failed map[string]int, pairs int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.sold), maps.Clone(s.failed), s.pairs
 }
 
-// sellsAll waits until every SKU, and orders of several, sell again.
+// sellsAll waits until every SKU is sold again, and so are orders of several.
 func (s *sale) sellsAll(within time.Duration) {
 	s.Helper()
 	before, _, pairs := s.now()
@@ -148,7 +148,7 @@ func (s *sale) sellsAll(within time.Duration) {
 	}
 }
 
-// end stops the sale, and compares what was acknowledged with the rows.
+// end stops the sale, and compares the acknowledged orders with the rows.
 func (s *sale) end() {
 	s.Helper()
 	s.stop()
@@ -200,7 +200,7 @@ func (s *sale) end() {
 	}
 }
 
-// placed tells which SKUs are at which port.
+// placed returns which SKUs are at which port.
 func (s *sale) placed() map[int][]string {
 	s.Helper()
 	conn, err := pgx.Connect(s.Context(), s.url)
@@ -228,7 +228,7 @@ func (s *sale) must(err error) {
 	}
 }
 
-// TestAWorkerDies: its SKUs are unavailable, and nobody else's. When it is back, so are they.
+// TestAWorkerDies: only its SKUs are unavailable. When it is back, they sell again.
 func TestAWorkerDies(t *testing.T) {
 	c := cluster(t, 2)
 	s := startSale(t, distributed(t, c))
@@ -236,7 +236,7 @@ func TestAWorkerDies(t *testing.T) {
 	dead := c.Workers[0]
 	at := s.placed()
 	s.must(dead.Kill())
-	time.Sleep(time.Second) // what was on its way has failed
+	time.Sleep(time.Second) // requests under way have failed by then
 	before, failedBefore, _ := s.now()
 	time.Sleep(3 * time.Second)
 	after, failed, _ := s.now()
@@ -262,7 +262,7 @@ func TestAWorkerDies(t *testing.T) {
 	s.end()
 }
 
-// TestAStandbyTakesANodesPlaceWhileSelling: Citus is told, as Patroni does it, and the processes find out.
+// TestAStandbyTakesANodesPlaceWhileSelling: Citus gets the new address, as Patroni does it, and the processes find it.
 func TestAStandbyTakesANodesPlaceWhileSelling(t *testing.T) {
 	c := cluster(t, 2)
 	url := distributed(t, c)
@@ -287,7 +287,7 @@ func TestAStandbyTakesANodesPlaceWhileSelling(t *testing.T) {
 	s.end()
 }
 
-// TestTheCoordinatorDies: orders of one SKU go on, those of several stop until it is back.
+// TestTheCoordinatorDies: orders of one SKU continue, orders of several fail until it is back.
 func TestTheCoordinatorDies(t *testing.T) {
 	c := cluster(t, 2)
 	s := startSale(t, distributed(t, c))
@@ -348,8 +348,8 @@ func TestShardsMoveWhileSelling(t *testing.T) {
 	s.end()
 }
 
-// TestANodeIsAddedWhileSelling adds a worker, and gives it its part of the shards, while the statement lasts and in the
-// background.
+// TestANodeIsAddedWhileSelling adds a worker and gives it its part of the shards, once within the statement and once in
+// the background.
 func TestANodeIsAddedWhileSelling(t *testing.T) {
 	for name, rebalance := range map[string][]string{
 		"foreground": {`SELECT rebalance_table_shards('skus', shard_transfer_mode := 'force_logical')`},
@@ -389,7 +389,7 @@ func testANodeIsAdded(t *testing.T, rebalance []string) {
 	t.Logf("the outbox told of %d changes", told)
 }
 
-// added adds a worker to a cluster, and makes there what a node has.
+// added adds a worker to a cluster, and creates on it what every node has.
 func added(t *testing.T, c *servertest.Citus, url string) *servertest.Postgres {
 	t.Helper()
 	worker, err := c.StartWorker(t.Context())

@@ -15,7 +15,7 @@ import (
 	"inventory/internal/stock/citus"
 )
 
-// crash is a cluster of which one dies while an order of two SKUs, one at each worker, is between the two phases.
+// crash is a cluster in which a node dies while an order of two SKUs, one at each worker, is between the two phases.
 type crash struct {
 	*testing.T
 	cluster *servertest.Citus
@@ -24,8 +24,8 @@ type crash struct {
 	skus    [2]string // at the first worker, and at the second
 }
 
-// TestCitusCrashesBetweenThePhases: an order is there whole or not at all, whoever dies at whichever step. Meanwhile the audit
-// does not say that all is well.
+// TestCitusCrashesBetweenThePhases: an order exists whole or not at all, whichever node dies at whichever step.
+// Meanwhile the audit must not be OK.
 func TestCitusCrashesBetweenThePhases(t *testing.T) {
 	c := &crash{T: t, cluster: cluster(t, 2)}
 	c.url = distributed(t, c.cluster)
@@ -58,7 +58,8 @@ func TestCitusCrashesBetweenThePhases(t *testing.T) {
 		c.on(second, release)
 		c.settled("one prepared, dead: "+name, false)
 	}
-	// A commit waits, with its record on the disk, for a standby that is not there: all have prepared, and none has committed.
+	// A commit waits, with its record on the disk, for a standby that does not exist: all nodes have prepared, and none
+	// has committed.
 	const wait, goOn = `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `ALTER SYSTEM RESET synchronous_standby_names`
 	for name, dead := range map[string]*servertest.Postgres{"the coordinator": coordinator, "a node": second} {
 		c.on(coordinator, wait)
@@ -90,7 +91,7 @@ func (c *crash) must(err error) {
 	}
 }
 
-// die kills all processes of a node at once: one that outlives another may finish what it waits for.
+// die kills all processes of a node at once: one that survives could finish what it waits for.
 func (c *crash) die(node *servertest.Postgres) {
 	c.Helper()
 	c.must(node.Pause())
@@ -108,7 +109,7 @@ func (c *crash) stopBeforePrepare(node *servertest.Postgres) {
 		CREATE CONSTRAINT TRIGGER held AFTER UPDATE ON stock_segments_%d DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION held()`, shard))
 }
 
-// order sends an order of both SKUs, and tells whether it was acknowledged.
+// order sends an order of both SKUs, and reports whether it was acknowledged.
 func (c *crash) order(id string) <-chan bool {
 	answer := make(chan bool, 1)
 	go func() {
@@ -125,7 +126,7 @@ func (c *crash) placement(id string) stock.Placement {
 	return stock.Placement{Order: o, Lines: []stock.PlacedLine{{Layout: 1}, {Layout: 1}}}
 }
 
-// unwell checks that the audit does not say that all is well.
+// unwell checks that the audit is not OK.
 func (c *crash) unwell(dead string) {
 	c.Helper()
 	if audit, err := c.store.Audit(c.Context(), ""); err == nil && audit.OK() {
@@ -133,7 +134,7 @@ func (c *crash) unwell(dead string) {
 	}
 }
 
-// settled waits until no transaction is between its phases, and checks whether an order is there.
+// settled waits until no transaction is between its phases, and checks whether an order exists.
 func (c *crash) settled(id string, there bool) {
 	c.Helper()
 	c.until("transactions are settled", func() bool {

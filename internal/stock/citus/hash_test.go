@@ -10,7 +10,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-// TestHash compares with PostgreSQL's, which needs no Citus.
+// TestHash compares our hash with PostgreSQL's, which needs no Citus.
 func TestHash(t *testing.T) {
 	server, err := servertest.StartPostgres(t.Context())
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// splitOne splits the widest shard in the middle of its hashes, as the handbook does. Both halves stay at its node.
+// splitOne splits the widest shard in the middle of its hashes, as the handbook does. Both halves stay on its node.
 const splitOne = `SELECT citus_split_shard_by_split_points(shardid, ARRAY[((shardminvalue::bigint + shardmaxvalue::bigint) / 2)::text],
 	ARRAY[nodeid, nodeid], 'block_writes')
 FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid)
 WHERE logicalrelid = 'skus'::regclass ORDER BY shardmaxvalue::bigint - shardminvalue::bigint DESC LIMIT 1`
 
-// TestAShardIsSplitWhileSelling: the processes find the halves, and the outbox tells of all that is sold in them.
+// TestAShardIsSplitWhileSelling: the processes find the halves, and the outbox has everything that is sold in them.
 func TestAShardIsSplitWhileSelling(t *testing.T) {
 	url := distributed(t, cluster(t, 2))
 	s := startSale(t, url)
 	s.must(s.stores[0].Outbox().On(t.Context()))
 	s.sellsAll(20 * time.Second)
-	before := s.orders() // some of these were before the outbox
+	before := s.orders() // some of these came before the outbox
 	s.must(exec(t.Context(), url, splitOne))
 	s.sellsAll(20 * time.Second)
 	s.end()
@@ -31,7 +31,7 @@ func TestAShardIsSplitWhileSelling(t *testing.T) {
 	}
 }
 
-// orders returns those that were acknowledged so far.
+// orders returns the orders that were acknowledged so far.
 func (s *sale) orders() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *sale) orders() map[string]bool {
 	return all
 }
 
-// told returns the orders of one SKU that the outbox tells of.
+// told returns the orders of one SKU that are in the outbox.
 func (s *sale) told() map[string]bool {
 	s.Helper()
 	all, after := make(map[string]bool), ""

@@ -35,7 +35,7 @@ func cluster(t *testing.T, workers int) *servertest.Citus {
 	return c
 }
 
-// distributed makes a database with the schema, distributed over the nodes.
+// distributed creates a database with the schema, distributed over the nodes.
 func distributed(t *testing.T, c *servertest.Citus) string {
 	t.Helper()
 	url, _, err := c.CreateDatabase(t.Context())
@@ -80,7 +80,7 @@ func open(t *testing.T, url string) *citus.Store {
 	return store
 }
 
-// databases lends emptied databases, one to each case: making one takes seconds.
+// databases lends an emptied database to each case, because creating one takes seconds.
 type databases struct {
 	free chan string
 }
@@ -155,7 +155,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestCitusLeastRights: the service needs no more on the nodes than the rights of the handbook.
+// TestCitusLeastRights: on the nodes the service needs only the rights that the handbook gives it.
 func TestCitusLeastRights(t *testing.T) {
 	url := distributed(t, cluster(t, 2))
 	if err := exec(t.Context(), url, `CREATE ROLE inventory_service LOGIN`); err != nil {

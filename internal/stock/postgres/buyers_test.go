@@ -9,8 +9,8 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// TestTheSaleEndsWhileABuyerIsWaitedFor: somebody else writes the row of the buyer until the sale is over. An order that waits for
-// that is decided by the clock of then.
+// TestTheSaleEndsWhileABuyerIsWaitedFor: another transaction holds the row of the buyer until the sale is over. An
+// order that waits for it is decided by the clock after the wait.
 func TestTheSaleEndsWhileABuyerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, sell := range map[string]func(context.Context, *postgres.Store, stock.SaleWindow) error{
@@ -38,7 +38,7 @@ func TestTheSaleEndsWhileABuyerIsWaitedFor(t *testing.T) {
 				for try := 1; ; try++ {
 					err := sellWhileHeld(t, "BEGIN; "+hold, sell)
 					if stock.CodeOf(err) == stock.CodeUnavailable && try < 5 {
-						continue // a statement has two seconds, also on a machine that is busy otherwise
+						continue // a statement has two seconds, also on a busy machine
 					}
 					if stock.CodeOf(err) != stock.CodeSaleClosed {
 						t.Errorf("got %v", err)
@@ -50,7 +50,7 @@ func TestTheSaleEndsWhileABuyerIsWaitedFor(t *testing.T) {
 	}
 }
 
-// sellWhileHeld sells something while a transaction holds it up, which ends after the sale.
+// sellWhileHeld sells something that a transaction holds up until after the sale.
 func sellWhileHeld(t *testing.T, hold string, sell func(context.Context, *postgres.Store, stock.SaleWindow) error) error {
 	t.Helper()
 	const soon = 200 * time.Millisecond

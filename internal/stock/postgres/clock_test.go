@@ -9,8 +9,8 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestASaleBeginsByTheClockOfTheDatabase, also for a process that has not written since that clock was set forward: nobody is
-// refused by an hour that is over.
+// TestASaleBeginsByTheClockOfTheDatabase, also for a process that has not written since that clock was set forward by
+// an hour: it must not refuse orders.
 func TestASaleBeginsByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	for name, buy := range map[string]func(s *selling.Service) error{

@@ -16,14 +16,14 @@ const (
 	heldReserve = time.Minute
 )
 
-// What writes wait for while somebody else has it.
+// What writes wait for while another transaction holds it.
 const (
 	anOrderID   = "INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at) VALUES ('a', 'o', 1, 0, 'committed', now())"
 	aBuyer      = "INSERT INTO buyers VALUES ('a', 'x', 0, 9)"
 	aBuyerAgain = "INSERT INTO buyers VALUES ('a', 'x', 0, 9); COMMIT; BEGIN; SELECT FROM buyers FOR UPDATE"
 )
 
-// held writes of one order, of an id and a buyer that somebody else has.
+// held are writes of one order, with an id and a buyer that another transaction holds.
 var heldWrites = map[string]func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error){
 	"a batch": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
 		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}})
@@ -76,7 +76,7 @@ func placeHeld(ctx context.Context, s *postgres.Store, line stock.PlacedLine) (s
 	return lines[0], nil
 }
 
-// eachHeldWrite has each write wait for each thing that it has to wait for.
+// eachHeldWrite lets each write wait for each thing that it has to wait for.
 func eachHeldWrite(t *testing.T, run func(t *testing.T, sharing postgres.Sharing, hold, name string)) {
 	t.Helper()
 	for name := range heldWrites {
@@ -95,14 +95,14 @@ func eachHeldWrite(t *testing.T, run func(t *testing.T, sharing postgres.Sharing
 	}
 }
 
-// heldAnswer is what became of a write that somebody else held up until an instant of the database's clock.
+// heldAnswer is the result of a write that was held up until an instant of the database's clock.
 type heldAnswer struct {
 	deduction stock.Deduction
 	err       error
 	until     time.Time
 }
 
-// writeHeld begins a write that somebody else holds up for a while.
+// writeHeld begins a write that another transaction holds up for a while.
 func writeHeld(t *testing.T, sharing postgres.Sharing, hold, name string, window func(*postgres.Store) stock.SaleWindow) heldAnswer {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -117,7 +117,7 @@ func writeHeld(t *testing.T, sharing postgres.Sharing, hold, name string, window
 			answered <- heldAnswer{deduction: d, err: err}
 		}()
 		blocking(t, conn, answered)
-		time.Sleep(heldFor) // is what is tested
+		time.Sleep(heldFor) // the test needs this time to pass
 		var until time.Time
 		if err := conn.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&until); err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func writeHeld(t *testing.T, sharing postgres.Sharing, hold, name string, window
 		}
 		got := <-answered
 		if stock.CodeOf(got.err) == stock.CodeUnavailable && !errors.Is(got.err, stock.ErrGuard) && try < 5 {
-			continue // a statement has two seconds, also on a machine that is busy otherwise
+			continue // a statement has two seconds, also on a busy machine
 		}
 		there, err := store.Deductions(t.Context(), "a", []string{"o"})
 		if d := there["o"]; got.err == nil && (err != nil || !d.ExpiresAt.Equal(got.deduction.ExpiresAt) || d.ReserveFor != heldReserve) {
@@ -138,8 +138,8 @@ func writeHeld(t *testing.T, sharing postgres.Sharing, hold, name string, window
 	}
 }
 
-// TestAReservationBeginsWhenWaitingIsOver: somebody else has the order id or the buyer's row for a while. What is reserved then is
-// reserved for as long as was asked, from about then on.
+// TestAReservationBeginsWhenWaitingIsOver: another transaction holds the order id or the buyer's row for a while. A
+// reservation that is made then lasts as long as requested, from then on.
 func TestAReservationBeginsWhenWaitingIsOver(t *testing.T) {
 	t.Parallel()
 	eachHeldWrite(t, func(t *testing.T, sharing postgres.Sharing, hold, name string) {
@@ -153,7 +153,7 @@ func TestAReservationBeginsWhenWaitingIsOver(t *testing.T) {
 	})
 }
 
-// TestNothingIsSoldAfterTheSaleBecauseItWaited: the sale ends meanwhile.
+// TestNothingIsSoldAfterTheSaleBecauseItWaited: the sale ends during the wait.
 func TestNothingIsSoldAfterTheSaleBecauseItWaited(t *testing.T) {
 	t.Parallel()
 	eachHeldWrite(t, func(t *testing.T, sharing postgres.Sharing, hold, name string) {

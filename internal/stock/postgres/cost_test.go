@@ -9,11 +9,11 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// reservations are more than a statement should ever go through that only looks.
+// reservations are more than a statement that only reads should ever go through.
 const reservations = 20_000
 
-// TestLooksDoNotGrowWithReservations counts the pages that are read of a SKU with very many live reservations: strangers can
-// make them, and everybody may look.
+// TestLooksDoNotGrowWithReservations counts the pages that are read for a SKU with very many live reservations:
+// strangers can make them, and any caller may read the SKU.
 func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	t.Parallel()
 	conn := connection(t)

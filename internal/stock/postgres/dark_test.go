@@ -61,8 +61,8 @@ func behindProxy(t *testing.T, setUp func(*postgres.Store)) (*selling.Service, *
 	return service, proxy
 }
 
-// TestAPoolThatGoesDarkIsRenewed: the connections that a store has deliver nothing any more, those in use and those at
-// rest, and new ones work.
+// TestAPoolThatGoesDarkIsRenewed: a store's existing connections, in use or idle, deliver nothing any more, and new
+// ones work.
 func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 	t.Parallel()
 	const skus = 24 // more than there are connections
@@ -90,7 +90,7 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 				_, _, err := service.Deduct(t.Context(), fmt.Sprint("sku-", n), stock.Order{OrderID: fmt.Sprint(ids.Add(1)), Quantity: 1})
 				return err
 			}
-			// everybody buys until each has been served so many times.
+			// everybody buys until each buyer has been served that many times.
 			everybody := func(times int) time.Duration {
 				start := time.Now()
 				var buyers sync.WaitGroup
@@ -107,7 +107,7 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 				return time.Since(start)
 			}
 			calm := everybody(20)
-			time.Sleep(c.rest) // a connection that has been at rest for longer is asked before it is used
+			time.Sleep(c.rest) // a connection that was idle for longer is pinged before it is used
 			stop, busy := make(chan struct{}), sync.WaitGroup{}
 			if c.rest == inUse {
 				for n := range skus {
@@ -144,7 +144,7 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 	}
 }
 
-// TestNoticesGoDark: without a word from the server, the service knows that it no longer hears of restocks.
+// TestNoticesGoDark: without a word from the server, the service notices that it receives no notifications any more.
 func TestNoticesGoDark(t *testing.T) {
 	t.Parallel()
 	proxied, proxy := through(t, server.URL())
@@ -165,7 +165,8 @@ func TestNoticesGoDark(t *testing.T) {
 	}
 }
 
-// TestASilentHostIsPassedBy: of several hosts of a URL one takes connections and never answers, as a stopped server does.
+// TestASilentHostIsPassedBy: one of several hosts of a URL accepts connections and never answers, like a stopped
+// server.
 func TestASilentHostIsPassedBy(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,8 +9,9 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// TestExpiryThatWaitedForAnExtension: an expiry waits for an extension whose commit is held up until that is over too. The row is
-// a newer one than the statement's snapshot has, and ends all the same: else its units would come back twice.
+// TestExpiryThatWaitedForAnExtension: an expiry waits for an extension whose commit is held up until the new end has
+// passed too. The row has a newer version than the statement's snapshot, and must expire anyway: otherwise its units
+// would come back twice.
 func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(context.Context, *postgres.Store, time.Time) error{

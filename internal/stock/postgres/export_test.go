@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Statements are those whose plans are kept, by name.
+// Statements are the statements whose plans are kept, by name.
 func Statements() map[string]string {
 	return map[string]string{
 		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL,
@@ -44,13 +44,13 @@ const (
 	ShareAll     = sharedAll
 )
 
-// Share sets which batches share a write. It is not to be called while the store is in use.
+// Share sets which batches share a write. Call it only while the store is not in use.
 func (s *Store) Share(which shared) { s.share(which) }
 
-// HoldWriter lets no shared write begin until it is let go, once so many batches wait.
+// HoldWriter lets no shared write begin, until that many batches wait and it is released.
 func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }
 
-// HoldLimited is that of SKUs with a buyer limit.
+// HoldLimited is HoldWriter for SKUs with a buyer limit.
 func (s *Store) HoldLimited() (letGo func(waiting int)) { return s.limited.holdWriter() }
 
 func (h *sharing) holdWriter() (letGo func(waiting int)) {
@@ -69,22 +69,22 @@ func (g *gatherer[W, A]) waits() int {
 	return len(g.waiting)
 }
 
-// Waits returns when so many batches wait.
+// Waits returns when that many batches wait.
 func (s *Store) Waits(batches int) {
 	for s.sharing.waits() != batches {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// HoldOrders lets no shared write of orders begin until it is let go.
+// HoldOrders lets no shared write of orders begin until it is released.
 func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
 
-// HoldSettlements is that of settlements.
+// HoldSettlements is HoldOrders for settlements.
 func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 
-// hold is as if all the writers there may be were busy, until they are let go.
+// hold makes all writers seem busy until it is released.
 func (g *gatherer[W, A]) hold() (letGo func()) {
-	g.running.Wait() // until those that have answered have ended
+	g.running.Wait() // until the writers that have answered have ended
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.writers > 0 {
@@ -97,7 +97,7 @@ func (g *gatherer[W, A]) hold() (letGo func()) {
 	}
 }
 
-// Alone looks at SKUs by a statement of its own.
+// Alone reads SKUs by a statement of its own.
 func (s *Store) Alone(ctx context.Context, sku string) map[string]stock.View {
 	views, err := s.look(ctx, sku)
 	if err != nil {
@@ -106,16 +106,16 @@ func (s *Store) Alone(ctx context.Context, sku string) map[string]stock.View {
 	return views
 }
 
-// HoldLooks is that of looks.
+// HoldLooks is HoldOrders for reads.
 func (s *Store) HoldLooks() (letGo func()) { return s.looks.hold() }
 
-// LooksWait returns when so many looks wait.
+// LooksWait returns when that many reads wait.
 func (s *Store) LooksWait(looks int) { s.looks.await(looks) }
 
-// OrdersWait returns when so many orders wait.
+// OrdersWait returns when that many orders wait.
 func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
 
-// SettlementsWait returns when so many settlements wait.
+// SettlementsWait returns when that many settlements wait.
 func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }
 
 func (g *gatherer[W, A]) await(writes int) {
@@ -124,14 +124,14 @@ func (g *gatherer[W, A]) await(writes int) {
 	}
 }
 
-// MetOthers tells whether a shared write has met another process.
+// MetOthers reports whether a shared write has met another process.
 func (s *Store) MetOthers() bool {
 	s.sharing.mu.Lock()
 	defer s.sharing.mu.Unlock()
 	return !s.sharing.met.IsZero()
 }
 
-// ClockSetForward is as if the server's clock had been set forward since this process has read it, which is a minute ago.
+// ClockSetForward acts as if the server's clock had been set forward since this process read it, a minute ago.
 func (s *Store) ClockSetForward(by time.Duration) {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
@@ -142,11 +142,11 @@ func (s *Store) ClockSetForward(by time.Duration) {
 // WaitedLong is how old the instant of a decision may be when its last row is written.
 const WaitedLong = waitedLong
 
-// OthersFor is for how long another process that was met is expected to write too.
+// OthersFor is for how long another process is expected to write after it was met.
 const OthersFor = othersFor
 
-// Gather returns what has writes share a transaction of five at most, by carry; what notes another process; and what waits
-// for the writers.
+// Gather returns functions of one gatherer, whose transactions have at most five writes: one adds a write, carried out
+// by carry; one notes another process; one reports what waits for the writers.
 func Gather(enough int, carry func(writes []int) ([]int, error)) (
 	together func(ctx context.Context, deadline time.Time, write int) (int, error), meet, wait func(),
 ) {

@@ -18,9 +18,9 @@ import (
 // ordersBackWithin is how soon orders must be accepted again after a standby takes writes.
 const ordersBackWithin = 3 * time.Second
 
-// TestOrdersFollowAPromotedStandby: a primary dies, is switched over, or stands still, in the middle of a sale, and its
-// standby is promoted. Orders go on there. None that was acknowledged is lost if commits waited for the standby, or if the
-// primary was shut down in order.
+// TestOrdersFollowAPromotedStandby: a primary dies, is switched over, or stands still in the middle of a sale, and its
+// standby is promoted. Then orders continue there. No acknowledged order is lost if commits waited for the standby, or
+// if the primary was shut down in order.
 func TestOrdersFollowAPromotedStandby(t *testing.T) {
 	t.Parallel()
 	dies := func(_ context.Context, primary *servertest.Postgres) error { return primary.Kill() }
@@ -29,7 +29,7 @@ func TestOrdersFollowAPromotedStandby(t *testing.T) {
 	for name, c := range map[string]struct {
 		end                  func(ctx context.Context, primary *servertest.Postgres) error
 		synchronous, mayLose bool
-		after                time.Duration // how long nobody takes writes
+		after                time.Duration // how long no server takes writes
 	}{
 		"dies":                      {dies, false, true, 0},
 		"dies, synchronous":         {dies, true, false, 0},
@@ -69,7 +69,8 @@ func TestOrdersFollowAPromotedStandby(t *testing.T) {
 	}
 }
 
-// withFollower returns a primary with a database of ours, its standby, and the URL of that database on whichever takes writes.
+// withFollower returns a primary with a database, its standby, and the URL of that database on whichever of the two
+// takes writes.
 func withFollower(t *testing.T) (primary, standby *servertest.Postgres, url string) {
 	t.Helper()
 	primary, err := servertest.StartPostgres(t.Context())
@@ -97,7 +98,7 @@ func stopLater(t *testing.T, server *servertest.Postgres) {
 	})
 }
 
-// sale is buyers who order until its end, and what was acknowledged to them.
+// sale has buyers that order until its end, and records their acknowledged orders.
 type sale struct {
 	*testing.T
 	store    *postgres.Store
@@ -156,7 +157,7 @@ func (s *sale) buy(id string) {
 	s.accepted.Add(1)
 }
 
-// await waits until so many orders have been accepted.
+// await waits until that many orders have been accepted.
 func (s *sale) await(accepted int64) {
 	s.Helper()
 	for start := time.Now(); s.accepted.Load() < accepted; time.Sleep(time.Millisecond) {
@@ -166,7 +167,7 @@ func (s *sale) await(accepted int64) {
 	}
 }
 
-// lost counts the acknowledged orders that have no row. What rows there are must add up.
+// lost counts the acknowledged orders without a row. The existing rows must add up.
 func (s *sale) lost() int {
 	s.Helper()
 	if audit, err := s.store.Audit(s.Context(), saleSKU); err != nil || !audit.SKUs[0].OK() {

@@ -14,7 +14,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// twoProcesses are services on one database: the network may hold what the first one sends.
+// twoProcesses are services on one database: the network may hold up what the first one sends.
 type twoProcesses struct {
 	*testing.T
 	first, second *selling.Service
@@ -57,7 +57,7 @@ func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 	if _, _, err := w.second.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 4, Segments: 2}); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"reserved", "committed"} { // the first process has looked at the SKU, and has connections
+	for _, id := range []string{"reserved", "committed"} { // the first process has read the SKU, and has connections
 		if _, _, err := w.first.Deduct(t.Context(), "a", stock.Order{OrderID: id, Quantity: 1, ReserveFor: reserveFor(id)}); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func reserveFor(id string) time.Duration {
 	return 0
 }
 
-// attempts are what the first process may be doing when the network holds it.
+// attempts are what the first process may be doing when the network holds it up.
 func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 	deduct := func(quantity int64) func(s *selling.Service) error {
 		return func(s *selling.Service) error {
@@ -99,7 +99,7 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 	}
 }
 
-// rest waits until nothing runs in the database any more: what the network delivered has been carried out.
+// rest waits until nothing runs in the database any more: everything that the network delivered has been carried out.
 func (w *twoProcesses) rest() {
 	w.Helper()
 	conn, err := pgx.Connect(w.Context(), w.url)
@@ -121,8 +121,8 @@ func (w *twoProcesses) rest() {
 	}
 }
 
-// TestARefusalIsFinal: the first attempt is held by the network and gets no answer; the next one, through another process, is
-// refused. After a restock the network delivers the first: it must not be carried out any more.
+// TestARefusalIsFinal: the network holds up the first attempt, which gets no answer; the next one, through another
+// process, is refused. After a restock the network delivers the first attempt: it must not be carried out.
 func TestARefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"deduction", "merge", "order", "commit", "cancel", "return"} {
@@ -148,7 +148,7 @@ func TestARefusalIsFinal(t *testing.T) {
 	}
 }
 
-// refusedBeside sells the rest, has the attempt refused, and restocks.
+// refusedBeside sells the rest, lets the attempt be refused, and restocks.
 func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
 	w.Helper()
 	if _, _, err := w.second.Deduct(w.Context(), "a", stock.Order{OrderID: "other", Quantity: 2}); err != nil {
@@ -162,7 +162,8 @@ func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
 	}
 }
 
-// TestAnAttemptInTimeMayBeCarriedOut: below the bound a refusal of another attempt is not final, and the document says so.
+// TestAnAttemptInTimeMayBeCarriedOut: within the bound, a refusal of another attempt is not final, as the document
+// says.
 func TestAnAttemptInTimeMayBeCarriedOut(t *testing.T) {
 	t.Parallel()
 	w := openTwo(t, time.Minute)

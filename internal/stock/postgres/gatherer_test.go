@@ -20,7 +20,7 @@ func TestASecondWriter(t *testing.T) {
 	const enough = 3
 	for name, want := range map[string]struct {
 		enough int
-		began  []int // how many shared writes were under way, with so many writes
+		began  []int // how many shared writes were under way, by the number of writes
 	}{
 		"one writer":  {0, []int{0, 1, 1, 1, 1, 1, 1, 1, 1}},
 		"two writers": {enough, []int{0, 1, 1, 1, 2, 2, 2, 2, 2}},
@@ -54,7 +54,7 @@ func TestASecondWriter(t *testing.T) {
 	}
 }
 
-// TestTheSecondWriterEnds when not enough wait for two any more: smaller writes cost more.
+// TestTheSecondWriterEnds when fewer writes wait than two writers need, because smaller writes cost more.
 func TestTheSecondWriterEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTheSecondWriterEnds(t *testing.T) {
 	})
 }
 
-// TestNoSecondWriterBesideOthers, until they have not been met for a while.
+// TestNoSecondWriterBesideOthers, until other processes have not been met for a while.
 func TestNoSecondWriterBesideOthers(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration]int{postgres.OthersFor: 1, postgres.OthersFor + 1: 2} {
@@ -106,7 +106,7 @@ func TestNoSecondWriterBesideOthers(t *testing.T) {
 	}
 }
 
-// TestAWriteGoesByItself where a shared one would come too late: nothing of it is carried out, and it is told so.
+// TestAWriteGoesByItself when a shared one would be too late: nothing of it is carried out, and its caller learns that.
 func TestAWriteGoesByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAWriteGoesByItself(t *testing.T) {
 		start := time.Now()
 		var callers sync.WaitGroup
 		for n, c := range []struct {
-			left, patience time.Duration // until the deadline, and until the caller goes; 0: for ever
+			left, patience time.Duration // until the deadline, and until the caller leaves; 0: for ever
 			answer         int
 			after          time.Duration
 		}{
@@ -150,7 +150,7 @@ func TestAWriteGoesByItself(t *testing.T) {
 	})
 }
 
-// TestAWriteIsTakenBack while it waits: its caller goes, or the writer has been away for too long.
+// TestAWriteIsTakenBack while it waits: its caller leaves, or the writer has been away for too long.
 func TestAWriteIsTakenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,8 @@ func TestAWriteIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestASharedWriteFails: where it is certain that nothing is written each write goes by itself, and else its outcome is not known.
+// TestASharedWriteFails: if it is certain that nothing was written, each write is done alone; otherwise its outcome is
+// unknown.
 func TestASharedWriteFails(t *testing.T) {
 	t.Parallel()
 	cutOff := errors.New("cut off")
@@ -195,7 +196,7 @@ func TestASharedWriteFails(t *testing.T) {
 // underWay counts the shared writes that are being carried out.
 type underWay struct {
 	*testing.T
-	letGo chan struct{} // nil: each takes so long
+	letGo chan struct{} // nil: each write takes that long
 	takes time.Duration
 
 	mu             sync.Mutex

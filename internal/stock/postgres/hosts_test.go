@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestACancelTellsNothingOfAHost: pgx asks a host that it has given up once more, to cancel what runs there, while it asks the next
-// one. The host that then does not answer is that one.
+// TestACancelTellsNothingOfAHost: pgx connects once more to a host that it has given up, to cancel what runs there,
+// while it connects to the next one. The host that then has not answered is the next one.
 func TestACancelTellsNothingOfAHost(t *testing.T) {
 	t.Parallel()
 	h := newHosts()

@@ -9,13 +9,13 @@ import (
 	"inventory/internal/stock"
 )
 
-// seen is what a look has seen.
+// seen is the result of a read.
 type seen struct {
 	views map[string]stock.View
 	err   error
 }
 
-// look looks at one SKU.
+// look reads one SKU.
 func (s *sharers) look(ctx context.Context, sku string) <-chan seen {
 	answer := make(chan seen, 1)
 	go func() {
@@ -25,7 +25,7 @@ func (s *sharers) look(ctx context.Context, sku string) <-chan seen {
 	return answer
 }
 
-// sees waits for a look, which has to see what a look by itself sees.
+// sees waits for a read, and compares it with a read by itself.
 func (s *sharers) sees(answer <-chan seen, sku string) map[string]stock.View {
 	s.Helper()
 	got := soon(s.T, answer)
@@ -38,8 +38,8 @@ func (s *sharers) sees(answer <-chan seen, sku string) map[string]stock.View {
 	return got.views
 }
 
-// TestLooksShareAStatement: looks that wait at the same time share a statement, also several at one SKU, each of which has
-// its own segments, and one at a SKU that does not exist.
+// TestLooksShareAStatement: reads that wait at the same time share a statement, also several of one SKU, each with its
+// own copy of the segments, and one of an unknown SKU.
 func TestLooksShareAStatement(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 10)
@@ -57,7 +57,7 @@ func TestLooksShareAStatement(t *testing.T) {
 	for n, sku := range skus {
 		all = append(all, s.sees(looks[n], sku))
 	}
-	if n := s.statements.looks.Load() - int64(len(skus)); n != 1 { // each was compared with a look by itself
+	if n := s.statements.looks.Load() - int64(len(skus)); n != 1 { // each was compared with a read by itself
 		t.Errorf("%d statements looked", n)
 	}
 	first, second := all[0]["a"].Segments, all[1]["a"].Segments
@@ -69,8 +69,8 @@ func TestLooksShareAStatement(t *testing.T) {
 	}
 }
 
-// TestALookJoinsNoneUnderWay: what is asked for while a statement is under way is answered by the next one, which sees what
-// has been written meanwhile.
+// TestALookJoinsNoneUnderWay: a read that is requested while a statement is under way is answered by the next one,
+// which sees everything written meanwhile.
 func TestALookJoinsNoneUnderWay(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -95,7 +95,7 @@ func TestALookJoinsNoneUnderWay(t *testing.T) {
 	}
 }
 
-// TestALookThatFailsIsTriedAlone: sessions are ended below a shared look. Each that shared it looks by itself.
+// TestALookThatFailsIsTriedAlone: sessions are ended during a shared read. Each read is then done alone.
 func TestALookThatFailsIsTriedAlone(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 3)
@@ -114,7 +114,8 @@ func TestALookThatFailsIsTriedAlone(t *testing.T) {
 	s.sees(b, "b")
 }
 
-// TestWhoGivesUpALookLeavesOthersTheirs: one of two callers leaves before the shared look begins, and gets its error at once.
+// TestWhoGivesUpALookLeavesOthersTheirs: one of two callers leaves before the shared read begins, and gets its error at
+// once.
 func TestWhoGivesUpALookLeavesOthersTheirs(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)

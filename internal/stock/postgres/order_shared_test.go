@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// several is an order of a unit each of SKUs, from segment 0.
+// several is an order of one unit of each SKU, from segment 0.
 func several(id string, skus ...string) stock.Placement {
 	p := stock.Placement{Order: stock.MultiOrder{OrderID: id, BuyerID: "x"}}
 	for _, sku := range skus {
@@ -20,7 +20,7 @@ func several(id string, skus ...string) stock.Placement {
 	return p
 }
 
-// placed is what became of an order.
+// placed is the result of an order.
 type placed struct {
 	lines   []stock.Deduction
 	created bool
@@ -37,7 +37,7 @@ func (s *sharers) place(p stock.Placement) chan placed {
 	return got
 }
 
-// placeTogether has orders wait until all do, and returns what became of each.
+// placeTogether lets orders wait until all do, and returns the result of each.
 func (s *sharers) placeTogether(orders ...stock.Placement) (all []placed) {
 	s.Helper()
 	letGo := s.store.HoldOrders()
@@ -53,7 +53,7 @@ func (s *sharers) placeTogether(orders ...stock.Placement) (all []placed) {
 	return all
 }
 
-// TestOrdersShareAStatement: each is kept as it was told. They may have SKUs in common.
+// TestOrdersShareAStatement: each order is kept as it was answered. Orders may have SKUs in common.
 func TestOrdersShareAStatement(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 12)
@@ -83,13 +83,13 @@ func TestOrdersShareAStatement(t *testing.T) {
 			t.Errorf("order %d again: %+v, %t, %v", n, again, created, err)
 		}
 	}
-	if n := s.statements.orders.Load(); n != 11 { // one for all, and one for each that came again
+	if n := s.statements.orders.Load(); n != 11 { // one for all, and one for each repeated order
 		t.Errorf("%d statements for orders", n)
 	}
 	s.holds(map[string]int64{"a": 10, "b": 19, "c": 18, "l": 19})
 }
 
-// TestEachOrderStandsForItself: whatever is wrong with one, the others are taken by the shared statement.
+// TestEachOrderStandsForItself: whatever is wrong with one order, the shared statement takes the others.
 func TestEachOrderStandsForItself(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 16)
@@ -134,7 +134,7 @@ func TestEachOrderStandsForItself(t *testing.T) {
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 20, "e": 19, "f": 20, "g": 19, "h": 20, "i": 19, "j": 20, "k": 20, "l": 20, "m": 19, "n": 19, "o": 19})
 }
 
-// TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder: the others do not wait.
+// TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder: the other orders do not wait.
 func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{
@@ -172,7 +172,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
 	}
 }
 
-// TestOrdersThatDoNotAllFit: two want more of a row than it holds. What it holds is sold all the same, and nothing twice.
+// TestOrdersThatDoNotAllFit: two orders want more of a row than it holds. Its units are sold anyway, and none twice.
 func TestOrdersThatDoNotAllFit(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 3)
@@ -194,7 +194,7 @@ func TestOrdersThatDoNotAllFit(t *testing.T) {
 	s.holds(map[string]int64{"a": 14})
 }
 
-// TestALateOrderWritesNothing: the others of its write go by themselves.
+// TestALateOrderWritesNothing: the other orders of its write are written alone.
 func TestALateOrderWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 4)

@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// waitToBeListed has every line of an order wait for a lock, before the rows of its segments.
+// waitToBeListed makes every line of an order wait for a lock, before the rows of its segments.
 const waitToBeListed = `
 CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -18,14 +18,14 @@ BEGIN
 END $$;
 CREATE TRIGGER wait BEFORE INSERT ON order_lines FOR EACH ROW EXECUTE FUNCTION wait()`
 
-// TestAnOrderThatWasRacedDecidesAnew: somebody is faster with the buyer of an order, which begins again, and waits once more. It
-// decides by the clock of then.
+// TestAnOrderThatWasRacedDecidesAnew: another process is faster with the buyer of an order, which is tried again, and
+// waits once more. It is decided by the clock after the second wait.
 func TestAnOrderThatWasRacedDecidesAnew(t *testing.T) {
 	t.Parallel()
 	for try := 1; ; try++ {
 		waitedUntil, got := raceOrder(t)
 		if stock.CodeOf(got.err) == stock.CodeUnavailable && try < 5 {
-			continue // a statement has two seconds, also on a machine that is busy otherwise
+			continue // a statement has two seconds, also on a busy machine
 		}
 		if got.err != nil || !got.created {
 			t.Fatalf("created %v, %v", got.created, got.err)
@@ -37,7 +37,8 @@ func TestAnOrderThatWasRacedDecidesAnew(t *testing.T) {
 	}
 }
 
-// raceOrder places an order for a minute that waits for its buyer, is raced, and waits again. It tells until when.
+// raceOrder places an order that reserves for a minute, waits for its buyer, is raced, and waits again. It returns the
+// end of the reservation.
 func raceOrder(t *testing.T) (waitedUntil time.Time, order placed) {
 	t.Helper()
 	store, faster := fresh(t, 9)

@@ -33,7 +33,7 @@ func TestOutbox(t *testing.T) {
 	})
 }
 
-// emptyStore returns a store on a database of its own, and the URL of that.
+// emptyStore returns a store on its own database, and that database's URL.
 func emptyStore(t *testing.T) (*postgres.Store, string) {
 	t.Helper()
 	url, drop, err := server.CreateDatabase(t.Context(), template)
@@ -58,7 +58,7 @@ func emptyStore(t *testing.T) (*postgres.Store, string) {
 const insertOne = `
 INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at) VALUES ('a', $1, 1, 0, 'committed', now())`
 
-// TestOutboxWaitsForWhatCommitsLate holds a transaction open that began to write first, and lets others commit.
+// TestOutboxWaitsForWhatCommitsLate holds open a transaction that began to write first, and lets others commit.
 func TestOutboxWaitsForWhatCommitsLate(t *testing.T) {
 	store, conn := fresh(t, 100)
 	outbox := store.Outbox()
@@ -116,7 +116,7 @@ func TestOutboxWaitsForWhatCommitsLate(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The late one's rows come first, and together.
+	// The rows of the late transaction come first, and together.
 	cursor = until("late", "later", "early", "early too")(cursor)
 	sell("after")
 	until("after")(cursor)
@@ -187,8 +187,8 @@ func TestOutboxIsOrderedByNumbers(t *testing.T) {
 	}
 }
 
-// TestOutboxMissesNothingThatCommitsInAnyOrder has many transactions begin, write, linger, and end in any order, some of
-// them by being rolled back, while a reader follows with its cursor.
+// TestOutboxMissesNothingThatCommitsInAnyOrder lets many transactions begin, write, linger, and end in any order, some
+// by a rollback, while a reader follows with its cursor.
 func TestOutboxMissesNothingThatCommitsInAnyOrder(t *testing.T) {
 	store, url := emptyStore(t)
 	outbox := store.Outbox()
@@ -263,7 +263,7 @@ func writeSlowly(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand, id 
 		if _, err := tx.Exec(ctx, insertOne, id+part); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "SELECT pg_sleep($1)", random.ExpFloat64()/500); err != nil { // what is tested
+		if _, err := tx.Exec(ctx, "SELECT pg_sleep($1)", random.ExpFloat64()/500); err != nil { // the test needs it
 			return err
 		}
 	}
@@ -273,7 +273,7 @@ func writeSlowly(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand, id 
 	return tx.Commit(ctx)
 }
 
-// TestOutboxIsTurnedOnBesideALongTransaction, as soon as that ends.
+// TestOutboxIsTurnedOnBesideALongTransaction, as soon as that one ends.
 func TestOutboxIsTurnedOnBesideALongTransaction(t *testing.T) {
 	store, conn := fresh(t, 100)
 	tx, err := conn.Begin(t.Context())
@@ -292,7 +292,7 @@ func TestOutboxIsTurnedOnBesideALongTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Who wants to sell waits for that no longer than it waits itself.
+	// A seller waits for that no longer than its own time-out.
 	batch := stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: []stock.Order{{OrderID: "o", Quantity: 1}}}
 	if _, err := store.Deduct(t.Context(), batch); err != nil {
 		t.Fatal(err)

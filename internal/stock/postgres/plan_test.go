@@ -13,8 +13,8 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// TestKeptPlansLookUpByIndex looks at the plans that are kept: in a database that is empty, as at the beginning of a sale,
-// and in one that has grown. Of a SKU there may be millions of orders, so none reads all of them.
+// TestKeptPlansLookUpByIndex checks the kept plans in an empty database, as at the beginning of a sale, and in one that
+// has grown. A SKU may have millions of orders, so no plan reads all of them.
 func TestKeptPlansLookUpByIndex(t *testing.T) {
 	t.Parallel()
 	conn := connection(t)
@@ -25,7 +25,7 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			for name, statement := range postgres.Statements() {
 				plan := keptPlan(t, conn, statement)
-				if why := slow(plan, name == "selectPrunable" || name == "deleteAmendments"); why != "" && name != "selectAccepted" { // which wants all orders of a SKU
+				if why := slow(plan, name == "selectPrunable" || name == "deleteAmendments"); why != "" && name != "selectAccepted" { // it wants all orders of a SKU
 					t.Errorf("%s: %s\n%s", name, why, strings.Join(plan, "\n"))
 				}
 			}
@@ -33,13 +33,13 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 	}
 }
 
-// slow tells what is slow about a plan, where something is. The statement may want all amendments of an order.
+// slow returns what is slow about a plan, "" if nothing is. The statement may want all amendments of an order.
 func slow(plan []string, allAmendments bool) string {
 	second := map[string]string{"deductions_pkey": "order_id", "deduction_parts_pkey": "order_id", "buyers_pkey": "buyer_id", "amendments_pkey": "ref"}
 	if allAmendments {
 		second["amendments_pkey"] = "order_id"
 	}
-	// Rows that are asked for one after another, in the order of the index, until there are enough.
+	// Rows that are read one after another, in the order of the index, until there are enough.
 	paged := plan[0] == "Limit" && !strings.Contains(strings.Join(plan, "\n"), "Sort")
 	for i, line := range plan {
 		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "JIT") {
@@ -60,14 +60,14 @@ func slow(plan []string, allAmendments bool) string {
 	return ""
 }
 
-// connection is one of a store's, on a database of its own.
+// connection is a connection of a store on its own database.
 func connection(t *testing.T) *pgx.Conn {
 	t.Helper()
 	url, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var only *pgx.Conn // of the pool
+	var only *pgx.Conn // connection of the pool
 	store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) {
 		c.AfterConnect = func(_ context.Context, made *pgx.Conn) error {
 			only = made

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestPruneWaitsForNobody: what somebody else has at the moment is left.
+// TestPruneWaitsForNobody: rows that another transaction holds are left for later.
 func TestPruneWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	store, conn := fresh(t, 10)

@@ -11,7 +11,7 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// session opens a connection as a store on the URL does.
+// session opens a connection to the URL as a store does.
 func session(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	var config *pgx.ConnConfig
@@ -40,14 +40,14 @@ func TestSessionsAreLimited(t *testing.T) {
 	}
 }
 
-// TestAStoppedProcessGivesRowsBack: nobody goes on with the transaction, and yet others get what it holds.
+// TestAStoppedProcessGivesRowsBack: its transaction never continues, and yet others get the rows that it holds.
 func TestAStoppedProcessGivesRowsBack(t *testing.T) {
 	t.Parallel()
 	stopped := session(t, server.URL()+"&idle_in_transaction_session_timeout=200ms")
 	defer stopped.Close(t.Context())
 	other := session(t, server.URL())
 	defer other.Close(t.Context())
-	const lock = `SELECT pg_advisory_xact_lock(4711)` // ends with the transaction, as a row's does
+	const lock = `SELECT pg_advisory_xact_lock(4711)` // ends with the transaction, like the lock of a row
 	if _, err := stopped.Exec(t.Context(), "BEGIN"); err != nil {
 		t.Fatal(err)
 	}

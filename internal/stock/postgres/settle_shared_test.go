@@ -10,13 +10,13 @@ import (
 	"inventory/internal/stock"
 )
 
-// settled is what became of a settlement.
+// settled is the result of a settlement.
 type settled struct {
 	results []stock.Settled
 	err     error
 }
 
-// settle begins to settle, and waits until it waits.
+// settle begins to settle, and returns when the settlement waits.
 func (s *sharers) settle(ctx context.Context, waiting int, settlement stock.Settlement) chan settled {
 	s.Helper()
 	got := make(chan settled, 1)
@@ -46,7 +46,7 @@ func cancel(sku string) stock.Settlement {
 	return stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "o", Cancel: true}}}
 }
 
-// is checks the status that a deduction was told to have, and has.
+// is checks the status of a deduction in the answer and in the rows.
 func (s *sharers) is(what, sku string, a settled, want stock.DeductionStatus, units int64) {
 	s.Helper()
 	if a.err != nil || len(a.results) != 1 || a.results[0].Err != nil || a.results[0].Deduction.Status != want {
@@ -58,7 +58,7 @@ func (s *sharers) is(what, sku string, a settled, want stock.DeductionStatus, un
 	}
 }
 
-// TestSettlementsShareATransaction: commits, of a part too, and cancels; each stands for itself.
+// TestSettlementsShareATransaction: commits, also of a part, and cancels; each is decided separately.
 func TestSettlementsShareATransaction(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 7)
@@ -87,13 +87,13 @@ func TestSettlementsShareATransaction(t *testing.T) {
 	s.is("a part", "b", <-b, stock.StatusCommitted, 1)
 	s.is("cancel", "c", <-c, stock.StatusCancelled, 2)
 	s.is("again", "a", <-again, stock.StatusCancelled, 2)
-	if n := s.statements.begun.Load(); n != 4 { // one for all, one each for those without rows, and the next
+	if n := s.statements.begun.Load(); n != 4 { // one for all, one for each without rows, and the next
 		t.Errorf("%d transactions", n)
 	}
 	s.holds(map[string]int64{"a": 20, "b": 19, "c": 20, "d": 18, "e": 18})
 }
 
-// TestASettlementThatMeetsAHeldRowIsSetAside: the others do not wait for it.
+// TestASettlementThatMeetsAHeldRowIsSetAside: the other settlements do not wait for it.
 func TestASettlementThatMeetsAHeldRowIsSetAside(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]string{
@@ -124,7 +124,7 @@ func TestASettlementThatMeetsAHeldRowIsSetAside(t *testing.T) {
 	}
 }
 
-// TestASettlementThatWaitsForAResegment finds the segment gone to which it would give units back.
+// TestASettlementThatWaitsForAResegment finds that the segment to which it would give units back is gone.
 func TestASettlementThatWaitsForAResegment(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 1)
@@ -148,7 +148,7 @@ func TestASettlementThatWaitsForAResegment(t *testing.T) {
 	s.holds(map[string]int64{"a": 20})
 }
 
-// locksWait returns when so many statements wait for rows.
+// locksWait returns when that many statements wait for rows.
 func (s *sharers) locksWait(statements int) {
 	s.Helper()
 	beside := s.connect()
@@ -161,7 +161,7 @@ func (s *sharers) locksWait(statements int) {
 	}
 }
 
-// TestALateSettlementWritesNothing: the others are written.
+// TestALateSettlementWritesNothing: the other settlements are written.
 func TestALateSettlementWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -185,7 +185,7 @@ func TestALateSettlementWritesNothing(t *testing.T) {
 	s.holds(map[string]int64{"a": 18, "b": 18})
 }
 
-// TestManySettlements: one write has a bound.
+// TestManySettlements: the size of one write is bounded.
 func TestManySettlements(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 26)

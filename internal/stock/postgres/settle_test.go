@@ -7,15 +7,15 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// TestPartsOfWhatWasNotThereYet: a merge commits between the two reads of a settlement, which finds no deduction, and its parts. The
-// deduction is unknown: it is not one without a status, which a cancel would find ended.
+// TestPartsOfWhatWasNotThereYet: a merge commits between the two reads of a settlement, which finds no deduction, but
+// its parts. The deduction is unknown: it is not one without a status, which a cancel would take for ended.
 func TestPartsOfWhatWasNotThereYet(t *testing.T) {
 	t.Parallel()
 	for try := 1; ; try++ {
 		store, conn := fresh(t, 9)
 		store.Share(postgres.ShareNothing)
 		commit := stock.Settlement{SKU: "a", Requests: []stock.SettleRequest{{OrderID: "o"}}}
-		if _, err := store.Settle(t.Context(), commit); err != nil { // which prepares the statements
+		if _, err := store.Settle(t.Context(), commit); err != nil { // it prepares the statements
 			t.Fatal(err)
 		}
 		if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE deduction_parts"); err != nil {
@@ -40,14 +40,14 @@ func TestPartsOfWhatWasNotThereYet(t *testing.T) {
 		}
 		one := <-got
 		if stock.CodeOf(one.err) == stock.CodeUnavailable && try < 5 {
-			continue // a statement has two seconds, also on a machine that is busy otherwise
+			continue // a statement has two seconds, also on a busy machine
 		}
 		if one.err != nil {
 			t.Fatal(one.err)
 		}
 		became := one.results[0]
 		unknown, there := stock.CodeOf(became.Err) == stock.CodeUnknownDeduction, became.Deduction.Status == stock.StatusCommitted
-		if !unknown && !there { // it may be there: over a new connection, it waits before the first read
+		if !unknown && !there { // it may exist: over a new connection, it waits before the first read
 			t.Errorf("%+v", became)
 		}
 		return

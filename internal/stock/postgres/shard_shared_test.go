@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// What a node of Citus has, by the least that does it: here a lock that a move takes exclusively, and shards that have gone.
+// A stand-in for what a node of Citus has: a lock that a move takes exclusively, and shards that have gone.
 const likeCitus = `
 CREATE TABLE gone (shard bigint);
 CREATE FUNCTION inventory_here(shard bigint) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -62,7 +62,7 @@ func (s *shards) deduct(batch stock.Batch) chan answer {
 	return got
 }
 
-// together has batches wait until all do, and returns a channel for each answer.
+// together lets batches wait until all do, and returns a channel for each answer.
 func (s *shards) together(batches ...stock.Batch) (answers []chan answer) {
 	s.Helper()
 	letGo := s.store.HoldWriter()
@@ -77,7 +77,7 @@ func (s *shards) together(batches ...stock.Batch) (answers []chan answer) {
 	return answers
 }
 
-// transactions returns how many have written the orders of an id.
+// transactions returns how many transactions have written the orders of an id.
 func (s *shards) transactions(orderID string) (n int) {
 	s.Helper()
 	var selects []string
@@ -91,7 +91,7 @@ func (s *shards) transactions(orderID string) (n int) {
 	return n
 }
 
-// left checks what the SKUs have left, and audits their shards.
+// left checks the units left of the SKUs, and audits their shards.
 func (s *shards) left(want map[string]int64) {
 	s.Helper()
 	for sku, units := range want {
@@ -106,8 +106,8 @@ func (s *shards) left(want map[string]int64) {
 	}
 }
 
-// TestShardsOfANodeShareAWrite: batches of SKUs in several shards that wait at the same time are one transaction, in which each
-// stands for itself.
+// TestShardsOfANodeShareAWrite: batches of SKUs in several shards that wait at the same time are one transaction, in
+// which each is decided separately.
 func TestShardsOfANodeShareAWrite(t *testing.T) {
 	t.Parallel()
 	s := openShards(t, 3)
@@ -121,7 +121,7 @@ func TestShardsOfANodeShareAWrite(t *testing.T) {
 		t.Errorf("%d transactions", n)
 	}
 	s.left(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 19, "e": 18, "f": 20})
-	// A known order in one shard.
+	// An order in one shard is known.
 	got = s.together(one("a", "o"), one("c", "q"), one("e", "q"))
 	for n, kind := range []stock.OutcomeKind{stock.Known, stock.Accepted, stock.Accepted} {
 		s.wants("known", s.soon(got[n]), kind)
@@ -132,7 +132,7 @@ func TestShardsOfANodeShareAWrite(t *testing.T) {
 	s.left(map[string]int64{"a": 19, "c": 18, "e": 17})
 }
 
-// TestShardsShareLimits: so do batches that count their buyers.
+// TestShardsShareLimits: batches that count their buyers share too.
 func TestShardsShareLimits(t *testing.T) {
 	t.Parallel()
 	s := openShards(t, 2)
@@ -155,7 +155,7 @@ func TestShardsShareLimits(t *testing.T) {
 	s.left(map[string]int64{"alimited": 18, "climited": 18})
 }
 
-// TestAShardThatHasGoneStopsNoOther: its batches are told so, and the others are written.
+// TestAShardThatHasGoneStopsNoOther: its batches get that error, and the others are written.
 func TestAShardThatHasGoneStopsNoOther(t *testing.T) {
 	t.Parallel()
 	s := openShards(t, 2)
@@ -173,7 +173,7 @@ func TestAShardThatHasGoneStopsNoOther(t *testing.T) {
 	s.left(map[string]int64{"a": 19, "b": 19, "c": 20, "d": 20})
 }
 
-// TestAShardThatIsMovedHoldsUpNoOther: what is asked of it waits for the end of the move, or too long. The others do not.
+// TestAShardThatIsMovedHoldsUpNoOther: batches for it wait until the move ends, or fail. The others do not wait.
 func TestAShardThatIsMovedHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	s := openShards(t, 2)

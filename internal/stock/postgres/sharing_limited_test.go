@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// limited is a batch for segment 0 of a SKU with a limit of 2, of orders for a unit each of these buyers.
+// limited is a batch for segment 0 of a SKU with a limit of 2, with an order of one unit for each of these buyers.
 func limited(sku string, buyers ...string) stock.Batch {
 	batch := stock.Batch{SKU: sku, Layout: 1, Limit: 2}
 	for _, buyer := range buyers {
@@ -25,7 +25,7 @@ func openLimited(t *testing.T, skus int) *sharers {
 	return s
 }
 
-// bought checks how many units of a SKU each buyer is counted with.
+// bought checks how many units of a SKU each buyer's count has.
 func (s *sharers) bought(sku string, want map[string]int64) {
 	s.Helper()
 	rows, err := s.conn.Query(s.Context(), `SELECT buyer_id, units FROM buyers WHERE sku_id = $1`, sku)
@@ -46,7 +46,7 @@ func (s *sharers) bought(sku string, want map[string]int64) {
 	}
 }
 
-// TestBatchesWithALimitShareAStatement and count their buyers, those that have bought before too.
+// TestBatchesWithALimitShareAStatement and count their buyers, also buyers that have bought before.
 func TestBatchesWithALimitShareAStatement(t *testing.T) {
 	t.Parallel()
 	s := openLimited(t, 3)
@@ -74,7 +74,7 @@ func TestBatchesWithALimitShareAStatement(t *testing.T) {
 	s.holds(map[string]int64{"a": 17, "b": 19, "c": 17})
 }
 
-// TestEachBatchWithALimitStandsForItself: whatever is wrong with one, the others are written by the shared statement.
+// TestEachBatchWithALimitStandsForItself: whatever is wrong with one batch, the shared statement writes the others.
 func TestEachBatchWithALimitStandsForItself(t *testing.T) {
 	t.Parallel()
 	s := openLimited(t, 8)
@@ -86,7 +86,7 @@ func TestEachBatchWithALimitStandsForItself(t *testing.T) {
 	s.wrote(0, 2)
 	over, large, closed, layout := limited("b", "y", "x"), limited("c", "x"), limited("d", "x"), limited("e", "x")
 	over.Orders[1].OrderID = "one more of x"
-	large.Orders[0].Quantity = 3 // which no buyer may have
+	large.Orders[0].Quantity = 3 // more than a buyer may have
 	closed.SaleWindow.StartsAt = time.Now().Add(time.Hour)
 	layout.Layout = 2
 	short := limited("f", "x", "y", "z", "w", "v", "u")
@@ -131,8 +131,9 @@ func TestABuyerThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	}
 }
 
-// TestWhatChangesDuringASharedWrite: a buyer's last units are sold, or an order id is inserted, after the statement has read
-// that they were free. It comes to the second batch late, because the first one's buyer takes long to insert.
+// TestWhatChangesDuringASharedWrite: a buyer's last units are sold, or an order id is inserted, after the statement has
+// read that they were free. The statement reaches the second batch late, because inserting the first one's buyer takes
+// long.
 func TestWhatChangesDuringASharedWrite(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]struct {

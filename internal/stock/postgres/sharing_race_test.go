@@ -13,13 +13,13 @@ import (
 	"inventory/internal/stock/postgres"
 )
 
-// racers write to the same SKUs through several stores, and remember what they were told.
+// racers write to the same SKUs through several stores, and record their answers.
 type racers struct {
 	*sharers
 	stores []*postgres.Store
 
 	mu       sync.Mutex
-	accepted map[string]int // how often an order was, by SKU and id
+	accepted map[string]int // how often an order was accepted, by SKU and id
 	told     []stock.Deduction
 }
 
@@ -59,7 +59,7 @@ func (r *racers) step(worker, round int) {
 // rounds is how many order ids several workers use.
 const rounds = 30
 
-// orders are some with ids of their own, and one that others send too.
+// orders are some with their own ids, and one that others send too.
 func (r *racers) orders(worker, round int) []stock.Order {
 	list := []stock.Order{
 		{OrderID: fmt.Sprint("shared ", rand.IntN(rounds)), Quantity: 1},
@@ -75,12 +75,12 @@ func (r *racers) orders(worker, round int) []stock.Order {
 	return list
 }
 
-// limit makes it a batch of one of the two SKUs that have a buyer limit. No buyer has two orders in it.
+// limit turns it into a batch of one of the two SKUs that have a buyer limit. No buyer has two orders in it.
 func (r *racers) limit(batch *stock.Batch) {
 	batch.SKU, batch.Limit = name(12+rand.IntN(2)), raceLimit
 	for n := range batch.Orders {
 		batch.Orders[n].BuyerID = fmt.Sprint("buyer ", n, " ", rand.IntN(20))
-		if strings.HasPrefix(batch.Orders[n].OrderID, "shared") { // the same order again, not another one
+		if strings.HasPrefix(batch.Orders[n].OrderID, "shared") { // the same order again, not a different one
 			batch.Orders[n].BuyerID = "buyer of " + batch.Orders[n].OrderID
 		}
 	}
@@ -103,7 +103,7 @@ func (r *racers) several(store *postgres.Store, id string) (created bool, err er
 	return created, err
 }
 
-// may reports an error that callers do not live with.
+// may reports an error that callers must not get.
 func (r *racers) may(err error) {
 	code := stock.CodeOf(err)
 	if err != nil && (code == stock.CodeUnavailable && !errors.Is(err, stock.ErrFenced) && !errors.Is(err, stock.ErrSpread)) {
@@ -111,7 +111,7 @@ func (r *racers) may(err error) {
 	}
 }
 
-// note remembers what was told.
+// note records an answer.
 func (r *racers) note(sku string, outcomes []stock.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *racers) note(sku string, outcomes []stock.Outcome) {
 			r.accepted[sku+" "+o.Deduction.OrderID]++
 			r.told = append(r.told, o.Deduction)
 		case stock.Short:
-			// what is short was asked for more than its segment had
+			// a short order asked for more than its segment had
 			if o.Available < 0 {
 				r.Errorf("%s: short of %d", sku, o.Available)
 			}
@@ -146,8 +146,8 @@ func (r *racers) lockRows(stop <-chan struct{}) error {
 	}
 }
 
-// check holds the rows against what was told: each order was accepted once, is there, and is what it was told to be; every
-// unit is accounted for.
+// check compares the rows with the answers: each accepted order was accepted once, exists, and is as it was answered;
+// every unit is accounted for.
 func (r *racers) check() {
 	r.Helper()
 	r.audit()
@@ -166,7 +166,7 @@ func (r *racers) check() {
 	}
 }
 
-// checkBuyers holds what buyers are counted with against what they have bought.
+// checkBuyers compares the counts of buyers with what they have bought.
 func (r *racers) checkBuyers() {
 	r.Helper()
 	var buyers, wrong int

@@ -42,12 +42,12 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 // TraceQueryEnd implements [pgx.QueryTracer].
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// sharers are SKUs "a", "b", "c" and so on of two segments with 10 units each, and a store that sells them.
+// sharers are SKUs "a", "b", "c" and so on, of two segments with 10 units each, and a store that sells them.
 type sharers struct {
 	*testing.T
 	store      *postgres.Store
 	url        string
-	conn       *pgx.Conn // beside the store
+	conn       *pgx.Conn // next to the store
 	statements *counter
 }
 
@@ -76,7 +76,7 @@ func openSharers(t *testing.T, skus int) *sharers {
 
 func name(sku int) string { return string(rune('a' + sku)) }
 
-// open opens a store, as another process would.
+// open opens a store, like another process.
 func (s *sharers) open() *postgres.Store {
 	s.Helper()
 	store, err := postgres.Open(s.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = s.statements })
@@ -105,7 +105,7 @@ func (s *sharers) connect() *pgx.Conn {
 	return conn
 }
 
-// exec runs a statement beside the store.
+// exec runs a statement outside the store.
 func (s *sharers) exec(statement string) {
 	s.Helper()
 	if _, err := s.conn.Exec(s.Context(), statement); err != nil {
@@ -113,7 +113,7 @@ func (s *sharers) exec(statement string) {
 	}
 }
 
-// one is a batch for segment 0 of a SKU, of orders with these ids for a unit each.
+// one is a batch for segment 0 of a SKU, with orders of one unit with these ids.
 func one(sku string, ids ...string) stock.Batch {
 	batch := stock.Batch{SKU: sku, Layout: 1}
 	for _, id := range ids {
@@ -122,14 +122,14 @@ func one(sku string, ids ...string) stock.Batch {
 	return batch
 }
 
-// answer is what became of a batch, and when.
+// answer is the result of a batch, and its time.
 type answer struct {
 	result stock.BatchResult
 	err    error
 	after  time.Duration
 }
 
-// kinds are those of the outcomes.
+// kinds are the kinds of outcomes.
 func (a answer) kinds() (kinds []stock.OutcomeKind) {
 	for _, o := range a.result.Outcomes {
 		kinds = append(kinds, o.Kind)
@@ -145,7 +145,7 @@ func (s *sharers) wants(what string, a answer, kinds ...stock.OutcomeKind) {
 	}
 }
 
-// together has batches wait until all do, and returns a channel for each answer.
+// together lets batches wait until all do, and returns a channel for each answer.
 func (s *sharers) together(batches ...stock.Batch) []chan answer {
 	s.Helper()
 	letGo := s.store.HoldWriter()
@@ -174,7 +174,7 @@ func (s *sharers) deduct(ctx context.Context, batch stock.Batch) chan answer {
 	return got
 }
 
-// wrote checks how many statements there were, and forgets them.
+// wrote checks how many statements there were, and resets the counts.
 func (s *sharers) wrote(shared, alone int64) {
 	s.Helper()
 	if a, b := s.statements.shared.Swap(0), s.statements.alone.Swap(0); a != shared || b != alone {
@@ -182,7 +182,7 @@ func (s *sharers) wrote(shared, alone int64) {
 	}
 }
 
-// holds checks what the SKUs have left, and audits them.
+// holds checks the units left of the SKUs, and audits them.
 func (s *sharers) holds(want map[string]int64) {
 	s.Helper()
 	for sku, units := range want {
@@ -267,7 +267,7 @@ func TestBatchesShareAStatement(t *testing.T) {
 	}
 }
 
-// TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and the first one of a SKU that counts its buyers.
+// TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and the first one of a SKU with a buyer limit.
 func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -296,7 +296,7 @@ func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	s.audit()
 }
 
-// TestEachBatchStandsForItself: whatever is wrong with one batch, the others are written by the shared statement.
+// TestEachBatchStandsForItself: whatever is wrong with one batch, the shared statement writes the others.
 func TestEachBatchStandsForItself(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 10)
@@ -339,8 +339,8 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	}
 }
 
-// TestKnownOrdersAreExpectedOnceThereWasOne: the first costs its shared write a second statement. Those that come after it cost
-// nothing, until there were enough writes without one.
+// TestKnownOrdersAreExpectedOnceThereWasOne: the first one costs its shared write a second statement. The following
+// ones cost nothing, until there were enough writes without one.
 func TestKnownOrdersAreExpectedOnceThereWasOne(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 3)
@@ -357,7 +357,7 @@ func TestKnownOrdersAreExpectedOnceThereWasOne(t *testing.T) {
 		}
 		s.wrote(statements, 0)
 	}
-	for range 64 + 1 { // the last one of which does not expect any
+	for range 64 + 1 { // the last one does not expect any
 		s.soon(s.together(one("c", "none"))[0])
 		s.exec(`DELETE FROM deductions WHERE sku_id = 'c' AND order_id = 'none'; UPDATE stock_segments SET available = available + 1
 			WHERE sku_id = 'c' AND segment = 0`)
@@ -381,7 +381,7 @@ func TestBatchesOfOneSKUDoNotShare(t *testing.T) {
 	s.holds(map[string]int64{"a": 17, "b": 19})
 }
 
-// TestASharedWriteIsBounded: what is too much waits for the next one.
+// TestASharedWriteIsBounded: what exceeds the bound waits for the next one.
 func TestASharedWriteIsBounded(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 26)
@@ -413,7 +413,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	got := s.together(one("a", "o"), one("b", "o"), late)
 	s.wants("a", s.soon(got[0]), stock.Accepted)
 	s.stays("b", got[1])
-	for !time.Now().After(late.Deadline) { // it is over before the row is had
+	for !time.Now().After(late.Deadline) { // its time is over before it gets the row
 		time.Sleep(time.Millisecond)
 	}
 	s.exec(`ROLLBACK`)
@@ -425,7 +425,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	if a := s.soon(got[2]); !errors.Is(a.err, stock.ErrLate) {
 		t.Errorf("late: %+v", a)
 	}
-	s.wrote(1, 2) // the others are not written once more
+	s.wrote(1, 2) // the others are not written again
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20})
 }
 
@@ -447,8 +447,8 @@ func TestAnOrderIDThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	}
 }
 
-// TestACircleOfWaits: a transaction that has inserted an order id wants a row that the shared write has, which waits for the
-// order id. The transaction must not be the one that is aborted.
+// TestACircleOfWaits: a transaction that has inserted an order id wants a row that the shared write has, which waits
+// for the order id. PostgreSQL must not abort the transaction.
 func TestACircleOfWaits(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -469,7 +469,7 @@ func TestACircleOfWaits(t *testing.T) {
 	s.holds(map[string]int64{"a": 19, "b": 19})
 }
 
-// TestAConstraintThatFiresInASharedWrite costs the others a statement, and not more.
+// TestAConstraintThatFiresInASharedWrite costs the other batches one statement each.
 func TestAConstraintThatFiresInASharedWrite(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 3)
@@ -484,7 +484,7 @@ func TestAConstraintThatFiresInASharedWrite(t *testing.T) {
 	s.holds(map[string]int64{"a": 19, "b": 20, "c": 19})
 }
 
-// slow lets the insert of the order id "slow" take so long.
+// slow makes the insert of the order id "slow" take that long.
 func (s *sharers) slow(took string) {
 	s.exec(`
 		CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -516,7 +516,8 @@ func TestASharedWriteThatIsLateWritesNothing(t *testing.T) {
 	s.holds(map[string]int64{"a": 19, "b": 20, "c": 20})
 }
 
-// TestACallerWhoLeavesAloneLeaves: before the write, nothing is written for it; in the middle, the others do not notice.
+// TestACallerWhoLeavesAloneLeaves: before the write, nothing is written for it; during the write, the others do not
+// notice.
 func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 4)
@@ -548,7 +549,7 @@ func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 	s.holds(map[string]int64{"a": 20, "b": 19, "c": 19, "d": 19})
 }
 
-// TestABatchDoesNotWaitForAWriterThatIsStuck: it goes by itself.
+// TestABatchDoesNotWaitForAWriterThatIsStuck: it is written alone.
 func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -564,8 +565,9 @@ func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 	s.audit()
 }
 
-// TestSharersRace lets three processes sell many SKUs to the last unit, all through shared writes: with order ids that several
-// send, buyers at their limit, orders that do not fit, fences, merges, orders of several SKUs, cancels and restocks, and somebody who locks rows.
+// TestSharersRace lets three processes sell many SKUs to the last unit, all through shared writes: with shared order
+// ids, buyers at their limit, orders that do not fit, fences, merges, orders of several SKUs, cancels, restocks, and a
+// session that locks rows.
 func TestSharersRace(t *testing.T) {
 	t.Parallel()
 	const skus, workers, rounds = 12, 24, 40

@@ -16,7 +16,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// withStandby returns a store on a server of its own, and what stalls the standby that its commits wait for.
+// withStandby returns a store on its own server, and a function that stalls the standby for which its commits wait.
 func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool)) {
 	t.Helper()
 	server, err := servertest.StartPostgres(t.Context())
@@ -53,7 +53,8 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool))
 				t.Fatal(err)
 			}
 		}
-		// Each process of the server reads its settings when it comes to it. Commits wait once one has been cut off while it waited.
+		// Each process of the server reads its settings in its own time. Commits wait for the standby once one of them
+		// was cut off while it waited.
 		for again := true; again; again = waited != stalled && t.Context().Err() == nil {
 			waited = false
 			cut := time.AfterFunc(20*time.Millisecond, func() { _ = conn.PgConn().CancelRequest(t.Context()) }) // the next round tries again
@@ -67,8 +68,8 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool))
 	return store, stall
 }
 
-// TestAStalledStandby: an order that the standby does not have is neither seen nor told of, however often it is asked for,
-// and is there once the standby has it.
+// TestAStalledStandby: an order that the standby does not have is neither visible nor acknowledged, however often it is
+// sent, and exists once the standby has it.
 func TestAStalledStandby(t *testing.T) {
 	t.Parallel()
 	store, stall := withStandby(t)

@@ -45,7 +45,7 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-// newTemplate makes a database with the schema, of which tests have copies: the migrations take several times as long.
+// newTemplate creates a database with the schema, which the tests copy: the migrations take several times as long.
 func newTemplate(ctx context.Context) (string, error) {
 	url, _, err := server.CreateDatabase(ctx, "")
 	if err != nil {
@@ -135,7 +135,7 @@ func migrated(url string) error {
 	return errors.Join(m.Up(), m.Close())
 }
 
-// fresh returns a database with a SKU "a" of one segment, a store on it, and a connection beside that.
+// fresh returns a database with a SKU "a" of one segment, a store on it, and another connection to it.
 func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	t.Helper()
 	url, drop, err := server.CreateDatabase(t.Context(), template)
@@ -162,7 +162,8 @@ func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
 	return store, conn
 }
 
-// blocking returns once somebody waits for the transaction of a connection, or what should wait has ended.
+// blocking returns once a session waits for the transaction of a connection, or once the operation that should wait has
+// ended.
 func blocking[T any](t *testing.T, conn *pgx.Conn, ended chan T) {
 	t.Helper()
 	for waiting := false; !waiting && len(ended) == 0; {
@@ -174,8 +175,8 @@ func blocking[T any](t *testing.T, conn *pgx.Conn, ended chan T) {
 	}
 }
 
-// TestBatchThatWaitedForARestock begins while a restock is under way that it needs: its snapshot has the stock of
-// before, which PostgreSQL holds against the CHECK.
+// TestBatchThatWaitedForARestock begins a batch while the restock that it needs is under way: its snapshot has the
+// earlier stock, against which PostgreSQL checks the CHECK.
 func TestBatchThatWaitedForARestock(t *testing.T) {
 	store, conn := fresh(t, 1)
 	if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE stock_segments SET available = available + 9"); err != nil {
@@ -201,7 +202,7 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 	}
 }
 
-// textsOf are the columns of the texts that orders have, the last arguments of a statement that inserts deductions.
+// textsOf are the columns of the orders' texts, the last arguments of a statement that inserts deductions.
 func textsOf(orders []stock.Order) (columns []any) {
 	for _, text := range stock.KeptTexts() {
 		var column []string
@@ -213,7 +214,7 @@ func textsOf(orders []stock.Order) (columns []any) {
 	return columns
 }
 
-// TestBatchStatementDecidesShortage: running short is a result of the statement, and no CHECK has to fire for it.
+// TestBatchStatementDecidesShortage: a shortage is a result of the statement, without a CHECK that fires.
 func TestBatchStatementDecidesShortage(t *testing.T) {
 	_, conn := fresh(t, 5)
 	statement := postgres.Statements()["deduct.sql"]
@@ -229,17 +230,17 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 	}
 }
 
-// TestBatchStatementDecidesLimits: so is a buyer who has enough, and who that is comes back with it.
+// TestBatchStatementDecidesLimits: a buyer at the limit is a result too, which names the buyer.
 func TestBatchStatementDecidesLimits(t *testing.T) {
 	_, conn := fresh(t, 9)
 	statement := postgres.Statements()["deduct_limited.sql"]
 	for _, c := range []struct {
 		ids, buyers       []string
-		inserted, limited []string // nil for all, and for none
+		inserted, limited []string // nil: all, and none
 	}{
 		{[]string{"a", "b"}, []string{"x", "y"}, nil, nil},
 		{[]string{"c", "d"}, []string{"z", "y"}, []string{"c"}, []string{"d"}},
-		{[]string{"a", "e"}, []string{"x", "w"}, []string{"e"}, nil}, // known: for another statement to tell
+		{[]string{"a", "e"}, []string{"x", "w"}, []string{"e"}, nil}, // known: another statement reports that
 	} {
 		var before, after *int64
 		var orders int
@@ -257,7 +258,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 	}
 }
 
-// TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours knows of.
+// TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours expects.
 func TestConstraintThatFiresIsTheGuard(t *testing.T) {
 	store, conn := fresh(t, 10)
 	if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id <> 'poison')"); err != nil {

@@ -43,7 +43,7 @@ func TestWatchHearsRestocks(t *testing.T) {
 	}
 }
 
-// TestWatchHearsWhatComesBack: once for each write that gives units back and leaves some, never for another.
+// TestWatchHearsWhatComesBack: one notification for each write that gives units back and leaves some, none for others.
 func TestWatchHearsWhatComesBack(t *testing.T) {
 	store, _ := fresh(t, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,7 +88,7 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		if err := c.do(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		// Notices come in the order of the commits, so this one tells whether there was another before it.
+		// Notifications come in the order of the commits, so this one shows whether there was another before it.
 		if _, err := store.CreateSKU(ctx, stock.NewSKU{SKU: "mark", Segments: 1}, at); err != nil {
 			t.Fatal(err)
 		}

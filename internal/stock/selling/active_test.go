@@ -15,8 +15,8 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestActiveSKUsAreCheap has 10,000 SKUs sold side by side: their workers together may take 100 MB. In a short test
-// it is 3,000 and half of that, because the callers take as much as ever.
+// TestActiveSKUsAreCheap sells 10,000 SKUs at the same time: their workers together may take 100 MB. A short test has
+// 3,000 SKUs and half of the memory, because the callers take as much as before.
 func TestActiveSKUsAreCheap(t *testing.T) {
 	const callers = 512
 	skus, bound := 10_000, uint64(100<<20)
@@ -76,7 +76,7 @@ func fill(w *world, skus int) {
 	}
 }
 
-// inUse is what the heap and the stacks hold.
+// inUse returns what the heap and the stacks hold.
 func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -8,7 +8,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// familiar is a store that knows one order, and notes of which batches it was told that they may have such.
+// familiar is a store that knows one order, and records which batches said that they may have known ones.
 type familiar struct {
 	endless
 	again []bool

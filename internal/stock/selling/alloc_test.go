@@ -12,8 +12,8 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// mostAllocations is what a deduction may allocate on its way through the service, its part of a batch included, which is
-// small here: a store that costs nothing lets nobody wait.
+// mostAllocations is what a deduction may allocate on its way through the service, with its part of a batch. Batches
+// are small here, because no order waits for a store that costs nothing.
 const mostAllocations = 4
 
 // BenchmarkAllocations sells to 512 callers from a store that costs nothing, and fails if that takes more memory than

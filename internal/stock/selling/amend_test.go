@@ -10,8 +10,8 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestExtendedUnitsStayTaken: all is reserved, and every process knows that the SKU is sold out until the reservation ends.
-// When it is extended they are so until its new end, and are sold at once then.
+// TestExtendedUnitsStayTaken: all units are reserved, and every process knows that the SKU is sold out until the
+// reservation ends. After an extension the units stay taken until the new end, and are then sold at once.
 func TestExtendedUnitsStayTaken(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
@@ -74,8 +74,8 @@ func TestExtensionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestAmendmentsHappenOnce sends returns and extensions of one order through two processes each, with a commit in between:
-// both callers of a ref are told that it happened, or that it did not, and what was not given back is still held.
+// TestAmendmentsHappenOnce sends returns and extensions of one order through two processes each, with a commit in
+// between: both callers of a ref get the same answer, and the units that were not given back are still held.
 func TestAmendmentsHappenOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := w.processes(3)
@@ -119,7 +119,7 @@ func TestAmendmentsHappenOnce(t *testing.T) {
 	})
 }
 
-// twice sends each request through two of the services at once, and returns what the two callers were told.
+// twice sends each request through two of the services at once, and returns the two answers.
 func (w *world) twice(services []*selling.Service, requests []stock.SettleRequest) [][2]stock.Code {
 	w.Helper()
 	codes := make([][2]stock.Code, len(requests))

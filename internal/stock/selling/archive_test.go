@@ -55,7 +55,7 @@ func TestArchive(t *testing.T) {
 	})
 }
 
-// TestArchiveOfWhatIsSoldOut: who knows by heart that a SKU has sold out is told that it is archived, soon.
+// TestArchiveOfWhatIsSoldOut: a process whose sold-out cache has the SKU soon answers that it is archived.
 func TestArchiveOfWhatIsSoldOut(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := w.processes(2)
@@ -82,7 +82,8 @@ func TestArchiveOfWhatIsSoldOut(t *testing.T) {
 	})
 }
 
-// TestArchiveAmidASale: of the orders that race with it, each is sold before or refused. Who asks after the answer is refused.
+// TestArchiveAmidASale: of the orders that race with it, each is filled before it or refused. Orders after the answer
+// are refused.
 func TestArchiveAmidASale(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := w.processes(2)

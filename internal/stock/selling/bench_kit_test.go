@@ -34,7 +34,7 @@ type world struct {
 	redisURL   string // "" runs without locks
 	always     bool   // a lock for every batch
 	clock      *clock // of its services; nil is the system's
-	batchLimit int    // orders of one write, by the only worker of a SKU; 0: as many as pay
+	batchLimit int    // orders of one write, by the only worker of a SKU; 0: the usual number
 }
 
 // clock is a clock that stands still until it is moved.
@@ -70,7 +70,7 @@ func real(t *testing.T) *world {
 	return realOn(t, postgresServer, postgresTemplate)
 }
 
-// realOn is on a copy of a template with the schema.
+// realOn is a real world on a copy of a template with the schema.
 func realOn(t *testing.T, server *servertest.Postgres, template string) *world {
 	t.Helper()
 	url, drop, err := server.CreateDatabase(t.Context(), template)
@@ -123,8 +123,9 @@ func closeStore(t *testing.T, store stock.Store) {
 	})
 }
 
-// eachWorld runs a test in both worlds, with a lock for every batch, where it saves waiting, and without. The quick tests
-// have the embedded one with a lock for every batch, and the real one, which costs several times as much, as it is by default.
+// eachWorld runs a test in both worlds: with a lock for every batch, with locks where they save waiting, and without
+// locks. The quick tests have the embedded world with a lock for every batch, and the real one, which costs several
+// times as much, with the default.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	const byDefault = "where they save waiting"
@@ -155,7 +156,7 @@ func (w *world) start(observer selling.Observer) *selling.Service {
 
 func (w *world) startOn(store stock.Store, observer selling.Observer) *selling.Service {
 	w.Helper()
-	// A machine that is busy otherwise is no reason to refuse.
+	// A busy machine is no reason to refuse.
 	config := selling.Config{Store: store, Observer: observer, AnswerWithin: time.Minute, LockAlways: w.always}
 	if w.clock != nil {
 		config.Clock = w.clock.now
@@ -205,7 +206,7 @@ func (w *world) create(s *selling.Service, units int64, segments int) {
 	w.createOn(s, units, segments, stock.Terms{})
 }
 
-// createOn creates the SKU on terms.
+// createOn creates the SKU with terms.
 func (w *world) createOn(s *selling.Service, units int64, segments int, terms stock.Terms) {
 	w.Helper()
 	if _, _, err := s.CreateSKU(w.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments, Terms: terms}); err != nil {
@@ -223,7 +224,7 @@ func (w *world) audit() stock.Balance {
 	return audit.SKUs[0]
 }
 
-// counts is an observer that counts.
+// counts is an observer that counts orders.
 type counts struct {
 	selling.NoObserver
 	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed, orders, ordersLocked atomic.Int64
@@ -263,7 +264,7 @@ func (c *counts) FencedOut()             { c.fencedOut.Add(1) }
 func (c *counts) GuardFired()            { c.guard.Add(1) }
 func (c *counts) SoldOutFromCache(n int) { c.fromMemory.Add(int64(n)) }
 
-// tally is what buyers were told.
+// tally counts the answers that buyers got.
 type tally struct {
 	sync.Mutex
 	accepted, units, soldOut, insufficient int64

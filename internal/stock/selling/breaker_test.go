@@ -18,7 +18,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// answers is every lock of a Redis that answers as it is told: it counts who asks.
+// answers is a lock on a Redis that answers as the test says, and counts the requests.
 type answers struct {
 	asked atomic.Int64
 	mu    sync.Mutex
@@ -53,7 +53,7 @@ func (a *answers) TryLock(context.Context, ...locking.LockOption) (*locking.Hold
 // endless is a store of one segment that never runs short, and answers at once.
 type endless struct{ stock.Store }
 
-// Watch hears nothing until ctx ends.
+// Watch receives nothing until ctx ends.
 func (endless) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
 	<-ctx.Done()
 	return nil
@@ -70,7 +70,7 @@ func (endless) Views(_ context.Context, skus ...string) (map[string]stock.View, 
 // Now is the clock of the process.
 func (endless) Now() time.Time { return time.Now() }
 
-// Expired tells of none.
+// Expired reports none.
 func (endless) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
 
 func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, error) {
@@ -81,7 +81,8 @@ func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, erro
 	return result, nil
 }
 
-// breaking runs a test in virtual time, with a service whose locks answer as told. buy returns how long an order took.
+// breaking runs a test in virtual time, with a service whose locks answer as the test says. buy returns how long an
+// order took.
 func breaking(t *testing.T, test func(a *answers, seen *counts, buy func(sku string) time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +132,8 @@ func TestFailingLocksAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOneWorkerProbes: of many workers one asks whether locks work again, with three tries, and none waits for the answer.
+// TestOneWorkerProbes: one of many workers checks whether locks work again, with three tries, and no order waits for
+// the answer.
 func TestOneWorkerProbes(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
@@ -172,7 +174,7 @@ func TestOneWorkerProbes(t *testing.T) {
 	})
 }
 
-// TestAProbeTriesAgain: a client learns by a try that fails that the locks are elsewhere now.
+// TestAProbeTriesAgain: a client learns from a failed try that the locks are at another server now.
 func TestAProbeTriesAgain(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
@@ -192,9 +194,9 @@ func TestAProbeTriesAgain(t *testing.T) {
 	})
 }
 
-// TestLocksComeBackInTime: whenever Redis comes back, also just after the last try of a probe has begun, locks are used again
-// in half of the two seconds that are promised, although the first try after that fails too. The other half is for a busy
-// machine.
+// TestLocksComeBackInTime: whenever Redis comes back, also just after the last try of a probe has begun, locks are used
+// again within half of the promised two seconds, although the first try after that fails too. The other half is for a
+// busy machine.
 func TestLocksComeBackInTime(t *testing.T) {
 	t.Parallel()
 	const step = 50 * time.Millisecond
@@ -239,8 +241,8 @@ func TestBusyLocksDoNotTrip(t *testing.T) {
 	})
 }
 
-// TestLocksComeBack takes Redis away and gives it back: meanwhile nobody waits for it, and afterwards locks are used
-// again without anybody's doing.
+// TestLocksComeBack takes Redis away and gives it back: meanwhile no order waits for it, and afterwards locks are used
+// again by themselves.
 func TestLocksComeBack(t *testing.T) {
 	restart := func(s *servertest.Redis) error { return s.Restart(context.Background()) }
 	for name, c := range map[string]struct{ away, back func(*servertest.Redis) error }{
@@ -282,7 +284,7 @@ func TestLocksComeBack(t *testing.T) {
 			for range 100 {
 				buy()
 			}
-			// Waiting for Redis, they would take ten seconds.
+			// If they waited for Redis, they would take ten seconds.
 			if took := time.Since(start); took > 3*time.Second {
 				t.Errorf("100 orders took %v without Redis", took)
 			}
@@ -293,7 +295,7 @@ func TestLocksComeBack(t *testing.T) {
 			buyUntil("the breaker closes", func() bool { return seen.closed.Load() == 1 })
 			locked := seen.batches.Load() - seen.lockless.Load()
 			buyUntil("a batch is locked", func() bool { return seen.batches.Load()-seen.lockless.Load() > locked })
-			if took := time.Since(start); took > 4*time.Second { // about two, on a machine that is not busy
+			if took := time.Since(start); took > 4*time.Second { // approximately two, on a machine that is not busy
 				t.Errorf("locks came back after %v", took)
 			}
 			if b := w.audit(); b.Committed != int64(orders) {
@@ -303,7 +305,7 @@ func TestLocksComeBack(t *testing.T) {
 	}
 }
 
-// maxMemory makes a server refuse what needs memory, or not.
+// maxMemory makes a server refuse commands that need memory, or accept them again.
 func maxMemory(bytes string) func(*servertest.Redis) error {
 	return func(server *servertest.Redis) error {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr()})

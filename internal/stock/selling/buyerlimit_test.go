@@ -38,7 +38,7 @@ func (s stale) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 	return result, err
 }
 
-// TestAFailedSweepCostsItsBuyerAlone: the others of the batch have their answers, and get no second one.
+// TestAFailedSweepCostsItsBuyerAlone: the other orders of the batch get their answers, and each only one.
 func TestAFailedSweepCostsItsBuyerAlone(t *testing.T) {
 	store := stale{entered: make(chan struct{}, 1), gate: make(chan struct{})}
 	s := selling.NewService(selling.Config{Store: store})

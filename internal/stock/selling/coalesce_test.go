@@ -25,9 +25,9 @@ func (s *slow) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 	return s.endless.Deduct(ctx, b)
 }
 
-// TestWorkerWaitsForWhomItAnswered has callers who order again at once. All of them fit into one batch; a worker that does
-// not let them come back writes the halves of them by turns. On a machine that is busy otherwise they may not come in
-// time: the best of three times tells.
+// TestWorkerWaitsForWhomItAnswered has callers that order again at once. All of them fit into one batch; a worker that
+// does not let them come back writes each half of them in turn. On a busy machine they may not come in time, so the
+// best of three tries counts.
 func TestWorkerWaitsForWhomItAnswered(t *testing.T) {
 	const callers, times, most = 32, 200, 300
 	var writes []int64
@@ -39,7 +39,7 @@ func TestWorkerWaitsForWhomItAnswered(t *testing.T) {
 	}
 }
 
-// writesOf has callers order as often as that, and counts the writes.
+// writesOf lets callers order that many times, and counts the writes.
 func writesOf(t *testing.T, callers, times int) int64 {
 	store := &slow{}
 	s := selling.NewService(selling.Config{Store: store})

@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// batches plays the writes of one unit each, from a segment that holds 100 in the beginning and that nobody else changes
-// but as told.
+// batches plays writes of one unit each, from a segment that holds 100 at first, and that other processes change only
+// as given.
 type batches struct {
 	contention
 	left int64

@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// still is a process whose writer stands still where its next write begins, until it is let go.
+// still is a process whose writer stands still at the start of its next write, until it is released.
 type still struct {
 	service *selling.Service
 	store   *slowStore
@@ -15,7 +15,7 @@ type still struct {
 	answer  chan error
 }
 
-// standStill starts a process with an order for so many units. It returns when the write stands still: under a lock, or
+// standStill starts a process with an order of that many units. It returns when the write stands still, under a lock or
 // without one.
 func (w *world) standStill(locked bool, units int64) *still {
 	w.Helper()
@@ -33,7 +33,7 @@ func (w *world) standStill(locked bool, units int64) *still {
 	return p
 }
 
-// letGo lets the write go on, and those after it that this takes, and returns what the buyer is told.
+// letGo lets the write continue, and the further writes that it needs, and returns the buyer's answer.
 func (p *still) letGo() stock.Code {
 	for {
 		select {
@@ -45,7 +45,7 @@ func (p *still) letGo() stock.Code {
 	}
 }
 
-// other starts a process that writes under a lock, or without one, and has it sell.
+// other starts a process that writes under a lock or without one, and lets it sell.
 func (w *world) other(locked bool, units int64) *selling.Service {
 	w.Helper()
 	seen := &counts{}
@@ -58,7 +58,7 @@ func (w *world) other(locked bool, units int64) *selling.Service {
 	return s
 }
 
-// eachStill runs a test in both worlds, with a SKU of so many units, and checks how many are left.
+// eachStill runs a test in both worlds, with a SKU of that many units, and checks how many are left.
 func eachStill(t *testing.T, units int64, segments int, left int64, test func(w *world)) {
 	t.Helper()
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
@@ -74,7 +74,7 @@ func eachStill(t *testing.T, units int64, segments int, left int64, test func(w 
 	}
 }
 
-// The row decides what a writer that stood still may take, whoever wrote meanwhile.
+// The row decides what a writer that stood still may take, whichever process wrote meanwhile.
 var afterStandingStill = map[string]struct {
 	units, left int64 // before, and after 5 for the other and 3 for the one that stood still
 	want        stock.Code
@@ -82,8 +82,8 @@ var afterStandingStill = map[string]struct {
 	"enough is left": {10, 2, ""}, "too little is left": {7, 2, stock.CodeInsufficientStock}, "nothing is left": {5, 0, stock.CodeSoldOut},
 }
 
-// TestLocksBeginBesideAStillWriter: it writes without a lock when another one has written under the lock. It leaves the
-// other's token, so that an older holder stays refused.
+// TestLocksBeginBesideAStillWriter: a writer without a lock continues after another one has written under the lock. It
+// leaves the other's token in the row, so that an older holder stays refused.
 func TestLocksBeginBesideAStillWriter(t *testing.T) {
 	t.Parallel()
 	for name, c := range afterStandingStill {
@@ -104,8 +104,8 @@ func TestLocksBeginBesideAStillWriter(t *testing.T) {
 	}
 }
 
-// TestLocksEndBesideAStillWriter: it holds the lock, and others no longer take it. A write without a lock raises no fence,
-// so the token of the one that stood still passes, and the row decides.
+// TestLocksEndBesideAStillWriter: a writer that holds the lock continues after others stopped taking it. A write
+// without a lock raises no fence, so the writer's token passes, and the row decides.
 func TestLocksEndBesideAStillWriter(t *testing.T) {
 	t.Parallel()
 	for name, c := range afterStandingStill {
@@ -122,8 +122,8 @@ func TestLocksEndBesideAStillWriter(t *testing.T) {
 	}
 }
 
-// TestAWriteWithoutALockHidesNoFence: the lock of the one that stands still is lost, the next holder writes, and then somebody
-// without a lock. The first holder's token is refused all the same, and leaves no trace.
+// TestAWriteWithoutALockHidesNoFence: the lock of a writer that stands still is lost, the next holder writes, and then
+// a writer without a lock does. The first holder's token is refused anyway, and leaves no trace.
 func TestAWriteWithoutALockHidesNoFence(t *testing.T) {
 	t.Parallel()
 	eachStill(t, 20, 1, 11, func(w *world) {
@@ -143,8 +143,8 @@ func TestAWriteWithoutALockHidesNoFence(t *testing.T) {
 	})
 }
 
-// TestResegmentBesideAStillWriter: it has no lock, so the resegment does not wait for it. The layout keeps its write out, and
-// it writes to a segment of the new one.
+// TestResegmentBesideAStillWriter: the writer has no lock, so the resegment does not wait for it. The layout refuses
+// its write, and it writes to a segment of the new layout.
 func TestResegmentBesideAStillWriter(t *testing.T) {
 	t.Parallel()
 	for name, locked := range map[string]bool{"under a lock that was lost": true, "without a lock": false} {

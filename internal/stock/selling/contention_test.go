@@ -19,7 +19,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// locked is how many of the batches were written under a lock.
+// locked counts the batches that were written under a lock.
 func (c *counts) locked() int64 { return c.batches.Load() - c.lockless.Load() }
 
 // TestABuyerAtATimeNeedsNoLock, in one process.
@@ -42,8 +42,8 @@ func TestABuyerAtATimeNeedsNoLock(t *testing.T) {
 	}
 }
 
-// TestProcessesThatMeetLock: three processes sell one SKU, to so many buyers each. On a hot SKU orders wait at the end of
-// each write, also on a machine that is too busy to bring buyers back at once.
+// TestProcessesThatMeetLock: three processes sell one SKU, to that many buyers each. On a hot SKU orders wait at the
+// end of each write, also on a machine that is too busy to bring buyers back at once.
 func TestProcessesThatMeetLock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ buyers, segments, batchLimit int }{
@@ -68,7 +68,7 @@ func TestProcessesThatMeetLock(t *testing.T) {
 					t.Errorf("process %d: %d of %d batches under a lock", i, s.locked(), s.batches.Load())
 				}
 			}
-			// When nobody else sells any more, nobody needs a lock.
+			// When only one process sells, it needs no lock.
 			time.Sleep(500 * time.Millisecond)
 			locked := seen[0].locked()
 			for n := range 10 {
@@ -81,7 +81,8 @@ func TestProcessesThatMeetLock(t *testing.T) {
 	}
 }
 
-// TestProcessesThatMeetSpread: two processes without locks sell the same SKUs by turns, and soon each from segments of its own.
+// TestProcessesThatMeetSpread: two processes without locks sell the same SKUs in turn, and soon from different
+// segments.
 func TestProcessesThatMeetSpread(t *testing.T) {
 	t.Parallel()
 	const skus, turns, last = 8, 60, 10
@@ -96,7 +97,7 @@ func TestProcessesThatMeetSpread(t *testing.T) {
 				if _, _, err := processes[0].CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 1000, Segments: 2}); err != nil {
 					t.Fatal(err)
 				}
-				sold := make(map[string]bool) // by a process from a segment, in the last turns
+				sold := make(map[string]bool) // by process and segment, in the last turns
 				for turn := range turns {
 					for i, s := range processes {
 						before := w.segments(sku)
@@ -121,7 +122,7 @@ func TestProcessesThatMeetSpread(t *testing.T) {
 	}
 }
 
-// segments is what each segment of a SKU holds.
+// segments returns what each segment of a SKU holds.
 func (w *world) segments(sku string) []int64 {
 	w.Helper()
 	views, err := w.store.Views(w.Context(), sku)
@@ -131,7 +132,7 @@ func (w *world) segments(sku string) []int64 {
 	return views[sku].Segments
 }
 
-// TestOrdersOfSeveralSKUsLockWhatIsHot: a SKU that this process sells under a lock, and no other.
+// TestOrdersOfSeveralSKUsLockWhatIsHot: they lock a SKU that this process sells under a lock, and no other.
 func TestOrdersOfSeveralSKUsLockWhatIsHot(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
@@ -223,7 +224,7 @@ func TestManySKUsNeedFewLocks(t *testing.T) {
 	}
 }
 
-// commands is how many commands a server has carried out for others than this.
+// commands returns how many commands a server has carried out for other clients.
 func commands(t *testing.T, server *servertest.Redis) (calls int64) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})

@@ -12,7 +12,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// slowly is a store that takes its time, and notes until when it may write.
+// slowly is a store that takes its time, and records until when it may write.
 type slowly struct {
 	endless
 	mu     sync.Mutex
@@ -50,8 +50,8 @@ func (s *slowly) Settle(_ context.Context, settlement stock.Settlement) ([]stock
 	return make([]stock.Settled, len(settlement.Requests)), nil
 }
 
-// TestTheTimeOfARequestBeginsWhenItComes: nothing may be written later than AnswerWithin after a call has begun, however long the
-// call waits for its turn, or looks something up first.
+// TestTheTimeOfARequestBeginsWhenItComes: nothing may be written later than AnswerWithin after the start of a call,
+// however long the call waits for its turn, or reads first.
 func TestTheTimeOfARequestBeginsWhenItComes(t *testing.T) {
 	for name, ask := range map[string]func(ctx context.Context, s *selling.Service){
 		"many orders": func(ctx context.Context, s *selling.Service) {

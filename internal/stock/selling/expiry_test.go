@@ -12,7 +12,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// expiryGate lets nobody give back expired reservations until it is opened, and tells of each look at a SKU.
+// expiryGate holds back every return of expired reservations until it is opened, and signals each read of a SKU.
 type expiryGate struct {
 	stock.Store
 	entered chan struct{} // closed when the first comes
@@ -34,12 +34,12 @@ func (g *expiryGate) Status(ctx context.Context, sku string, at time.Time) (stoc
 	status, err := g.Store.Status(ctx, sku, at)
 	select {
 	case g.looked <- struct{}{}:
-	default: // nobody waits for it
+	default: // no reader waits for it
 	}
 	return status, err
 }
 
-// expiredCount counts the reservations that are told to have expired.
+// expiredCount counts the reservations that were reported as expired.
 type expiredCount struct {
 	selling.NoObserver
 	n atomic.Int64
@@ -47,8 +47,8 @@ type expiredCount struct {
 
 func (c *expiredCount) ReservationsExpired(n int) { c.n.Add(int64(n)) }
 
-// TestALaterReaderDoesNotShareWhatBeganBefore: units are being given back for a reader, when another comes. Since the first has
-// begun, one more reservation has expired, or the caller of the first has left.
+// TestALaterReaderDoesNotShareWhatBeganBefore: while units are given back for one reader, another comes. Meanwhile one
+// more reservation has expired, or the caller of the first has left.
 func TestALaterReaderDoesNotShareWhatBeganBefore(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(c *clock, leave func()){
@@ -94,10 +94,10 @@ func TestALaterReaderDoesNotShareWhatBeganBefore(t *testing.T) {
 	}
 }
 
-// stuckExpiry is a store in which what has expired of one SKU cannot be given back.
+// stuckExpiry is a store in which the expired reservations of one SKU cannot be given back.
 type stuckExpiry struct {
 	endless
-	swept chan string // SKUs of which it was
+	swept chan string // SKUs whose reservations were given back
 }
 
 func (stuckExpiry) Expired(context.Context, time.Time, int) ([]string, error) {
@@ -115,7 +115,7 @@ func (s stuckExpiry) Expire(_ context.Context, sku string, _ time.Time) (int, er
 	return 1, nil
 }
 
-// TestASweepGoesOn: a SKU whose reservations cannot be ended keeps those of no other one.
+// TestASweepGoesOn: a SKU whose reservations cannot be ended delays no other SKU.
 func TestASweepGoesOn(t *testing.T) {
 	t.Parallel()
 	store := stuckExpiry{swept: make(chan string, 1)}

@@ -7,7 +7,7 @@ func (s *Service) Sellers() int {
 	return len(s.workers.sellers)
 }
 
-// RunningWorkers is how many workers run, of SKUs that are being sold.
+// RunningWorkers is how many workers run, of the SKUs that are being sold.
 func (s *Service) RunningWorkers() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()

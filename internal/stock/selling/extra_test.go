@@ -36,7 +36,7 @@ func (h *hall) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 	return result, err
 }
 
-// TestExtraWorkers has 2,000 orders crowd in while the database writes the first.
+// TestExtraWorkers lets 2,000 orders come while the database writes the first.
 func TestExtraWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -90,7 +90,7 @@ func TestExtraWorkers(t *testing.T) {
 	}
 }
 
-// TestABatchHasALimit writes one order at a time, in as many places at once as ever.
+// TestABatchHasALimit writes one order at a time, with as many writes at once as before.
 func TestABatchHasALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hall{levels: []int64{9, 9, 9, 9}, gate: make(chan struct{})}

@@ -34,7 +34,7 @@ func (a *after) BatchWritten(orders int, took time.Duration, locked bool) {
 	}
 }
 
-// TestLosingRedisCostsNoUnit takes Redis away in mid-sale: the guard goes on alone.
+// TestLosingRedisCostsNoUnit takes Redis away in mid-sale: selling continues under the guard alone.
 func TestLosingRedisCostsNoUnit(t *testing.T) {
 	for name, fault := range map[string]func(*servertest.Redis) error{
 		"killed":  (*servertest.Redis).Kill,
@@ -81,8 +81,8 @@ func forget(server *servertest.Redis) error {
 	return client.FlushAll(context.Background()).Err()
 }
 
-// TestKilledDatabaseLosesNothing kills PostgreSQL in mid-sale and starts it again. Buyers whose outcome is not known
-// ask again, and so every order is accepted once.
+// TestKilledDatabaseLosesNothing kills PostgreSQL in mid-sale and starts it again. Buyers whose outcome is unknown
+// retry, and every order is accepted once.
 func TestKilledDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
 	server, err := servertest.StartPostgres(t.Context())
@@ -156,7 +156,7 @@ func sellInWaves(t *testing.T, services []*selling.Service, waves, buyers int) *
 	return told
 }
 
-// TestDatabaseThatHangsIsAnsweredInTime: a caller's patience ends, and no worker of the caller hangs with it.
+// TestDatabaseThatHangsIsAnsweredInTime: a caller's time-out ends its wait, and no worker hangs with the database.
 func TestDatabaseThatHangsIsAnsweredInTime(t *testing.T) {
 	w := embedded(t)
 	slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}

@@ -13,10 +13,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// ahead is a token that a Redis whose clock is an hour ahead would mint now.
+// ahead is a token that a Redis whose clock is an hour ahead would give now.
 func ahead() int64 { return time.Now().Add(time.Hour).UnixMicro() }
 
-// raise sells one unit of each segment under a token, as another holder would have done.
+// raise sells one unit of each segment under a token, like another holder.
 func (w *world) raise(token int64, segments int) {
 	w.Helper()
 	for segment := range segments {
@@ -30,7 +30,7 @@ func (w *world) raise(token int64, segments int) {
 	}
 }
 
-// token returns the token that a segment's row has seen: it is told to who comes with an old one.
+// token returns the token that a segment's row has: a write with an old token gets it in the error.
 func (w *world) token(segment int) int64 {
 	w.Helper()
 	_, err := w.store.Deduct(w.Context(), stock.Batch{
@@ -58,8 +58,8 @@ func eachLocked(t *testing.T, test func(w *world)) {
 	}
 }
 
-// TestFenceFromTheFutureIsHealed: the rows have seen tokens that Redis will not mint for an hour. The first batch asks
-// for one above them, and from then on all is as usual.
+// TestFenceFromTheFutureIsHealed: the rows have tokens that Redis would give only in an hour. The first batch requests
+// one above them, and afterwards everything is as usual.
 func TestFenceFromTheFutureIsHealed(t *testing.T) {
 	eachLocked(t, func(w *world) {
 		seen := &counts{}
@@ -114,7 +114,7 @@ func TestMergeIsHealed(t *testing.T) {
 	})
 }
 
-// TestLateHolderDoesNotHeal: a worker trusts its lock when its batch sets out. It does not know yet that the lock was
+// TestLateHolderDoesNotHeal: a worker trusts its lock when its batch starts. It does not know yet that the lock was
 // taken from it, and that the next holder has written.
 func TestLateHolderDoesNotHeal(t *testing.T) {
 	eachLocked(t, func(w *world) {

@@ -16,9 +16,10 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestWhatSomebodyHoldsDelaysNoOtherSKU: a transaction of somebody else holds the rows of some SKUs, of their buyers, or order
-// ids that it has not committed yet. Buyers of these SKUs wait. The 99th percentile of all others at most doubles, and nobody
-// waits with them. There are some such SKUs, because a batch that meets nobody goes by itself: the others meet each other.
+// TestWhatSomebodyHoldsDelaysNoOtherSKU: another transaction holds the rows of some SKUs, or of their buyers, or order
+// ids that it has not committed. Buyers of these SKUs wait. The 99th percentile of all other orders at most doubles,
+// and none of them waits. There are several such SKUs, because a batch that meets no other is written alone: the others
+// meet each other.
 func TestWhatSomebodyHoldsDelaysNoOtherSKU(t *testing.T) {
 	const insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
 		SELECT sku_id, 'held %d', 1, 0, 'committed', now() FROM skus WHERE sku_id ~ '^stuck'`
@@ -32,7 +33,7 @@ func TestWhatSomebodyHoldsDelaysNoOtherSKU(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := openHeld(t, c.terms)
-			for attempt := 1; ; attempt++ { // the machine may have other work
+			for attempt := 1; ; attempt++ { // the machine may do other work
 				before, _ := h.sell(h.window() / 2)
 				waited, held, longest := h.held(c.hold)
 				after, _ := h.sell(h.window() / 2)
@@ -54,7 +55,7 @@ func TestWhatSomebodyHoldsDelaysNoOtherSKU(t *testing.T) {
 	}
 }
 
-// held is a service that sells many SKUs to many callers, and some called stuck.
+// held is a service that sells many SKUs to many callers, and some more SKUs called stuck.
 type held struct {
 	*world
 	service *selling.Service
@@ -86,15 +87,15 @@ func (h *held) add(sku stock.NewSKU) {
 
 func stuck(n int) string { return fmt.Sprint("stuck-", n) }
 
-// buyStuck buys one of a SKU that is held.
+// buyStuck buys one unit of a SKU that is held.
 func (h *held) buyStuck(ctx context.Context, n int, id string) {
 	_, _, err := h.service.Deduct(ctx, stuck(n), stock.Order{OrderID: id, BuyerID: "b", Quantity: 1})
-	if err != nil && stock.CodeOf(err) != stock.CodeUnavailable { // it has waited for so long
+	if err != nil && stock.CodeOf(err) != stock.CodeUnavailable { // after a long wait
 		h.Error(err)
 	}
 }
 
-// window is for how long is measured.
+// window returns how long to measure.
 func (h *held) window() time.Duration {
 	if testing.Short() {
 		return time.Second
@@ -132,8 +133,8 @@ func (h *held) sell(window time.Duration) (p99, longest time.Duration) {
 	return all[len(all)*99/100], all[len(all)-1]
 }
 
-// held sells while a transaction holds something that buyers of its SKUs want. It tells how long the first ones waited at
-// least.
+// held sells while a transaction holds something that the buyers of its SKUs need. It returns the shortest wait of the
+// first of them.
 func (h *held) held(statement string) (waited, p99, longest time.Duration) {
 	h.Helper()
 	conn, err := pgx.Connect(h.Context(), h.url)

@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// takeFrom has another process sell from a segment.
+// takeFrom lets another process sell from a segment.
 func (w *world) takeFrom(segment int, units int64) {
 	w.Helper()
 	_, err := w.store.Deduct(w.Context(), stock.Batch{
@@ -20,7 +20,7 @@ func (w *world) takeFrom(segment int, units int64) {
 	}
 }
 
-// asks begins to order, and returns where it will be told the code.
+// asks begins to order, and returns a channel for the code of the answer.
 func (w *world) asks(s *selling.Service, id string, units int64) chan stock.Code {
 	told := make(chan stock.Code, 1)
 	go func() {
@@ -30,13 +30,13 @@ func (w *world) asks(s *selling.Service, id string, units int64) chan stock.Code
 	return told
 }
 
-// TestFirstComeFirstServedInABatch: an order that no segment can fill alone came before smaller ones. They must not take the
-// units that it needs, from segments that hold less than this process knows of, either.
+// TestFirstComeFirstServedInABatch: an order that no segment can fill alone came before smaller ones. They must not
+// take the units that it needs, even from segments that hold less than this process knows.
 func TestFirstComeFirstServedInABatch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stock  int64 // in two segments
-		others int64 // units that another process sells of each, after the worker has read them
+		others int64 // units that another process sells from each, after the worker has read them
 		orders []int64
 		want   []stock.Code
 		left   int64

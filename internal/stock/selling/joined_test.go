@@ -20,7 +20,7 @@ func pushed(t *testing.T, q *queue, requests ...*request) {
 	}
 }
 
-// told is what a request was answered; the test fails if it was not.
+// told returns the answer to a request; the test fails if there is none.
 func told(t *testing.T, r *request) answer {
 	t.Helper()
 	select {
@@ -71,7 +71,8 @@ func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
 	}
 }
 
-// The order of an id that was refused may be tried with another content. The one that was accepted may not; the store says so.
+// After a refusal, the order id may be tried with another content. After an acceptance it may not: the store refuses
+// that.
 func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	q := newQueue()
 	first, other, settling := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
@@ -88,7 +89,7 @@ func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	emptied(t, q)
 }
 
-// Whoever is first may go: the next one takes its place, and those behind it stay there.
+// The first caller may leave: the next one takes its place, and the requests behind it stay there.
 func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
 	q := newQueue()
 	gone, cancel := context.WithCancel(t.Context())
@@ -176,7 +177,7 @@ func TestOneOrderIDIsAskedForSoOften(t *testing.T) {
 	}
 }
 
-// A crowd that is refused at once takes those along who have joined it.
+// Requests that have joined a refused one are refused with it.
 func TestWhoIsTakenTakesThoseWhoJoinedAlong(t *testing.T) {
 	q := newQueue()
 	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")

@@ -15,7 +15,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// stranger holds locks of segments as another process would, until the test ends.
+// stranger holds locks of segments like another process, until the test ends.
 func (w *world) stranger(segments ...int) {
 	w.Helper()
 	client := redis.NewClient(&redis.Options{Addr: redisServer.Addr(), ContextTimeoutEnabled: true})
@@ -126,13 +126,13 @@ func TestProcessesTakeTurnsAtOneSegment(t *testing.T) {
 	}
 }
 
-// sellClosedLoop lets 16 buyers at each service, each one order after the other, until n orders are accepted.
+// sellClosedLoop lets 16 buyers at each service send one order after the other, until n orders are accepted.
 func (w *world) sellClosedLoop(services []*selling.Service, n int64) {
 	w.Helper()
 	w.sellTo(services, 16, n)
 }
 
-// sellTo is that with so many buyers at each service.
+// sellTo is sellClosedLoop with that many buyers at each service.
 func (w *world) sellTo(services []*selling.Service, buyers int, n int64) {
 	w.Helper()
 	var taken atomic.Int64
@@ -159,8 +159,8 @@ func (w *world) sellTo(services []*selling.Service, buyers int, n int64) {
 	}
 }
 
-// TestMergeHoldsTheLocksOfItsDonors: each segment that gave something has seen a token, so an older holder of its
-// lock changes nothing there.
+// TestMergeHoldsTheLocksOfItsDonors: each segment that gave units has a token, so an older holder of its lock can
+// change nothing there.
 func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
@@ -186,7 +186,7 @@ func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 	w.audit()
 }
 
-// TestMergeGoesOnWithoutLocks: donors are locked by somebody who does not give them up.
+// TestMergeGoesOnWithoutLocks: another process holds the locks of the donors and does not release them.
 func TestMergeGoesOnWithoutLocks(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
@@ -203,7 +203,7 @@ func TestMergeGoesOnWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestFencedOutMergeGoesOn: every row has seen a token of the future.
+// TestFencedOutMergeGoesOn: every row has a token from the future.
 func TestFencedOutMergeGoesOn(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}

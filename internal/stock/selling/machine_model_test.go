@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// model is what a service should do, in memory and without segments, locks or rows. Its methods change it as a call should
-// change the service, and return the codes with which the call may end: "" is success.
+// model is what a service should do, in memory and without segments, locks or rows. Its methods change the model as a
+// call should change the service, and return the codes with which the call may end: "" is success.
 type model struct {
 	skus   map[string]*modelSKU
 	orders map[string]stock.MultiOrder
@@ -19,7 +19,7 @@ type modelSKU struct {
 	created    stock.NewSKU
 	segments   int
 	layout     int64
-	put        int64 // units that were ever put in
+	put        int64 // units that were ever added
 	available  int64
 	deductions map[string]*stock.Deduction
 	amendments map[[2]string]stock.Amendment // by order id and ref
@@ -63,7 +63,7 @@ func (s *modelSKU) held(buyer string) (units int64) {
 	return units
 }
 
-// refusals are the codes with which a new order may be refused: all that are true.
+// refusals returns all codes with which a new order may be refused.
 func (s *modelSKU) refusals(o stock.Order, now time.Time) (codes []stock.Code) {
 	t := s.created.Terms
 	if t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity || t.PerBuyerLimit > 0 && o.BuyerID == "" ||
@@ -95,7 +95,7 @@ func (s *modelSKU) take(o stock.Order, now time.Time) *stock.Deduction {
 	return &d
 }
 
-// deduct returns the deduction as the service should return it, where it may succeed.
+// deduct returns the deduction as the service should return it, if it may succeed.
 func (m *model) deduct(sku string, o stock.Order, now time.Time) (*stock.Deduction, []stock.Code) {
 	s := m.skus[sku]
 	if s == nil {

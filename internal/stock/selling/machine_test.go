@@ -17,9 +17,10 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestMachine holds the whole service to a model in memory: any sequence of creates, deductions, reservations, commits,
-// cancels, returns of parts, extensions, orders of several SKUs, restocks, adjustments, resegments and passing time, each sent to one of several
-// processes, ends as the model says, and after every step the rows are what the model holds.
+// TestMachine compares the whole service with a model in memory. Sequences of creates, deductions, reservations,
+// commits, cancels, returns of parts, extensions, orders of several SKUs, restocks, adjustments, resegments and passing
+// time, each sent to one of several processes, end as in the model, and after every step the rows are as the model has
+// them.
 func TestMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		open      func(*testing.T) *world
@@ -55,7 +56,7 @@ func holdsToItsModel(t *testing.T, w *world, processes int) {
 			return
 		}
 		done := false
-		defer func() { failed = failed || !done }() // from then on it is run again and again, to find a shorter sequence
+		defer func() { failed = failed || !done }() // afterwards rapid runs it again and again, to find a shorter sequence
 		m := &machine{
 			world: w, services: services, prefix: fmt.Sprintf("round-%d-", round),
 			model: model{skus: make(map[string]*modelSKU), orders: make(map[string]stock.MultiOrder)},
@@ -65,8 +66,8 @@ func holdsToItsModel(t *testing.T, w *world, processes int) {
 	})
 }
 
-// mostRounds bounds the sequences of one run. Each checks all rows after every step, which takes its time; with
-// -rapid.checks there are as many as that says.
+// mostRounds bounds the sequences of one run, because each checks all rows after every step. With -rapid.checks there
+// are as many as that says.
 func mostRounds() int {
 	switch checks := flag.Lookup("rapid.checks"); {
 	case checks.Value.String() != checks.DefValue:
@@ -78,7 +79,7 @@ func mostRounds() int {
 	}
 }
 
-// machine is a model beside the services that should behave like it. Each round has SKUs and order ids of its own.
+// machine is a model and the services that should behave like it. Each round has its own SKUs and order ids.
 type machine struct {
 	world    *world
 	services []*selling.Service
@@ -106,8 +107,9 @@ func (m *machine) reserve(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute}).Draw(t, "reserve for")
 }
 
-// expect calls a service until it ends as it may. A refusal may be as old as a second: what another process has changed
-// meanwhile is heard of by then. So one that a call got which began later has to be true.
+// expect calls a service until the call ends as it may. A refusal may be true of up to a second before, until the
+// service is notified of what another process has changed. So a refusal of a call that began later than that must be
+// true.
 func (m *machine) expect(t *rapid.T, what string, codes []stock.Code, call func(context.Context) error) bool {
 	for start := time.Now(); ; {
 		begun := time.Now()
@@ -122,10 +124,11 @@ func (m *machine) expect(t *rapid.T, what string, codes []stock.Code, call func(
 	}
 }
 
-// timeOuts is how many calls may end one after another because the machine was busy otherwise: a statement has two seconds.
+// timeOuts is how many calls in a row may fail because the machine is busy: a statement has two seconds.
 const timeOuts = 10
 
-// ask makes a call, which ends within 20 seconds. If it was not answered in time, the same call again tells what happened.
+// ask makes a call, which ends within 20 seconds. If it was not answered in time, it repeats the call to learn what
+// happened.
 func (m *machine) ask(call func(context.Context) error) (code stock.Code, err error) {
 	for range timeOuts {
 		ctx, cancel := context.WithTimeout(m.world.Context(), 20*time.Second)
@@ -139,7 +142,7 @@ func (m *machine) ask(call func(context.Context) error) (code stock.Code, err er
 	return code, err
 }
 
-// read is ask for what has to succeed.
+// read is ask for calls that must succeed.
 func (m *machine) read(t *rapid.T, what string, call func(context.Context) error) {
 	if _, err := m.ask(call); err != nil {
 		t.Fatalf("%s: %v", what, err)
@@ -272,7 +275,7 @@ func (m *machine) Wait(t *rapid.T) {
 	m.model.expire(m.world.clock.now())
 }
 
-// Check compares everything there is.
+// Check compares the whole service with the model.
 func (m *machine) Check(t *rapid.T) {
 	s := m.services[0]
 	for sku, want := range m.model.skus {
@@ -286,7 +289,7 @@ func (m *machine) Check(t *rapid.T) {
 		var got stock.Status
 		m.read(t, "read "+sku, func(ctx context.Context) (err error) {
 			if got, err = s.SKU(ctx, sku); err == nil && got.Stale {
-				err = stock.Unavailable(context.DeadlineExceeded, "give back what has expired") // or it would not be told so
+				err = stock.Unavailable(context.DeadlineExceeded, "give back what has expired") // otherwise it would not be retried
 			}
 			return err
 		})
@@ -310,7 +313,7 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
-// checkDeductions compares all of them, and reads one with its parts.
+// checkDeductions compares all deductions, and reads one with its parts.
 func (m *machine) checkDeductions(t *rapid.T, sku string, ids []string) {
 	if len(ids) == 0 {
 		return

@@ -23,7 +23,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	logging.Disable() // what go-redis logs, its errors say as well
+	logging.Disable() // the errors of go-redis say what it logs
 	ctx := context.Background()
 	var err error
 	if postgresServer, err = servertest.StartPostgres(ctx); err != nil {

@@ -24,7 +24,7 @@ func (w *world) deductAll(s *selling.Service, orders []stock.Order) []selling.Re
 	return results
 }
 
-// Many orders of several requests at a time sell out exactly, and each winner asks again.
+// Many orders of several concurrent requests sell out exactly, and each accepted order is sent again.
 func TestManyOrdersSellOutExactly(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
@@ -55,7 +55,7 @@ func TestManyOrdersSellOutExactly(t *testing.T) {
 	})
 }
 
-// Reservations that are met after their time are ended before anybody is told of them, those of one request together.
+// Expired reservations are ended before an answer shows them, all those of one request together.
 func TestManyOrdersMeetExpiredReservations(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()

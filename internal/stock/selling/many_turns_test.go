@@ -83,7 +83,7 @@ func TestManyOrdersLeaveRoom(t *testing.T) {
 		bulk("greedy", fmt.Sprint("greedy", i, "-"), stock.MaxOrders)
 	}
 	waitUntilQueued(t, s, 4*stock.MaxOrders)
-	bulk("greedy", "greedy4-", stock.MaxOrders) // for which there is no room
+	bulk("greedy", "greedy4-", stock.MaxOrders) // there is no room for it
 	bulk("modest", "modest", 10)
 	waitUntilQueued(t, s, 4*stock.MaxOrders+10)
 	wg.Go(func() {
@@ -96,7 +96,7 @@ func TestManyOrdersLeaveRoom(t *testing.T) {
 	wg.Wait()
 }
 
-// A request whose turn does not come in time is refused whole: nothing of it was done.
+// A request whose turn does not come in time is refused as a whole: nothing of it was done.
 func TestManyOrdersThatComeTooLate(t *testing.T) {
 	s, opened := newGated(t, time.Minute)
 	var wg sync.WaitGroup

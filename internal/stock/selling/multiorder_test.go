@@ -11,8 +11,8 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestOrdersInAnyLineOrder lets orders of the same SKUs meet, their lines in opposite order, beside orders of the single
-// SKUs: all or nothing, no deadlock, no unit twice.
+// TestOrdersInAnyLineOrder lets orders of the same SKUs meet, with their lines in opposite order, during orders of the
+// single SKUs: all or nothing, no deadlock, no unit twice.
 func TestOrdersInAnyLineOrder(t *testing.T) {
 	eachShop(t, []int64{150, 90, 120}, func(t *testing.T, w *world, services []*selling.Service) {
 		var mu sync.Mutex
@@ -71,7 +71,7 @@ func TestOrdersInAnyLineOrder(t *testing.T) {
 	})
 }
 
-// TestOrderAllOrNothing: a line that falls short keeps the others from being taken, and says which it is.
+// TestOrderAllOrNothing: a line that falls short keeps the others from being taken, and the refusal names it.
 func TestOrderAllOrNothing(t *testing.T) {
 	eachShop(t, []int64{10, 3, 0}, func(t *testing.T, w *world, services []*selling.Service) {
 		s := services[0]

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// placings counts the orders of several SKUs that a store is asked to take.
+// placings counts the orders of several SKUs that reach a store.
 type placings struct {
 	stock.Store
 	n atomic.Int64
@@ -23,7 +23,8 @@ func (p *placings) Order(ctx context.Context, placement stock.Placement) ([]stoc
 	return p.Store.Order(ctx, placement)
 }
 
-// TestWhatALookRefusesIsNotTried: nobody locks and writes the lines of an order of which one cannot be had.
+// TestWhatALookRefusesIsNotTried: if a read shows that a line cannot be filled, the order is refused without locks or
+// writes.
 func TestWhatALookRefusesIsNotTried(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
 		t.Run(name, func(t *testing.T) {
@@ -58,19 +59,19 @@ func TestWhatALookRefusesIsNotTried(t *testing.T) {
 			wants("1", "few", 3, stock.CodeInsufficientStock, 0)
 			wants("2", "few", 2, "", 1)
 			wants("3", "few", 1, stock.CodeSoldOut, 0)
-			wants("2", "few", 2, "", 0) // as it was
+			wants("2", "few", 2, "", 0) // as before
 			wants("2", "few", 1, stock.CodeOrderIDReused, 0)
 			wants("4", "limited", 2, "", 1)
 			wants("5", "limited", 1, stock.CodeBuyerLimit, 0)
 			wants("4", "limited", 2, "", 0)
 			w.clock.advance(time.Minute)
-			wants("6", "few", 2, "", 1) // of what has just expired
+			wants("6", "few", 2, "", 1) // needs units that have just expired
 			wants("7", "limited", 2, "", 1)
 		})
 	}
 }
 
-// slowPlacing takes long to find out, for the first time, whether an order is there already.
+// slowPlacing takes long to find out, for the first time, whether an order is known.
 type slowPlacing struct {
 	stock.Store
 	meanwhile func()
@@ -88,7 +89,7 @@ func (p *slowPlacing) Order(ctx context.Context, placement stock.Placement) ([]s
 	return lines, created, err
 }
 
-// TestARefusalOfAnOrderIsNotOlderThanASecond: the look that refuses an order has become old, and there are units now.
+// TestARefusalOfAnOrderIsNotOlderThanASecond: the read that refuses an order has become old, and there are units now.
 func TestARefusalOfAnOrderIsNotOlderThanASecond(t *testing.T) {
 	t.Parallel()
 	w := embedded(t)

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// lateAnswer holds the answer to the first write that has refused an order of a buyer back, as a slow network does.
+// lateAnswer holds back the answer to the first write that has refused an order of a buyer, like a slow network.
 type lateAnswer struct {
 	stock.Store
 	first   sync.Once
@@ -29,8 +29,8 @@ func (s *lateAnswer) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResu
 	return result, err
 }
 
-// TestARefusalByALimitIsOfThoseWhoCameBefore: the database has refused an order, and this process does not know yet. Meanwhile another
-// process gives the buyer room. Who orders after that is not answered from that refusal.
+// TestARefusalByALimitIsOfThoseWhoCameBefore: the database has refused an order, and this process does not know yet.
+// Meanwhile another process gives the buyer room. An order that comes after that is not answered from that refusal.
 func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		room func(w *world, other *selling.Service)
@@ -44,7 +44,7 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 			}
 		}},
 	} {
-		for _, id := range []string{"new", "refused"} { // of who comes after
+		for _, id := range []string{"new", "refused"} { // of orders that come later
 			t.Run(name+", "+id, func(t *testing.T) {
 				t.Parallel()
 				w := real(t)
@@ -70,7 +70,7 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 				}
 				c.room(w, other)
 				if id == "refused" {
-					id = "waits" // behind the one that waits
+					id = "waits" // behind the order that waits
 				}
 				after := buy(id, 1)
 				if id == "new" {
@@ -95,7 +95,7 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 	}
 }
 
-// heldDeduct holds the first write until it is let go.
+// heldDeduct holds up the first write until it is released.
 type heldDeduct struct {
 	stock.Store
 	first sync.Once
@@ -111,7 +111,8 @@ func (s *heldDeduct) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResu
 	return s.Store.Deduct(ctx, b)
 }
 
-// TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit: it waits behind another order of the buyer, which has enough.
+// TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit: the retry waits behind another order of the buyer, who is at the
+// limit.
 func TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit(t *testing.T) {
 	t.Parallel()
 	w := embedded(t)

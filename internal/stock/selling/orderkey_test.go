@@ -8,7 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestOrderIDsOfBuyersAreTheirOwn: buyers who choose their own order ids do not notice one another, nor the shop.
+// TestOrderIDsOfBuyersAreTheirOwn: the order ids of a buyer collide neither with those of other buyers nor with the
+// shop's.
 func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
@@ -43,7 +44,7 @@ func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 	})
 }
 
-// TestABuyersIDFindsWhatTheShopMadeForThem: so were all orders made before buyers had ids of their own.
+// TestABuyersIDFindsWhatTheShopMadeForThem: all orders were made by the shop before buyers had their own ids.
 func TestABuyersIDFindsWhatTheShopMadeForThem(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
@@ -83,7 +84,7 @@ func TestWholeOrdersOfBuyersAreTheirOwn(t *testing.T) {
 				t.Fatalf("%+v: %+v, created %t, %v", o, lines, is, err)
 			}
 		}
-		place(order("ann", false, 1), true) // as one from before
+		place(order("ann", false, 1), true) // like one from before
 		place(order("ann", true, 1), false)
 		place(order("bob", true, 2), true)
 		place(order("bob", true, 2), false)
@@ -96,7 +97,7 @@ func TestWholeOrdersOfBuyersAreTheirOwn(t *testing.T) {
 	})
 }
 
-// TestAKnownIDIsReusedBeforeTheLimitIsReached: who asks for more under an order id that is there is told of that.
+// TestAKnownIDIsReusedBeforeTheLimitIsReached: a request for more units under a known order id is order_id_reused.
 func TestAKnownIDIsReusedBeforeTheLimitIsReached(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
@@ -119,7 +120,7 @@ func TestAKnownIDIsReusedBeforeTheLimitIsReached(t *testing.T) {
 	})
 }
 
-// TestExpiredIsToldFromAWrittenRow: whoever is told that a reservation has expired has seen to it that it is so.
+// TestExpiredIsToldFromAWrittenRow: before an answer says that a reservation has expired, the row says so.
 func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// heldOrder holds the first order of several SKUs until it is let go.
+// heldOrder holds up the first order of several SKUs until it is released.
 type heldOrder struct {
 	stock.Store
 	first sync.Once
@@ -26,7 +26,8 @@ func (s *heldOrder) Order(ctx context.Context, p stock.Placement) (lines []stock
 	return s.Store.Order(ctx, p)
 }
 
-// TestAnOrderThatWaitedForItsTurnIsNotLate: the time in which an order may be written begins when it comes, and not with its turn.
+// TestAnOrderThatWaitedForItsTurnIsNotLate: the time in which an order may be written begins when it comes, not with
+// its turn.
 func TestAnOrderThatWaitedForItsTurnIsNotLate(t *testing.T) {
 	t.Parallel()
 	const within = 300 * time.Millisecond
@@ -59,7 +60,7 @@ func TestAnOrderThatWaitedForItsTurnIsNotLate(t *testing.T) {
 	}
 }
 
-// answersLate is a store whose answer to an order of several SKUs comes when its reservation is over.
+// answersLate is a store whose answer to an order of several SKUs comes when the order's reservation is over.
 type answersLate struct {
 	stock.Store
 	pass func()
@@ -71,7 +72,8 @@ func (s *answersLate) Order(ctx context.Context, p stock.Placement) (lines []sto
 	return lines, created, err
 }
 
-// TestAnOrderThatHasExpiredIsNotTakenNow: its lines are told as they are when it is answered, as that of one SKU is.
+// TestAnOrderThatHasExpiredIsNotTakenNow: its lines are as they are at the time of the answer, as for an order of one
+// SKU.
 func TestAnOrderThatHasExpiredIsNotTakenNow(t *testing.T) {
 	t.Parallel()
 	w := embedded(t)

@@ -12,7 +12,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// batchesStore holds the first batch back until it is let go, and notes how large each is.
+// batchesStore holds back the first batch until it is released, and records the size of each.
 type batchesStore struct {
 	stock.Store
 	first   sync.Once
@@ -33,7 +33,7 @@ func (s *batchesStore) Deduct(ctx context.Context, batch stock.Batch) (stock.Bat
 	return s.Store.Deduct(ctx, batch)
 }
 
-// TestPoisonedOrderStandsAlone has the database refuse one order of a batch of 64, and later one of a merge.
+// TestPoisonedOrderStandsAlone lets the database refuse one order of a batch of 64, and later one of a merge.
 func TestPoisonedOrderStandsAlone(t *testing.T) {
 	const orders = 64
 	w := real(t)
@@ -68,18 +68,18 @@ func TestPoisonedOrderStandsAlone(t *testing.T) {
 	}
 	buy("poison", 1)
 	for s.Waiting() < orders {
-		runtime.Gosched() // the worker stands at the gate, so they add up to one batch
+		runtime.Gosched() // the worker waits at the gate, so they become one batch
 	}
 	close(store.gate)
 	wg.Wait()
-	// The first, all at once, and the way down to the one of 64: twice six halves.
+	// The first batch, then all orders at once, and then the halves down to the bad order among 64: six times two.
 	if len(store.sizes) != 2+12 || store.sizes[1] != orders {
 		t.Errorf("the batches had %v orders", store.sizes)
 	}
 
 	buy("poison of a merge", 70)
 	wg.Wait()
-	buy("merge", 70) // neither segment has as much
+	buy("merge", 70) // neither segment has that many
 	wg.Wait()
 	if b := w.audit(); b.Committed != orders+70 {
 		t.Errorf("%d units were sold, want %d", b.Committed, orders+70)

@@ -85,14 +85,14 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestAFullQueueRefusesWithoutWaiting: under overload nearly everybody is refused, and must not stand in the way of those
-// who are let in.
+// TestAFullQueueRefusesWithoutWaiting: under overload nearly all callers are refused, and must not delay those that are
+// let in.
 func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 	q := newQueue()
 	if _, err := q.push(ask(t.Context(), "a"), 1); err != nil {
 		t.Fatal(err)
 	}
-	q.mu.Lock() // as others do
+	q.mu.Lock() // as other callers do
 	_, err := q.push(ask(t.Context(), "b"), 1)
 	q.mu.Unlock()
 	if stock.CodeOf(err) != stock.CodeOverloaded {
@@ -149,7 +149,7 @@ func TestNoExtraWorkerAfterClose(t *testing.T) {
 	}
 }
 
-// idle is a store that nobody tells anything.
+// idle is a store that sends no notifications.
 type idle struct{ stock.Store }
 
 func (idle) Watch(ctx context.Context, _ func(), _ func(sku string)) error {

@@ -22,7 +22,7 @@ func (s slowReads) Status(_ context.Context, sku string, _ time.Time) (stock.Sta
 	return stock.Status{SKU: sku}, nil
 }
 
-// TestReadersLeaveConnections: however many read, some connections are left for those who write.
+// TestReadersLeaveConnections: however many callers read, some connections are left for writes.
 func TestReadersLeaveConnections(t *testing.T) {
 	t.Parallel()
 	store := slowReads{begun: make(chan struct{}, 64), gate: make(chan struct{})}

@@ -11,7 +11,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// processes returns services of a world: one where the database belongs to one process.
+// processes returns services of a world: only one if the database belongs to one process.
 func (w *world) processes(n int) []*selling.Service {
 	w.Helper()
 	if w.url == "" {
@@ -105,8 +105,9 @@ func sumOfParts(d stock.Deduction) (units int64) {
 	return units
 }
 
-// TestExpiredUnitsAreSoldAtOnce: all is reserved and the SKU is known to be sold out; at the instant at which that ends, the
-// next order gets the units, in every process, and no sweep has run. What has expired cannot be committed.
+// TestExpiredUnitsAreSoldAtOnce: all units are reserved, and the SKU is known to be sold out. At the instant at which
+// that ends, the next order gets the units, in every process, without a sweep. An expired reservation cannot be
+// committed.
 func TestExpiredUnitsAreSoldAtOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
@@ -136,7 +137,7 @@ func TestExpiredUnitsAreSoldAtOnce(t *testing.T) {
 	})
 }
 
-// TestCommitAndExpiryHaveOneWinner lets a commit race the buyer who wants the units of the reservation that expires.
+// TestCommitAndExpiryHaveOneWinner lets a commit race an order that wants the units of the expiring reservation.
 func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
@@ -154,7 +155,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 				_, bought = w.ask(services[len(services)-1], stock.Order{OrderID: next, Quantity: 1})
 			})
 			wg.Wait()
-			// What the other process knows may be of before the last cancel, for a moment.
+			// For a moment, the other process may know the state before the last cancel.
 			for committed != nil && stock.CodeOf(bought) == stock.CodeSoldOut {
 				_, bought = w.ask(services[len(services)-1], stock.Order{OrderID: next, Quantity: 1})
 			}
@@ -174,7 +175,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 	})
 }
 
-// TestSweep: units come back although nobody asks.
+// TestSweep: units come back without any request.
 func TestSweep(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
@@ -198,8 +199,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestBuyerLimit: a hundred orders at once of one buyer who may have three units, over three processes; then again after
-// some were cancelled and some have expired.
+// TestBuyerLimit: a hundred concurrent orders of one buyer who may have three units, over three processes; then again
+// after some were cancelled and some have expired.
 func TestBuyerLimit(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.clock = newClock()
@@ -227,7 +228,7 @@ func TestBuyerLimit(t *testing.T) {
 	})
 }
 
-// storm sends a hundred orders of one buyer and some of others, and returns those of the one that were accepted.
+// storm sends a hundred orders of one buyer and some of others, and returns the accepted orders of that buyer.
 func (w *world) storm(services []*selling.Service, round int) (accepted []string) {
 	w.Helper()
 	var mu sync.Mutex
@@ -331,7 +332,7 @@ func TestResegmentUnderLoad(t *testing.T) {
 	})
 }
 
-// patiently calls until the answer is not that too much is going on: machines that run tests have other work.
+// patiently calls until the answer is not "overloaded": machines that run tests do other work.
 func patiently(call func() error) error {
 	for {
 		if err := call(); stock.CodeOf(err) != stock.CodeOverloaded {
@@ -368,7 +369,7 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 	}
 }
 
-// pauses keeps for how long workers were kept out.
+// pauses records for how long workers were kept out.
 type pauses struct {
 	selling.NoObserver
 	mu  sync.Mutex

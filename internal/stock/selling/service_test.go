@@ -14,7 +14,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// sell lets buyers at the services, all at once, each with an order of its own of 1 to most units.
+// sell lets buyers order from the services, all at once, each one order of 1 to most units.
 func sell(t *testing.T, services []*selling.Service, buyers int, most int64) *tally {
 	t.Helper()
 	seed := rand.Uint64()
@@ -34,7 +34,7 @@ func sell(t *testing.T, services []*selling.Service, buyers int, most int64) *ta
 	return told
 }
 
-// checkSale compares what buyers were told with the rows.
+// checkSale compares the buyers' answers with the rows.
 func (w *world) checkSale(told *tally) {
 	w.Helper()
 	if len(told.errors) > 0 {
@@ -179,7 +179,7 @@ func TestWinnersRetryAfterSoldOut(t *testing.T) {
 		if seen.fromMemory.Load() == 0 {
 			t.Error("no refusal came from memory")
 		}
-		// A refusal is not stored: after a restock the same order ids are accepted, at once.
+		// A refusal is not stored: after a restock the same order ids are accepted at once.
 		if created, err := s.Move(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil || !created {
 			t.Fatalf("restock: %v, %v", created, err)
 		}
@@ -189,7 +189,7 @@ func TestWinnersRetryAfterSoldOut(t *testing.T) {
 	})
 }
 
-// TestOneUnitIsNotSoldOut: who asks for more than the last unit is told of it, and it can still be bought.
+// TestOneUnitIsNotSoldOut: an order for more than the last unit learns that there is one, and it can still be bought.
 func TestOneUnitIsNotSoldOut(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		s := w.start(nil)
@@ -207,8 +207,8 @@ func TestOneUnitIsNotSoldOut(t *testing.T) {
 	})
 }
 
-// TestFencedOutWorkerGoesOn raises the fence of every row above any token, as a Redis whose clock was ahead would
-// have done.
+// TestFencedOutWorkerGoesOn raises the fence of every row above any token, as a Redis whose clock was ahead would have
+// done.
 func TestFencedOutWorkerGoesOn(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestUnknownSKU(t *testing.T) {
 	if _, _, err := s.Deduct(t.Context(), "nope", o); stock.CodeOf(err) != stock.CodeUnknownSKU {
 		t.Fatalf("got %v", err)
 	}
-	// It is not remembered as unknown.
+	// The cache does not keep it as unknown.
 	w.create(s, 1, 1)
 	if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || !created {
 		t.Fatalf("got %v, %v", created, err)
@@ -297,7 +297,7 @@ func (w *world) locks() []string {
 	return keys
 }
 
-// slowStore holds batches back until it is told to go on.
+// slowStore holds back batches until it is released.
 type slowStore struct {
 	stock.Store
 	entered chan struct{}
@@ -328,14 +328,14 @@ func TestCallerWhoLeavesDoesNotUndoAWriteUnderWay(t *testing.T) {
 		t.Errorf("the caller was told %v", err)
 	}
 	slow.proceed <- struct{}{}
-	// Asking again tells what happened.
+	// A retry learns what happened.
 	go func() { <-slow.entered; slow.proceed <- struct{}{} }()
 	if d, created, err := s.Deduct(t.Context(), sku, o); err != nil || created || d.Quantity != 1 {
 		t.Errorf("asked again: %+v, %v, %v", d, created, err)
 	}
 }
 
-// brokenStore fails writes without saying what became of them.
+// brokenStore fails writes with an unknown outcome.
 type brokenStore struct {
 	stock.Store
 	err error

@@ -21,7 +21,8 @@ type market struct {
 	services []*selling.Service
 	told     tally
 	restocks atomic.Int64
-	// elsewhere counts winners who were refused by a process that had not yet heard of the stock they got.
+	// elsewhere counts accepted orders that were refused, when sent again, by a process that did not yet know the
+	// restock they came from.
 	elsewhere atomic.Int64
 
 	mu         sync.Mutex
@@ -35,7 +36,7 @@ type won struct {
 	at    int
 }
 
-// TestRandomSales lets buyers, winners who ask again, and restocks meet at random.
+// TestRandomSales lets orders, retries of accepted orders, and restocks meet at random.
 func TestRandomSales(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *market{
 		"one process on SQLite":             openEmbedded,
@@ -80,7 +81,7 @@ func openReal(t *testing.T, deaf bool) *market {
 	return m
 }
 
-// oneBuyer is what one buyer does.
+// oneBuyer plays one buyer.
 func (m *market) oneBuyer(ctx context.Context, buyer int, random *rand.Rand) error {
 	var mine []won
 	for n := range 250 {
@@ -121,14 +122,15 @@ func (m *market) restock(ctx context.Context, at int, r stock.Movement) error {
 	return err
 }
 
-// unheard tells whether a restock was under way within the last second before since, so that a process may not know.
+// unheard reports whether a restock was under way within the last second before since, so that a process may not know
+// of it.
 func (m *market) unheard(since time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.restocking > 0 || since.Sub(m.restored) < time.Second
 }
 
-// again asks with a winner's order. The process that has accepted it never refuses it, and others know it a second
+// again repeats an accepted order. The process that has accepted it never refuses it, and the others know it a second
 // after the restock that it came from.
 func (m *market) again(ctx context.Context, w won, at int) error {
 	asked := time.Now()
@@ -145,7 +147,7 @@ func (m *market) again(ctx context.Context, w won, at int) error {
 	return nil
 }
 
-// clear buys what is left. Each process knows of it a second after the last restock.
+// clear buys the rest. Each process knows of it a second after the last restock.
 func (m *market) clear(t *testing.T) {
 	t.Helper()
 	pace := time.Tick(time.Millisecond)
@@ -161,7 +163,7 @@ func (m *market) clear(t *testing.T) {
 	}
 }
 
-// check compares the rows with what was told.
+// check compares the rows with the answers.
 func (m *market) check(w *world) {
 	w.Helper()
 	if err := errors.Join(m.told.errors...); err != nil {

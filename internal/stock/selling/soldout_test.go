@@ -17,16 +17,16 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// meter counts what requests ask of a store. Checks of what is remembered are told apart, and can be held up.
+// meter counts the requests to a store. It counts confirmations of the cache separately, and can hold them up.
 type meter struct {
 	stock.Store
 	asked  atomic.Int64
-	deaf   bool // hears no notification
+	deaf   bool // receives no notification
 	mu     sync.Mutex
-	begun  time.Time // of the last look whether the SKU has sold out
+	begun  time.Time // start of the last read whether the SKU has sold out
 	held   bool
 	looked int
-	after  func() // a look, once
+	after  func() // after a read, once
 }
 
 func (m *meter) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
@@ -76,7 +76,7 @@ func (m *meter) Watch(ctx context.Context, listening func(), restocked func(stri
 	return m.Store.Watch(ctx, listening, restocked)
 }
 
-// hold holds up all looks from now on, and returns when the last one before began.
+// hold holds up all reads from now on, and returns when the last earlier one began.
 func (m *meter) hold() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *meter) hold() time.Time {
 	return m.begun
 }
 
-// afterLook calls f when the next look has read and does not know it yet.
+// afterLook calls f when the next read has its result and has not returned it yet.
 func (m *meter) afterLook(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *meter) looks() int {
 	return m.looked
 }
 
-// lose lets a loser ask, and tells whether it was refused without a statement.
+// lose sends an order that must be refused, and reports whether that took no statement.
 func (m *meter) lose(t *testing.T, s *selling.Service) (fromMemory bool) {
 	t.Helper()
 	before := m.asked.Load()
@@ -108,7 +108,7 @@ func (m *meter) lose(t *testing.T, s *selling.Service) (fromMemory bool) {
 	return m.asked.Load() == before
 }
 
-// remembered lets losers ask until what they hear comes from memory.
+// remembered sends such orders until the refusals come from memory.
 func (m *meter) remembered(t *testing.T, s *selling.Service) {
 	t.Helper()
 	for pace := time.Tick(time.Millisecond); !m.lose(t, s); <-pace {
@@ -133,7 +133,7 @@ func (w *world) restock(s *selling.Service, ref string, units int64) {
 	}
 }
 
-// untilAccepted asks with an order until it is accepted, and returns how long that took.
+// untilAccepted repeats an order until it is accepted, and returns how long that took.
 func untilAccepted(t *testing.T, s *selling.Service, o stock.Order) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -222,8 +222,8 @@ func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.SoldOutS
 	return stock.SoldOutState{SoldOut: true, Versions: []int64{1, 1, 1}}, nil
 }
 
-// TestSoldOutIsConfirmedWhileAsked: for as long as buyers come, two small statements a second do. It runs in virtual time,
-// in which a machine that is busy otherwise confirms nothing too late.
+// TestSoldOutIsConfirmedWhileAsked: while buyers come, two small statements a second are enough. It runs in virtual
+// time, in which a busy machine cannot be late.
 func TestSoldOutIsConfirmedWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &meter{Store: empty{}}
@@ -245,7 +245,7 @@ func TestSoldOutIsConfirmedWhileAsked(t *testing.T) {
 	})
 }
 
-// TestSoldOutNeverOutlivesASecond holds up the checks: the refusals from memory end a second after the last one.
+// TestSoldOutNeverOutlivesASecond holds up the confirmations: refusals from memory end a second after the last one.
 func TestSoldOutNeverOutlivesASecond(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		store := &meter{Store: w.store}
@@ -281,7 +281,7 @@ func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 		WHERE datname = current_database() AND application_name = 'inventory notices'`); err != nil {
 		t.Fatal(err)
 	}
-	// The notification of this one may go unheard.
+	// The notification of this one may be lost.
 	w.restock(there, "unheard", 1)
 	if took := untilAccepted(t, here, stock.Order{OrderID: "unheard", Quantity: 1}); took > 1500*time.Millisecond {
 		t.Errorf("without notifications accepted %v after the restock", took)
@@ -295,7 +295,7 @@ func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 	w.checkNotifications("after the connection broke", store, here, there)
 }
 
-// checkNotifications measures how soon one process sells what another has put in.
+// checkNotifications measures how soon one process sells the units that another has added.
 func (w *world) checkNotifications(when string, store *meter, here, there *selling.Service) {
 	w.Helper()
 	var took []time.Duration
@@ -324,8 +324,8 @@ func newNotificationObserver() *notificationObserver {
 
 func (h *notificationObserver) NotificationsFail(failing bool) { h.failing <- failing }
 
-// TestUnheardRestock: without any notification, units and winners of another process are seen when a second is over. The unit
-// is sold before this process looks, so that only the versions tell that something has happened.
+// TestUnheardRestock: without any notification, units and accepted orders of another process are visible after a
+// second. The unit is sold before this process reads, so only the versions show that something has happened.
 func TestUnheardRestock(t *testing.T) {
 	t.Parallel()
 	w := real(t)
@@ -343,7 +343,7 @@ func TestUnheardRestock(t *testing.T) {
 	}
 }
 
-// TestRestockForgetsAtOnce: in the process that restocks not one refusal comes after it.
+// TestRestockForgetsAtOnce: in the process that restocks, no refusal comes after the restock.
 func TestRestockForgetsAtOnce(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		store := &meter{Store: w.store}
@@ -358,7 +358,7 @@ func TestRestockForgetsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLookFromBeforeASale: what a slow look has seen is not held against a winner who was accepted meanwhile.
+// TestLookFromBeforeASale: a slow read does not make an order that was accepted meanwhile look refused.
 func TestLookFromBeforeASale(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		store := &meter{Store: w.store, deaf: true}

@@ -29,7 +29,7 @@ func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted f
 	return stock.SoldOutState{SoldOut: true, Versions: []int64{1, 2, 3}}, nil
 }
 
-// remembering returns a service that knows that a SKU has sold out to so many.
+// remembering returns a service whose cache has a SKU that has sold out to that many buyers.
 func remembering(t testing.TB, accepted int) *Service {
 	t.Helper()
 	s := NewService(Config{Store: soldOutStore{accepted: accepted}})
@@ -65,7 +65,7 @@ func TestForgottenMemoryStaysForgotten(t *testing.T) {
 	m := s.soldOut.entry("hot")
 	s.onRestock("hot")
 	now := time.Now()
-	m.confirmed.Store(&now) // by a check that was under way
+	m.confirmed.Store(&now) // by a confirmation that was under way
 	if m.valid() {
 		t.Error("it lives")
 	}
@@ -95,7 +95,7 @@ func TestMemoryHasABound(t *testing.T) {
 	}
 }
 
-// BenchmarkRefusal is what a loser costs, of a SKU that a million orders have bought.
+// BenchmarkRefusal measures a refusal of a SKU that a million orders have bought.
 func BenchmarkRefusal(b *testing.B) {
 	s := remembering(b, 1_000_000)
 	orders := make([]stock.Order, 1<<12)
@@ -105,13 +105,13 @@ func BenchmarkRefusal(b *testing.B) {
 	refusal := s.soldOut.entry("hot").refusal
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
-		if _, _, err := s.Deduct(b.Context(), "hot", orders[n%len(orders)]); err != refusal { //nolint:errorlint // the very one
+		if _, _, err := s.Deduct(b.Context(), "hot", orders[n%len(orders)]); err != refusal { //nolint:errorlint // exactly this error
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkIDSet looks ids up among a million.
+// BenchmarkIDSet looks up ids among a million.
 func BenchmarkIDSet(b *testing.B) {
 	set := newIDSet()
 	for n := range 1_000_000 {

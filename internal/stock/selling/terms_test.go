@@ -12,7 +12,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// reterm changes terms, and returns when that is answered.
+// reterm changes terms, and returns when the change is answered.
 func (w *world) reterm(s *selling.Service, change stock.TermsChange) {
 	w.Helper()
 	m := stock.Movement{SKU: sku, Ref: rand.Text(), Kind: stock.Retermed, Terms: change}
@@ -21,8 +21,8 @@ func (w *world) reterm(s *selling.Service, change stock.TermsChange) {
 	}
 }
 
-// TestTermsHoldEverywhere changes terms at one service. What is ordered after the answer is held to the new ones, also by
-// others, which sell the SKU and know the old ones.
+// TestTermsHoldEverywhere changes terms at one service. Orders after the answer are held to the new terms, also by
+// other services, which sell the SKU and know the old ones.
 func TestTermsHoldEverywhere(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := w.processes(2)
@@ -76,12 +76,12 @@ func TestTermsHoldEverywhere(t *testing.T) {
 	})
 }
 
-// multi is an order of several SKUs, of which there is one.
+// multi is an order of several SKUs, with a single line.
 func multi(id, sku string) stock.MultiOrder {
 	return stock.MultiOrder{OrderID: id, BuyerID: "x", Lines: []stock.Line{{SKU: sku, Quantity: 1}}}
 }
 
-// TestTermsHoldInASale does so again and again while buyers queue at all services.
+// TestTermsHoldInASale changes terms again and again while buyers queue at all services.
 func TestTermsHoldInASale(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		services := w.processes(2)

@@ -10,11 +10,11 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// lateLook holds the answer to the first look at a SKU back.
+// lateLook holds back the answer to the first read of a SKU.
 type lateLook struct {
 	stock.Store
 	first sync.Once
-	seen  chan struct{} // closed when it has looked
+	seen  chan struct{} // closed when it has read
 	tell  chan struct{}
 }
 
@@ -27,8 +27,8 @@ func (s *lateLook) Views(ctx context.Context, skus ...string) (map[string]stock.
 	return views, err
 }
 
-// TestASKUIsKnownToWhoComesAfterItsCreation: a worker has looked for a SKU in vain. Who orders after another process has created
-// it is not answered from that look, be it with the order that waits already.
+// TestASKUIsKnownToWhoComesAfterItsCreation: a worker has read that a SKU does not exist. An order that comes after
+// another process has created it is not answered from that read, even if it repeats an order that already waits.
 func TestASKUIsKnownToWhoComesAfterItsCreation(t *testing.T) {
 	t.Parallel()
 	w := embedded(t)
@@ -50,7 +50,7 @@ func TestASKUIsKnownToWhoComesAfterItsCreation(t *testing.T) {
 		}
 		after <- results
 	}()
-	for s.Waiting() < 2 { // b is behind a, and a once more with the first
+	for s.Waiting() < 2 { // b is behind a, and a once more joined to the first
 		runtime.Gosched()
 	}
 	close(store.tell)

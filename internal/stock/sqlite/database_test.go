@@ -15,7 +15,7 @@ func TestStatementsArePreparedOnce(t *testing.T) {
 			t.Fatal(created, err)
 		}
 	}
-	create("a") // meets its statements
+	create("a") // uses its statements
 	if wanted := store.writer.wanted(); len(wanted) != 2 {
 		t.Fatalf("met %q", wanted)
 	}
@@ -29,7 +29,7 @@ func TestStatementsArePreparedOnce(t *testing.T) {
 
 func TestStatementThatCannotBePrepared(t *testing.T) {
 	store := opened(t)
-	for range 2 { // the second time it is wanted
+	for range 2 { // the second time it is needed
 		err := store.inTx(t.Context(), time.Time{}, func(tx *transaction) error {
 			_, err := tx.ExecContext(t.Context(), "DELETE FROM nowhere")
 			return err

@@ -10,5 +10,5 @@ const (
 	ShareAll     = sharedAll
 )
 
-// Share sets which writes share a transaction. It is not to be called while the store is in use.
+// Share sets which writes share a transaction. Call it only while the store is not in use.
 func (s *Store) Share(which shared) { s.sharing.which = which }

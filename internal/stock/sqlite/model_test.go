@@ -11,7 +11,7 @@ import (
 	"inventory/internal/stock/sqlite"
 )
 
-// model is what the rows of one SKU ought to say.
+// model is what the rows of one SKU should be.
 type model struct {
 	store  *sqlite.Store
 	sku    string
@@ -21,12 +21,12 @@ type model struct {
 	rows   map[string]stock.Deduction // as they are written, by order id
 	refs   int
 
-	versions []int64 // as they were last seen, and with them:
+	versions []int64 // as they were last read, and with them:
 	levels   []int64
 	count    int
 }
 
-// held sums what the rows hold that count, by their state in the row.
+// held returns the units in the rows that count, by state.
 func (m *model) held(counts func(stock.Deduction) bool) (units int64) {
 	for _, d := range m.rows {
 		if d.Status.Live() && counts(d) {
@@ -38,17 +38,17 @@ func (m *model) held(counts func(stock.Deduction) bool) (units int64) {
 
 func everything(stock.Deduction) bool { return true }
 
-// available is what could be bought at an instant if all that has expired were back.
+// available returns what could be bought at an instant if all expired reservations had been ended.
 func (m *model) available(at time.Time) int64 {
 	return m.stock - m.held(func(d stock.Deduction) bool { return !due(d, at) })
 }
 
-// due tells whether it is a reservation whose time has come.
+// due reports whether it is a reservation past its end.
 func due(d stock.Deduction, at time.Time) bool {
 	return d.Status == stock.StatusReserved && !at.Before(d.ExpiresAt)
 }
 
-// sweep ends the reservations that have expired, and counts them.
+// sweep ends expired reservations, and counts them.
 func (m *model) sweep(at time.Time) (reservations int) {
 	for id, d := range m.rows {
 		if due(d, at) {
@@ -69,7 +69,7 @@ func (m *model) until() (until time.Time) {
 	return until
 }
 
-// take decides an order by the rows and what is left, and takes it.
+// take decides an order by the rows and the units left, and takes it.
 func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
 	if d, ok := m.rows[o.OrderID]; ok {
 		return stock.Outcome{Kind: stock.Known, Deduction: d}
@@ -85,7 +85,7 @@ func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
 	return outcome
 }
 
-// takeAll decides orders one by one, and returns what is left.
+// takeAll decides orders one by one, and returns the units left.
 func (m *model) takeAll(orders []stock.Order, left int64, at time.Time) (outcomes []stock.Outcome, rest int64) {
 	for _, o := range orders {
 		outcome := m.take(o, left, at)
@@ -104,7 +104,7 @@ func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deducti
 		return stock.Deduction{}, stock.CodeUnknownDeduction
 	}
 	now := d
-	if due(d, at) { // whatever is asked ends it
+	if due(d, at) { // it ends, whatever the request
 		now.Status = stock.StatusExpired
 		m.rows[w.OrderID] = now
 	}
@@ -129,7 +129,7 @@ func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deducti
 	return now, ""
 }
 
-// agrees holds everything that can be read to the model.
+// agrees compares all that can be read with the model.
 func (m *model) agrees(t *testing.T, at time.Time) {
 	t.Helper()
 	audit, err := m.store.Audit(t.Context(), m.sku)
@@ -157,7 +157,7 @@ func (m *model) agrees(t *testing.T, at time.Time) {
 	m.versionsTell(t)
 }
 
-// versionsTell checks that nothing has happened where all versions are what they were.
+// versionsTell checks that nothing has changed if all versions are unchanged.
 func (m *model) versionsTell(t *testing.T) {
 	t.Helper()
 	empty, err := m.store.SoldOut(t.Context(), m.sku, 0, nil)

@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// TestOutbox uses the outbox from beside the store, as a program does that the file does not belong to.
+// TestOutbox uses the outbox from outside the store, like a program that does not own the file.
 func TestOutbox(t *testing.T) {
 	stocktest.RunOutbox(t, func(t *testing.T) stocktest.OutboxBench {
 		file := stocktest.SQLiteFile(t)

@@ -23,8 +23,8 @@ func opened(t *testing.T) *Store {
 	return store
 }
 
-// TestNoStatementReadsAllDeductions asks SQLite for its plans: those of a SKU may be millions, nearly all of them neither
-// reserved nor asked for.
+// TestNoStatementReadsAllDeductions checks SQLite's plans: a SKU may have millions of deductions, nearly all of them
+// neither reserved nor in the request.
 func TestNoStatementReadsAllDeductions(t *testing.T) {
 	store := opened(t)
 	const byExpiry, byID = "deductions_by_expiry (sku_id", "PRIMARY KEY (sku_id=? AND order_id=?)"
@@ -77,7 +77,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 	}
 }
 
-// plan is what SQLite is about to do for a statement, step by step.
+// plan returns SQLite's plan for a statement, step by step.
 func plan(t *testing.T, store *Store, statement string, args ...any) (steps []string) {
 	t.Helper()
 	err := store.reader.Each(t.Context(), func(row tables.Row) error {

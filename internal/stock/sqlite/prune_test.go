@@ -11,7 +11,7 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// TestPruneBesideAWriter: while another process writes for long, nothing is pruned, and it is no error.
+// TestPruneBesideAWriter: during a long write of another process, nothing is pruned, and that is no error.
 func TestPruneBesideAWriter(t *testing.T) {
 	t.Parallel()
 	file := stocktest.SQLiteFile(t)

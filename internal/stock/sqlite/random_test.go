@@ -13,8 +13,8 @@ import (
 	"inventory/internal/stock/stocktest"
 )
 
-// TestAgreesWithModel has the store do at random whatever it can, on two SKUs, and holds every answer and all that can be read
-// to a model that knows no segments.
+// TestAgreesWithModel lets the store do everything it can at random, on two SKUs, and compares every answer and all
+// that can be read with a model without segments.
 func TestAgreesWithModel(t *testing.T) {
 	store := openFile(t, stocktest.SQLiteFile(t))
 	seed := rand.Uint64()
@@ -48,7 +48,7 @@ func newGame(t *testing.T, store *sqlite.Store, name string, random *rand.Rand) 
 func (g *game) play(moves int) {
 	for range moves {
 		oneOf(g, g.deduct, g.deduct, g.merge, g.settle, g.settle, g.expire, g.order, g.restock, g.adjust, g.resegment)()
-		g.at = g.at.Add(time.Duration(g.between(0, 2)) * time.Second / 2) // also at the instant at which something expires
+		g.at = g.at.Add(time.Duration(g.between(0, 2)) * time.Second / 2) // also at the instant at which a reservation expires
 		for _, m := range g.models {
 			m.agrees(g.T, g.at)
 		}
@@ -75,7 +75,7 @@ func (g *game) between(low, high int) int { return low + g.random.IntN(high-low+
 
 func oneOf[T any](g *game, from ...T) T { return from[g.random.IntN(len(from))] }
 
-// ids are different ones, of which there are so few that they come again.
+// ids draws different ids from so few that they come again.
 func (g *game) ids(n int) []string {
 	ids := make([]string, n)
 	for i, at := range g.random.Perm(12)[:n] {
@@ -86,7 +86,7 @@ func (g *game) ids(n int) []string {
 
 var buyers = []string{"x", "y", "z"}
 
-// orders are of different buyers and ids.
+// orders draws orders of different buyers and ids.
 func (g *game) orders() []stock.Order {
 	orders := make([]stock.Order, g.between(1, len(buyers)))
 	chosen := g.ids(len(orders))
@@ -169,11 +169,11 @@ func (g *game) expire() {
 	equal(g.T, "expired", got, m.sweep(g.at))
 }
 
-// order places a line on each SKU, and once more what was placed.
+// order places a line on each SKU, and sometimes an order that was placed before.
 func (g *game) order() {
 	p := g.placement()
 	if g.placed[p.Order.OrderID] {
-		p.Order.Lines[0].Quantity = 10 // another than before
+		p.Order.Lines[0].Quantity = 10 // a different quantity from before
 	}
 	got, created, err := g.store.Order(g.Context(), p)
 	want, code := g.place(p)
@@ -212,7 +212,8 @@ func (g *game) placement() stock.Placement {
 	return p
 }
 
-// place decides an order by the models. Every line finds what has expired back, and nothing happens if one is refused.
+// place decides an order by the models. Every line ends expired reservations first, and nothing changes if one line is
+// refused.
 func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Code) {
 	var before [2]map[string]stock.Deduction
 	for i, m := range g.models {
@@ -249,7 +250,7 @@ func refusal(o stock.Outcome) stock.Code {
 	}
 }
 
-// movement is one of a new ref.
+// movement draws a movement with a new ref.
 func (g *game) movement(m *model) stock.Movement {
 	m.refs++
 	return stock.Movement{SKU: m.sku, Ref: fmt.Sprint(m.refs), Reason: "a reason", At: g.at}

@@ -10,7 +10,8 @@ import (
 	"inventory/internal/stock/sqlite"
 )
 
-// TestAFullDiskIsNotReady: files may not grow, and then may again. The limit is the process's, so no test runs beside it.
+// TestAFullDiskIsNotReady: files may not grow, and then may again. The limit is for the whole process, so it is not
+// parallel.
 func TestAFullDiskIsNotReady(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), used(t))
 	if err != nil {

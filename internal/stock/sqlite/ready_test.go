@@ -25,8 +25,8 @@ func used(t *testing.T) string {
 	return file
 }
 
-// TestAFileThatCannotBeWrittenIsNotReady has SQLite open a file as it does without permission, which stops no root: it does
-// not know how to write a format of that number.
+// TestAFileThatCannotBeWrittenIsNotReady makes SQLite open a file as it does without write permission, which does not
+// stop root: SQLite cannot write a format with that number.
 func TestAFileThatCannotBeWrittenIsNotReady(t *testing.T) {
 	t.Parallel()
 	file := used(t)
@@ -51,8 +51,8 @@ func TestAFileThatCannotBeWrittenIsNotReady(t *testing.T) {
 	}
 }
 
-// TestAFileThatHasGoneIsNotWritten: nobody would find what a commit puts into a file without a name, or into one whose name
-// is another's by now.
+// TestAFileThatHasGoneIsNotWritten: a commit to a file without a name, or to one whose name belongs to another file by
+// now, would be lost.
 func TestAFileThatHasGoneIsNotWritten(t *testing.T) {
 	for name, c := range map[string]func(file string) error{
 		"removed": os.Remove,

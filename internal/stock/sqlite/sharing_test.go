@@ -11,7 +11,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// sharers are SKUs "0", "1" and so on, and a store whose turn the test has.
+// sharers are SKUs "0", "1" and so on, and a store whose turn to write the test has.
 type sharers struct {
 	*testing.T
 	store *Store
@@ -28,13 +28,13 @@ func openSharers(t *testing.T, skus int) *sharers {
 	return s
 }
 
-// told is what became of a write, and the transactions that it was done in.
+// told is the result of a write, and the transactions in which it was done.
 type told struct {
 	err error
 	txs []*transaction
 }
 
-// write begins a write, and waits until it waits.
+// write begins a write, and returns when it waits.
 func (s *sharers) write(ctx context.Context, deadline time.Time, size int, work func(*transaction) error) chan told {
 	s.Helper()
 	answer, before := make(chan told, 1), s.waits()
@@ -58,7 +58,7 @@ func (s *sharers) waits() int {
 	return len(s.store.sharing.waiting)
 }
 
-// hold takes the turn until it is let go.
+// hold takes the turn until it is released.
 func (s *sharers) hold() (letGo func()) {
 	s.Helper()
 	if err := s.store.turns.take(s.Context()); err != nil {
@@ -76,7 +76,7 @@ func (s *sharers) sell(sku int) func(*transaction) error {
 	}
 }
 
-// left checks what each SKU has left, and audits them.
+// left checks the units left of each SKU, and audits them.
 func (s *sharers) left(want ...int64) {
 	s.Helper()
 	for sku, units := range want {
@@ -90,7 +90,7 @@ func (s *sharers) left(want ...int64) {
 	}
 }
 
-// TestWritesShareATransaction: an error undoes its own write and no other, and nothing is done for a caller who has gone.
+// TestWritesShareATransaction: an error undoes its own write and no other, and a caller that has gone gets no write.
 func TestWritesShareATransaction(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 4)
@@ -129,7 +129,7 @@ func TestALateWriteCostsOthersATransaction(t *testing.T) {
 	s.left(9, 10)
 }
 
-// TestASharedTransactionIsBounded: what is too much for one goes to the next.
+// TestASharedTransactionIsBounded: what exceeds the bound goes to the next one.
 func TestASharedTransactionIsBounded(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 3)
@@ -146,7 +146,7 @@ func TestASharedTransactionIsBounded(t *testing.T) {
 	s.left(9, 9, 9)
 }
 
-// TestSharersRace sells SKUs to the last unit, while callers leave and restocks come between.
+// TestSharersRace sells SKUs to the last unit, while callers leave and restocks come in between.
 func TestSharersRace(t *testing.T) {
 	t.Parallel()
 	const skus, sellers = 5, 40

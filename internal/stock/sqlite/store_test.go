@@ -112,7 +112,7 @@ func TestFileBelongsToOneProcess(t *testing.T) {
 	}
 }
 
-// TestALinkToNoFileYetBelongsToOneProcess: who starts first may make the file through a link.
+// TestALinkToNoFileYetBelongsToOneProcess: the process that starts first may create the file through a link.
 func TestALinkToNoFileYetBelongsToOneProcess(t *testing.T) {
 	folder := t.TempDir()
 	file, link := filepath.Join(folder, "inventory.db"), filepath.Join(folder, "link.db")
@@ -131,7 +131,8 @@ func TestALinkToNoFileYetBelongsToOneProcess(t *testing.T) {
 	}
 }
 
-// TestAFileOfTwoNamesIsRefused: each name has a log of its own, and who writes under one loses what the other has written.
+// TestAFileOfTwoNamesIsRefused: each name has its own log, and a process that writes under one name loses the writes
+// under the other.
 func TestAFileOfTwoNamesIsRefused(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "inventory.db")

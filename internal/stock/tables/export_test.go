@@ -1,6 +1,6 @@
 package tables
 
-// What is inside, for tests.
+// Internals, for tests.
 var (
 	SameMovement = sameMovement
 	CheckReplay  = checkReplay

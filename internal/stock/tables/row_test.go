@@ -36,7 +36,7 @@ func (r row) Scan(into ...any) error {
 	return nil
 }
 
-// What a query always has must not be taken for zero where it is missing.
+// A column that a query always has must not read as zero if it is missing.
 func TestWhatIsMissingIsNotZero(t *testing.T) {
 	ctx, none := t.Context(), rows(nil)
 	for what, read := range map[string]func() error{
@@ -82,7 +82,7 @@ func TestRowsThatMayBeMissing(t *testing.T) {
 	}
 }
 
-// A column is scanned into the same place for each row: null must not leave what the row before had there.
+// A column is scanned into the same place for each row: a null must not leave the previous row's value there.
 func TestTimesAndDurations(t *testing.T) {
 	at := time.Date(2026, 11, 24, 12, 0, 0, 1000, time.UTC)
 	var found tables.Time
