@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BenchmarkMutexCycle is one caller's lock and unlock on a real Redis, beside a library that has neither
-// tokens nor counts nor a watchdog.
+// BenchmarkMutexCycle measures one caller's lock and unlock on a real Redis, next to a library that has neither tokens
+// nor counts nor a watchdog.
 func BenchmarkMutexCycle(b *testing.B) {
 	rdb := redis.NewClient(&redis.Options{Addr: shared, ContextTimeoutEnabled: true})
 	defer func() { _ = rdb.Close() }()
@@ -50,7 +50,7 @@ func BenchmarkMutexCycle(b *testing.B) {
 	})
 }
 
-// BenchmarkManyCallers is 64 goroutines of one process that want one lock, without any work under it.
+// BenchmarkManyCallers measures 64 goroutines of one process on one lock, without any work under it.
 func BenchmarkManyCallers(b *testing.B) {
 	rdb := redis.NewClient(&redis.Options{Addr: shared, ContextTimeoutEnabled: true})
 	defer func() { _ = rdb.Close() }()
@@ -76,8 +76,7 @@ func BenchmarkManyCallers(b *testing.B) {
 	})
 }
 
-// BenchmarkContended is 16 clients on one lock, with nothing to do under it and nothing in between: what the
-// strict order costs.
+// BenchmarkContended measures 16 clients on one lock, with no work under it or in between: the cost of strict order.
 func BenchmarkContended(b *testing.B) {
 	for name, of := range map[string]func(l *Locks, name string) Locker{
 		"mutex": func(l *Locks, name string) Locker { return l.Mutex(name) },

@@ -14,13 +14,13 @@ import (
 	"inventory/internal/servertest"
 )
 
-// A clustered is a world on a cluster.
+// A clustered is a world on a Redis Cluster.
 type clustered struct {
 	*world
 	cluster *servertest.Cluster
 }
 
-// TestCluster runs on one cluster, one test after the other: some of them maltreat it, and leave it whole.
+// TestCluster runs on one cluster, one test after the other: some of them damage it, and repair it.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster, err := servertest.StartCluster(t.Context())
@@ -54,7 +54,7 @@ func TestCluster(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&clustered{&world{t: t, name: t.Name()}, cluster})
-			if err := cluster.Settled(t.Context()); err != nil { // for the next one
+			if err := cluster.Settled(t.Context()); err != nil { // for the next test
 				t.Fatal(err)
 			}
 		})
@@ -150,13 +150,13 @@ func clusterVerbs(w *clustered) {
 
 func clusterWakeUps(w *clustered) {
 	a, b := w.locks(), w.locks()
-	for _, name := range w.names(a) { // a subscription is on one of the nodes, and the lock on any
+	for _, name := range w.names(a) { // a subscription is on one of the nodes, and the lock may be on another
 		w.alternate(a.Mutex(name), b.Mutex(name), 8)
 	}
 }
 
-// A release wakes one process and leaves the others where they stand, though the node that publishes sees
-// nobody listen. Two listen, and there are three nodes: on one of them that is so.
+// A release wakes one process and leaves the positions of the others, although the publishing node sees no listener.
+// There are two listeners and three nodes, so this happens on one of them.
 func clusterQueue(w *clustered) {
 	ctx := w.ctx()
 	a, b, c := w.locks(), w.locks(), w.locks()
@@ -258,7 +258,7 @@ func clusterMultiLock(w *clustered) {
 	}
 }
 
-// Everybody takes the locks of two clusters in the same order, whatever order its seeds have.
+// All callers take the locks of two clusters in the same order, whatever the order of the seeds.
 func clusterOrder(w *clustered) {
 	seeds := w.cluster.Addrs()
 	address := func(seeds ...string) string {
@@ -274,7 +274,7 @@ func clusterOrder(w *clustered) {
 	}
 }
 
-// A process that died in the queue costs the others a poll, for PUBLISH cannot tell that nobody listens.
+// A process that died in the queue costs the others a poll, because PUBLISH cannot show that no process listens.
 func clusterDeadProcess(w *clustered) {
 	ctx := w.ctx()
 	a, b := w.locks(), w.locks()
@@ -310,7 +310,7 @@ func clusterReplicas(w *clustered) {
 	masters, err := w.cluster.Masters(ctx)
 	w.ok(err)
 	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), masters[(slices.Index(masters, w.master(m))+1)%len(masters)], nil))
-	w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the client learns it from us
+	w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the client learns it from this call
 
 	var replicas []*servertest.Redis
 	for _, node := range w.cluster.Nodes() {
@@ -375,7 +375,7 @@ func clusterMigration(w *clustered) {
 	released := make(chan error, 1)
 	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() {
 		go func() { released <- second.Unlock(ctx) }()
-		time.Sleep(500 * time.Millisecond) // it is tried meanwhile
+		time.Sleep(500 * time.Millisecond) // tries happen meanwhile
 	}))
 	w.ok(<-released)
 
@@ -408,7 +408,7 @@ func clusterFailover(w *clustered) {
 	w.exclusive(c)
 }
 
-// A node that stands still loses its own locks at most.
+// A node that stands still loses at most its own locks.
 func clusterPausedMaster(w *clustered) {
 	ctx := w.ctx()
 	l := w.locks()
@@ -436,8 +436,8 @@ func clusterPausedMaster(w *clustered) {
 	_ = holds[0].Unlock(ctx)
 }
 
-// A master dies with cycles going on. What it had not told its replica is lost, so errors and two holders at
-// once are possible; a token that is given twice, or that the guard takes out of order, is not.
+// A master dies during cycles. What it had not sent to its replica is lost, so errors and two holders at once are
+// possible. No token may be given twice, and the guard must not accept one out of order.
 func clusterDeath(w *clustered) {
 	a, b := w.locks(), w.locks()
 	m := a.Mutex(w.name)

@@ -17,10 +17,10 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// What the test suites of well-known lock libraries assert, for every kind of lock: against a real Redis, and in virtual
-// time where a lease or a wait runs out.
+// The assertions of well-known lock libraries' test suites, for every kind of lock: against a real Redis, and in
+// virtual time if a lease or a wait ends.
 
-// fullLock is what every kind offers, and the process that it is in.
+// fullLock is what every kind offers, and the lock's process.
 type fullLock struct {
 	offered
 	process *Locks
@@ -42,7 +42,7 @@ func exclusiveKinds() map[string]func(l *Locks, name string) offered {
 	}
 }
 
-// eachKind runs a test for each of them. What open returns is the same lock, in a new process each time.
+// eachKind runs a test for each of them. open returns the same lock each time, in a new process.
 func eachKind(t *testing.T, on place, test func(w *world, open func(opts ...Option) fullLock)) {
 	t.Parallel()
 	kinds := exclusiveKinds()
@@ -61,8 +61,8 @@ func eachKind(t *testing.T, on place, test func(w *world, open func(opts ...Opti
 	}
 }
 
-// enterAll enters n times with each of the locks, and shows with a counter that is not atomic that nobody else
-// was in meanwhile.
+// enterAll enters n times with each of the locks, and checks with a counter that is not atomic that no other holder was
+// inside meanwhile.
 func (w *world) enterAll(locks []fullLock, n int) {
 	w.t.Helper()
 	var inside, total int
@@ -176,7 +176,7 @@ func TestHundredWaitersEnterInTurn(t *testing.T) {
 	})
 }
 
-// The count goes 0, 1, 2, 1, 0; others see the lock held until the last; and they cannot enter before.
+// The count goes 0, 1, 2, 1, 0; others find the lock held until the last unlock, and cannot enter before.
 func TestHoldCount(t *testing.T) {
 	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		mine, theirs := open(), open()
@@ -273,7 +273,7 @@ func TestForceUnlockFromAnotherHandle(t *testing.T) {
 	})
 }
 
-// A process that dies holds its lock for a lease at most.
+// The lock of a process that died is held for at most a lease.
 func TestLockOfADeadClientVanishes(t *testing.T) {
 	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		lock := open(WatchdogLease(time.Second))
@@ -287,7 +287,7 @@ func TestLockOfADeadClientVanishes(t *testing.T) {
 	})
 }
 
-// A try whose caller goes away leaves nothing that is renewed.
+// A try whose caller leaves leaves no hold that is renewed.
 func TestInterruptedTryLeavesNothing(t *testing.T) {
 	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		lock := open(WatchdogLease(300 * time.Millisecond))
@@ -344,7 +344,7 @@ func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
 	}
 }
 
-// 5,000 contended acquisitions over one subscription connection of each process leave no subscription behind.
+// After 5,000 contended acquisitions over one subscription connection of each process, no subscription is left.
 func TestFiveThousandContendedAcquisitions(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
@@ -388,8 +388,8 @@ func TestFiveThousandContendedAcquisitions(t *testing.T) {
 	}
 }
 
-// What MONITOR shows of one contended cycle: a try, the subscription, a try that queues, the release that
-// wakes, a try that gets it, a release. docs/LOCKS.md shows the same trace.
+// What MONITOR shows of one contended cycle: a try, the subscription, a try that queues, the release that wakes, a try
+// that gets the lock, a release. docs/LOCKS.md shows the same trace.
 func TestTraceOfAContendedCycle(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
@@ -412,7 +412,7 @@ func TestTraceOfAContendedCycle(t *testing.T) {
 	}
 }
 
-// monitor reads what clients send, and returns the verbs of ours so far.
+// monitor records what clients send, and returns a function for our verbs so far.
 func (w *world) monitor() func() []string {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", w.addr)
@@ -447,7 +447,7 @@ func (w *world) monitor() func() []string {
 	}
 }
 
-// verbOf tells which of our verbs a line of MONITOR is; those that scripts send say "lua".
+// verbOf returns which of our verbs a line of MONITOR is; lines sent by scripts have "lua".
 func verbOf(line string) string {
 	_, command, _ := strings.Cut(line, "] ")
 	if strings.Contains(line, " lua]") {

@@ -57,7 +57,7 @@ func ExampleLocks_Mutex() {
 	// somebody else: true
 }
 
-// Whoever waits gets the lock in the order in which they came, in whatever process.
+// Waiters get the lock in the order in which they came, whatever their process.
 func ExampleLocks_FairMutex() {
 	locks, stop := embedded()
 	defer stop()

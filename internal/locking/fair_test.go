@@ -17,7 +17,7 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// sides runs a test with a FairMutex and with the writing side of an RWMutex, which promise the same.
+// sides runs a test with a FairMutex and with the writing side of an RWMutex, which make the same promises.
 func sides(t *testing.T, on place, test func(w *world, of func(l *Locks) *fifo)) {
 	t.Helper()
 	t.Parallel()
@@ -45,7 +45,7 @@ func (w *world) waiting(rdb *redis.Client, f *fifo) int64 {
 	return n
 }
 
-// left fails the test when a lock that nobody wants any more has left a key.
+// left fails the test if a lock without holders and waiters has left a key.
 func (w *world) left(rdb *redis.Client, f *fifo) {
 	w.t.Helper()
 	w.soon("nothing is left", func() bool {
@@ -58,8 +58,8 @@ func (w *world) left(rdb *redis.Client, f *fifo) {
 	})
 }
 
-// line starts a waiter for each lock, one behind the other at the server, and tells in which order they
-// enter. Each gives the lock back after work.
+// line starts a waiter for each lock, one after the other in the server's queue, and returns in which order they enter.
+// Each unlocks after work.
 func (w *world) line(rdb *redis.Client, locks []*fifo, work func(i int, h *Hold)) (wait func() []int) {
 	w.t.Helper()
 	var mu sync.Mutex
@@ -183,7 +183,7 @@ func TestFifoParallelReentry(t *testing.T) {
 	})
 }
 
-// Who waits under one owner enters with the first of them, and not one after the other.
+// All waiters of one owner enter with the first of them, not one after the other.
 func TestFifoSiblingsEnterTogether(t *testing.T) {
 	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -265,7 +265,7 @@ func TestFifoOrder(t *testing.T) {
 	})
 }
 
-// Who unlocks and comes back at once stands behind everybody.
+// A caller that unlocks and comes back at once gets a position behind all others.
 func TestFifoReleaserQueuesBehind(t *testing.T) {
 	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -304,7 +304,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 			}
 		}
 		w.ok(h.Unlock(ctx))
-		// Free, but somebody queues who comes soon: a waiter elsewhere that has not seen its wake-up yet.
+		// The lock is free, but another waiter will come soon: it has not received its wake-up yet.
 		d := &desk{world: w, rdb: rdb, keys: f.byRole(), attempts: 0}
 		d.taken("write", "x")
 		d.queued("write", "y")
@@ -374,7 +374,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 			})
 			w.soon("it queues", func() bool { return w.waiting(rdb, f) == int64(i)+1 })
 		}
-		w.ok(rdb.PExpire(ctx, first.lock.stateKey, lease).Err()) // all queue; now its lease may run out
+		w.ok(rdb.PExpire(ctx, first.lock.stateKey, lease).Err()) // all are in the queue; now its lease may run out
 		start := time.Now()
 		wg.Wait()
 		if took := time.Since(start); took > (1+8)*lease+4*time.Second {
@@ -386,14 +386,14 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 	})
 }
 
-// Waiters of a process that has died are passed over at their deadlines, and the last one enters.
+// Waiters of a dead process are passed over at their deadlines, and the last one enters.
 func TestFifoAbandonedWaiters(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
 		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
-		for _, dead := range []string{"1", "2", "3", "4"} { // nobody speaks for them any more
+		for _, dead := range []string{"1", "2", "3", "4"} { // they get no more heartbeats
 			d.queued("write", dead)
 		}
 		died := time.Now()
@@ -407,7 +407,7 @@ func TestFifoAbandonedWaiters(t *testing.T) {
 	})
 }
 
-// However many came and went before, a waiter is passed over 3 s after it died, and not later.
+// However many came and went before, a waiter is passed over 3 s after its process died, and not later.
 func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -465,7 +465,7 @@ func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
 	})
 }
 
-// A waiter that gives up while the lock is on its way to it passes it on.
+// A waiter that gives up while it is being handed the lock passes it on.
 func TestFifoGivingUpWakesTheNext(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -480,7 +480,7 @@ func TestFifoGivingUpWakesTheNext(t *testing.T) {
 			}()
 			w.soon("it queues", func() bool { return w.waiting(rdb, f) == 1 })
 			order := w.line(rdb, []*fifo{patient}, w.unlocks)
-			time.AfterFunc(time.Duration(i)*near/4, cancel) // while the release is under way, or its wake-up, or the answer to that
+			time.AfterFunc(time.Duration(i)*near/4, cancel) // during the release, or its wake-up, or the answer to that
 			start := time.Now()
 			w.ok(h.Unlock(ctx))
 			if h := <-gone; h != nil { // it was quicker
@@ -536,7 +536,7 @@ func TestFifoCloseEndsWaiting(t *testing.T) {
 	})
 }
 
-// A wake-up that is lost costs a poll.
+// A lost wake-up costs a poll.
 func TestFifoLostWakeUp(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(m *memory){
@@ -616,7 +616,7 @@ func TestFifoServerPause(t *testing.T) {
 		h := w.must(w.locks().FairMutex(w.name).Lock(ctx))
 		order := w.line(rdb, line, w.unlocks)
 		w.memory.Pause()
-		time.Sleep(policy.WaiterLife + 2*time.Second) // what is tested is that this time passes
+		time.Sleep(policy.WaiterLife + 2*time.Second) // the test needs this time to pass
 		w.memory.Resume()
 		w.ok(h.Unlock(ctx))
 		if got := order(); !slices.Equal(got, inOrder(len(line))) {
@@ -626,7 +626,7 @@ func TestFifoServerPause(t *testing.T) {
 	})
 }
 
-// What a caller and the server cost: a cycle has two commands, and a contended one at most four.
+// The commands of a caller: a cycle has two, and a contended one at most four.
 func TestFifoCommands(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
@@ -670,8 +670,8 @@ func TestFifoCommands(t *testing.T) {
 	})
 }
 
-// A process waits for many locks of a server that stands still. Its heart spends one time-out on that and not one for
-// each batch: waiters at other nodes would be taken for dead meanwhile.
+// A process waits for many locks of a server that stands still. Its heartbeats spend one time-out on that server and
+// not one for each batch: otherwise its waiters at other nodes would be dropped as dead.
 func TestHeartbeatBesideASilentServer(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()

@@ -63,7 +63,7 @@ func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// on makes the tap do something with the calls of one script.
+// on lets the tap handle the calls of one script.
 func (p *tap) on(script *scripts.Script, does func(cmd redis.Cmder, next func() error) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *tap) on(script *scripts.Script, does func(cmd redis.Cmder, next func() 
 	}
 }
 
-// count is how many commands the tap has seen.
+// count returns how many commands the tap has seen.
 func (p *tap) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,10 +92,10 @@ func (w *world) tapped(opts ...Option) (*Locks, *tap) {
 	return w.locksOn(rdb, opts...), p
 }
 
-// errLost is what a client says when the answer does not come.
+// errLost is a client's error when the answer does not come.
 var errLost = &net.OpError{Op: "read", Err: errors.New("the answer was lost")}
 
-// written makes the library believe what is true of a command that was lost after it had gone out.
+// written makes the library believe, as is true, that a command went out before it was lost.
 func written(cmd redis.Cmder) {
 	for _, arg := range cmd.Args() {
 		if a, ok := arg.(*scripts.Attempt); ok {
@@ -104,7 +104,7 @@ func written(cmd redis.Cmder) {
 	}
 }
 
-// late sends a command again, as the network would: later than everything else. The script is known.
+// late sends a command again, later than everything else, as the network might. The server knows the script.
 func (w *world) late(rdb *redis.Client, args []any) {
 	w.t.Helper()
 	if err := rdb.Do(w.ctx(), args...).Err(); err != nil {
@@ -212,7 +212,7 @@ func TestReplayedScripts(t *testing.T) {
 		twice := func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
-			return next() // the second answer is the one that is heard
+			return next() // the library gets the second answer
 		}
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 		tap.on(scripts.Acquire, twice)
@@ -254,8 +254,8 @@ func TestReplayedScripts(t *testing.T) {
 	})
 }
 
-// A release is sent twice, and the second answer says that the lock is not ours: our clock says that it may not have
-// been for a while.
+// A release is sent twice, and the second answer says that the lock is not ours: by our clock that may have been so for
+// a while.
 func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
@@ -277,7 +277,7 @@ func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 	})
 }
 
-// An old release of the same owner must not free what the owner has locked since.
+// An old release of an owner must not free what the owner has locked since.
 func TestLateReleaseOfTheSameOwner(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
@@ -325,7 +325,7 @@ func TestScriptFlush(t *testing.T) {
 		m := w.locks(WatchdogLease(lease)).Mutex(w.name)
 		h := w.must(m.Lock(ctx))
 		end := time.Now().Add(2 * lease)
-		for time.Now().Before(end) { // no renewal finds the script that the one before has loaded
+		for time.Now().Before(end) { // no renewal finds the script that the one before it has loaded
 			w.ok(rdb.ScriptFlush(ctx).Err())
 			time.Sleep(lease / 60)
 		}
@@ -362,7 +362,7 @@ func TestLostSubscription(t *testing.T) {
 	})
 }
 
-// Where nobody may subscribe, polling alone must do.
+// If no client may subscribe, polling alone must be enough.
 func TestPollWithoutSubscription(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
@@ -447,7 +447,7 @@ func TestFlushAllIsALoss(t *testing.T) {
 			w.t.Error("the token did not grow")
 		}
 		w.ok(rdb.FlushAll(ctx).Err())
-		if _, err := m.Lock(next.Context()); err == nil { // re-entry finds that it is gone, and takes it anew
+		if _, err := m.Lock(next.Context()); err == nil { // the re-entry finds that the lock is gone, and takes it again
 			if !errors.Is(context.Cause(next.Context()), ErrLost) {
 				w.t.Error("the outer hold does not know")
 			}
@@ -458,7 +458,7 @@ func TestFlushAllIsALoss(t *testing.T) {
 	})
 }
 
-// opaque hides what kind of client it is, as a cluster's or a mock would.
+// opaque hides the type of a client, as a wrapper or a mock might.
 type opaque struct{ redis.UniversalClient }
 
 func TestPausedServer(t *testing.T) {
@@ -482,7 +482,7 @@ func TestPausedServer(t *testing.T) {
 				h := w.must(l.Mutex(w.name).Lock(ctx))
 				start := time.Now()
 				w.memory.Pause()
-				<-h.Context().Done() // by our own clock: nobody answers
+				<-h.Context().Done() // by our own clock: no server answers
 				if took := time.Since(start); took > lease+lease/4 || !errors.Is(context.Cause(h.Context()), ErrLost) {
 					w.t.Errorf("lost after %s: %v", took, context.Cause(h.Context()))
 				}
@@ -563,7 +563,7 @@ func TestManyLocksAreRenewedInFewTrips(t *testing.T) {
 	})
 }
 
-// A renewal that arrives when its lock has been released must not touch what has been locked since.
+// A renewal that arrives after the release of its lock must not touch what has been locked since.
 func TestLateRenewal(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
@@ -593,8 +593,8 @@ func TestLateRenewal(t *testing.T) {
 	})
 }
 
-// The connection is gone, and the network swallows the attempts to make another one: an unlock keeps its bound,
-// whatever patience the client has.
+// The connection is gone, and attempts to connect again get no answer: an unlock keeps its bound, whatever the client's
+// time-outs.
 func TestUnlockWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
@@ -648,7 +648,7 @@ func TestReentryOfAForgottenLock(t *testing.T) {
 	})
 }
 
-// Scripts about a holder are about that one, and not about whoever else has the lock.
+// Scripts about a holder change that holder only, and not another owner that has the lock.
 func TestScriptsNameTheirHolder(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -714,7 +714,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 	})
 }
 
-// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is reserved for its process.
+// An attempt with a tombstone neither queues for a lock nor takes it, not even one that is reserved for its process.
 func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -738,12 +738,12 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 	})
 }
 
-// A hesitant client is about to write a command when its caller gives up, and writes it all the same.
+// A slow client is about to write a command when its caller gives up, and writes it anyway.
 type hesitant struct {
 	*tap
 	script *scripts.Script
-	ready  chan struct{} // it is about to
-	goes   chan struct{} // closed: now
+	ready  chan struct{} // the client is about to write
+	goes   chan struct{} // closed: it writes
 	wrote  chan error
 }
 
@@ -760,7 +760,7 @@ func (h *hesitant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// An attempt that was given up before it was sent is not sent any more, so it needs no tombstone.
+// An attempt that was given up before it was sent is never sent, so it needs no tombstone.
 func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()

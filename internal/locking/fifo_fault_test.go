@@ -31,7 +31,7 @@ func everySide(t *testing.T, on place, test func(w *world, of func(l *Locks) *fi
 	}
 }
 
-// counted returns how often an owner holds a side by the server's lock states.
+// counted returns how many holds an owner has of a side, by the server's lock states.
 func (w *world) counted(rdb *redis.Client, f *fifo, h *Hold) string {
 	w.t.Helper()
 	s, err := f.Inspect(w.ctx())
@@ -108,7 +108,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 		twice := func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
-			return next() // the second answer is the one that is heard
+			return next() // the library gets the second answer
 		}
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
 		tap.on(scripts.FifoAcquire, twice)
@@ -168,7 +168,7 @@ func TestFifoUnconfirmedReleaseIsRepeated(t *testing.T) {
 	})
 }
 
-// A waiter whose answers are lost keeps asking, and its place. What a lost answer has granted, it takes.
+// A waiter whose answers are lost keeps asking, and keeps its position. It takes what a lost answer has granted.
 func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 	everySide(t, each, func(w *world, of func(l *Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -196,7 +196,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 				return err
 			}
 		})
-		var ghosts [][]any // those that may still arrive
+		var ghosts [][]any // requests that may still arrive
 		order := w.line(rdb, []*fifo{f}, func(_ int, h *Hold) {
 			for range cap(lost) {
 				ghosts = append(ghosts, <-lost)
@@ -217,7 +217,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 			}
 			return false
 		})
-		losing.Store(true) // from now on also the answer to what is on its way
+		losing.Store(true) // from now on also the answer to the request under way
 		w.ok(h.Unlock(ctx))
 		order()
 		for _, args := range ghosts {
@@ -255,7 +255,7 @@ func TestFifoFlushAllIsALoss(t *testing.T) {
 	})
 }
 
-// Waiters find their way back into a queue that the server has forgotten.
+// Waiters return to a queue that the server has forgotten.
 func TestFifoQueueIsForgotten(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -326,7 +326,7 @@ func TestFifoForceUnlock(t *testing.T) {
 				w.t.Errorf("unlock: %v", err)
 			}
 		}
-		own := w.must(f.Lock(ctx)) // through the Locks that hold it: they know at once
+		own := w.must(f.Lock(ctx)) // through the Locks that hold it: they learn it at once
 		if freed, err := f.ForceUnlock(ctx); err != nil || !freed || !errors.Is(context.Cause(own.Context()), ErrLost) {
 			w.t.Errorf("freed %t, %v, cause %v", freed, err, context.Cause(own.Context()))
 		}
@@ -400,7 +400,7 @@ func TestFifoTokenAbove(t *testing.T) {
 			other = w.must(of(w.locks()).Lock(ctx))
 		}
 		first := h.Token()
-		for _, n := range []int64{0, first, first + 10_000_000_000, first + 10_000_000_002} { // the last one is what would be minted next
+		for _, n := range []int64{0, first, first + 10_000_000_000, first + 10_000_000_002} { // the last one would be given next
 			token, err := h.TokenAbove(ctx, n)
 			if err != nil || token <= n || n < first && token != first || token != h.Token() {
 				w.t.Errorf("above %d: %d (%v)", n, token, err)
@@ -430,7 +430,7 @@ func TestFifoTokenAbove(t *testing.T) {
 	})
 }
 
-// After its token was raised a reader is renewed, and so are the others of its phase.
+// After its token was raised, a reader is still renewed, and so are the others of its phase.
 func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()

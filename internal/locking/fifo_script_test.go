@@ -13,7 +13,7 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// A desk calls the scripts of first-come locks by hand, as many processes would.
+// A desk calls the scripts of first-come locks directly, like many processes.
 type desk struct {
 	*world
 	rdb      *redis.Client
@@ -31,7 +31,7 @@ func (w *world) desk() *desk {
 
 func (d *desk) run(script *scripts.Script, args ...any) []int64 {
 	d.t.Helper()
-	switch script { // what the policy says comes last
+	switch script { // the arguments of the policy come last
 	case scripts.FifoAcquire:
 		args = append(args, policy.WaiterLifeMS, policy.PollMS)
 	case scripts.FifoRelease, scripts.FifoForce:
@@ -65,7 +65,7 @@ func (d *desk) list() []string {
 	return keys
 }
 
-// acquireArgs are what a caller says to fifo_acquire.lua.
+// acquireArgs are the arguments of a caller for fifo_acquire.lua.
 type acquireArgs struct {
 	side, who string
 	lease     time.Duration
@@ -101,7 +101,7 @@ func (d *desk) acquire(w acquireArgs) (code, pause, token int64) {
 	return n[0], n[1], 0
 }
 
-// taken is acquire that must succeed, and queued is one that must queue.
+// taken is an acquire that must succeed, and queued is one that must queue.
 func (d *desk) taken(side, who string) int64 {
 	d.t.Helper()
 	code, _, token := d.acquire(acquireArgs{side: side, who: who})
@@ -146,7 +146,7 @@ func (d *desk) renew(side, who string, number, ms, token int64) int64 {
 	return answer
 }
 
-// beat brings the heartbeats of waiters, and returns who had better look.
+// beat sends the heartbeats of waiters, and returns which of them should ask.
 func (d *desk) beat(who ...any) []string {
 	d.t.Helper()
 	answer, err := d.rdb.Eval(d.ctx(), scripts.FifoHeartbeat.Source.(string), d.list(), append([]any{"P", policy.WaiterLifeMS, policy.PollMS, policy.SoonMS}, who...)...).StringSlice()
@@ -159,7 +159,7 @@ func (d *desk) leave(who string) {
 	d.run(scripts.FifoRelease, "P", 0, "write", "", 0, 0, who, 0)
 }
 
-// wakes returns whom a step wakes, in order.
+// wakes returns the waiters that a step wakes, in order.
 func (d *desk) wakes(step func()) []string {
 	d.t.Helper()
 	sub := d.rdb.Subscribe(d.ctx(), "lk:wake:P")
@@ -190,7 +190,7 @@ func (d *desk) expectWoken(want string, step func()) {
 	}
 }
 
-// silence makes the waiters dead: their deadlines have passed, and the server was not asleep.
+// silence makes the waiters dead: their deadlines have passed, and the server ran meanwhile.
 func (d *desk) silence(who ...string) {
 	d.t.Helper()
 	past := float64(time.Now().Add(-time.Minute).UnixMilli())
@@ -200,14 +200,14 @@ func (d *desk) silence(who ...string) {
 	d.pulse(0, 0)
 }
 
-// pulse notes that the lock was talked about a while ago, and from when on the dead may be dropped.
+// pulse sets when the lock was last used, and from when on dead waiters may be dropped.
 func (d *desk) pulse(ago, from time.Duration) {
 	d.t.Helper()
 	now := time.Now()
 	d.ok(d.rdb.Set(d.ctx(), d.keys["pulse"], fmt.Sprint(now.Add(-ago).UnixMilli(), now.Add(from).UnixMilli()), time.Minute).Err())
 }
 
-// nothing fails the test where anything but the clock is left.
+// nothing fails the test if any key but the clock is left.
 func (d *desk) nothing() {
 	d.t.Helper()
 	for role, key := range d.keys {
@@ -217,7 +217,7 @@ func (d *desk) nothing() {
 	}
 }
 
-// Only the next in turn looks when a short lease is over.
+// Only the next in turn asks when a short lease ends.
 func TestFifoScriptShortLease(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
@@ -265,7 +265,7 @@ func TestFifoScriptOrder(t *testing.T) {
 		}
 		d.queued("write", "1") // polls change no order
 		d.expectWoken("1", func() { d.release("write", "a", 0) })
-		d.busy("write", "a") // who comes back does not overtake
+		d.busy("write", "a") // a caller that comes back does not overtake
 		d.queued("write", "3")
 		d.queued("write", "2")
 		d.taken("write", "1")
@@ -282,7 +282,7 @@ func TestFifoScriptScoresAfterAClockStep(t *testing.T) {
 		d := w.desk()
 		d.taken("write", "a")
 		d.queued("write", "1")
-		ahead := float64(time.Now().Add(time.Hour).UnixMicro()) // the clock has stepped back since
+		ahead := float64(time.Now().Add(time.Hour).UnixMicro()) // the clock was set back since
 		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["writing"], redis.Z{Score: ahead, Member: "P:1"}).Err())
 		d.queued("read", "2")
 		d.queued("write", "3")
@@ -312,13 +312,13 @@ func TestFifoScriptDropsTheDead(t *testing.T) {
 		d.silence("1", "2")
 		d.expectWoken("3", func() { d.release("write", "a", 0) })
 		d.silence("3")
-		d.taken("write", "4") // its own script drops the dead before it
+		d.taken("write", "4") // its own script drops the dead waiters before it
 		d.release("write", "4", 0)
 		d.nothing()
 	})
 }
 
-// Whoever drops a dead one wakes those who stood behind it.
+// The script that drops a dead waiter wakes those behind it.
 func TestFifoScriptEveryDequeueWakesTheNext(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
@@ -350,14 +350,14 @@ func TestFifoScriptPause(t *testing.T) {
 		d.queued("write", "1")
 		d.queued("write", "2")
 		d.silence("1", "2")
-		d.pulse(2500*time.Millisecond, -time.Hour) // nobody has talked of the lock since
+		d.pulse(2500*time.Millisecond, -time.Hour) // no script has used the lock since
 		d.expectWoken("1", func() { d.release("write", "a", 0) })
 		pause := d.queued("write", "2")
 		if pause < 1000 || pause > 3000 {
 			w.t.Errorf("looks again in %d ms", pause)
 		}
 		d.taken("write", "1")
-		d.pulse(-time.Hour, time.Hour) // the clock steps back: the respite must not be that long
+		d.pulse(-time.Hour, time.Hour) // the clock is set back: the pause must not last that long
 		d.beat("2")
 		_, from, _ := strings.Cut(d.rdb.Get(d.ctx(), d.keys["pulse"]).Val(), " ")
 		if from > fmt.Sprint(time.Now().Add(4*time.Second).UnixMilli()) {
@@ -366,7 +366,7 @@ func TestFifoScriptPause(t *testing.T) {
 	})
 }
 
-// Heartbeats keep the living, bury the dead and tell whose turn it is.
+// Heartbeats keep living waiters, drop dead ones, and return whose turn it is.
 func TestFifoScriptBeats(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
@@ -502,7 +502,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 			w.t.Error("what has expired was released")
 		}
 		d.release("read", "short", 0)
-		d.nothing() // and nobody else was forgotten in the counts
+		d.nothing() // and no other one was lost from the counts
 		d.taken("read", "crashed")
 		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
 		d.taken("write", "w")
@@ -663,7 +663,7 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 	})
 }
 
-// Scripts about a holder are about that one and its hold, and renewals put its expiry off while releases do not.
+// Scripts about a holder change that holder and its hold only; renewals extend the expiry, and releases do not.
 func TestFifoScriptsNameTheirHolder(t *testing.T) {
 	each(t, func(w *world) {
 		for _, side := range []string{"write", "read"} {
@@ -707,7 +707,7 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 	})
 }
 
-// Who reads keeps the token that it came with when another one's is raised; who comes later has that one.
+// A reader keeps the token that it came with when another reader's token is raised; later readers get the raised one.
 func TestFifoScriptTokensOfAPhase(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
@@ -731,7 +731,7 @@ func TestFifoScriptTokensOfAPhase(t *testing.T) {
 	})
 }
 
-// A deadline that was set before the clock stepped back keeps nobody waiting.
+// A deadline that was set before the clock was set back delays no waiter.
 func TestFifoScriptDeadlineAfterAClockStep(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()

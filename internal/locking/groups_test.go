@@ -13,7 +13,7 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// A guard is what a lock protects: it takes writes under tokens, and sees whether two are at it at once.
+// A guard is what a lock protects: it takes writes with tokens, and notices two writers at once.
 type guard struct {
 	t *testing.T
 
@@ -25,7 +25,7 @@ type guard struct {
 	overlaps atomic.Int32
 }
 
-// work is done under a hold. It tells whether the write was accepted.
+// work is done under a hold. It reports whether the write was accepted.
 func (g *guard) work(h *Hold, d time.Duration) bool {
 	if g.inside.Add(1) > 1 {
 		g.overlaps.Add(1)
@@ -58,7 +58,7 @@ func (g *guard) seen() (writes, stale int) {
 	return g.writes, g.stale
 }
 
-// Callers lock and unlock, each until it has had its cycles and is told to stop.
+// Callers lock and unlock, each until it has had its cycles and should stop.
 type callers struct {
 	guard    *guard
 	members  sync.WaitGroup
@@ -101,7 +101,7 @@ func (w *world) await(c *callers, writes int) {
 	w.soon(fmt.Sprintf("%d more writes", writes), func() bool { n, _ := c.guard.seen(); return n >= before+writes })
 }
 
-// end waits until all have had their cycles, and says how it went.
+// end waits until all have had their cycles, and returns the result.
 func (w *world) end(c *callers) {
 	w.t.Helper()
 	close(c.stop)
@@ -110,7 +110,7 @@ func (w *world) end(c *callers) {
 	w.t.Logf("%d writes, %d refused as stale, %d overlaps, %d errors", writes, stale, c.guard.overlaps.Load(), c.failures.Load())
 }
 
-// exclusive fails the test where two were in at once, or somebody was let in with an old token.
+// exclusive fails the test if two holders were inside at once, or an old token was accepted.
 func (w *world) exclusive(c *callers) {
 	w.t.Helper()
 	if _, stale := c.guard.seen(); stale > 0 || c.guard.overlaps.Load() > 0 {
@@ -118,8 +118,8 @@ func (w *world) exclusive(c *callers) {
 	}
 }
 
-// alternate has two processes take a lock in turns and fails the test where wake-ups do not reach them: each
-// turn would take as long as a poll.
+// alternate lets two processes take a lock in turn, and fails the test if wake-ups do not reach them: then each turn
+// takes as long as a poll.
 func (w *world) alternate(a, b *Mutex, turns int) {
 	w.t.Helper()
 	ctx := w.ctx()
@@ -147,7 +147,7 @@ func (w *world) alternate(a, b *Mutex, turns int) {
 	}
 }
 
-// waits tells whether the process of a mutex stands in the queue of the server.
+// waits reports whether the process of a mutex is in the server's queue.
 func (w *world) waits(m *Mutex) bool {
 	_, err := m.locks.server.Client.ZScore(w.ctx(), m.queueKey, m.locks.process).Result()
 	return err == nil

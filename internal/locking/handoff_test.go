@@ -30,7 +30,7 @@ func inLine(m *Mutex) int {
 	return 0
 }
 
-// A successor is a caller that waits in line, and the hold that it gets.
+// A successor is a caller that waits in line, and the hold that it will get.
 type successor struct {
 	hold chan *Hold
 	err  chan error
@@ -87,7 +87,7 @@ func TestHandoff(t *testing.T) {
 	})
 }
 
-// Tokens that a script reserves are not minted again, and are not from the future: the time has left them out.
+// Reserved tokens are not given out again, and are not from the future: they are past times that no token has used.
 func TestReservedTokensAreMintedOnce(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
@@ -127,7 +127,7 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 			w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
 			hand()
 		}
-		last = time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
+		last = time.Now().Add(time.Hour).UnixMicro() // the server's clock was set back since
 		w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
 		for range 3 {
 			if token, spare := hand(); spare != 0 || token != last {
@@ -179,7 +179,7 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 
 func keysOf(fields map[string]string) []string { return slices.Sorted(maps.Keys(fields)) }
 
-// A process that never stops wanting the lock lets others have it.
+// A process that always wants the lock lets others have it.
 func TestHandoffYields(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.ctx())
@@ -196,7 +196,7 @@ func TestHandoffYields(t *testing.T) {
 				}
 			})
 		}
-		for range 20 { // in the simulation each within a time
+		for range 20 { // in the simulation each comes within a bound
 			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
 		}
 		cancel()
@@ -204,7 +204,7 @@ func TestHandoffYields(t *testing.T) {
 	})
 }
 
-// A handoff that yields, and a forced unlock, reserve the lock for the process that queues first, and wake it.
+// A handoff that yields, and a forced unlock, reserve the lock for the process that is first in the queue, and wake it.
 func TestHandoffYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -219,7 +219,7 @@ func TestHandoffYieldsToTheFirst(t *testing.T) {
 			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue, policy.ReservationMS}, "[R P]"},
 			{scripts.Force, []string{m.stateKey, m.queueKey}, []any{policy.ReservationMS}, "[R]"},
 		} {
-			first := "Q" + w.name // somebody listens to its channel
+			first := "Q" + w.name // another client listens to its channel
 			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
 			_, err := sub.Receive(ctx)
 			w.ok(err)
@@ -245,7 +245,7 @@ func TestHandoffYieldsToTheFirst(t *testing.T) {
 	})
 }
 
-// A waiter with a lease of its own gets that lease, and not what is left of somebody else's.
+// A waiter with a lease of its own gets that lease, and not the rest of another's.
 func TestHandoffKeepsLeases(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -267,7 +267,7 @@ func TestHandoffKeepsLeases(t *testing.T) {
 	})
 }
 
-// Reserved tokens are for a moment: a waiter that comes after a long hold gets a lease of its own.
+// Reserved tokens are short-lived: a waiter that comes after a long hold gets a lease of its own.
 func TestHandoffAfterALongHold(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
@@ -289,7 +289,7 @@ func TestHandoffAfterALongHold(t *testing.T) {
 	})
 }
 
-// A hold whose time is over hands nothing on, also where nobody has noticed yet; nor does one that was lost.
+// A hold that has ended is not handed off, even before its end was noticed; nor is one that was lost.
 func TestNoSuccessorOfALostHold(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
@@ -326,7 +326,8 @@ func TestNoSuccessorOfALostHold(t *testing.T) {
 	})
 }
 
-// A waiter that is asking the server may get the lock there, and is not handed it. Nor is one that wants it twice.
+// A waiter that is asking the server may get the lock there, so it is not handed the lock. Nor is a waiter that waits
+// twice.
 func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
@@ -351,7 +352,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	st.waiters, st.lease = nil, nil
 }
 
-// A caller that wants the lock twice has it twice at the server too.
+// A caller that wants the lock twice has two holds at the server too.
 func TestHandoffCounts(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -403,7 +404,7 @@ func TestHandoffThatIsLost(t *testing.T) {
 	}
 }
 
-// A lock that was handed off when its lease could still be relied on, and is taken up when it cannot, is given back.
+// A lock that was handed off while its lease was still good, and is taken when it no longer is, is given back.
 func TestHandoffThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -422,7 +423,7 @@ func TestHandoffThatComesTooLate(t *testing.T) {
 	})
 }
 
-// The answer to a handoff is lost, and the server has done it or not: the next one gets the lock soon, and a
+// The answer to a handoff is lost, whether or not the server has done it: the next waiter gets the lock soon, and a
 // late copy changes nothing.
 func TestHandoffWithoutAnAnswer(t *testing.T) {
 	each(t, func(w *world) {
@@ -512,7 +513,7 @@ func TestHandoffTwice(t *testing.T) {
 	})
 }
 
-// The waiter that the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
+// The waiter that should get the lock leaves during the handoff: the lock is free, and no owner has it.
 func TestSuccessorLeavesMeanwhile(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -540,8 +541,8 @@ func TestSuccessorLeavesMeanwhile(t *testing.T) {
 	})
 }
 
-// A lock was handed off to a waiter by name, and the waiter has gone. The next in line gets the lock under its own name:
-// by the other one the server would know it as the holder who comes back.
+// A lock was handed off to a waiter by name, and the waiter has left. The next in line gets the lock under its own
+// name: under the other one the server would take it for the holder that comes back.
 func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -590,8 +591,8 @@ func TestHandoffOfALostLock(t *testing.T) {
 	})
 }
 
-// TestAReservationThatOvertakesTheYield: the process that a handoff yields to may release the lock, and have us woken up,
-// before we hear that we yielded. That wake-up is the only one.
+// TestAReservationThatOvertakesTheYield: the process to which a handoff yields may release the lock, and have us woken
+// up, before we learn that we yielded. That wake-up is the only one.
 func TestAReservationThatOvertakesTheYield(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
@@ -604,15 +605,15 @@ func TestAReservationThatOvertakesTheYield(t *testing.T) {
 	l.mu.Unlock()
 
 	l.woken(m.stateKey)
-	head.woken = false // it has looked, and may not ask while the lock is handed off
+	head.woken = false // it has asked, and may not ask while the lock is being handed off
 	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: scripts.YieldAndQueue}, scripts.HandoffYielded))
 	if !head.woken {
 		t.Error("nobody looks, and the lock is free")
 	}
 }
 
-// A process that has never waited for a server does not listen yet. When it yields it must not queue, where
-// nobody could wake it.
+// A process that has never waited for a server is not subscribed yet. When it yields it must not queue, because no
+// wake-up could reach it.
 func TestYieldBeforeListening(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()

@@ -44,7 +44,7 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// Anybody may free a lock; its holder finds it lost, and a waiter enters.
+// Any process may free a lock; its holder finds it lost, and a waiter enters.
 func TestForceUnlock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -82,7 +82,7 @@ func TestForceUnlock(t *testing.T) {
 	})
 }
 
-// A renewal that finds the new token before its holder has heard of it is no loss.
+// A renewal that finds the new token before its holder learns of it is no loss.
 func TestRenewalWhileTheTokenRises(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
@@ -107,7 +107,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 	})
 }
 
-// From then on the server is asked by the new token: a snapshot that has the old one has not got the lock.
+// From then on requests name the new token: a server restored from a snapshot with the old one does not have the lock.
 func TestTokenAboveIsAskedBy(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
@@ -133,7 +133,7 @@ func TestTokenAbove(t *testing.T) {
 		inner := w.must(m.Lock(h.Context()))
 		first := h.Token()
 		seen := first + int64(time.Hour/time.Microsecond)            // by a guard, when the clock ran ahead
-		for _, n := range []int64{first - 1, seen, seen, seen + 2} { // the last one is what would be minted next
+		for _, n := range []int64{first - 1, seen, seen, seen + 2} { // the last one would be given next
 			token, err := h.TokenAbove(ctx, n)
 			w.ok(err)
 			if token <= n || n < first && token != first || token != h.Token() || token != inner.Token() {
@@ -168,7 +168,7 @@ func TestTokenAbove(t *testing.T) {
 	})
 }
 
-// Tokens grow also where scripts cannot count by ones any more.
+// Tokens grow also beyond the numbers to which scripts can add one.
 func TestTokensGrowFromTheHighest(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, l := w.ctx(), w.locks()
@@ -190,7 +190,7 @@ func TestTokensGrowFromTheHighest(t *testing.T) {
 	})
 }
 
-// A lock that is taken from its owner by force while nothing but a re-entry keeps it is free at once here as well.
+// A lock that is taken from its owner by force, while only a re-entry keeps it, is free at once here as well.
 func TestForceUnlockBesideAReentry(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
@@ -205,7 +205,7 @@ func TestForceUnlockBesideAReentry(t *testing.T) {
 			}
 			first = false
 			close(asked)
-			<-unlocked // which is a later word about the grant
+			<-unlocked // the later result about the grant
 			err := next()
 			close(answered)
 			<-forced
@@ -231,7 +231,7 @@ func TestForceUnlockBesideAReentry(t *testing.T) {
 	})
 }
 
-// Who gets the lock after it was taken by force keeps it, however late the answer comes that it was taken.
+// A caller that gets the lock after it was taken by force keeps it, however late the answer to the force comes.
 func TestForceUnlockBesideALaterGrant(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()

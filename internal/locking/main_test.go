@@ -21,8 +21,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-// shared is the address of the Redis that the tests share which do it no harm. It is one of three, for
-// those that need a quorum.
+// shared is the address of the Redis that harmless tests share. It is one of three, for tests that need a quorum.
 var (
 	shared string
 	three  [3]*servertest.Redis
@@ -34,7 +33,7 @@ func run(m *testing.M) int {
 	if os.Getenv(holderVariable) != "" {
 		return holdUntilLost()
 	}
-	logging.Disable() // the client tells of every fault that we make
+	logging.Disable() // the client logs every fault that we make
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil { // some wait for time to pass, others work
 		fmt.Fprintln(os.Stderr, err)
@@ -69,17 +68,17 @@ func run(m *testing.M) int {
 	return code
 }
 
-// batch is how many locks go in one round trip.
+// batch is how many locks share one round trip.
 const batch = server.Batch
 
-// patience is how long a test waits for what must happen: a stuck protocol fails, and does not hang.
+// patience is how long a test waits for what must happen: a stuck protocol fails instead of hanging.
 const patience = 20 * time.Second
 
-// A world is a server and a name of a test's own.
+// A world is a server and a name that only this test uses.
 type world struct {
 	t      *testing.T
 	addr   string
-	memory *memory // that server if it is one in virtual time, which has no address
+	memory *memory // the server, if it is in virtual time and has no address
 	name   string
 }
 
@@ -94,14 +93,14 @@ func each(t *testing.T, test func(w *world)) {
 	t.Run("miniredis", func(t *testing.T) { virtual(t, test) })
 }
 
-// onRedis runs a test against the Redis that the tests share.
+// onRedis runs a test against the shared Redis.
 func onRedis(t *testing.T, test func(w *world)) {
 	t.Helper()
 	t.Parallel()
 	test(&world{t: t, addr: shared, name: t.Name() + rand.Text()}) // not what an earlier run has left
 }
 
-// private starts a Redis for a test that maltreats it.
+// private starts a Redis for a test that damages it.
 func private(t *testing.T) (*world, *servertest.Redis) {
 	t.Helper()
 	server, err := servertest.StartRedis(t.Context())
@@ -121,10 +120,10 @@ func (w *world) client(settings ...func(*redis.Options)) *redis.Client {
 	w.t.Helper()
 	o := &redis.Options{Addr: w.addr, DisableIdentity: true}
 	if w.memory != nil {
-		o.Addr = fmt.Sprintf("%p", w.memory) // that tells it from others
+		o.Addr = fmt.Sprintf("%p", w.memory) // it distinguishes the server from others
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) { return w.memory.dial() }
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		o.PoolSize = 1000 // timers of the pool live on outside of the bubble: nobody may wait for a connection
+		o.PoolSize = 1000 // timers of the pool survive the bubble: no caller may wait for a connection
 	}
 	for _, set := range settings {
 		set(o)
@@ -157,7 +156,8 @@ func (w *world) ctx() context.Context {
 	return ctx
 }
 
-// steps is ctx for a test of many steps, of which each has to come in time, however long all of them take on a busy machine.
+// steps is ctx for a test of many steps, each of which must come in time, however long all of them take on a busy
+// machine.
 func (w *world) steps() (ctx context.Context, step func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	stuck := time.AfterFunc(patience, cancel)
@@ -168,7 +168,7 @@ func (w *world) steps() (ctx context.Context, step func()) {
 	return ctx, func() { stuck.Reset(patience) }
 }
 
-// must returns a hold that has to be granted.
+// must returns a hold that must be granted.
 func (w *world) must(h *Hold, err error) *Hold {
 	w.t.Helper()
 	if err != nil {
@@ -185,7 +185,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-// soon waits for something that another goroutine or the server must bring about.
+// soon waits for something that another goroutine or the server must do.
 func (w *world) soon(what string, is func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -198,7 +198,7 @@ func (w *world) soon(what string, is func() bool) {
 }
 
 // refused returns the error of a Lock that must not be granted, and how long it took. On a busy machine the answer may
-// take longer than a short wait: then it asks again.
+// take longer than a short wait: then it tries again.
 func (w *world) refused(lock func() (*Hold, error)) (took time.Duration, err error) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -213,7 +213,7 @@ func (w *world) refused(lock func() (*Hold, error)) (took time.Duration, err err
 	}
 }
 
-// holder returns the id by which the server knows the holder, or that of its first part.
+// holder returns the server's id of the holder, or of the holder of its first part.
 func (h *Hold) holder() string {
 	if len(h.parts) > 0 {
 		return h.parts[0].holder()

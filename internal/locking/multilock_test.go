@@ -25,7 +25,7 @@ func (w *world) segments(l *Locks, n int) []*Mutex {
 	return all
 }
 
-// lockers is mutexes as Lockers.
+// lockers returns mutexes as Lockers.
 func lockers(all []*Mutex) []Locker {
 	parts := make([]Locker, len(all))
 	for i, m := range all {
@@ -65,7 +65,7 @@ func TestMultiLock(t *testing.T) {
 				}
 			}
 		}
-		// The first round may have sent each script twice, by its hash and by its text.
+		// The first round may have sent each script twice, by its hash and in full.
 		if n, m := len(tapArgs(tap, scripts.Acquire)), len(tapArgs(tap, scripts.Release)); n != 2 || m != 2 {
 			w.t.Errorf("%d acquisitions and %d releases for 2 cycles", n, m)
 		}
@@ -156,7 +156,7 @@ func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
 	})
 }
 
-// A Locker whose hold is that of a MultiLock is given back with the whole that it is a part of.
+// A Locker whose hold belongs to a MultiLock is released with the whole hold.
 func TestMultiLockOfAnotherLockerOfSeveral(t *testing.T) {
 	virtual(t, func(w *world) {
 		parts := w.segments(w.locks(), 3)
@@ -189,7 +189,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 			w.t.Error("the roll-back is not right")
 		}
 		w.ok(h.Unlock(ctx))
-		early := w.must(parts[1].Lock(ctx)) // what comes before is no reason not to wait
+		early := w.must(parts[1].Lock(ctx)) // a part that comes earlier is no reason not to wait
 		done := make(chan error, 1)
 		go func() {
 			h, err := MultiLock(parts[2], parts[3]).Lock(early.Context())
@@ -204,7 +204,8 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	})
 }
 
-// Two servers that show no address do not tell which of two locks of one name is first: neither is waited for under the other.
+// Two servers without an address do not show which of two locks of one name is first: a MultiLock waits for neither
+// while it holds the other.
 func TestMultiLockOfServersWithoutAnAddress(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
@@ -240,7 +241,7 @@ func (n never) Lock(context.Context, ...LockOption) (*Hold, error) {
 	return nil, ErrBusy
 }
 
-// Nor for a lock that the library does not know, which comes where its name says.
+// Nor does it wait backwards for a lock that the library does not know, which is placed by its name.
 func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
@@ -253,11 +254,11 @@ func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
 	})
 }
 
-// A lock that the library does not know is told how long the server may take.
+// A lock that the library does not know gets the server's time bound.
 func TestMultiLockTellsLockersItsWait(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()
-		held := w.must(l.Mutex(w.name + "later").Lock(w.ctx())) // nothing is waited for beside it
+		held := w.must(l.Mutex(w.name + "later").Lock(w.ctx())) // the MultiLock waits for no other part meanwhile
 		part := MultiLock(foreign{Locker: l.Mutex(w.name)})
 		w.memory.Pause()
 		for name, lock := range map[string]func(context.Context, ...LockOption) (*Hold, error){"TryLock": part.TryLock, "Lock": part.Lock} {
@@ -361,7 +362,7 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		parts := w.segments(l, 3)
 		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
 		w.ok(rdb.Del(ctx, parts[1].stateKey).Err())
-		if !l.renew(l.due(), patience) { // which tells the loss
+		if !l.renew(l.due(), patience) { // it reports the loss
 			w.t.Error("no answer")
 		}
 		w.soon("the whole is lost", func() bool { return h.Context().Err() != nil })
@@ -377,7 +378,7 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 	})
 }
 
-// stopsServers is an Observer: after so many acquisitions the servers stand still.
+// stopsServers is an Observer: after that many acquisitions the servers stand still.
 type stopsServers struct {
 	nobody
 	servers []*memory
@@ -392,7 +393,7 @@ func (s *stopsServers) Acquired(Kind, time.Duration, bool) {
 	}
 }
 
-// A MultiLock whose server stands still just after the last part was taken keeps the bounds of its caller.
+// A MultiLock whose server stands still just after the last part was taken keeps the caller's bounds.
 func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 	for name, bound := range map[string]struct {
 		wait  time.Duration
@@ -405,7 +406,7 @@ func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(w *world) {
 				ctx, cancel := context.WithCancel(w.ctx())
-				w.memory.distance = 5 * time.Millisecond // so far apart the leases begin
+				w.memory.distance = 5 * time.Millisecond // the leases begin that far apart
 				l := w.locks(Observe(&stopsServers{servers: []*memory{w.memory}, after: 2}))
 				if bound.after > 0 {
 					time.AfterFunc(bound.after, cancel)
@@ -431,7 +432,7 @@ func TestMultiLockOfServersThatStandStill(t *testing.T) {
 		var parts []Locker
 		stops := &stopsServers{after: 5}
 		for range stops.after {
-			server := newMemory(w.t, 5*time.Millisecond) // so far apart the leases begin
+			server := newMemory(w.t, 5*time.Millisecond) // the leases begin that far apart
 			there := &world{t: w.t, memory: server}
 			parts = append(parts, there.locks(Observe(stops)).Mutex(w.name))
 			stops.servers = append(stops.servers, server)
@@ -447,7 +448,7 @@ func TestMultiLockOfServersThatStandStill(t *testing.T) {
 	})
 }
 
-// The lease of a MultiLock counts from its last part, also where the parts are handed off.
+// The lease of a MultiLock counts from its last part, also if the parts are handed off.
 func TestMultiLockOfPartsThatAreHandedOff(t *testing.T) {
 	virtual(t, func(w *world) {
 		const lease = 2 * time.Second
@@ -459,7 +460,7 @@ func TestMultiLockOfPartsThatAreHandedOff(t *testing.T) {
 		}
 		got := make(chan *Hold)
 		go func() { got <- w.must(MultiLock(lockers(parts)...).Lock(ctx, Lease(lease))) }()
-		for _, h := range held { // the second one before the lease of the first must begin anew
+		for _, h := range held { // the second one before the lease of the first must restart
 			time.Sleep(lease / 4)
 			w.ok(h.Unlock(ctx))
 		}
@@ -473,7 +474,7 @@ func TestMultiLockOfPartsThatAreHandedOff(t *testing.T) {
 	})
 }
 
-// A MultiLock that has lost a part and is not unlocked ends like any other hold that is forgotten.
+// A MultiLock that has lost a part and is never unlocked ends like any other forgotten hold.
 func TestLostWholeExpires(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()

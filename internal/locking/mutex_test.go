@@ -276,7 +276,7 @@ func TestParallelReentry(t *testing.T) {
 	})
 }
 
-// An owner whose siblings wait behind a stranger would wait for itself, if they had to wait for their turn.
+// Calls of an owner that wait behind another owner would wait for themselves, if each had to wait for its turn.
 func TestWaitingSiblingsEnterTogether(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
@@ -334,7 +334,7 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) {
 			w.t.Errorf("error %v", err)
 		}
-		// It was in the queue before the server's answer that it is busy was back; the end may have come between.
+		// It queued before it received the server's answer "busy"; the end may have come in between.
 		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
 			w.t.Errorf("error %v", err)
 		}
@@ -349,7 +349,7 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 	})
 }
 
-// The context ends while the grant is on its way home.
+// The context ends while the grant is on its way back.
 func TestGrantThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
@@ -371,7 +371,7 @@ func TestGrantThatComesTooLate(t *testing.T) {
 				}
 				return err
 			})
-			for range 20 { // both come at once; which one is seen first is not ours to say
+			for range 20 { // both come at once, in no fixed order
 				if h, err := one.Lock(ctx); err == nil || h != nil || !errors.Is(err, context.Canceled) {
 					w.t.Fatalf("admitted: %v", err)
 				}
@@ -427,7 +427,7 @@ func TestWaitRunsOut(t *testing.T) {
 	})
 }
 
-// A process that unlocks and locks again at once must not starve one that waits.
+// A process that unlocks and locks again at once must not starve a waiter.
 func TestReleaserDoesNotOvertakeAWaiter(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -482,7 +482,7 @@ func TestQueueSkipsTheDead(t *testing.T) {
 	})
 }
 
-// A reservation that nobody waits for any more goes to the next one.
+// A reservation whose waiters have gone goes to the next process.
 func TestUnwantedReservationIsPassedOn(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -530,7 +530,7 @@ func TestTokensGrow(t *testing.T) {
 		}
 		next()
 		next()
-		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
+		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock was set back since
 		w.ok(rdb.Set(ctx, m.bucket.Clock(), ahead, 0).Err())
 		last = ahead
 		next()
@@ -565,7 +565,7 @@ func TestTokensGrowWithinAMicrosecond(t *testing.T) {
 	}
 }
 
-// What is reserved for a process, that process gets and no other. It does not queue any more then.
+// Only the process for which a lock is reserved gets it, and it is in the queue no more.
 func TestReservationIsKept(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -586,7 +586,7 @@ func TestReservationIsKept(t *testing.T) {
 	})
 }
 
-// A process declines what is reserved for it, and not what is reserved for another.
+// A process declines its own reservation, and not that of another process.
 func TestReservationForAnotherIsNotDeclined(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -601,7 +601,7 @@ func TestReservationForAnotherIsNotDeclined(t *testing.T) {
 	})
 }
 
-// A process that queues goes behind everybody, also when the server's clock has stepped back, and keeps its place.
+// A process that queues gets the last position, also when the server's clock was set back, and keeps it.
 func TestQueueKeepsItsOrder(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -619,7 +619,7 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// A release that leaves a hold does not put the expiry off: that is for renewals.
+// A release that leaves a hold does not extend the expiry: only renewals do.
 func TestReleaseIsNoRenewal(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -641,7 +641,7 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 	})
 }
 
-// A hold that nothing renews is left the rest of its lease and no more, whatever a re-entry has added meanwhile: else the
+// A hold that is not renewed is left with the rest of its lease, whatever a re-entry has added meanwhile: otherwise the
 // server would keep others out for longer.
 func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 	each(t, func(w *world) {
@@ -666,8 +666,8 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 	})
 }
 
-// A MultiLock that has all its parts does not begin their fixed leases anew any more: a release of another hold leaves the
-// rest of them and no more.
+// A MultiLock that has all its parts does not restart their fixed leases any more: a release of another hold leaves the
+// rest of them.
 func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -700,7 +700,7 @@ func TestRenewalBeforeAHold(t *testing.T) {
 	})
 }
 
-// A renewal is for the holds that are renewed, and not for another one of the same owner with a lease of its own.
+// A renewal extends the holds that are renewed, and not another hold of the same owner with a lease of its own.
 func TestRenewalLeavesFixedLeasesAlone(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
@@ -844,14 +844,14 @@ func TestOwnerInContext(t *testing.T) {
 		if _, err := m.TryLock(NewOwner(h.Context())); !errors.Is(err, ErrBusy) {
 			w.t.Errorf("a new owner: %v", err)
 		}
-		// Attempts are numbered by each Locks, so elsewhere the same owner is somebody else.
+		// Attempts are numbered by each Locks, so the same owner at another one counts as another.
 		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
 			w.t.Errorf("through other Locks: %v", err)
 		}
 	})
 }
 
-// Callers of one owner who try at the same time all get a free lock: none of them is in the way of another.
+// Callers of one owner that try at the same time all get a free lock: they do not block each other.
 func TestSiblingsTryAtOnce(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A diary is an Observer that writes everything down.
+// A diary is an Observer that records everything.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -33,7 +33,7 @@ func (d *diary) Renewed(locks int, _ time.Duration, answered bool) {
 	d.note("renewed %d %t", locks, answered)
 }
 
-// since returns what was written since the last time.
+// since returns what was recorded since the last call.
 func (d *diary) since() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +90,7 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// An Observer is told of a loss also where nothing but the unlock finds it out.
+// An Observer learns of a loss also if only the unlock finds it.
 func TestObserverOfALossThatUnlockFindsOut(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, seen := w.ctx(), &diary{}
@@ -98,7 +98,7 @@ func TestObserverOfALossThatUnlockFindsOut(t *testing.T) {
 		m := l.Mutex(w.name)
 		for name, c := range map[string]struct {
 			lock, remote offered
-			successors   int // to whom it would be handed off
+			successors   int // to which it would be handed off
 		}{
 			"mutex":            {m, admin.Mutex(w.name), 0},
 			"mutex, in demand": {m, admin.Mutex(w.name), 1},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A reader goes on when its owner's writer is unlocked, however its context was made of the writer's.
+// A reader continues when its owner's writer is unlocked, however its context was derived from the writer's.
 func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 	type key struct{}
 	each(t, func(w *world) {
@@ -68,8 +68,8 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 	})
 }
 
-// A reader outlives the writer under whose context it was taken, and nothing else: a hold of another lock further up takes
-// it along.
+// A reader survives the end of the writer under whose context it was taken, and of nothing else: a hold of another lock
+// further up ends it.
 func TestDowngradeOutlivesItsWriterAlone(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
@@ -88,8 +88,8 @@ func TestDowngradeOutlivesItsWriterAlone(t *testing.T) {
 	})
 }
 
-// Other ends of the context that a reader was taken under end it, before and after its owner's writer is unlocked.
-// A writer that is lost leaves the reader that was taken under its context.
+// Other ends of the context under which a reader was taken end the reader, before and after its owner's writer is
+// unlocked. A lost writer does not end a reader that was taken under its context.
 func TestDowngradeOutlivesALostWriter(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()

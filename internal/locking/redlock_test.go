@@ -17,11 +17,11 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A fleet is several servers and a name of a test's own.
+// A fleet is several servers and a name that only this test uses.
 type fleet struct {
 	*world
 	servers []*memory // in virtual time
-	addrs   []string  // of real ones
+	addrs   []string  // of real servers
 }
 
 // fleetOf runs a test against servers in virtual time.
@@ -30,7 +30,7 @@ func fleetOf(t *testing.T, n int, test func(t *testing.T, f *fleet)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{world: &world{t: t, name: t.Name()}}
-		for i := range n { // at distances of their own: no two mint the same token
+		for i := range n { // at different distances: no two give the same token
 			f.servers = append(f.servers, newMemory(t, time.Duration(1+i)*near))
 		}
 		test(t, f)
@@ -62,11 +62,11 @@ func (f *fleet) node(i int, settings ...func(*redis.Options)) *redis.Client {
 	return w.client(settings...)
 }
 
-// keepsDeadline makes a client that is not left behind by those who stop waiting for it.
+// keepsDeadline makes a client keep deadlines, so that no call of it continues after its caller has left.
 func keepsDeadline(o *redis.Options) { o.ContextTimeoutEnabled, o.MaxRetries = true, -1 }
 
-// locks returns new Locks on all servers, like those of another process. Those on servers that can stand still
-// keep deadlines.
+// locks returns new Locks on all servers, like those of another process. Clients of servers that can stand still keep
+// deadlines.
 func (f *fleet) locks(opts ...Option) []*Locks {
 	var settings []func(*redis.Options)
 	if len(f.servers) > 0 {
@@ -81,7 +81,7 @@ func (f *fleet) locks(opts ...Option) []*Locks {
 	return all
 }
 
-// red returns the lock as another process has it.
+// red returns the lock in another process.
 func (f *fleet) red(opts ...Option) *Red { return RedLock(f.name, f.locks(opts...)...) }
 
 // tappedReds returns the lock with a tap on each server.
@@ -97,7 +97,7 @@ func (f *fleet) tappedReds(opts ...Option) (*Red, []*tap) {
 	return RedLock(f.name, all...), taps
 }
 
-// enter locks, however often the machine is too busy for the servers to answer in time.
+// enter locks, and repeats that if the machine is too busy for the servers to answer in time.
 func (f *fleet) enter(ctx context.Context, r *Red, opts ...LockOption) *Hold {
 	f.t.Helper()
 	h, err := r.Lock(ctx, opts...)
@@ -107,7 +107,7 @@ func (f *fleet) enter(ctx context.Context, r *Red, opts ...LockOption) *Hold {
 	return f.must(h, err)
 }
 
-// enterAll locks so many nodes, however often one of them is late.
+// enterAll locks that many nodes, and repeats that if one of them is late.
 func (f *fleet) enterAll(ctx context.Context, r *Red, nodes int) *Hold {
 	f.t.Helper()
 	h := f.enter(ctx, r)
@@ -118,7 +118,7 @@ func (f *fleet) enterAll(ctx context.Context, r *Red, nodes int) *Hold {
 	return h
 }
 
-// busy fails the test if the lock is not somebody else's.
+// busy fails the test unless another owner has the lock.
 func (f *fleet) busy(ctx context.Context, r *Red, opts ...LockOption) {
 	f.t.Helper()
 	_, err := r.Lock(ctx, append([]LockOption{Wait(0)}, opts...)...)
@@ -130,7 +130,7 @@ func (f *fleet) busy(ctx context.Context, r *Red, opts ...LockOption) {
 	}
 }
 
-// states returns what the servers have of the lock, by server.
+// states returns the lock's state on each server.
 func (f *fleet) states(r *Red) []map[string]string {
 	f.t.Helper()
 	all := make([]map[string]string, f.size())
@@ -151,7 +151,7 @@ func (f *fleet) free(r *Red, nodes ...int) {
 	}
 }
 
-// slow makes a server do everything that much later.
+// slow delays everything on a server by that much.
 func (p *tap) slow(script *scripts.Script, d time.Duration) {
 	p.on(script, func(_ redis.Cmder, next func() error) error {
 		time.Sleep(d)
@@ -235,7 +235,7 @@ func TestRedLockWantsAQuorum(t *testing.T) {
 	})
 }
 
-// A waiter enters when the lock is released, not some time later.
+// A waiter enters at the release of the lock, not later.
 func TestRedLockWaits(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, r, rival := f.ctx(), f.red(), f.red()
@@ -272,7 +272,7 @@ func redLockExcludes(t *testing.T, f *fleet) {
 	var wg sync.WaitGroup
 	for i := range processes {
 		all := f.locks()
-		if i%2 == 1 { // not everybody names the nodes in the same order
+		if i%2 == 1 { // the owners name the nodes in different orders
 			all[0], all[2] = all[2], all[0]
 		}
 		r := RedLock(f.name, all...)
@@ -340,7 +340,7 @@ func TestRedLockReentry(t *testing.T) {
 	})
 }
 
-// Goroutines that share an owner get the same grant, however they overlap.
+// Goroutines that share an owner get the same grant, even if they overlap.
 func TestRedLockOfOneOwnerAtOnce(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		r := f.red()
@@ -372,7 +372,7 @@ func TestRedLockOfOneOwnerAtOnce(t *testing.T) {
 	})
 }
 
-// Nobody waits beyond his bound for another call of the owner.
+// A caller waits no longer than its bound for another call of the owner.
 func TestRedLockWaitBesideASibling(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, r := WithOwner(f.ctx()), f.red()
@@ -433,7 +433,7 @@ func TestRedLockOfAFixedLeaseLapses(t *testing.T) {
 	})
 }
 
-// A hold counts from the beginning of the attempt, and not from when a slow server has answered.
+// A hold counts from the beginning of the attempt, not from the answer of a slow server.
 func TestRedLockCountsWhatAnswersTake(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx := f.ctx()
@@ -479,7 +479,7 @@ func TestRedLockGivesLateNodesBack(t *testing.T) {
 	})
 }
 
-// An answer that is lost is not a part, and leaves nothing.
+// A lost answer is not a part, and leaves nothing.
 func TestRedLockOfLostAnswers(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx := f.ctx()
@@ -538,8 +538,7 @@ func TestRedLockLosesItsQuorum(t *testing.T) {
 	})
 }
 
-// quickest locks a few times, for the machine may be busy with something else, and returns the last hold and how
-// long the quickest took.
+// quickest locks a few times, because the machine may be busy, and returns the last hold and the shortest time.
 func (f *fleet) quickest(ctx context.Context, r *Red) (h *Hold, took time.Duration) {
 	f.t.Helper()
 	took = patience
@@ -590,7 +589,7 @@ func TestRedLockBearsAMinority(t *testing.T) {
 	})
 }
 
-// A hold survives that a minority forgets it, and ends with the quorum.
+// A hold survives if a minority forgets it, and ends with the quorum.
 func TestRedLockOnNodesThatForget(t *testing.T) {
 	fleetOf(t, 5, func(t *testing.T, f *fleet) {
 		ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
@@ -617,8 +616,8 @@ func TestRedLockOnNodesThatForget(t *testing.T) {
 	})
 }
 
-// Exclusion holds while servers come and go, as long as those that go remember nothing wrong: here they only
-// stand still, one after the other.
+// Exclusion holds while servers come and go, as long as none of them forgets anything: here they only stand still, one
+// after the other.
 func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, stop := context.WithCancel(f.ctx())
@@ -630,7 +629,7 @@ func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
 				for ctx.Err() == nil {
 					h, err := r.Lock(WithOwner(f.ctx()), Wait(patience))
 					if errors.Is(err, ErrNoAnswer) {
-						continue // two stood still for a moment, as far as this one could see
+						continue // two stood still for a moment, as this caller saw it
 					}
 					if err != nil {
 						t.Error(err)
@@ -667,8 +666,8 @@ func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
 	})
 }
 
-// A MultiLock keeps the fixed lease of a RedLock while it takes other locks: a release of another hold meanwhile leaves all
-// of it on the servers, and afterwards only what is left of it.
+// A MultiLock keeps the fixed lease of a RedLock while it takes other locks: meanwhile a release of another hold leaves
+// the full lease on the servers, and afterwards only the rest.
 func TestRedLockIsKeptByAMultiLock(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		r, elsewhere := f.red(), f.locks()[0]
@@ -717,8 +716,8 @@ func (m *meanwhile) TryLock(ctx context.Context, opts ...LockOption) (*Hold, err
 	return m.foreign.TryLock(ctx, opts...)
 }
 
-// Both sides of the bound for tokens: k of n nodes carry the token, f forget, and the next quorum is the worst
-// one. The token is from a time to come, for else the servers' time is past it whatever they forget.
+// Both sides of the bound for tokens: k of n nodes have the token, f forget it, and the next quorum is the worst one.
+// The token is from the future, because otherwise the servers' clocks are past it whatever they forget.
 func TestRedLockTokensGrow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -810,7 +809,7 @@ func TestRedLockTokenAbove(t *testing.T) {
 	})
 }
 
-// Tokens grow also where scripts cannot count by ones any more.
+// Tokens grow also beyond the numbers to which scripts can add one.
 func TestRedLockTokensGrowFromTheHighest(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		mine, r := WithOwner(f.ctx()), f.red()
@@ -884,7 +883,7 @@ func TestRedLockOfClosedLocks(t *testing.T) {
 		r := RedLock(f.name, all...)
 		f.ok(all[0].Close())
 		h := f.enter(ctx, r)
-		busy := f.must(f.red().nodes[0].Lock(ctx)) // does not concern those who cannot see it
+		busy := f.must(f.red().nodes[0].Lock(ctx)) // it does not concern callers that cannot see it
 		f.ok(all[1].Close())
 		if _, err := r.Lock(ctx); !errors.Is(err, ErrClosed) || errors.Is(err, ErrBusy) {
 			t.Errorf("two of three are closed: %v", err)
@@ -932,7 +931,7 @@ func TestRedLockRefusesNonsense(t *testing.T) {
 	})
 }
 
-// An owner that lives for long does not remember the RedLocks that it has given back.
+// A long-lived owner does not keep the RedLocks that it has released.
 func TestRedLockIsForgotten(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, who := withOwner(f.ctx())
@@ -952,7 +951,7 @@ func TestRedLockIsForgotten(t *testing.T) {
 	})
 }
 
-// Servers that Sentinel names are not taken for one.
+// Servers under Sentinel do not count as one.
 func TestRedLockUnderSentinels(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t}
@@ -1000,7 +999,7 @@ func TestMultiLockOfARedLock(t *testing.T) {
 	})
 }
 
-// Whichever part is waited for, the fixed leases of those that are taken begin anew meanwhile.
+// Whichever part a MultiLock waits for, the fixed leases of the parts that it has restart meanwhile.
 func TestMultiLockKeepsRedLocksWhileItWaits(t *testing.T) {
 	const lease = 3 * time.Second
 	for part, what := range []string{"a mutex", "another mutex", "the RedLock"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A before runs something before the first pipeline of a client.
+// A before runs a function before the first pipeline of a client.
 type before struct {
 	once sync.Once
 	does func()
@@ -27,7 +27,7 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// until is when a hold ends if nothing renews it.
+// until returns when a hold ends if it is not renewed.
 func (h *Hold) until() time.Time {
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
@@ -42,7 +42,7 @@ func (w *world) renewed(l *Locks) {
 	}
 }
 
-// Busy locks pass from owner to owner while a round of renewals is under way: the idle ones are renewed all the same.
+// Busy locks pass from owner to owner during a round of renewals: the idle ones are renewed anyway.
 func TestRenewalsBesideHandoffs(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.t.Context()
@@ -107,7 +107,7 @@ func TestOutdatedRenewal(t *testing.T) {
 	})
 }
 
-// The server refuses to renew some locks: the others are renewed all the same.
+// The server refuses to renew some locks: the others are renewed anyway.
 func TestRenewalsBesideARefusal(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.t.Context()
@@ -137,7 +137,7 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 	})
 }
 
-// Without memory every kind of lock is renewed, handed off and given back, and who waits is not dropped.
+// A server without memory renews, hands off and releases every kind of lock, and keeps waiters.
 func TestMemoryIsFullForEveryKind(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)

@@ -57,7 +57,7 @@ func TestRWReentry(t *testing.T) {
 		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
 		outer := w.must(m.Reader().Lock(ctx))
 		order := w.line(rdb, []*fifo{other.writer}, w.unlocks)
-		inner := w.must(m.Reader().Lock(outer.Context())) // not behind the writer: it would wait for itself
+		inner := w.must(m.Reader().Lock(outer.Context())) // not behind the writer: otherwise it would wait for itself
 		if inner.Token() != outer.Token() || m.Reader().Count(inner.Context()) != 2 || m.Writer().Count(inner.Context()) != 0 {
 			w.t.Errorf("token %d in %d, count %d", inner.Token(), outer.Token(), m.Reader().Count(inner.Context()))
 		}
@@ -171,7 +171,7 @@ func TestRWDowngrade(t *testing.T) {
 			w.t.Error("somebody has entered behind the writer")
 		}
 		w.ok(read.Unlock(ctx))
-		w.ok((<-entered).Unlock(ctx)) // of the writer: once more does nothing
+		w.ok((<-entered).Unlock(ctx)) // the writer's; a second one does nothing
 		w.ok((<-entered).Unlock(ctx))
 		if got := order(); got[2] != 2 || got[3] != 3 {
 			w.t.Errorf("entered in the order %v", got)
@@ -197,7 +197,7 @@ func TestRWUpgradeIsRefused(t *testing.T) {
 		}
 		w.ok(read.Unlock(ctx))
 
-		// Who waits to write when its owner gets the read lock would wait for ever.
+		// An owner that waits to write, and gets the read lock meanwhile, would wait for ever.
 		blocker := w.must(other.Reader().Lock(w.ctx()))
 		failed := make(chan error)
 		go func() { failed <- second(m.Writer().Lock(ctx)) }()
@@ -206,7 +206,7 @@ func TestRWUpgradeIsRefused(t *testing.T) {
 		go func() { reads <- w.must(m.Reader().Lock(ctx)) }()
 		w.soon("both queue", func() bool { return w.waiting(rdb, m.writer) == 2 })
 		w.ok(blocker.Unlock(ctx))
-		err := <-failed // or the writer comes first, and reads as well
+		err := <-failed // or the writer comes first, and reads too
 		if err != nil && !errors.Is(err, ErrUpgrade) {
 			w.t.Error(err)
 		}
@@ -277,7 +277,7 @@ func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
 			inside.Wait()
 			w.unlocks(0, h)
 		})
-		w.ok(rdb.PExpire(ctx, m.writer.stateKey, lease).Err()) // all queue; now its lease may run out
+		w.ok(rdb.PExpire(ctx, m.writer.stateKey, lease).Err()) // all are in the queue; now its lease may run out
 		start := time.Now()
 		wait()
 		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*policy.Poll {
@@ -348,7 +348,7 @@ func TestRWExclusion(t *testing.T) {
 							return
 						}
 						readers.Add(1)
-						if h.Token() <= last { // the race detector tells when a writer writes it
+						if h.Token() <= last { // the race detector reports it if a writer writes meanwhile
 							w.t.Errorf("token %d after a writer's %d", h.Token(), last)
 						}
 						mu.Lock()
@@ -368,8 +368,8 @@ func TestRWExclusion(t *testing.T) {
 	})
 }
 
-// A MultiLock takes the writing side of a lock before its reading side, in whatever order they are named: a reader cannot
-// become a writer.
+// A MultiLock takes the writing side of a lock before its reading side, whatever the order of the arguments: a reader
+// cannot become a writer.
 func TestRWSidesHaveAnOrder(t *testing.T) {
 	each(t, func(w *world) {
 		rw := w.locks().RWMutex(w.name)
@@ -410,7 +410,7 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 			w.left(rdb, f)
 		}
 
-		// Two who take the sides of two locks crosswise do not wait for each other for ever.
+		// Two owners that take the sides of two locks crosswise do not deadlock.
 		var wg sync.WaitGroup
 		for _, parts := range [][]Locker{{a.Writer(), b.Reader()}, {b.Writer(), a.Reader()}, {fair, a.Writer()}, {a.Reader(), fair}} {
 			wg.Go(func() {
@@ -428,8 +428,8 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 	})
 }
 
-// A read unlock must not look at all the readers. The two locks take turns, so that what else the machine does
-// falls on both.
+// A read unlock must not go through all readers. The two locks take turns, so that other work of the machine affects
+// both.
 func TestRWTenThousandReaders(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
@@ -474,7 +474,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 
 func TestRWRandomReaders(t *testing.T) {
 	virtual(t, func(w *world) {
-		// Readers come and go while a writer waits in between: nobody starves.
+		// Readers come and go while a writer waits in between: none starves.
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().RWMutex(w.name)
 		stop := make(chan struct{})
@@ -510,8 +510,8 @@ func TestRWRandomReaders(t *testing.T) {
 	})
 }
 
-// A thousand readers unlock at once: it takes few round trips, for a round trip each would wait for a connection
-// too long.
+// A thousand readers unlock at once: that takes few round trips, because with one round trip each they would wait too
+// long for a connection.
 func TestRWAThousandUnlockAtOnce(t *testing.T) {
 	virtual(t, func(w *world) {
 		const many = 1000

@@ -9,7 +9,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A holder is given a token of another server, and keeps one that is higher. The clock of its own falls never behind.
+// A holder gets the token of another server, and keeps its own if that is higher. The server's clock never falls
+// behind.
 func TestLevelScript(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -42,8 +43,8 @@ func TestLevelScript(t *testing.T) {
 	})
 }
 
-// Without memory, what ends or shortens something is done all the same, also where a tombstone comes with it, and
-// heartbeats and the renewals of readers arrive.
+// Without memory, scripts that end or shorten something work anyway, also with a tombstone, and heartbeats and renewals
+// of readers arrive.
 func TestMemoryIsFullForEveryScript(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)

@@ -31,12 +31,12 @@ func TestSentinel(t *testing.T) {
 		name string
 		run  func(w *guarded)
 	}
-	// First: Sentinel acts on its own only when the last failover is a while ago.
+	// This comes first: Sentinel acts by itself only if the last failover was a while ago.
 	tests := []part{{"Death", sentinelDeath}, {"Failover", sentinelFailover}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&guarded{&world{t: t, name: t.Name()}, sentinel})
-			if err := sentinel.Settled(t.Context()); err != nil { // for the next one
+			if err := sentinel.Settled(t.Context()); err != nil { // for the next test
 				t.Fatal(err)
 			}
 		})
@@ -54,9 +54,9 @@ func (w *guarded) locks(opts ...Option) *Locks {
 	return w.locksOn(rdb, append(opts, WatchdogLease(2*time.Second))...)
 }
 
-// An ordered failover is not orderly: for a moment there are two masters, and what the old one is told then
-// is lost. Errors and two holders at once are possible; a token that is given twice is not. With acquisitions
-// that the replica confirms, the old master grants nothing that the new one does not know.
+// Even an ordered failover has a moment with two masters, and what the old one accepts then is lost. So errors and two
+// holders at once are possible, but no token is given twice. With acquisitions that the replica confirms, the old
+// master grants nothing that the new one does not know.
 func sentinelFailover(w *guarded) {
 	ctx := w.ctx()
 	confirm := WaitReplicas(1, 500*time.Millisecond)
@@ -75,7 +75,7 @@ func sentinelFailover(w *guarded) {
 	w.alternate(m, other, 8) // the subscriptions have found the new master
 }
 
-// A master dies with cycles going on.
+// A master dies during cycles.
 func sentinelDeath(w *guarded) {
 	ctx := w.ctx()
 	a, b := w.locks(), w.locks()

@@ -28,7 +28,7 @@ const holderVariable = "LOCKING_HOLDER"
 // holderLease is the lease of that process.
 const holderLease = 2 * time.Second // of which a busy machine may take two thirds before it is stopped
 
-// holdUntilLost tells the token of its hold, and tells it again when it has found the hold lost.
+// holdUntilLost prints the token of its hold, and prints it again when it has found the hold lost.
 func holdUntilLost() int {
 	err := func() error {
 		addr, name, _ := strings.Cut(os.Getenv(holderVariable), " ")
@@ -61,8 +61,8 @@ func holdUntilLost() int {
 	return 0
 }
 
-// A process is stopped for longer than its lease, and goes on believing. Its hold ends before it can do
-// anything by it, and what it writes all the same is refused.
+// A process is stopped for longer than its lease, and then believes that it still has the lock. Its hold ends before it
+// can use it, and a write that it makes anyway is refused.
 func TestStoppedHolder(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
@@ -148,18 +148,18 @@ func TestSubscriptionsCutOff(t *testing.T) {
 	if n := c.failures.Load(); n > 0 {
 		t.Errorf("%d errors", n)
 	}
-	w.alternate(a, b, 8) // they stand again
+	w.alternate(a, b, 8) // they work again
 }
 
-// The server's host is gone without a word, and another has its place. Nothing tells the subscription, which
-// would wait for ever; and there nobody listens, so the server takes the process for dead.
+// The server's host is gone without a word, and another one has its address. The subscription does not notice by
+// itself, and would wait for ever; the new server sees no subscriber, so it takes the process for dead.
 func TestSubscriptionToADeadHost(t *testing.T) {
 	t.Parallel()
 	w, old := private(t)
 	_, successor := private(t)
 	var place atomic.Pointer[servertest.Redis]
 	place.Store(old)
-	moving := func(o *redis.Options) { // as Sentinel's clients do it
+	moving := func(o *redis.Options) { // as Sentinel's clients do
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, place.Load().Addr())
 		}
@@ -234,7 +234,7 @@ func TestWaitReplicas(t *testing.T) {
 	if _, err := w.locks(WaitReplicas(1, timeout)).Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
 		t.Errorf("held by another: %v", err)
 	}
-	w.ok(h.Unlock(ctx)) // needs no replica
+	w.ok(h.Unlock(ctx)) // it needs no replica
 	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
 		t.Errorf("without its replica: %v", err)
 	}
@@ -245,7 +245,7 @@ func TestWaitReplicas(t *testing.T) {
 	if _, err := l.Mutex(w.name+"m").Lock(ctx, Wait(timeout/4)); err == nil {
 		t.Error("granted although nobody has confirmed it")
 	}
-	w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // others do not insist
+	w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // the others do not require it
 
 	w.ok(replica.Resume())
 	w.soon("the replica confirms again", func() bool {
@@ -254,7 +254,7 @@ func TestWaitReplicas(t *testing.T) {
 	})
 }
 
-// tapWaits counts the pipelines of two that a tap has seen: a script, and WAIT.
+// tapWaits counts the pipelines of two commands that a tap has seen: a script, and WAIT.
 func tapWaits(p *tap) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -267,7 +267,7 @@ func tapWaits(p *tap) int {
 	return n
 }
 
-// A copy of an acquisition that comes over another connection cannot be told from one that has waited there.
+// A copy of an acquisition that arrives over another connection cannot be distinguished from one that has waited there.
 func TestWaitReplicasOfACopy(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
@@ -346,7 +346,7 @@ func TestCheckServer(t *testing.T) {
 // ringInside is a client that embeds a Ring.
 type ringInside struct{ *redis.Ring }
 
-// On a Ring nobody is woken, so waiters poll, also where the Ring is inside of another client.
+// On a Ring no waiter is woken, so waiters poll, also if the Ring is inside another client.
 func TestRing(t *testing.T) {
 	for name, inside := range map[string]func(*redis.Ring) redis.UniversalClient{
 		"ring":     func(ring *redis.Ring) redis.UniversalClient { return ring },
@@ -392,7 +392,7 @@ func onRing(t *testing.T, inside func(*redis.Ring) redis.UniversalClient) {
 	})
 }
 
-// A client of one node of a cluster cannot follow where the node sends it, so its callers are told.
+// A client of one node of a cluster cannot follow redirects of the node, so its callers get them as errors.
 func TestNodeOfAClusterAlone(t *testing.T) {
 	onRedis(t, func(w *world) {
 		ctx := w.ctx()

@@ -9,9 +9,9 @@ import (
 	"inventory/internal/locking/internal/keys"
 )
 
-// A server comes back with a snapshot of a time when an owner held the lock. The owner has given it back since, and
-// another one has had it: it is not taken for one who comes back, under the token of then. A reader may join the phase
-// of then, until the leases of then have run out.
+// A server is restored from a snapshot of a time when an owner held the lock. The owner has unlocked since, and another
+// owner has had the lock: the first does not get it back with its old token. A reader may join the old phase until the
+// old leases have run out.
 func TestOlderSnapshot(t *testing.T) {
 	for kind, of := range map[string]func(l *Locks) Locker{
 		"mutex": func(l *Locks) Locker { return l.Mutex(t.Name()) },
@@ -44,7 +44,7 @@ func TestOlderSnapshot(t *testing.T) {
 	}
 }
 
-// TokenAbove of a writer leaves none of its readers below it, nor those who come after.
+// TokenAbove of a writer leaves none of its readers below its token, nor later ones.
 func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
@@ -73,7 +73,7 @@ func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 	})
 }
 
-// One name in two groups is two locks, also where both groups are in one bucket.
+// One name in two groups is two locks, even if both groups are in one bucket.
 func TestGroupIsPartOfTheAddress(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()

@@ -14,15 +14,15 @@ import (
 	"inventory/internal/locking/locksim/wire"
 )
 
-// virtual runs a test against a miniredis in virtual time, which passes only while everybody waits. So a test of leases,
-// bounds and deadlines knows when each ends, however busy the machine is.
+// virtual runs a test against a miniredis in virtual time, which passes only while all goroutines wait. So a test of
+// leases, bounds and deadlines knows when each ends, however busy the machine is.
 func virtual(t *testing.T, test func(w *world)) {
 	t.Helper()
 	t.Parallel()
 	bubble(t, test)
 }
 
-// bubble is virtual for a test that does not run beside others, or does already.
+// bubble is virtual for a test that is not parallel, or is parallel already.
 func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,21 +30,21 @@ func bubble(t *testing.T, test func(w *world)) {
 	})
 }
 
-// near is how far away a server is: so far that the time goes on meanwhile.
+// near is the distance of a server: far enough for time to pass meanwhile.
 const near = 100 * time.Microsecond
 
 // A memory is a server in virtual time, without an address.
 type memory struct {
 	*miniredis.Miniredis
 
-	distance time.Duration // what is sent to it takes so long
+	distance time.Duration // the delay of everything that is sent to it
 	links    sync.WaitGroup
 
 	mu     sync.Mutex
 	down   bool
-	resume chan struct{} // closed when it does not stand still
+	resume chan struct{} // closed while it does not stand still
 
-	refuses   bool // nobody may subscribe
+	refuses   bool // no client may subscribe
 	listeners []*wire.Wire
 }
 
@@ -58,14 +58,14 @@ func newMemory(t *testing.T, distance time.Duration) *memory {
 	return m
 }
 
-// Pause lets the server stand still: connections stay, and what arrives is not answered.
+// Pause lets the server stand still: connections stay open, and requests get no answer.
 func (m *memory) Pause() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.resume = make(chan struct{})
 }
 
-// Resume lets it go on with what has arrived.
+// Resume lets it continue with the requests that have arrived.
 func (m *memory) Resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *memory) Resume() {
 	}
 }
 
-// Kill ends the server with all that it knows.
+// Kill ends the server, and its data is lost.
 func (m *memory) Kill() {
 	m.mu.Lock()
 	m.down = true
@@ -92,14 +92,14 @@ func (m *memory) Restart() {
 	m.down = false
 }
 
-// refuseListeners lets nobody subscribe any more.
+// refuseListeners refuses all further subscriptions.
 func (m *memory) refuseListeners() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refuses = true
 }
 
-// cutListeners cuts the connections of those who have subscribed, and tells how many there were.
+// cutListeners cuts the connections of all subscribers, and returns how many there were.
 func (m *memory) cutListeners() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *memory) cutListeners() int {
 	return cut
 }
 
-// subscribes is called when the client at an end subscribes. It tells whether it may.
+// subscribes is called when the client at an end subscribes. It reports whether it may.
 func (m *memory) subscribes(end *wire.Wire) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +123,7 @@ func (m *memory) subscribes(end *wire.Wire) bool {
 	return true
 }
 
-// goesOn is closed when the server does not stand still.
+// goesOn is closed while the server does not stand still.
 func (m *memory) goesOn() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +153,7 @@ func (m *memory) dial() (net.Conn, error) {
 	return end, nil
 }
 
-// send brings what is on the way to the server, until the client closes its end.
+// send forwards requests to the server, until the client closes its end.
 func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
 	defer func() { _ = far.Close() }()
 	for {
@@ -161,7 +161,7 @@ func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
 		case p := <-way:
 			time.Sleep(m.distance)
 			<-m.goesOn()
-			_, _ = far.Write(p) // a closed connection takes nothing, as it should be
+			_, _ = far.Write(p) // a closed connection takes nothing, as it should
 		case <-over:
 			if len(way) == 0 {
 				return
@@ -170,7 +170,7 @@ func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
 	}
 }
 
-// receive brings what the server answers to the client.
+// receive forwards the server's answers to the client.
 func receive(end *wire.Wire, far net.Conn) {
 	buffer := make([]byte, 4096)
 	for {

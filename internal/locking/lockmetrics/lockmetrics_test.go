@@ -89,7 +89,7 @@ func series(t *testing.T, registry *prometheus.Registry, name string) int {
 	return 0
 }
 
-// sample returns the value of a counter or a gauge, by its name as in the text format; 0 where there is none.
+// sample returns the value of a counter or a gauge, by its name in the text format; 0 if there is none.
 func sample(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()

@@ -13,7 +13,7 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// still lets a world begin in which the server stands still for so long from the moment that stand is called.
+// still starts a world whose server stands still for that long from the moment that stand is called.
 func still(t *testing.T, play func(t *testing.T, w *locksim.World, stand func(time.Duration))) {
 	t.Helper()
 	scripted(t, func(t *testing.T, w *locksim.World) {
@@ -29,7 +29,7 @@ func bounded(w *locksim.World) *locksim.Client {
 	return w.Client(locksim.Habit{Retries: -1, Deadlines: true})
 }
 
-// within fails the test where something takes longer.
+// within fails the test if something takes longer.
 func within(t *testing.T, limit time.Duration, what string, do func()) {
 	t.Helper()
 	start := time.Now()
@@ -39,7 +39,7 @@ func within(t *testing.T, limit time.Duration, what string, do func()) {
 	}
 }
 
-// A call waits no longer than it said where another one of its owner has asked a server that stands still.
+// A call waits no longer than its bound, even if another call of its owner waits for a server that stands still.
 func TestWaitBesideASibling(t *testing.T) {
 	for _, name := range every {
 		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
@@ -91,7 +91,7 @@ func TestMultiLockOfAServerThatStandsStill(t *testing.T) {
 				}
 			})
 		})
-		time.Sleep(100 * time.Millisecond) // it has three
+		time.Sleep(100 * time.Millisecond) // it has three parts
 		stand(4 * time.Second)
 		all.Wait()
 		time.Sleep(10 * time.Second)
@@ -126,7 +126,8 @@ func TestFixedLeaseOfAMultiLock(t *testing.T) {
 	})
 }
 
-// Many wait while the server stands still, and the process closes: it does not spend a time-out on each batch of them.
+// Many callers wait while the server stands still, and the process closes: it does not spend a time-out on each batch
+// of them.
 func TestCloseBeforeAServerThatStandsStill(t *testing.T) {
 	for _, name := range []string{"a", "fair:a"} {
 		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
@@ -141,7 +142,7 @@ func TestCloseBeforeAServerThatStandsStill(t *testing.T) {
 						t.Error("granted")
 					}
 				})
-				time.Sleep(latency / 2) // the pool of connections must do: its timers are not made for bubbles
+				time.Sleep(latency / 2) // the pool of connections must be large enough: its timers are not made for bubbles
 			}
 			time.Sleep(time.Second)
 			stand(40 * time.Second)
@@ -153,7 +154,7 @@ func TestCloseBeforeAServerThatStandsStill(t *testing.T) {
 	}
 }
 
-// A waiter goes away while the server stands still for 4 s: that does not keep the next one waiting.
+// A waiter leaves while the server stands still for 4 s: that does not delay the next one.
 func TestWaiterThatLeavesAServerThatStandsStill(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"fair:a"}, {"write:a"}, {"a", "fair:b"}, {"fair:b", "a"}} {
 		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
@@ -192,7 +193,7 @@ func TestWaiterThatLeavesAServerThatStandsStill(t *testing.T) {
 	}
 }
 
-// A process far away gets its turn beside others that are near.
+// A process far away gets its turn next to others that are near.
 func TestProcessFarAway(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		far := bounded(w)
@@ -229,8 +230,8 @@ func TestProcessFarAway(t *testing.T) {
 	})
 }
 
-// A caller whose deadline passes while the server is silent is told so, whichever is first: the timer of its context, or
-// that of the connection, which has the same deadline.
+// A caller whose deadline passes while the server is silent gets that error, whichever comes first: the timer of its
+// context, or the timer of the connection, which has the same deadline.
 func TestCallersDeadlineIsTold(t *testing.T) {
 	for _, name := range every {
 		for range 200 { // chance decides which timer is first

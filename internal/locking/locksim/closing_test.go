@@ -9,7 +9,8 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// Whose own unlock is under way is never told that the lock is busy: it is still the owner's, or free already.
+// While an owner's own unlock is under way, its try never finds the lock busy: the lock is still the owner's, or free
+// already.
 func TestTryBesideAnUnlock(t *testing.T) {
 	for name, pair := range map[string]func(l *locking.Locks) (held, wanted locking.Locker){
 		"mutex": func(l *locking.Locks) (held, wanted locking.Locker) { return l.Mutex("a"), l.Mutex("a") },
@@ -41,7 +42,7 @@ func TestTryBesideAnUnlock(t *testing.T) {
 					c := once(w)
 					ctx := c.Actor().Ctx
 					held, wanted := pair(c.Locks)
-					for _, lock := range []locking.Locker{wanted, held} { // the scripts are known
+					for _, lock := range []locking.Locker{wanted, held} { // the server knows the scripts
 						hold, err := lock.Lock(ctx)
 						ok(t, err)
 						ok(t, hold.Unlock(ctx))

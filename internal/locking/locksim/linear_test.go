@@ -25,7 +25,7 @@ type diary struct {
 	history locksim.History
 }
 
-// note adds an operation. until is zero where it has no end.
+// note adds an operation. until is zero if it has no end.
 func (d *diary) note(op locksim.Op, from, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,10 +39,10 @@ type taken struct {
 	give  func() error
 }
 
-// taking tries to take a lock for an owner. The owner may be inside of it already.
+// taking tries to take a lock for an owner, which may hold it already.
 type taking func(owner string, inside *taken) (*taken, error)
 
-// drive lets an owner take the lock again and again, and notes what it sees.
+// drive lets an owner take the lock again and again, and records the results.
 func (d *diary) drive(owner string, random *rand.Rand, rounds int, take taking, pause func(*rand.Rand)) {
 	for range rounds {
 		outer := d.take(owner, nil, take)
@@ -90,8 +90,8 @@ func (d *diary) give(owner string, got *taken) {
 	d.note(op, begin, time.Time{})
 }
 
-// openers are the kinds of lock that let one owner in, each opened by a process of its own. The servers of a RedLock
-// are databases of one server here.
+// openers are the kinds of lock with one holder at a time, each opened by its own process. The servers of a RedLock are
+// databases of one server here.
 func openers() map[string]func(nodes []*locking.Locks) locking.Locker {
 	return map[string]func(nodes []*locking.Locks) locking.Locker{
 		"mutex": func(nodes []*locking.Locks) locking.Locker { return nodes[0].Mutex("a") },
@@ -104,8 +104,8 @@ func openers() map[string]func(nodes []*locking.Locks) locking.Locker {
 	}
 }
 
-// TestLinearizable holds what several processes see of one lock against the model, on real servers and in
-// real time. Leases run out on some of them.
+// TestLinearizable compares what several processes see of one lock with the model, on real servers and in real time.
+// Leases run out on some of them.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	for kind, open := range openers() {
@@ -131,7 +131,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// linearizable does it on one server, whose keys may expire early by that much.
+// linearizable tests one server, whose keys may expire early by that much.
 func linearizable(t *testing.T, addr string, early time.Duration, open func(nodes []*locking.Locks) locking.Locker) {
 	rounds := 25
 	if testing.Short() {
@@ -165,7 +165,7 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 	}
 }
 
-// takeFrom takes a lock of ours for an owner, in one way or another.
+// takeFrom takes one of our locks for an owner, in one way or another.
 func takeFrom(t *testing.T, mutex locking.Locker, early time.Duration, random *rand.Rand) taking {
 	owner := locking.WithOwner(t.Context())
 	return func(_ string, _ *taken) (*taken, error) {
@@ -178,7 +178,7 @@ func takeFrom(t *testing.T, mutex locking.Locker, early time.Duration, random *r
 			opts = append(opts, locking.Wait(time.Duration(random.IntN(20))*time.Millisecond))
 		case 2:
 			short = true
-			opts = append(opts, locking.Lease(lease)) // it may run out under way
+			opts = append(opts, locking.Lease(lease)) // it may run out meanwhile
 		}
 		begin := time.Now()
 		hold, err := lock(owner, opts...)
@@ -190,7 +190,7 @@ func takeFrom(t *testing.T, mutex locking.Locker, early time.Duration, random *r
 			lasts = begin.Add(lease - 2*time.Millisecond - early) // the server rounds to milliseconds
 		}
 		token := hold.Token()
-		if parts := hold.Parts(); token == 0 { // a MultiLock's are its parts'
+		if parts := hold.Parts(); token == 0 { // the tokens of a MultiLock are in its parts
 			token = parts[0].Token()
 		}
 		return &taken{
@@ -204,7 +204,7 @@ func takeFrom(t *testing.T, mutex locking.Locker, early time.Duration, random *r
 // rest holds a lock for a moment.
 func rest(random *rand.Rand) { time.Sleep(time.Duration(random.IntN(4000)) * time.Microsecond) }
 
-// brokenLock looks whether it is free, and takes it a moment later.
+// brokenLock reads whether it is free, and takes it a moment later.
 type brokenLock struct {
 	mu     sync.Mutex
 	holder string

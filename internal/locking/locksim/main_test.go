@@ -10,6 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	logging.Disable()       // the client library reports every connection that we cut
-	debug.SetGCPercent(400) // a history is short, and most of what it makes is rubbish at its end
+	debug.SetGCPercent(400) // a history is short, and most of its memory is garbage at its end
 	os.Exit(m.Run())
 }

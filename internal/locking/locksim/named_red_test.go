@@ -19,7 +19,7 @@ var (
 	redTry   = locksim.Acquisition{Names: []string{"red:a"}, Try: true}
 )
 
-// onNodes is scripted on several servers. It returns what was wrong there and had to be.
+// onNodes is scripted on several servers. It returns the violations that had to be there.
 func onNodes(t *testing.T, n int, play func(t *testing.T, w *locksim.World)) (excused []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func onNodes(t *testing.T, n int, play func(t *testing.T, w *locksim.World)) (ex
 	return excused
 }
 
-// keepOut parts a process from some servers, for so long that it does without them.
+// keepOut cuts a process off from some servers, until it continues without them.
 func keepOut(w *locksim.World, c *locksim.Client, nodes []int) {
 	for _, i := range nodes {
 		w.AtNode(i, 0, locksim.Part(c, 2*lease))
@@ -48,8 +48,8 @@ func forget(w *locksim.World, nodes []int) {
 	time.Sleep(time.Microsecond)
 }
 
-// Both sides of the bound for exclusion. Somebody holds the lock on the first k of n nodes, some of which forget.
-// Another gets it when k + q - n of them have, and then the checks see two owners of one lock.
+// Both sides of the bound for exclusion. An owner holds the lock on the first k of n nodes, some of which forget it.
+// Another owner gets it when k + q - n of them have, and then the checks see two owners of one lock.
 func TestNodesThatForgetAHolder(t *testing.T) {
 	for _, c := range []struct {
 		n      int
@@ -100,8 +100,8 @@ func TestNodesThatForgetAHolder(t *testing.T) {
 	}
 }
 
-// Both sides of the bound for tokens. The first k of n nodes carry one, which is from a time to come: the clock of
-// the first node is ahead. Some forget it, and the next owner gets all nodes but the first ones.
+// Both sides of the bound for tokens. The first k of n nodes have a token from the future, because the clock of the
+// first node is ahead. Some forget it, and the next owner gets all nodes but the first ones.
 func TestNodesThatForgetAToken(t *testing.T) {
 	for _, c := range []struct {
 		n       int
@@ -132,7 +132,7 @@ func TestNodesThatForgetAToken(t *testing.T) {
 					t.Fatalf("%d nodes carry it", k)
 				}
 				ok(t, grip.Unlock(a.Ctx))
-				time.Sleep(3 * lease) // what was late is given back
+				time.Sleep(3 * lease) // late grants are given back
 				forget(w, c.forget)
 				keepOut(w, next, c.missing)
 				grip = must(t, b, b.Ctx, redAlone)
@@ -148,8 +148,8 @@ func TestNodesThatForgetAToken(t *testing.T) {
 	}
 }
 
-// The first node does not hear of an Unlock, and says the token of that hold once more when its owner comes again.
-// No other node of the next quorum knows that token. The new hold has one of its own all the same.
+// The first node does not receive an Unlock, and returns the token of that hold again when its owner comes back. No
+// other node of the next quorum knows that token. The new hold has its own token anyway.
 func TestTokenOfAnOwnerWhoComesAgain(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, w *locksim.World) {
 		w.At(0, locksim.Step(time.Hour)) // so that the first node's token is the highest
@@ -176,8 +176,8 @@ func TestTokenOfAnOwnerWhoComesAgain(t *testing.T) {
 	})
 }
 
-// A node that does not take the token is no part of the hold, and given back; without a quorum that does there is
-// no hold.
+// A node that does not accept the token is not part of the hold, and is given back; without a quorum that accepts it
+// there is no hold.
 func TestNodesThatDoNotTakeTheToken(t *testing.T) {
 	for _, deaf := range [][]int{{0}, {0, 2}} {
 		onNodes(t, 3, func(t *testing.T, w *locksim.World) {
@@ -207,7 +207,7 @@ func TestNodesThatDoNotTakeTheToken(t *testing.T) {
 	}
 }
 
-// A lock on nodes that answer too late for its lease is not granted, however many of them agree.
+// A lock on nodes that answer too late for its lease is not granted, however many of them granted it.
 func TestGrantThatTookItsLease(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, w *locksim.World) {
 		c := once(w)
@@ -227,7 +227,7 @@ func TestGrantThatTookItsLease(t *testing.T) {
 	})
 }
 
-// The attempt after a grant that took its lease begins anew: it gets the lock, and the hold lives.
+// The attempt after a grant that took its whole lease starts again: it gets the lock, and the hold lives.
 func TestAttemptAfterAGrantThatTookItsLease(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, w *locksim.World) {
 		c := once(w)
@@ -250,8 +250,8 @@ func TestAttemptAfterAGrantThatTookItsLease(t *testing.T) {
 	})
 }
 
-// The clocks of all nodes gain nearly a hundredth, so that a lease ends there before its time. The hold has ended by
-// then, and the world sees no two owners when the next gets the lock at once.
+// The clocks of all nodes gain nearly one percent, so that a lease ends there early. The hold has ended by then, and
+// the world sees no two owners when the next one gets the lock at once.
 func TestHoldsAllowForDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0.009, 0.009, 0.009)

@@ -18,14 +18,14 @@ const (
 	latency = time.Millisecond
 )
 
-// scripted runs a history that was thought out, in good weather. What was checked for random ones is
-// checked at its end too, and that nothing but clocks is left.
+// scripted runs a planned history without random faults. Its end has the same checks as that of a random one, and
+// nothing but clocks may be left.
 func scripted(t *testing.T, play func(t *testing.T, w *locksim.World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0)
 		w.Name = t.Name()
-		defer w.End() // also where play gives up: what it has begun must not go on for ever
+		defer w.End() // also if play gives up: what it has begun must end
 		play(t, w)
 	})
 }
@@ -38,7 +38,7 @@ func once(w *locksim.World) *locksim.Client {
 // again is a client that sends what was not answered again.
 func again(w *locksim.World) *locksim.Client { return w.Client(locksim.Habit{Lease: lease}) }
 
-// must returns a hold that has to be granted.
+// must returns a hold that must be granted.
 func must(t *testing.T, a *locksim.Actor, ctx context.Context, v locksim.Acquisition) *locksim.Grip {
 	t.Helper()
 	grip, err := a.Lock(ctx, v)
@@ -56,7 +56,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// warm lets a process send each script once, so that the server knows them and connections stand.
+// warm lets a process send each script once, so that the server knows the scripts and connections are open.
 func warm(t *testing.T, clients ...*locksim.Client) {
 	t.Helper()
 	for _, c := range clients {
@@ -89,7 +89,7 @@ func TestAcquireArrivesAfterItsCancel(t *testing.T) {
 			w.On(func(q *locksim.Request, f *locksim.Fate) {
 				if q.Client == c && strings.HasSuffix(q.Verb, "acquire") && !late {
 					late = true
-					f.Delay, f.CutAfter = lease, time.Millisecond // the client hears at once that something broke
+					f.Delay, f.CutAfter = lease, time.Millisecond // the client learns at once that the connection broke
 				}
 			})
 			if grip, err := a.Lock(a.Ctx, acquisition); err == nil {
@@ -125,7 +125,7 @@ func TestLostReleaseIsRepeated(t *testing.T) {
 	}
 }
 
-// The head of a first-come queue has not heard that the lock is free, and gives up. The next hears of it.
+// The head of a first-come queue has not learned that the lock is free, and gives up. The next waiter learns it.
 func TestWhoLeavesWakesTheNext(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		acquisition := locksim.Acquisition{Names: []string{"fair:a"}}
@@ -268,8 +268,8 @@ func TestParallelReentryWithReplays(t *testing.T) {
 	})
 }
 
-// The lock goes from one owner to the next of the same process by a script. Its answer is lost: it was
-// done, and nobody knows. Nobody may have it twice, and who waits gets it.
+// A script hands the lock from one owner to the next of the same process. Its answer is lost: it was done, but the
+// process does not know. No two owners may have it, and the waiter gets it.
 func TestAnswerLostToTheHandoff(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -283,10 +283,10 @@ func TestAnswerLostToTheHandoff(t *testing.T) {
 					all.Go(func() {
 						inner := must(t, a, a.Ctx, alone)
 						time.Sleep(5 * latency)
-						_ = inner.Unlock(a.Ctx) // one of them hears that it is not confirmed
+						_ = inner.Unlock(a.Ctx) // one of them learns that it is not confirmed
 					})
 				}
-				time.Sleep(5 * latency) // they stand in the line
+				time.Sleep(5 * latency) // they wait in line
 				lost := 0
 				w.On(func(q *locksim.Request, f *locksim.Fate) {
 					if q.Client == c && q.Verb == "handoff" && lost < 2 {
@@ -304,7 +304,7 @@ func TestAnswerLostToTheHandoff(t *testing.T) {
 	}
 }
 
-// A release of one of two holds is held up, and renewals overtake it. It must not take back what they gave.
+// A release of one of two holds is delayed, and renewals overtake it. It must not undo them.
 func TestReleaseOvertakenByRenewals(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		c, rival := once(w), once(w)
@@ -325,7 +325,7 @@ func TestReleaseOvertakenByRenewals(t *testing.T) {
 		})
 		var all sync.WaitGroup
 		all.Go(func() { ok(t, inner.Unlock(a.Ctx)) })
-		all.Go(func() { // it gets in when the outer is lost, and not before
+		all.Go(func() { // it enters when the outer hold is lost, and not before
 			try := locksim.Acquisition{Names: alone.Names, Try: true}
 			grip, err := b.Lock(b.Ctx, try)
 			for ; err != nil; grip, err = b.Lock(b.Ctx, try) {
@@ -341,8 +341,8 @@ func TestReleaseOvertakenByRenewals(t *testing.T) {
 	})
 }
 
-// A lock that was taken in the process's own name is re-entered, and a renewal that was sent before arrives after
-// that. The hold goes on.
+// A lock that was taken in the process's own name is re-entered, and an earlier renewal arrives after that. The hold
+// continues.
 func TestRenewalOvertakenByAReentry(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		first, c := once(w), once(w)
@@ -359,7 +359,7 @@ func TestRenewalOvertakenByAReentry(t *testing.T) {
 			}
 		})
 		var all sync.WaitGroup
-		for range 3 { // so many that the process takes the lock in its own name
+		for range 3 { // enough for the process to take the lock in its own name
 			a := c.Actor()
 			all.Go(func() {
 				outer := must(t, a, a.Ctx, alone)
@@ -407,8 +407,8 @@ func TestRefusedTryArrivesAgain(t *testing.T) {
 	}
 }
 
-// A lock that was taken in the process's own name is re-entered, and the answer is lost. The outer hold goes on
-// all the same, and its end frees the lock.
+// A lock that was taken in the process's own name is re-entered, and the answer is lost. The outer hold continues
+// anyway, and its end frees the lock.
 func TestAnswerLostToAReentry(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -417,7 +417,7 @@ func TestAnswerLostToAReentry(t *testing.T) {
 			h := first.Actor()
 			before := must(t, h, h.Ctx, alone)
 			var all sync.WaitGroup
-			for range 3 { // so many that the process takes the lock in its own name
+			for range 3 { // enough for the process to take the lock in its own name
 				a := c.Actor()
 				all.Go(func() {
 					outer := must(t, a, a.Ctx, alone)

@@ -13,7 +13,7 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// slow lets scripts take long: acquisitions, releases, the answers to handoffs, and what raises tokens.
+// slow delays scripts: acquisitions, releases, the answers to handoffs, and requests for higher tokens.
 func slow(w *locksim.World) {
 	w.On(func(q *locksim.Request, f *locksim.Fate) {
 		switch {
@@ -27,9 +27,9 @@ func slow(w *locksim.World) {
 	})
 }
 
-// A goroutine re-enters the lock of an owner while another one asks for a token and a third one unlocks. When it asks,
-// the owner holds nothing any more. What it leaves behind must not touch what the owner gets after that, and it waits
-// like anybody else.
+// A goroutine re-enters the lock of an owner while a second one requests a token and a third one unlocks. By the time
+// of the request, the owner holds nothing. Its traces must not touch what the owner gets after that, and it waits like
+// any other caller.
 func TestReentryThatComesTooLate(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -42,7 +42,7 @@ func TestReentryThatComesTooLate(t *testing.T) {
 			var all sync.WaitGroup
 			other := make(chan *locksim.Grip, 1)
 			all.Go(func() { other <- must(t, x, x.Ctx, alone) })
-			time.Sleep(5 * latency) // it stands in the line
+			time.Sleep(5 * latency) // it waits in line
 			slow(w)
 			all.Go(func() { _, _ = first.Hold.TokenAbove(a.Ctx, 0) })
 			time.Sleep(10 * time.Millisecond)
@@ -89,8 +89,8 @@ func TestReentryThatComesTooLate(t *testing.T) {
 	}
 }
 
-// The outer of two holds is given back first, and the inner one with a short lease at once after it. Who gets the lock
-// next in the same process has a lease of its own, and not what the server was told to cut.
+// The outer of two holds is released first, and then at once the inner one, which has a short lease. The next owner in
+// the same process gets its own lease, and not the one that the server should cut.
 func TestShortLeaseIsNotHandedOn(t *testing.T) {
 	swift(t, func(t *testing.T, w *locksim.World) {
 		c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
@@ -99,10 +99,10 @@ func TestShortLeaseIsNotHandedOn(t *testing.T) {
 		grip := must(t, before, before.Ctx, alone)
 		first := make(chan *locksim.Grip)
 		go func() { first <- must(t, holder, holder.Ctx, alone) }()
-		time.Sleep(100 * time.Microsecond) // it stands in the line
+		time.Sleep(100 * time.Microsecond) // it waits in line
 		next := queueUp(t, c, 3)
 		time.Sleep(5 * time.Millisecond)
-		ok(t, grip.Unlock(before.Ctx)) // by a script, which brings tokens
+		ok(t, grip.Unlock(before.Ctx)) // by a script, which reserves tokens
 		outer := <-first
 		inner := must(t, holder, outer.Hold.Context(), locksim.Acquisition{Names: alone.Names, Lease: 20 * time.Millisecond})
 		ok(t, outer.Unlock(holder.Ctx))
@@ -119,7 +119,8 @@ func TestShortLeaseIsNotHandedOn(t *testing.T) {
 	})
 }
 
-// A hold of an owner lapses, and it locks again while others wait. To unlock the first one then does not end the second.
+// A hold of an owner lapses, and the owner locks again while others wait. Unlocking the first hold then does not end
+// the second.
 func TestUnlockOfALapsedHold(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -158,7 +159,7 @@ func TestUnlockOfALapsedHold(t *testing.T) {
 	}
 }
 
-// Two holds of an owner are unlocked while the server stands still: the lock is free when it goes on.
+// Two holds of an owner are unlocked while the server stands still: the lock is free when the server continues.
 func TestTwoUnlocksOfAServerThatStandsStill(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -190,8 +191,7 @@ func TestTwoUnlocksOfAServerThatStandsStill(t *testing.T) {
 	}
 }
 
-// A renewal is under way when the hold that it is for is unlocked. It arrives later, and does not prolong a shorter
-// hold that is left.
+// A renewal is under way when its hold is unlocked. It arrives later, and does not extend a shorter hold that is left.
 func TestRenewalAfterTheRelease(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -210,7 +210,7 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 			inner := must(t, a, outer.Hold.Context(), locksim.Acquisition{Names: []string{name}, Lease: 2 * lease})
 			soon(t, time.Second, "a renewal is on its way", late.Load)
 			ok(t, outer.Unlock(a.Ctx))
-			<-inner.Hold.Context().Done() // nobody unlocks it
+			<-inner.Hold.Context().Done() // it is never unlocked
 			lapsed := time.Now()
 			acquisition := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
 			ok(t, must(t, rival, rival.Ctx, acquisition).Unlock(rival.Ctx))
@@ -222,8 +222,8 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 	}
 }
 
-// A hold is unlocked while a MultiLock of its owner begins the leases of its parts anew: what the release leaves on the
-// server is not less than that.
+// A hold is unlocked while a MultiLock of its owner restarts the leases of its parts: the release leaves no less than
+// that on the server.
 func TestReleaseBesideARenewalOfAMultiLock(t *testing.T) {
 	for _, part := range []string{"a", "fair:a", "write:a"} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -242,7 +242,7 @@ func TestReleaseBesideARenewalOfAMultiLock(t *testing.T) {
 			var all sync.WaitGroup
 			all.Go(func() {
 				both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{part, "b"}, Lease: time.Second})
-				<-both.Hold.Context().Done() // nobody unlocks it
+				<-both.Hold.Context().Done() // it is never unlocked
 				_ = both.Unlock(a.Ctx)       // it was lost
 			})
 			time.Sleep(600 * time.Millisecond)
@@ -258,7 +258,7 @@ func TestReleaseBesideARenewalOfAMultiLock(t *testing.T) {
 	}
 }
 
-// A re-entry under way keeps the lock when the last hold is unlocked, and comes to nothing: the server is told.
+// A re-entry is under way when the last hold is unlocked, and then fails: the lock is released at the server.
 func TestReentryThatComesToNothing(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
@@ -287,8 +287,8 @@ func TestReentryThatComesToNothing(t *testing.T) {
 	})
 }
 
-// The last hold is unlocked while a re-entry is under way, which the server has granted already: it keeps the lock, and
-// nobody else is let in, neither from here nor from elsewhere.
+// The last hold is unlocked while a re-entry is under way, which the server has already granted: the re-entry keeps the
+// lock, and no other caller gets it, neither here nor elsewhere.
 func TestReentryUnderWay(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -324,7 +324,7 @@ func TestReentryUnderWay(t *testing.T) {
 	}
 }
 
-// Goroutines that share an owner ask at once for what it has not yet: they get one grant.
+// Goroutines that share an owner ask at the same time for a lock that it does not have: they get one grant.
 func TestSiblingsAtOnce(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -349,7 +349,7 @@ func TestSiblingsAtOnce(t *testing.T) {
 	}
 }
 
-// Readers of one process are renewed together, beside a writer of another one that waits for longer than a lease.
+// Readers of one process are renewed together, while a writer of another one waits for longer than a lease.
 func TestManyReadersAreRenewed(t *testing.T) {
 	const many = 50
 	scripted(t, func(t *testing.T, w *locksim.World) {
@@ -371,7 +371,7 @@ func TestManyReadersAreRenewed(t *testing.T) {
 	})
 }
 
-// A hold lives as long as its process renews it, and one lease at most after that.
+// A hold lives while its process renews it, and at most one lease after that.
 func TestWatchdog(t *testing.T) {
 	for _, name := range []string{"a", "fair:a", "write:a"} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -396,7 +396,7 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-// A reader whose process ends is gone after its lease, while one of another process reads on.
+// A reader whose process ends is gone after its lease, while a reader of another process continues.
 func TestRWCrashedReaderIsNotKeptAlive(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		crashing, living, rival := once(w), once(w).Actor(), once(w).Actor()
@@ -416,7 +416,7 @@ func TestRWCrashedReaderIsNotKeptAlive(t *testing.T) {
 	})
 }
 
-// A process whose callers never stop wanting the lock lets others have it.
+// A process whose callers always want the lock lets others have it.
 func TestHandoffYields(t *testing.T) {
 	swift(t, func(t *testing.T, w *locksim.World) {
 		busy, lone := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()

@@ -9,9 +9,9 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// TestSameSeedSameHistory is what makes a failure worth its seed. Where two goroutines of one process are ready at the
-// very same moment, Go decides between them by chance: a few seeds have more than one history. Under the race detector, which
-// shuffles all goroutines that are ready, most have: so this test is not built there.
+// TestSameSeedSameHistory makes a seed worth reporting. If two goroutines of one process are ready at the very same
+// moment, Go chooses between them at random, so a few seeds have more than one history. The race detector shuffles all
+// ready goroutines, so most seeds do: this test is not built there.
 func TestSameSeedSameHistory(t *testing.T) {
 	seeds := 15
 	if testing.Short() {

@@ -28,7 +28,8 @@ func onEachKind(t *testing.T, play func(t *testing.T, w *locksim.World, c *locks
 	}
 }
 
-// lag lets the next request whose verb ends like that arrive late. It tells whether that is on its way.
+// lag delays the next request whose verb ends like that. It returns a function that reports whether that request is
+// under way.
 func lag(w *locksim.World, verb string) *atomic.Bool {
 	var late atomic.Bool
 	w.On(func(q *locksim.Request, f *locksim.Fate) {
@@ -39,7 +40,7 @@ func lag(w *locksim.World, verb string) *atomic.Bool {
 	return &late
 }
 
-// A renewal names the token that rises before it arrives: the hold is not lost, and is renewed in time.
+// A renewal names a token that rises before the renewal arrives: the hold is not lost, and is renewed in time.
 func TestRenewalBesideARisingToken(t *testing.T) {
 	onEachKind(t, func(t *testing.T, w *locksim.World, c *locksim.Client, lock locking.Locker) {
 		ctx := c.Actor().Ctx
@@ -57,7 +58,7 @@ func TestRenewalBesideARisingToken(t *testing.T) {
 	})
 }
 
-// A re-entry names the token that rises before it arrives: it succeeds all the same, and the outer hold is not lost.
+// A re-entry names a token that rises before the re-entry arrives: it succeeds anyway, and the outer hold is not lost.
 func TestReentryBesideARisingToken(t *testing.T) {
 	onEachKind(t, func(t *testing.T, w *locksim.World, c *locksim.Client, lock locking.Locker) {
 		ctx := c.Actor().Ctx

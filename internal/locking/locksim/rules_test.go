@@ -14,13 +14,13 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// trusted is how long a hold relies on a lease, from when it was asked for.
+// trusted is how long a hold relies on a lease, from its request on.
 const trusted = lease - lease/100 - 2*time.Millisecond
 
 // every is a lock of each kind that has a state of its own.
 var every = []string{"a", "fair:a", "write:a", "read:a"}
 
-// lasted fails the test where a hold has not just ended because a lease from that moment cannot be relied on any more.
+// lasted fails the test unless a hold has ended just when a lease from that moment can no longer be relied on.
 func lasted(t *testing.T, grip *locksim.Grip, from time.Time) {
 	t.Helper()
 	if took := time.Since(from); took > trusted || took < trusted-latency {
@@ -48,7 +48,7 @@ func TestLeaseCountsFromTheQuestion(t *testing.T) {
 	}
 }
 
-// The answer to a renewal takes long, and no other one is heard: the hold has what is left of that lease.
+// The answer to a renewal takes long, and no other answer arrives: the hold has the rest of that lease.
 func TestRenewedLeaseCountsFromTheQuestion(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -73,7 +73,7 @@ func TestRenewedLeaseCountsFromTheQuestion(t *testing.T) {
 	}
 }
 
-// The watchdog keeps a lock for as long as it is held.
+// The watchdog keeps a lock while it is held.
 func TestWatchdogKeepsTheLock(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -107,7 +107,7 @@ func swift(t *testing.T, play func(t *testing.T, w *locksim.World)) {
 	})
 }
 
-// queueUp lets new owners of a process wait for a lock, one after the other, and returns what they get.
+// queueUp lets new owners of a process wait for a lock, one after the other, and returns their holds.
 func queueUp(t *testing.T, c *locksim.Client, n int) <-chan *locksim.Grip {
 	t.Helper()
 	grips := make(chan *locksim.Grip, n)
@@ -120,12 +120,12 @@ func queueUp(t *testing.T, c *locksim.Client, n int) <-chan *locksim.Grip {
 			}
 			grips <- grip
 		}()
-		time.Sleep(100 * time.Microsecond) // it stands in the line
+		time.Sleep(100 * time.Microsecond) // it waits in line
 	}
 	return grips
 }
 
-// A lock passes inside a process without a script: the next hold has what is left of the last script's lease.
+// A lock passes inside a process without a script: the next hold has the rest of the last script's lease.
 func TestLeaseIsHandedOnAsItIs(t *testing.T) {
 	swift(t, func(t *testing.T, w *locksim.World) {
 		c := once(w)
@@ -134,7 +134,7 @@ func TestLeaseIsHandedOnAsItIs(t *testing.T) {
 		grip := must(t, a, a.Ctx, alone)
 		next := queueUp(t, c, 3)
 		time.Sleep(5 * time.Millisecond)
-		ok(t, grip.Unlock(a.Ctx)) // by a script, which brings tokens
+		ok(t, grip.Unlock(a.Ctx)) // by a script, which reserves tokens
 		grip = <-next
 		scripts := c.Sent("handoff")
 		time.Sleep(500 * time.Microsecond)
@@ -177,8 +177,8 @@ func TestHandedOffLeaseCountsFromTheQuestion(t *testing.T) {
 	})
 }
 
-// An acquire brings tokens for those who wait here, but its answer takes long: the lease is too old to pass inside the
-// process without a script.
+// An acquire reserves tokens for the waiters here, but its answer takes long: the lease is too old for the lock to pass
+// inside the process without a script.
 func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
 	swift(t, func(t *testing.T, w *locksim.World) {
 		c, other := once(w), once(w)
@@ -186,7 +186,7 @@ func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
 		b := other.Actor()
 		rival := must(t, b, b.Ctx, alone)
 		next := queueUp(t, c, 3)
-		time.Sleep(10 * time.Millisecond) // the first of them listens
+		time.Sleep(10 * time.Millisecond) // the first of them is subscribed
 		var slowed atomic.Bool
 		w.On(func(q *locksim.Request, f *locksim.Fate) {
 			if q.Client == c && q.Verb == "acquire" && !slowed.Swap(true) {
@@ -195,7 +195,7 @@ func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
 		})
 		ok(t, rival.Unlock(b.Ctx))
 		grip := <-next
-		time.Sleep(100 * time.Microsecond) // the next one has asked in vain
+		time.Sleep(100 * time.Microsecond) // the next one has tried without success
 		handoffs := c.Sent("handoff")
 		ok(t, grip.Unlock(b.Ctx))
 		ok(t, (<-next).Unlock(b.Ctx))
@@ -206,8 +206,8 @@ func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
 	})
 }
 
-// What a process gives out of its reserve, the server does not mint again, also when its clock has stepped back since;
-// and where nothing was reserved, nothing is given out.
+// The server does not give out again what a process takes from its reserve, also if the server's clock was set back
+// since; and without a reserve, the process gives out nothing.
 func TestReservedTokensAreNotMintedAgain(t *testing.T) {
 	for early := range 3 {
 		swift(t, func(t *testing.T, w *locksim.World) {
@@ -219,7 +219,7 @@ func TestReservedTokensAreNotMintedAgain(t *testing.T) {
 			w.At(0, locksim.Step(-time.Second))
 			time.Sleep(5 * time.Millisecond)
 			last := grip.Hold.Token()
-			ok(t, grip.Unlock(a.Ctx)) // by a script, with tokens for those who wait now
+			ok(t, grip.Unlock(a.Ctx)) // by a script, which reserves tokens for the waiters
 			more := queueUp(t, c, 1)
 			for range 1 + early {
 				grip = <-next
@@ -251,7 +251,7 @@ func TestReserveEndsWhenATokenIsRaised(t *testing.T) {
 		ok(t, err)
 		next := queueUp(t, c, 3)
 		time.Sleep(5 * time.Millisecond)
-		ok(t, grip.Unlock(a.Ctx)) // by a script, which brings tokens
+		ok(t, grip.Unlock(a.Ctx)) // by a script, which reserves tokens
 		grip = <-next
 		raised, err := grip.Hold.TokenAbove(a.Ctx, grip.Hold.Token()+1000)
 		ok(t, err)
@@ -266,7 +266,7 @@ func TestReserveEndsWhenATokenIsRaised(t *testing.T) {
 	})
 }
 
-// Who holds a lock does not wait for one that comes before it.
+// An owner that holds a lock does not wait for one that comes before it.
 func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -284,8 +284,8 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	}
 }
 
-// What a MultiLock with a fixed lease has taken, it keeps for as long as it waits for the rest, and the lease of all
-// begins when it has got that.
+// A MultiLock with a fixed lease keeps the parts that it has taken while it waits for the rest, and the lease of all
+// begins when it has them.
 func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
@@ -310,7 +310,7 @@ func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
 	}
 }
 
-// What a MultiLock loses while it waits for the rest, it does not have in the end.
+// A part that a MultiLock loses while it waits for the rest is missing at the end.
 func TestMultiLockLosesAPartWhileItWaits(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		a, b := once(w).Actor(), once(w).Actor()
@@ -328,11 +328,11 @@ func TestMultiLockLosesAPartWhileItWaits(t *testing.T) {
 	})
 }
 
-// Who waits in a queue at the server asks again when an answer is lost. Neither the lost attempt nor a late copy of it
-// holds the lock when that is over, however it ends.
+// A waiter in the server's queue asks again when an answer is lost. Afterwards neither the lost attempt nor a late copy
+// of it holds the lock, however the wait ends.
 func TestLostAnswerToAWaiter(t *testing.T) {
 	for _, name := range []string{"fair:a", "write:a"} {
-		for _, late := range []bool{false, true} { // the attempt has taken the lock; or it arrives in a while
+		for _, late := range []bool{false, true} { // the attempt has taken the lock; or it arrives later
 			scripted(t, func(t *testing.T, w *locksim.World) {
 				c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
 				a, b := c.Actor(), once(w).Actor()
@@ -350,7 +350,7 @@ func TestLostAnswerToAWaiter(t *testing.T) {
 						_ = grip.Unlock(a.Ctx)
 					}
 				}()
-				time.Sleep(50 * latency) // it queues, and listens
+				time.Sleep(50 * latency) // it queues, and is subscribed
 				lost := false
 				w.On(func(q *locksim.Request, f *locksim.Fate) {
 					if q.Client == c && q.Verb == "fifo_acquire" && !lost {
@@ -374,11 +374,11 @@ func TestLostAnswerToAWaiter(t *testing.T) {
 	}
 }
 
-// An attempt is granted and its answer lost. A copy of it arrives, and its caller asks again, while somebody else waits:
-// all get the same answer, and nobody is overtaken.
+// An attempt is granted and its answer is lost. A copy of it arrives, and its caller asks again, while another caller
+// waits: all get the same answer, and no caller is overtaken.
 func TestCopyOfAGrantOvertakesNobody(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
-		w.Peaceful = true // the checker looks at the order
+		w.Peaceful = true // the checker checks the order
 		c, b, d := once(w), once(w).Actor(), once(w).Actor()
 		a := c.Actor()
 		acquisition := locksim.Acquisition{Names: []string{"write:a"}}
@@ -392,7 +392,7 @@ func TestCopyOfAGrantOvertakesNobody(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			time.Sleep(50 * latency) // it stands in the line
+			time.Sleep(50 * latency) // it waits in line
 		}
 		lost := false
 		w.On(func(q *locksim.Request, f *locksim.Fate) {

@@ -21,10 +21,10 @@ var (
 // TestSimulation plays random histories on one server.
 func TestSimulation(t *testing.T) { simulate(t, locksim.Random, *simFor) }
 
-// TestSimulationOfRedLocks plays them on several, for half as long.
+// TestSimulationOfRedLocks plays them on several servers, for half as long.
 func TestSimulationOfRedLocks(t *testing.T) { simulate(t, locksim.RandomRed, *simFor/2) }
 
-// simulate plays random histories of a kind for so long, or what the flags say.
+// simulate plays random histories of a kind for that long, or as the flags say.
 func simulate(t *testing.T, history history, long time.Duration) {
 	if *simSeed != 0 {
 		play(t, history, *simSeed)
@@ -48,8 +48,8 @@ func simulate(t *testing.T, history history, long time.Duration) {
 // A history is played from a seed to its end.
 type history func(t *testing.T, seed uint64) *locksim.World
 
-// play plays the history of a seed. A goroutine that is left behind makes the bubble panic. One thread plays it:
-// two would decide what comes first, in place of the seed.
+// play plays the history of a seed. A goroutine that is left makes the bubble panic. It runs on one thread: two would
+// decide the order of events instead of the seed.
 func play(t *testing.T, history history, seed uint64) (trace string) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

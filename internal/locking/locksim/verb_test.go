@@ -9,7 +9,7 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// A request has the name of the script that it runs, whichever that is.
+// A request has the name of the script that it runs, whichever script that is.
 func TestRequestsAreNamed(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		var mu sync.Mutex

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // the client tells of every fault that we make
+	logging.Disable() // the client logs every fault that we make
 	goleak.VerifyTestMain(m)
 }
 
@@ -60,7 +60,7 @@ func start(t *testing.T) *bench {
 	return b
 }
 
-// A lock is work that frees a lock, and counts how often it was tried.
+// A lock is work that frees a lock, and counts its tries.
 type lock struct {
 	name  string
 	tries atomic.Int32
@@ -93,7 +93,7 @@ func within[T any](t *testing.T, what string, signal <-chan T) (got T) {
 	return got
 }
 
-// Tasks are carried out once, and those who wait for one are told: of its try, and of its answer.
+// Tasks are carried out once, and callers that wait for one learn of its try and of its answer.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -127,7 +127,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// While the server is gone a task is repeated until its time is over. Those who wait are told of the first try alone.
+// While the server is down, a task is repeated until its time is over. Callers that wait learn only of the first try.
 func TestServerIsGone(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -167,7 +167,7 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
-// What was handed over before the end is tried before it ends.
+// Tasks that were handed over before the end are tried before it ends.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	b := start(t)

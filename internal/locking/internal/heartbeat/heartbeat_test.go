@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // the client tells of every fault that we make
+	logging.Disable() // the client logs every fault that we make
 	goleak.VerifyTestMain(m)
 }
 
@@ -54,7 +54,8 @@ func beatOf(name string, tickets ...any) scripts.Call {
 	return call.With("P", policy.WaiterLifeMS, policy.PollMS, policy.SoonMS).With(tickets...)
 }
 
-// Waiters that the server does not know any more are told to look, of all locks together. Then the next beat is soon.
+// Waiters that the server does not know any more learn that they must ask, for all locks together. Then the next beat
+// comes soon.
 func TestBeat(t *testing.T) {
 	t.Parallel()
 	_, s := start(t)
@@ -71,7 +72,7 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// Without an answer it beats again soon, and spends one time-out on the server, however many wait.
+// Without an answer it soon beats again, and spends one time-out on the server, however many wait.
 func TestServerStandsStill(t *testing.T) {
 	t.Parallel()
 	own, s := start(t)
@@ -93,7 +94,7 @@ func TestServerStandsStill(t *testing.T) {
 	}
 }
 
-// It rests while nobody waits, and beats again after somebody has come.
+// It rests while there are no waiters, and beats again when one comes.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	_, s := start(t)
@@ -112,7 +113,7 @@ func TestRest(t *testing.T) {
 		defer close(ended)
 		hb.Run(stop)
 	}()
-	time.Sleep(5 * policy.Poll / 2) // it must pass: that is what is tested
+	time.Sleep(5 * policy.Poll / 2) // the test needs this time to pass
 	if n := beats.Load(); n != 1 {
 		t.Errorf("%d beats while nobody waited", n)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A lock that is free soon is asked for then. Otherwise a poll makes up for a lost wake-up.
+// A waiter asks for a lock when it will be free, if that is soon. Otherwise a poll makes up for a lost wake-up.
 func TestAfterBusy(t *testing.T) {
 	for _, c := range []struct {
 		busy      time.Duration
@@ -24,7 +24,7 @@ func TestAfterBusy(t *testing.T) {
 	}
 }
 
-// A lease outlives renewals that fail, and a failed one is repeated at once, but not all the time.
+// A lease survives renewals that fail, and a failed one is repeated at once, but not continuously.
 func TestAfterRenewal(t *testing.T) {
 	for _, lease := range []time.Duration{10 * time.Millisecond, time.Second, time.Minute, time.Hour} {
 		well, failed := AfterRenewal(lease, true), AfterRenewal(lease, false)

@@ -20,13 +20,13 @@ var (
 	errDown = errors.New("down")
 )
 
-// An answer is what a node says, and after how long.
+// An answer is what a node answers, and after how long.
 type answer struct {
 	after time.Duration
 	err   error
 }
 
-// poll asks nodes in virtual time. It returns what they said, how long that took, and what came too late.
+// poll asks nodes in virtual time. It returns their answers, how long that took, and the answers that came too late.
 func poll(t *testing.T, need int, limit time.Duration, nodes ...answer) (replies []Reply[int], took time.Duration, late []int) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -63,7 +63,7 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// All answers that come soon are in, and nobody waits for a silent node when it is decided.
+// All answers that come soon are included, and the poll does not wait for a silent node once it is decided.
 func TestPollEndsWhenItIsDecided(t *testing.T) {
 	const ms, silent, limit = time.Millisecond, time.Minute, 200 * time.Millisecond
 	for name, c := range map[string]struct {

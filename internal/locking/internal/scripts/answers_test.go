@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// FuzzAnswers reads answers that no script of ours gives, as a proxy or another version might: never a panic, and
-// never a grant of something else than tokens for what was asked.
+// FuzzAnswers reads answers that no script of ours gives, but a proxy or another version might: never a panic, and
+// never a grant other than tokens for the request.
 func FuzzAnswers(f *testing.F) {
 	f.Add("s1763698512345678", 1)
 	f.Add("l i0 i0 s1763698512345678 s1763698512345679", 2)
@@ -68,7 +68,7 @@ func answerOf(text string) any {
 	return nil
 }
 
-// An attempt is printed as what is sent.
+// An attempt is printed as it is sent.
 func TestAttemptIsPrinted(t *testing.T) {
 	t.Parallel()
 	if text := redis.NewCmd(t.Context(), "evalsha", &Attempt{Number: 7}).String(); !strings.HasPrefix(text, "evalsha 7") {

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // the client tells of every fault that we make
+	logging.Disable() // the client logs every fault that we make
 	goleak.VerifyTestMain(m)
 }
 
@@ -63,7 +63,7 @@ func acquire(name string, attempt *scripts.Attempt) scripts.Call {
 	return scripts.Acquire.NewCall(4, 3).With(name+" clock", name+" clock", name, name+" queue", attempt, 10_000, "P:a")
 }
 
-// A script that the server does not know is sent in full. That is no second copy of the attempt.
+// A script that the server does not know is sent in full. That does not count as a second copy of the attempt.
 func TestUnknownScript(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
@@ -81,7 +81,7 @@ func TestUnknownScript(t *testing.T) {
 	}
 }
 
-// A server that stands still is waited for until an instant, until the caller's context ends, or until quit is closed.
+// A call to a server that stands still ends at an instant, with the caller's context, or when quit is closed.
 func TestRunIsBounded(t *testing.T) {
 	t.Parallel()
 	own, servers := start(t)
@@ -100,7 +100,8 @@ func TestRunIsBounded(t *testing.T) {
 			"context": func() (any, error) { return s.Run(ended, soon(), nil, inspect("a"), &scripts.Attempt{}) },
 			"quit":    func() (any, error) { return s.Run(t.Context(), soon(), quit, inspect("a"), &scripts.Attempt{}) },
 		} {
-			// A client that keeps deadlines is asked in place: it notices quit only when its own time-out has passed.
+			// A client that keeps deadlines is called in the same goroutine: it notices quit only when its own time-out
+			// has passed.
 			if answer, err := run(); !errors.Is(err, scripts.ErrNoAnswer) {
 				t.Errorf("%s, %s: %v, %v", kind, why, answer, err)
 			}
@@ -111,8 +112,7 @@ func TestRunIsBounded(t *testing.T) {
 	}
 }
 
-// A command that ends by its deadline has no answer, whoever hears of the deadline first: the command, or who waits
-// for it.
+// A command that ends by its deadline has no answer, whichever notices the deadline first: the command or its caller.
 func TestTimeOutIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
@@ -173,7 +173,7 @@ func TestRunAllWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// What grants something new needs replicas, if they are waited for. What grants nothing does not.
+// Calls that grant something new wait for replicas, if that is configured. Other calls do not.
 func TestReplicasThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
@@ -197,7 +197,8 @@ func TestReplicasThatAreNotThere(t *testing.T) {
 	}
 }
 
-// Replicas cannot be waited for longer than the client waits for an answer, nor with a client of many servers.
+// A wait for replicas cannot be longer than the client's wait for an answer, and a client of many servers cannot wait
+// for them.
 func TestWaitReplicasIsPossible(t *testing.T) {
 	t.Parallel()
 	one := redis.NewClient(&redis.Options{Addr: "nowhere:1", ReadTimeout: time.Second})
@@ -221,7 +222,7 @@ func TestWaitReplicasIsPossible(t *testing.T) {
 	}
 }
 
-// A server that frees memory by throwing keys away is found.
+// A server that evicts keys to free memory is found.
 func TestCheckMemory(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
@@ -243,7 +244,7 @@ func TestCheckMemory(t *testing.T) {
 	}
 }
 
-// A refusal is an answer. A slot that moves is not: the same question may be answered elsewhere.
+// A refusal is an answer. A moving slot is not: another node may answer the same request.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
@@ -272,12 +273,12 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The address of a server tells it from others, and is the same for everybody.
+// The address of a server distinguishes it from others, and is the same for all clients.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	one := redis.NewClient(&redis.Options{Addr: "a:1", DB: 3})
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"b:2", "a:1"}})
-	sentinel := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"c:3"}}) // which shows none
+	sentinel := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"c:3"}}) // it shows none
 	t.Cleanup(func() { _, _, _ = one.Close(), cluster.Close(), sentinel.Close() })
 	for want, rdb := range map[string]redis.UniversalClient{"a:1/3": one, "a:1,b:2": cluster, "": sentinel} {
 		if got := server.New(rdb).Address(); got != want {
@@ -286,7 +287,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A client of a cluster is known inside of another client too, and the Ring that hears nothing.
+// A client of a cluster is recognised inside another client too, and so is a Ring, which receives no messages.
 func TestClientInsideOfAnother(t *testing.T) {
 	t.Parallel()
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"b:2", "a:1"}})
@@ -303,7 +304,7 @@ func TestClientInsideOfAnother(t *testing.T) {
 	}
 }
 
-// Work is split by nothing but its size where there is one server, and ends with the first batch without an answer.
+// With one server, work is split by size only, and ends with the first batch without an answer.
 func TestEachBatchOfOneServer(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)

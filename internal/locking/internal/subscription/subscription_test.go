@@ -32,8 +32,8 @@ type listener struct {
 	missed   chan struct{}
 	stop     func() // and wait until it has ended
 
-	worked bool // it has told that it works
-	late   bool // when it told so first, it had been ready
+	worked bool // it has reported that it works
+	late   bool // it was ready before it first reported that
 }
 
 func listen(t *testing.T) *listener {
@@ -78,7 +78,7 @@ func listen(t *testing.T) *listener {
 	return l
 }
 
-// works notes that the subscription works, and whether it said so late.
+// works records that the subscription works, and whether it reported that late.
 func (l *listener) works() {
 	if !l.worked {
 		l.worked = true
@@ -119,7 +119,7 @@ func (l *listener) publish(payload string) {
 	}
 }
 
-// What is published arrives, in its order, also after a silence of several pings.
+// Messages arrive in order, also after a silence of several pings.
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
@@ -133,7 +133,7 @@ func TestReceive(t *testing.T) {
 			}
 		}
 		if round == 0 {
-			time.Sleep(3 * l.Silence) // it must pass: that is what is tested
+			time.Sleep(3 * l.Silence) // the test needs this time to pass
 		}
 	}
 	if len(l.missed) > 0 {
@@ -141,8 +141,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// When the server is gone nobody should queue. When it is back, the subscription works again, and tells that something
-// may have been missed.
+// While the server is gone no caller should queue. When it is back, the subscription works again, and reports that
+// messages may have been missed.
 func TestServerComesBack(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
@@ -161,7 +161,7 @@ func TestServerComesBack(t *testing.T) {
 	}
 }
 
-// A server that says nothing at all is taken for gone, though its connection is open.
+// A silent server counts as gone, although its connection is open.
 func TestServerFallsSilent(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
