@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestProfilesEnd: whoever asks for a long one gets what there is at the limit.
+// TestProfilesEnd: a long profile ends at the limit, with what it has until then.
 func TestProfilesEnd(t *testing.T) {
 	t.Parallel()
 	admin := NewAdmin(AdminConfig{Gatherer: prometheus.NewRegistry(), Logger: silent(), ProfileLimit: 100 * time.Millisecond})

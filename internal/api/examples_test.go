@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExamplesCanBeSent: whoever tries the document out, in the order of a sale, sends its examples as they stand.
+// TestExamplesCanBeSent sends the document's examples as they are, in the order of a sale.
 func TestExamplesCanBeSent(t *testing.T) {
 	t.Parallel()
 	s, operations := open(t), document(t).Paths

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPagesAreServedWhole: nobody asks for a part of a page, and net/http's own errors about parts and versions are no problems.
+// TestPagesAreServedWhole: no caller needs a part of a page, and net/http's own errors about parts and versions are no
+// problems.
 func TestPagesAreServedWhole(t *testing.T) {
 	t.Parallel()
 	handler := newHandler(t, nil)

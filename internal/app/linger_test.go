@@ -17,8 +17,8 @@ import (
 	"inventory/internal/app"
 )
 
-// TestWhoStillSendsIsAnswered: a caller who is answered before it has sent everything may send the rest. Its connection is not
-// reset meanwhile, which might cost it the answer.
+// TestWhoStillSendsIsAnswered: a caller that is answered before it has sent everything may send the rest. Its
+// connection is not reset meanwhile, because that might cost it the answer.
 func TestWhoStillSendsIsAnswered(t *testing.T) {
 	t.Parallel()
 	const size = 5 << 20
@@ -51,7 +51,7 @@ func TestWhoStillSendsIsAnswered(t *testing.T) {
 	}
 }
 
-// TestWhoDoesNotEncryptIsAnswered: also one who has much to say.
+// TestWhoDoesNotEncryptIsAnswered: also a caller with a long request.
 func TestWhoDoesNotEncryptIsAnswered(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
@@ -103,7 +103,7 @@ func connect(t *testing.T, url string, trusted *x509.CertPool) net.Conn {
 	return conn
 }
 
-// TestWhoSendsWithoutEndIsCutOff: nobody is listened to for longer than the bounds say.
+// TestWhoSendsWithoutEndIsCutOff: the service reads from no caller for longer than the bounds.
 func TestWhoSendsWithoutEndIsCutOff(t *testing.T) {
 	t.Parallel()
 	a := start(t, app.Config{Lock: app.LockNone})

@@ -151,7 +151,7 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 	}
 }
 
-// TestClassroomStandsForNobodyElse: it refuses commands that make no sense, and pages of other sites.
+// TestClassroomStandsForNobodyElse: it refuses senseless commands, and pages of other sites.
 func TestClassroomStandsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	url := open(t)

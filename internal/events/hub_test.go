@@ -116,7 +116,7 @@ func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
 	})
 }
 
-// TestSoldOutIsToldOnChange: whichever process notices it.
+// TestSoldOutIsToldOnChange: a change is published once, by whichever process notices it.
 func TestSoldOutIsToldOnChange(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
@@ -152,7 +152,8 @@ func TestSoldOutIsToldOnChange(t *testing.T) {
 	}
 }
 
-// TestNothingIsMissedWithoutAWord lets batches of several processes be lost, doubled, and followed by heartbeats.
+// TestNothingIsMissedWithoutAWord: batches of several processes are lost, doubled, and followed by heartbeats, and each
+// loss is counted.
 func TestNothingIsMissedWithoutAWord(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -56,8 +56,8 @@ func newHub(t testing.TB, c Config) *Hub {
 	return h
 }
 
-// newRelayed returns a hub that receives batches of others on a channel of a Redis server. Its subscription may not stand
-// yet.
+// newRelayed returns a hub that receives batches of others on a channel of a Redis server. Its subscription may not
+// work yet.
 func newRelayed(t *testing.T, s *servertest.Redis, channel string) *Hub {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{

@@ -11,7 +11,7 @@ func TestHistogram(t *testing.T) {
 	for n := range 99 {
 		h.Record(time.Duration(n+1) * time.Millisecond)
 	}
-	other.Record(time.Hour) // beyond what is told apart
+	other.Record(time.Hour) // beyond the longest latency that has its own bucket
 	other.Record(0)
 	h.Add(other)
 	if h.Count() != 101 {
