@@ -10,7 +10,7 @@ import (
 	"inventory/loadtest/internal/publish"
 )
 
-// TestCapacityStartsItself runs the program as a person does, and publishes what it says into its document.
+// TestCapacityStartsItself runs the program as a person does, and publishes its report into the document.
 func TestCapacityStartsItself(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

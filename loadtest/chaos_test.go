@@ -38,7 +38,7 @@ func TestChaosStartsItself(t *testing.T) {
 	for _, n := range raw.outcomes(t) {
 		all += n
 	}
-	// Beside those of the round there is one, at most, for each SKU that has units left in the end.
+	// In addition to those of the round there is at most one for each SKU that has units left at the end.
 	if most := got.Rounds[0].Operations + 22; all < got.Rounds[0].Operations || all > most || raw.logged(t) != all {
 		t.Errorf("%d operations in the table, %d waits; the report says %d", all, raw.logged(t), got.Rounds[0].Operations)
 	}

@@ -32,7 +32,7 @@ type caseFlags struct {
 	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 }
 
-// check tells whether there are the cases that the flag names.
+// check reports whether there are the cases that the flag names.
 func (f caseFlags) check(names []string) error {
 	return wrongFlag("--case", experiment.Check(names, f.Case))
 }
@@ -76,7 +76,7 @@ type contendersCommand struct {
 	Generator string `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
 }
 
-// Validate tells kong which flag is wrong.
+// Validate returns an error that names the wrong flag.
 func (c *contendersCommand) Validate() error {
 	return errors.Join(c.check(contenders.Names()), contenders.CheckGenerator(c.Generator))
 }
@@ -97,7 +97,7 @@ type segmentsCommand struct {
 	Lock string `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
 }
 
-// Validate tells kong which flag is wrong.
+// Validate returns an error that names the wrong flag.
 func (c *segmentsCommand) Validate() error { return c.check(segments.Names()) }
 
 // Run measures, and delivers the report.
@@ -138,7 +138,7 @@ type locksCommand struct {
 	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
 }
 
-// Validate tells kong which flag is wrong.
+// Validate returns an error that names the wrong flag.
 func (c *locksCommand) Validate() error {
 	if c.Break {
 		return wrongFlag("--case", breaks.Check(c.Case))

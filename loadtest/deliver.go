@@ -80,7 +80,7 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(co
 	return errors.Join(err, closeAll(outputs))
 }
 
-// raw tells whether a form with raw figures was chosen.
+// raw reports whether a form with raw figures was chosen.
 func (f reportFlags) raw() bool { return f.CSV != "" || f.HDR != "" }
 
 // output is a form of the report, and where it goes.

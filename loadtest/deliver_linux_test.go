@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAFullDiskIsToldInOneLine has Linux's file that is always full. Who writes elsewhere gets the report all the same.
+// TestAFullDiskIsToldInOneLine writes to Linux's file that is always full. Other outputs get the report anyway.
 func TestAFullDiskIsToldInOneLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ full, kept string }{{"--json", "--html"}, {"--html", "--json"}} {

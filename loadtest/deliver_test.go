@@ -79,7 +79,7 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestEverybodyIsTold delivers one run to all who can be named.
+// TestEverybodyIsTold delivers one run to all outputs that can be named.
 func TestEverybodyIsTold(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -114,7 +114,7 @@ func TestStandardOutputHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongIsKnownBeforeTheRun costs nobody the time of a run.
+// TestWhatIsWrongIsKnownBeforeTheRun: a mistake does not cost the time of a run.
 func TestWhatIsWrongIsKnownBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	other := aRun(1)

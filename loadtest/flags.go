@@ -95,7 +95,7 @@ func (f *reportFlags) AfterApply(parsed *kong.Context) error {
 	return nil
 }
 
-// within tells whether the value of a flag is within its tags least and most, if it has them.
+// within reports whether the value of a flag is within its tags least and most, if it has them.
 func within(flag *kong.Flag) bool {
 	if !flag.Tag.Has("least") {
 		return true
@@ -127,7 +127,7 @@ type seedFlag struct {
 	Seed uint64 `help:"Decides the order of the contenders in each round. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
 }
 
-// drawn is the seed, drawn where none was given.
+// drawn returns the seed, drawn if none was given.
 func (f seedFlag) drawn() uint64 { return drawnSeed(f.Seed) }
 
 func drawnSeed(given uint64) uint64 {

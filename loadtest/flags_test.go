@@ -96,7 +96,7 @@ func TestNoReportTellsASecret(t *testing.T) {
 	}
 }
 
-// TestKeysAreMarked looks at every flag there is: one that takes a key or a password has the tag that keeps it.
+// TestKeysAreMarked checks every flag: one that takes a key or a password has the tag that hides it.
 func TestKeysAreMarked(t *testing.T) {
 	t.Parallel()
 	parser, err := kong.New(&scenarios{}, options()...)

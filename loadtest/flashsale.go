@@ -37,7 +37,7 @@ type flashSaleCommand struct {
 // mostRequests bounds what a run plans: each request is remembered, with a hundred bytes or so.
 const mostRequests = 5e6
 
-// Validate tells kong which flag is wrong.
+// Validate returns an error that names the wrong flag.
 func (c *flashSaleCommand) Validate() error {
 	if _, _, err := c.quantities(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-// sale is what the flags say of it.
+// sale is the sale that the flags describe.
 func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
 	config = c.Config
 	config.Key, config.Seed = c.APIKey, drawnSeed(c.Seed)
@@ -85,7 +85,7 @@ func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
 	return config, nil
 }
 
-// phases are those of the file, or of the flags.
+// phases are the phases of the file or of the flags.
 func (c *flashSaleCommand) phases() ([]load.Phase, error) {
 	if c.Rates == "" {
 		var phases []load.Phase

@@ -13,8 +13,8 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// TestFlashSaleInABrowser plays a sale, and a second one beside the first, and opens the page as a person does: every plot of
-// the report is there and has lines, nothing is asked for beside the page, and the browser finds no fault.
+// TestFlashSaleInABrowser plays two sales, compares the second with the first, and opens the page as a person does:
+// every plot of the report exists and has lines, the page loads nothing, and the browser finds no fault.
 func TestFlashSaleInABrowser(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -112,7 +112,7 @@ func wantPlots(t *testing.T, d report.Document, names ...string) {
 	}
 }
 
-// TestFlashSaleOfManyUnitsUnderALimit has buyers who want too much.
+// TestFlashSaleOfManyUnitsUnderALimit has buyers that want too much.
 func TestFlashSaleOfManyUnitsUnderALimit(t *testing.T) {
 	t.Parallel()
 	_, own := sell(t, "--quantity=1-5", "--per-buyer-limit=5", "--buyers=60", "--arrivals=even")
@@ -141,7 +141,7 @@ func TestASeedIsSoldOnceAndRepeatsItself(t *testing.T) {
 		}
 		streams = append(streams, own.Rounds[0].Stream+own.Rounds[1].Stream)
 		again := runWith(t.Context(), append(args, "--json=")...)
-		again.err = again.err[strings.Index(again.err, "\n")+1:] // behind the line that says what begins
+		again.err = again.err[strings.Index(again.err, "\n")+1:] // after the line that says what begins
 		again.wantOneLine(t, "was sold on this database before")
 	}
 	if streams[0] != streams[1] || streams[0] == streams[2] {
@@ -149,7 +149,7 @@ func TestASeedIsSoldOnceAndRepeatsItself(t *testing.T) {
 	}
 }
 
-// listener does something once it is told a text.
+// listener calls a function once a text was written to it.
 type listener struct {
 	wait string
 	do   func()
@@ -225,7 +225,7 @@ func TestFlashSaleWithWrongFlags(t *testing.T) {
 	}
 }
 
-// TestARefusedKeyIsAnError has a service that takes nobody's orders.
+// TestARefusedKeyIsAnError uses a service that accepts no orders.
 func TestARefusedKeyIsAnError(t *testing.T) {
 	t.Parallel()
 	_, databaseURL := startService(t)

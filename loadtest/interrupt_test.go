@@ -37,7 +37,7 @@ func (w *onText) Write(text []byte) (int, error) {
 func interrupted(t *testing.T, says string, args ...string) (report.Document, string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, append(args[:1:1], append([]string{"--json=-"}, args[1:]...)...)...)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // or else it would reach the test as well
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // otherwise it would reach the test as well
 	var out bytes.Buffer
 	errs := &onText{says: says, do: func() {
 		if err := syscall.Kill(-command.Process.Pid, syscall.SIGINT); err != nil {

@@ -14,12 +14,12 @@ import (
 	"inventory/loadtest/internal/segments"
 )
 
-// about is what --help and list tell of a scenario beside its flags.
+// about is what --help and list say of a scenario in addition to its flags.
 type about struct {
 	Shows string // what one learns from it
 	Full  string // how long a full run takes
 	Quick string // how long one with --quick takes; "": it has none
-	Needs string // beside Go
+	Needs string // in addition to Go
 	Cases []string
 	More  string
 }
@@ -144,7 +144,7 @@ func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
 	return nil
 }
 
-// isScenario tells whether a command delivers a report.
+// isScenario reports whether a command delivers a report.
 func isScenario(command *kong.Node) bool { return flagNamed(command, "json") != nil }
 
 // flagNamed returns the flag of a name, nil if there is none.

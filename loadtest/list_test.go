@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// TestEveryScenarioIsListed looks at the grammar: whoever adds a command has to say there what it is about.
+// TestEveryScenarioIsListed checks the grammar: every new command must be described in the list.
 func TestEveryScenarioIsListed(t *testing.T) {
 	t.Parallel()
 	got := runWith(t.Context(), "list")

@@ -47,7 +47,7 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	if strings.Join(names, ", ") != strings.Join(want, ", ") {
 		t.Errorf("the cases are %q, and not %q", names, want)
 	}
-	if len(result.Sections) != len(names)+1 || // the last one tells flaws
+	if len(result.Sections) != len(names)+1 || // the last one is about flaws
 		len(result.Flags) < 5 || result.Environment["redis"] == nil || !result.AuditOK {
 		t.Errorf("%s", out.String())
 	}

@@ -63,7 +63,7 @@ func options() []kong.Option {
 // targetFlags choose where the load goes.
 type targetFlags struct{ target.Config }
 
-// Validate tells which flags do not go together.
+// Validate returns an error that names flags that exclude each other.
 func (f targetFlags) Validate() error { return f.Check() }
 
 // at measures at the target of the flags. A service inside runs in a process of its own.

@@ -74,7 +74,7 @@ func runWith(ctx context.Context, args ...string) outcome {
 	return outcome{code, out.String(), errs.String()}
 }
 
-// wantOneLine demands a failure that is told in one line, of which says is a part.
+// wantOneLine demands a failure in one line that contains says.
 func (o outcome) wantOneLine(t *testing.T, says string) {
 	t.Helper()
 	if o.code != 1 || o.out != "" || strings.Count(o.err, "\n") != 1 || !strings.Contains(o.err, says) {
@@ -94,7 +94,7 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// freeAddress is one where nobody listens.
+// freeAddress is an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -270,7 +270,7 @@ func decodeResult(t *testing.T, text string) map[string]any {
 	return got
 }
 
-// outcomeMembers are those of a replay's document that tell what became of its lines.
+// outcomeMembers are the members of a replay's document that say what became of its lines.
 func outcomeMembers() []string {
 	return strings.Fields("lines accepted sold_out insufficient_stock restocked left_out errors unanswered units_sold audit_ok")
 }

@@ -14,7 +14,7 @@ type publishCommand struct {
 	Reports []string `arg:"" name:"report" help:"Files that scenarios have written with --json."`
 }
 
-// Run publishes, and tells what.
+// Run publishes, and prints what.
 func (c *publishCommand) Run(s cli.Streams) error {
 	done, err := publish.Run(publish.Job{Documents: c.Into, Readme: c.Readme, Plots: c.Plots, Reports: c.Reports})
 	if err != nil {

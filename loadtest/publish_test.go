@@ -12,7 +12,7 @@ import (
 // docs is where the document of published figures is, its plots, and the reports they were made of.
 const docs = "../docs"
 
-// differences publishes the reports of a folder again, into a copy, and tells what would change.
+// differences publishes the reports of a folder again, into a copy, and returns what would change.
 func differences(t *testing.T, folder, readme string) (changed []string) {
 	t.Helper()
 	reports, err := filepath.Glob(filepath.Join(folder, "benchmarks", "*.json"))
@@ -87,7 +87,7 @@ func TestTheDocumentIsThatOfItsReports(t *testing.T) {
 	}
 }
 
-// TestPagesAreShort: the reports fill in most of a page, and nobody reads a long one.
+// TestPagesAreShort: the reports fill in most of a page, and long pages are not read.
 func TestPagesAreShort(t *testing.T) {
 	t.Parallel()
 	for page, most := range map[string]int{"BENCHMARKS.md": 4000, "LAB.md": 3000} {

@@ -92,7 +92,7 @@ func TestReplayAtARunningService(t *testing.T) {
 	}
 }
 
-// TestAnInterruptLeavesNothingBehind interrupts a replay as soon as it tells of progress.
+// TestAnInterruptLeavesNothingBehind interrupts a replay as soon as it reports progress.
 func TestAnInterruptLeavesNothingBehind(t *testing.T) { // not parallel: it moves the temporary folder
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)

@@ -17,7 +17,7 @@ type soakCommand struct {
 	targetFlags
 }
 
-// Validate tells kong which flag is wrong.
+// Validate returns an error that names the wrong flag.
 func (c *soakCommand) Validate() error {
 	if n := c.soak().Expected(); n > mostRequests {
 		return fmt.Errorf("--rate and --for come to %.0f requests; at most %.0f can be planned", n, mostRequests)

@@ -107,7 +107,7 @@ func TestADatabaseIsSoakedWithASeedOnce(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	again := runWith(t.Context(), args...)
-	again.err = again.err[strings.Index(again.err, "\n")+1:] // behind the line that says what begins
+	again.err = again.err[strings.Index(again.err, "\n")+1:] // after the line that says what begins
 	again.wantOneLine(t, "this database was soaked with seed 7 before")
 }
 
@@ -136,7 +136,7 @@ func says(status int, body string) func(http.ResponseWriter, *http.Request, http
 	}
 }
 
-// denies does what it was asked for, and says that it did not.
+// denies does what was requested, and answers that it did not.
 func denies(w http.ResponseWriter, r *http.Request, service http.Handler) {
 	service.ServeHTTP(httptest.NewRecorder(), r)
 	w.WriteHeader(http.StatusConflict)

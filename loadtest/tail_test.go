@@ -39,7 +39,7 @@ func TestTailStartsItself(t *testing.T) {
 	for _, round := range got.Rounds {
 		told["accepted"], told["dropped"] = told["accepted"]-round.Sold, told["dropped"]-round.Dropped
 	}
-	// What is left of those accepted has brought the SKUs to their tails.
+	// The rest of the accepted orders brought the SKUs to their tails.
 	if len(got.Rounds) != 2 || told["accepted"]+told["replayed"] <= 0 || told["dropped"] != 0 || raw.logged(t) == 0 {
 		t.Errorf("%d rounds, beside their orders %v", len(got.Rounds), told)
 	}

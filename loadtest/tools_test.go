@@ -26,7 +26,7 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// counts are what a tool says became of its orders. The names are those of both scripts.
+// counts are a tool's counts of its orders. The names are those of both scripts.
 type counts struct {
 	SKU        string   `json:"sku"`      // k6
 	Stock      int64    `json:"stock"`    // k6
@@ -45,7 +45,7 @@ type counts struct {
 }
 
 // TestToolsCountWhatWasSold runs the scripts for k6 and wrk as teams do, with keys, against a service on private servers, and
-// holds what they count against the rows.
+// compares their counts with the rows.
 func TestToolsCountWhatWasSold(t *testing.T) { // not parallel: neither are the tools, which need the processor
 	s := openShop(t)
 	table := report.Table{Columns: []string{"", "accepted", "units", "replayed", "sold out", "other", "in doubt", "dropped", "rows", "units in rows"}}
@@ -96,7 +96,7 @@ func TestToolsSendTheSameOrdersAgain(t *testing.T) {
 		s.putUp(t, "again", stock)
 		first := s.k6(t, 0, append(short, "SKU=again")...)
 		second := s.k6(t, 0, append(short, "SKU=again")...)
-		// Whether the last order of a phase is in time is not the seed's to say.
+		// The seed does not decide whether the last order of a phase is in time.
 		if first.Accepted < 50 || second.Accepted > first.Accepted/10 || second.Replayed < first.Accepted-first.Accepted/10 {
 			t.Errorf("first %+v, then %+v", first, second)
 		}
@@ -122,7 +122,7 @@ func TestToolsSendTheSameOrdersAgain(t *testing.T) {
 	s.audit(t)
 }
 
-// shop is a service that asks for keys, on servers of its own.
+// shop is a service that requires keys, on servers of its own.
 type shop struct {
 	url, databaseURL string
 	buyer, admin     string // keys
@@ -195,7 +195,7 @@ func (s *shop) k6(t *testing.T, status int, settings ...string) (c counts) {
 	ctx, cancel := context.WithTimeout(t.Context(), toolLimit)
 	defer cancel()
 	file := filepath.Join(t.TempDir(), "counts.json")
-	// Without its own server, whose port may be taken, and without telling its makers that it runs.
+	// Without its own server, whose port may be taken, and without reporting to its makers that it runs.
 	command := exec.CommandContext(ctx, tool(t, "k6"), "run", "--quiet", "--no-color", "--address=", "--no-usage-report", "k6/flash-sale.js")
 	command.Env = append(os.Environ(), "BASE_URL="+s.url, "API_KEY="+s.buyer, "ADMIN_KEY="+s.admin, "SUMMARY="+file)
 	command.Env = append(command.Env, settings...)

@@ -1,4 +1,4 @@
-// Package books holds the answers to orders against the rows.
+// Package books compares the answers to orders with the rows.
 package books
 
 import (
@@ -12,7 +12,7 @@ import (
 // Ledger counts the orders that the rows of each SKU have to show.
 type Ledger map[string]claim
 
-// claim is that of one SKU. Every order asks for one unit, so units are orders, reserved or committed.
+// claim is what one SKU should have. Every order is for one unit, so units are orders, reserved or committed.
 type claim struct {
 	before   int64 // orders that were there before the sale
 	accepted int64 // by their answers
@@ -50,7 +50,7 @@ func (l Ledger) Against(audit stock.Audit) (wrong []string) {
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(l)) {
-		if c := l[sku]; !found[sku] && c.before+c.accepted > 0 { // else it may not have come to its creation
+		if c := l[sku]; !found[sku] && c.before+c.accepted > 0 { // otherwise the run may have ended before its creation
 			wrong = append(wrong, fmt.Sprintf("SKU %s: there are no rows", sku))
 		}
 	}

@@ -88,7 +88,7 @@ func wantDocument(t *testing.T, r Result) {
 	}
 }
 
-// TestInterrupted stops a run in its middle: what was done until then is told.
+// TestInterrupted stops a run in its middle: its report has what was done until then.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

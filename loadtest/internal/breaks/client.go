@@ -37,10 +37,10 @@ func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, errors.Join(errOut, conn.Close())
 	}
 	c.conns = append(c.conns, tcp)
-	return conn, nil // itself: clients look at its socket
+	return conn, nil // itself: clients check its socket
 }
 
-// set ends all connections. If the cable is out from then on, there are no new ones.
+// set ends all connections. If the cable is then out, there are no new ones.
 func (c *cable) set(out bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,7 @@ func onRedis() []string {
 	return []string{kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.BSM, kinds.Redsync}
 }
 
-// leased are those that end by themselves.
+// leased are the holds that end by themselves.
 func leased() []string { return append(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential) }
 
 // faults are all, in the order of the report.
@@ -79,7 +79,7 @@ func faults() []fault {
 	}
 }
 
-// happensTo tells whether a fault applies to a lock.
+// happensTo reports whether a fault applies to a lock.
 func (f fault) happensTo(k kinds.Kind) bool {
 	return k.Ours && !(f.alone && k.Shared) || slices.Contains(f.to, k.Name)
 }

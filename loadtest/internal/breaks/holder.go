@@ -39,7 +39,7 @@ const (
 	toPlug   order = "plug" // new ones work again
 )
 
-// answer is what came of a step. A trapped holder says so, and answers nothing more.
+// answer is the result of a step. A trapped holder says so, and answers nothing more.
 type answer struct {
 	Error   string `json:"error,omitempty"`
 	Done    bool   `json:"done,omitempty"` // the write was accepted; the other caller has the lock as well

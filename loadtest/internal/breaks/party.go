@@ -14,7 +14,7 @@ const (
 	patience = 3 * time.Second
 	// poll is how often waiters try that can only poll.
 	poll = 20 * time.Millisecond
-	// enough connections do where their number does not matter.
+	// enough connections if their number does not matter.
 	enough = 8
 	// hearing bounds how long a lock may take to report its loss, when the process runs again.
 	hearing = 5 * time.Second
@@ -42,7 +42,7 @@ func join(ctx context.Context, k kinds.Kind, name string, s kinds.Setting) (*par
 
 func (p *party) lock(ctx context.Context) (*grip, error) { return p.note(p.way.Lock(ctx)) }
 
-// try tries once. It returns nil where another caller has the lock.
+// try tries once. It returns nil if another caller has the lock.
 func (p *party) try(ctx context.Context) (*grip, error) {
 	g, err := p.note(p.way.TryLock(ctx))
 	if errors.Is(err, kinds.ErrBusy) {
@@ -82,7 +82,8 @@ func (g *grip) unlock(ctx context.Context) error {
 	return g.hold.Unlock(ctx)
 }
 
-// fence is the token that a row asks for, and its owner; false: the lock has none. That of a MultiLock is its first part's.
+// fence returns the token for a row, and its owner; false: the lock has none. A MultiLock has the token of its first
+// part.
 func (g *grip) fence() (token int64, owner string, has bool) {
 	ours, is := g.hold.(*locking.Hold)
 	if !is {

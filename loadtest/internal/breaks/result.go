@@ -35,7 +35,7 @@ type Result struct {
 	faults []fault // that were chosen
 }
 
-// Began tells whether the run began.
+// Began reports whether the run began.
 func (r Result) Began() bool { return !r.Started.IsZero() }
 
 // sections have a table for each fault, and one of the known flaws.

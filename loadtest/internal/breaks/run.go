@@ -47,7 +47,7 @@ func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
 	return result, err
 }
 
-// Check tells whether there are faults of these names.
+// Check reports whether there are faults of these names.
 func Check(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {

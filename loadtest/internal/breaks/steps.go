@@ -62,7 +62,7 @@ func unlocksTooLate(ctx context.Context, t *trial) error {
 	})
 }
 
-// letsIn tells whether a lock that is held lets in a third caller, of another process.
+// letsIn reports whether a lock that is held lets in a third caller, of another process.
 func (t *trial) letsIn(ctx context.Context) (inside bool, err error) {
 	another, err := t.open(ctx)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s stock) read(ctx context.Context, name string) (available int, err error)
 	return available, nil
 }
 
-// write tells whether the row accepted the write of a caller that has, or had, the lock.
+// write reports whether the row accepted the write of a caller that has, or had, the lock.
 func (s stock) write(ctx context.Context, name string, available int, g *grip) (accepted bool, err error) {
 	sql, args := writeStock, []any{name, available}
 	if token, owner, has := g.fence(); has {

@@ -1,4 +1,4 @@
-// Package capacity tells what a sale needs, from what orders cost on this machine.
+// Package capacity computes what a sale needs, from what orders cost on this machine.
 //
 // Callers order over HTTP, one work at a time: one hot SKU, many SKUs, orders of several, a sold-out SKU. The lab's gauges
 // measure the processor time. Orders one at a time, and orders of many callers, give the cost of an order and of a write

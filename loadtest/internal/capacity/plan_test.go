@@ -10,7 +10,7 @@ import (
 	"inventory/loadtest/internal/experiment"
 )
 
-// TestAnotherBottleneckIsToldOf: who makes a part a hundred times as dear reads its name.
+// TestAnotherBottleneckIsToldOf: if a part becomes a hundred times as expensive, the report names it.
 func TestAnotherBottleneckIsToldOf(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func constant(t *testing.T, pattern, name string) (value int) {
 	return value
 }
 
-// TestWritersAreThoseOfTheProduct: a plan for other writers than those that sell is wrong.
+// TestWritersAreThoseOfTheProduct: a plan for writers other than those of the service is wrong.
 func TestWritersAreThoseOfTheProduct(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

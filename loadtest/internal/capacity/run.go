@@ -108,7 +108,7 @@ func (s *shop) question(scale Scale) experiment.Case {
 	return c
 }
 
-// at is the name of a work with so many callers.
+// at is the name of a work with that many callers.
 func at(w work, callers int) string { return fmt.Sprintf("%s, %d callers", w.name, callers) }
 
 // checked are the works whose predictions are compared with measurements.

@@ -52,7 +52,7 @@ func window(orders, each, us float64) experiment.Sample {
 	return s
 }
 
-// measuredResult has rounds in which each window came to the same, but for what a test changes.
+// measuredResult has rounds with equal windows, except for what a test changes.
 func measuredResult(rounds int, change func(w work, callers int, s experiment.Sample)) *Result {
 	r := &Result{config: Config{Buyers: 1e6, ProcessCores: 2, NodeCores: 8, Connections: 500, Seed: 1, Scale: Full()}}
 	one := experiment.Result{Name: "measured", Case: (&shop{}).question(Full())}
@@ -95,7 +95,7 @@ func TestMissingDataFails(t *testing.T) {
 	}
 }
 
-// TestAWorkWithoutCostsStopsNowhere: no clock of a processor has ticked while it was done, and the others are told.
+// TestAWorkWithoutCostsStopsNowhere: no clock of a processor has ticked during it, and the report has only the others.
 func TestAWorkWithoutCostsStopsNowhere(t *testing.T) {
 	t.Parallel()
 	r := measuredResult(2, func(w work, _ int, s experiment.Sample) {
@@ -119,7 +119,7 @@ func TestPredictionsAreHeldAgainstMeasurements(t *testing.T) {
 	t.Parallel()
 	r := measuredResult(6, func(w work, callers int, s experiment.Sample) {
 		if w.name == manyName && callers == 512 {
-			s[rate] *= 100 // which nobody could predict
+			s[rate] *= 100 // which no model could predict
 		}
 	})
 	if err := r.conclude(); err != nil {

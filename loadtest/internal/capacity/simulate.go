@@ -11,7 +11,7 @@ import (
 	"inventory/loadtest/internal/experiment"
 )
 
-// line is what is simulated: orders that queue in front of a process, its writers, and the database.
+// line is the simulated system: orders that queue for a process, its writers, and the database.
 type line struct {
 	writers writers
 	order   Cost    // of the process's processors: for each order before it waits, and for each write
@@ -19,7 +19,7 @@ type line struct {
 	wait    float64 // of a write, beyond processors
 	cores   int     // of the process
 	node    int     // processors of the database; 0: those of the process
-	callers int     // who ask again when they are answered; 0: orders come by themselves
+	callers int     // that order again when they are answered; 0: orders come by themselves
 	rate    float64 // at which they do, a second
 }
 
@@ -124,7 +124,7 @@ func (s *simulation) answer(came float64) {
 // processors are the processors of a machine, by the time at which each is free. Work is done in order of arrival.
 type processors []float64
 
-// use keeps a processor busy for so long.
+// use keeps a processor busy for that long.
 func (s *simulation) use(p processors, long float64, then func()) {
 	first := slices.Index(p, slices.Min(p))
 	p[first] = max(s.now, p[first]) + long

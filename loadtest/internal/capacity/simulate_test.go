@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// near tells whether a figure is about what theory says.
+// near reports whether a figure is close to the theoretical one.
 func near(got, want float64) bool { return math.Abs(got-want) <= want/10 }
 
 // TestAQueueWaitsAsTheorySays: with one processor, and nothing to write, it is M/M/1, whose median is ln 2 of its mean.
@@ -19,7 +19,8 @@ func TestAQueueWaitsAsTheorySays(t *testing.T) {
 	}
 }
 
-// TestACrowdIsServedAsFastAsProcessorsCan: callers who always ask keep them busy, and so share larger writes the more they are.
+// TestACrowdIsServedAsFastAsProcessorsCan: callers that always order keep the processors busy, and the more there are,
+// the larger are their writes.
 func TestACrowdIsServedAsFastAsProcessorsCan(t *testing.T) {
 	t.Parallel()
 	l := line{writers: writers{256, 4, 256, 4}, order: Cost{40, 100}, write: Cost{10, 500}, wait: 500, cores: 2}

@@ -46,7 +46,7 @@ type work struct {
 // writers is how a process writes.
 type writers struct {
 	limit  int // orders of one write at most
-	share  int // or this part of all that wait, where that is more; 0: not
+	share  int // or this part of all waiting orders, if that is more; 0: not
 	enough int // orders that wait for one more writer
 	most   int // writers; 0: nothing is written
 }

@@ -28,7 +28,7 @@ type caller struct {
 	history []history.Operation
 }
 
-// ask does an operation: it asks until the answer is final, mostly another process than before.
+// ask does an operation: it sends requests until the answer is final, mostly to another process than before.
 func (c *caller) ask(ctx context.Context, o history.Operation) history.Answer {
 	p := load.Persistence{
 		First: c.IntN(processes), Silent: c.IntN(3) == 0, For: time.Hour, Tries: mostTries, Finish: true,

@@ -109,7 +109,7 @@ func (r *Result) roundsSection() report.Section {
 	return report.Section{Name: "rounds", Table: &table, Targets: []report.Target{report.AtMost("broken promises", float64(r.broken()), 0)}}
 }
 
-// recoverySection has how soon the sale went on, by kind of fault.
+// recoverySection has how soon the sale continued, by kind of fault.
 func (r *Result) recoverySection() report.Section {
 	times := make(map[string][]float64)
 	for _, round := range r.rounds {

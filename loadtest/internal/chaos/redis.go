@@ -50,7 +50,7 @@ func (r *redisServers) change(ctx context.Context, change func(context.Context) 
 	return nil
 }
 
-// soon does something for as long as a group gets. To take longer is no error.
+// soon does something for as long as a group's time. Taking longer is no error.
 func soon(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()

@@ -60,7 +60,7 @@ func newRound(s *stack, seed uint64) *round {
 	return r
 }
 
-// play plays a round, and holds the operations against the rows.
+// play plays a round, and compares the operations with the rows.
 func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, seen *load.Result, err error) {
 	if r.services, err = r.stack.open(); err != nil {
 		return Round{}, nil, err

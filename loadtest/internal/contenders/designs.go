@@ -31,7 +31,7 @@ var (
 	insertOrderSQL string
 )
 
-// The names of designs that others are held against.
+// The names of designs that others are compared with.
 const (
 	inventoryName = "inventory"
 	textbookName  = "textbook segments"
@@ -232,7 +232,7 @@ func (m *market) take(ctx context.Context, o load.Order, segment int) (load.Outc
 	return inserted(m.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
 }
 
-// takeUnlocked takes it from a segment whose row is not locked, and refuses where there is none.
+// takeUnlocked takes it from a segment whose row is not locked, and refuses if there is none.
 func (m *market) takeUnlocked(ctx context.Context, o load.Order, _ int) (load.Outcome, error) {
 	return inserted(m.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID))
 }

@@ -21,7 +21,7 @@ const (
 	p99        = "p99 ms"
 	leastShare = "least share" // of the whole, that the process with the least got
 	rows       = "rows"
-	// counted is what ratios are of: acceptances, or answers where every right one counts.
+	// counted is what ratios count: acceptances, or answers if every right one counts.
 	counted = "what counts per second"
 )
 
@@ -70,7 +70,7 @@ type round struct {
 	share    float64            // of the whole, that the process with the least got; 0 where there is one process
 }
 
-// at is the name of an entrant with so many callers, or connections.
+// at is the name of an entrant with that many callers, or connections.
 func at(name string, callers int) string { return fmt.Sprintf("%s, %d at once", name, callers) }
 
 // title is the entrant's name as a contender.

@@ -31,7 +31,7 @@ type traffic struct {
 	connections int
 	window      time.Duration
 	growing     bool     // order ids are UUIDs of version 7; otherwise of version 4
-	again       int      // one request in so many repeats an accepted order; 0: none
+	again       int      // one request in this many repeats an accepted order; 0: none
 	winners     []string // order ids to repeat; none: those of this traffic
 	buyer       string   // of every order, or newBuyers; "": none
 	reserveFor  string   // of every order; "": orders are no reservations

@@ -27,7 +27,7 @@ type shelf struct {
 	soldOut  bool
 	limit    int            // orders of one buyer; 0: any number
 	buyers   map[string]int // how many orders each has sent that is named
-	reserved map[string]int // how many orders were to be reserved for so long
+	reserved map[string]int // how many orders were to be reserved for that long
 	wrong    int64          // requests that no buyer sends
 	replayed int64
 	refused  int64
@@ -65,10 +65,10 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.ids = append(s.ids, o.OrderID)
 	}
 	w.WriteHeader(status)
-	_, _ = fmt.Fprint(w, body) // who has gone does not hear it
+	_, _ = fmt.Fprint(w, body) // a caller that has gone does not receive it
 }
 
-// generators are those that are here: the lab's own always is.
+// generators are the generators on this machine: the lab's own always is.
 func generators(t *testing.T) []generator {
 	t.Helper()
 	all := []generator{labClient{}}
@@ -141,7 +141,7 @@ func TestGeneratorsSendWinnersAgain(t *testing.T) {
 	}
 }
 
-// TestGeneratorsNameBuyers: everybody is another one and comes once, or all of them are the same.
+// TestGeneratorsNameBuyers: each buyer is another one and comes once, or all of them are the same.
 func TestGeneratorsNameBuyers(t *testing.T) {
 	t.Parallel()
 	for _, g := range generators(t) {
@@ -227,7 +227,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 	}
 }
 
-// TestGeneratorsChooseSKUs: all of them, and oftener those that are in the list oftener.
+// TestGeneratorsChooseSKUs: all of them, and more often those that are in the list more often.
 func TestGeneratorsChooseSKUs(t *testing.T) {
 	t.Parallel()
 	for _, g := range generators(t) {

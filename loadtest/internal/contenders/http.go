@@ -183,7 +183,7 @@ func (s *site) create(ctx context.Context, sku string, n client.NewSKU) error {
 	return s.withServices(func(services *load.Services) error { return services.Create(ctx, sku, n) })
 }
 
-// winnersReturn: one request in so many repeats a winner's.
+// winnersReturn: one request in this many repeats an accepted order.
 const winnersReturn = 10
 
 // sellOut sells all of a new SKU, and returns the order ids of the winners.

@@ -61,7 +61,7 @@ func TestAnInterruptKeepsWholeRoundsAndAudits(t *testing.T) {
 	}
 }
 
-// asked is what comes of a question.
+// asked is the result of a request.
 func asked(ctx context.Context, w *world, q question) (r Result, err error) {
 	err = r.Ask(ctx, experiment.Config{Progress: func(string) {}}, []experiment.Asked{{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return w.answer(ctx, q) }}})
 	return r, err

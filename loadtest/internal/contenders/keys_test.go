@@ -9,7 +9,7 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// TestSitesAskForKeys: what is measured over HTTP is a service that lets in nobody without one.
+// TestSitesAskForKeys: the services measured over HTTP require a key.
 func TestSitesAskForKeys(t *testing.T) {
 	t.Parallel()
 	w, databaseURL := newWorld(t)

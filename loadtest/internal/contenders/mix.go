@@ -23,7 +23,7 @@ const (
 	writeAloneName  = "inventory, no shared writes"
 	overHTTPName    = "inventory over HTTP"
 	mixedThreeNames = "inventory, 3 processes"
-	// The connections of plain SQL. With those of the services no more fit.
+	// The connections of plain SQL. With those of the services there is no room for more.
 	fewConnections, mostConnections = 16, 64
 	// mixedSKU begins the names of SKUs that are sold in mixes.
 	mixedSKU = "mix-"
@@ -63,7 +63,7 @@ func mixesOf(s Scale) []mix {
 	return []mix{{hotMix, names[:1]}, {uniformName(len(some)), some}, {uniformName(len(names)), names}, {zipfMix, zipf}, {hotAmidMix, amid}}
 }
 
-// manySKUs stands for all SKUs of mixes in the ledger: the answers of each are not counted by themselves.
+// manySKUs stands for all SKUs of mixes in the ledger: their answers are not counted separately.
 const manySKUs = "*"
 
 // mixed adds up the rows of all of them.
@@ -143,7 +143,7 @@ func mixedDesigns() []design {
 	}
 }
 
-// plainSQL takes units over so many connections; the most are those that the market has.
+// plainSQL takes units over that many connections; the most are the market's.
 func plainSQL(connections int) design {
 	name := fmt.Sprintf("%s, %d connections", plainSQLName, connections)
 	return design{name: name, open: func(ctx context.Context, m *market, _ int) (s shop, err error) {
@@ -157,7 +157,7 @@ func plainSQL(connections int) design {
 	}}
 }
 
-// entrantOf sells a mix in the process of the lab, so many units an order.
+// entrantOf sells a mix in the process of the lab, that many units an order.
 func (w *world) entrantOf(x mix, d design, sell load.Seller, callers int, units int64) *entrant {
 	return &entrant{name: d.name, mix: x.name, ours: d.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
 		sold, err := load.Buy(ctx, "", callers, 0, w.Scale.Window, load.Among(x.skus, sell))

@@ -14,7 +14,7 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// TestFilledOrdersAreLikeSoldOnes: ids of the right sort, older than those that come, and units that add up.
+// TestFilledOrdersAreLikeSoldOnes: ids of the right version, older than new ones, and units that add up.
 func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
 	t.Parallel()
 	w, databaseURL := newWorld(t)

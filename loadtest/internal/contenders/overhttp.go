@@ -60,7 +60,7 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 const (
 	noReplaysName = "inventory, no replays"
 	replaysName   = "inventory, 1% replays"
-	// onePercent: one request in so many is sent again.
+	// onePercent: one request in this many is sent again.
 	onePercent = 100
 )
 

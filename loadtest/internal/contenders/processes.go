@@ -33,7 +33,7 @@ func severalProcesses(ctx context.Context, w *world) ([]*entrant, error) {
 	}, nil
 }
 
-// processes sell a mix, or where it has no SKUs a fresh one in each round, with their locks at a Redis.
+// processes sell a mix, or a fresh one in each round if it has no SKUs, with their locks at a Redis.
 func (m *market) processes(name string, x mix, n, callers int, redisURL string) *entrant {
 	return &entrant{name: name, mix: x.name, ours: true, callers: callers, measure: func(ctx context.Context) (round, error) {
 		sku, scale := manySKUs, m.world.Scale

@@ -16,7 +16,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// sample is a case in which so many were sold in each round of a second, and a peer has failed.
+// sample is a case in which that many were sold in each round of a second, and a peer has failed.
 func sample() Result {
 	played := map[string][]float64{inventoryName: {200, 100, 300}, textbookName: {10, 5, 15}}
 	w := &world{Config: Config{Scale: Full()}}
@@ -56,7 +56,7 @@ func TestFiguresAreThoseOfAllRounds(t *testing.T) {
 			t.Errorf("%s is %v", name, ours[name])
 		}
 	}
-	// 10/200, 5/100 and 15/300: ratios are those of pairs.
+	// 10/200, 5/100 and 15/300: ratios are computed from pairs.
 	if ratio, _ := book["ratio"].(float64); math.Abs(ratio-0.05) > 1e-9 || all[2]["note"] != "it hung" || all[2]["ratio"] != nil {
 		t.Errorf("%+v", book)
 	}

@@ -106,9 +106,9 @@ func TestEverySiteAnswers(t *testing.T) {
 	}
 	for _, e := range d.HTTP {
 		wantFigures(t, e, "connections")
-		// This client hears every answer.
+		// This client receives every answer.
 		want, _ := e["accepted"].(float64)
-		if e["name"] == botName { // whose own units are none of theirs
+		if e["name"] == botName { // its own units do not count as theirs
 			want += buyerLimit
 			if e["refused"] == 0. {
 				t.Errorf("nobody was over the limit: %v", e)

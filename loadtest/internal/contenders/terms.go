@@ -17,7 +17,7 @@ import (
 const (
 	plainName = "inventory, plain"
 	termsName = "inventory, limit, window and reservations"
-	// buyerLimit is how many units one buyer may have, and more than an honest one asks for.
+	// buyerLimit is how many units one buyer may have, and more than an honest buyer orders.
 	buyerLimit = 2
 	// reserveFor is longer than a case takes: nothing expires under it.
 	reserveFor = "15m"

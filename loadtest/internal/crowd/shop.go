@@ -75,7 +75,7 @@ func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 	s.told.Add(sku, all.Counts[load.Accepted], all.Unheard)
 }
 
-// Audit holds the rows against one another and against the answers, also when ctx has ended.
+// Audit compares the rows with one another and with the answers, also when ctx has ended.
 func (s *Shop) Audit(ctx context.Context) (audit stock.Audit, wrong []string) {
 	ctx, cancel := books.Patience(ctx)
 	defer cancel()

@@ -92,7 +92,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err e
 		return err
 	}
 	s.GCPercent = gcPercent()
-	if ctx.Err() == nil { // else they are not used
+	if ctx.Err() == nil { // otherwise they are not used
 		if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func (r Result) First() string {
 	return ""
 }
 
-// measured tells whether a contender has a sample.
+// measured reports whether a contender has a sample.
 func (r Result) measured(c Contender) bool {
 	return slices.ContainsFunc(r.Rounds, func(round Round) bool { return round[c.Name] != nil })
 }

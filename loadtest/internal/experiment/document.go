@@ -51,7 +51,7 @@ type Report struct {
 	Wrong       []string // found by that audit
 }
 
-// Began tells whether anything could be measured.
+// Began reports whether anything could be measured.
 func (r Report) Began() bool { return !r.Started.IsZero() }
 
 // Asked is a case to be played.
@@ -186,7 +186,7 @@ func Raw(results ...Result) report.Raw {
 	return raw
 }
 
-// audited says that nothing is wrong.
+// audited reports that nothing is wrong.
 func audited(skus int) string {
 	return fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", skus)
 }

@@ -23,10 +23,10 @@ type Estimate struct {
 	Rounds int     `json:"rounds"`
 }
 
-// Above tells whether all of the interval is above a bound.
+// Above reports whether all of the interval is above a bound.
 func (e Estimate) Above(bound float64) bool { return e.Low > bound }
 
-// Below tells whether all of the interval is below a bound.
+// Below reports whether all of the interval is below a bound.
 func (e Estimate) Below(bound float64) bool { return e.High < bound }
 
 // Of is what a contender had of a metric: the mean of its rounds, or their sum.

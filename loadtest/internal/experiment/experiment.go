@@ -128,7 +128,7 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 	return r
 }
 
-// another tells whether one more round may be played that ends after so long.
+// another reports whether one more round may be played that ends after so long.
 func (r Rules) another(rounds int, end time.Duration) bool {
 	if r.Rounds > 0 && rounds >= r.Rounds {
 		return false
@@ -173,7 +173,7 @@ func (r *Result) keep(contender string, waits *latency.Histogram, began time.Tim
 	}
 }
 
-// narrow tells whether all intervals are narrow enough.
+// narrow reports whether all intervals are narrow enough.
 func (r *Result) narrow() bool {
 	if r.Rules.Narrow == 0 {
 		return false

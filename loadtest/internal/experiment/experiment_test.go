@@ -70,7 +70,7 @@ func TestWhatIsSlowerIsTold(t *testing.T) {
 	}
 }
 
-// steady has the same to tell every time.
+// steady measures the same every time.
 func steady(name string, value float64) Contender {
 	return Contender{Name: name, Play: func(_ context.Context, window time.Duration) (Sample, error) {
 		time.Sleep(window)
@@ -198,7 +198,7 @@ func TestIntervalsHoldWhatIsTrue(t *testing.T) {
 	}
 }
 
-// TestWindowsAreKept: those of the rounds, in a row for each metric, and how long things took in each.
+// TestWindowsAreKept: the windows of the rounds, in a row for each metric, and how long things took in each.
 func TestWindowsAreKept(t *testing.T) {
 	t.Parallel()
 	c := Contender{Name: "a", Play: func(ctx context.Context, _ time.Duration) (Sample, error) {
@@ -214,7 +214,7 @@ func TestWindowsAreKept(t *testing.T) {
 	if got := fmt.Sprint(slices.Collect(raw.Rows)); got != want || len(raw.Waits) != 2 || raw.Waits[1].Of != "case: a" || len(raw.Waits[1].Counts) == 0 {
 		t.Errorf("%s, %+v", got, raw.Waits)
 	}
-	Keep(t.Context(), latency.New()) // outside of any window nobody keeps it
+	Keep(t.Context(), latency.New()) // outside of any window it is not kept
 }
 
 func TestLevelsThatAreNumbers(t *testing.T) {

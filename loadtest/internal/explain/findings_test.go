@@ -94,7 +94,7 @@ func TestAFindingNamesItsExtremes(t *testing.T) {
 	}
 }
 
-// TestAnEffectIsThatOfItsFactorAlone looks at the pairs.
+// TestAnEffectIsThatOfItsFactorAlone compares pairs that differ in one factor.
 func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
 	t.Parallel()
 	if all := everywhere().cells(); len(all) != 16 {

@@ -26,7 +26,7 @@ func reply(outcome load.Outcome, sent, over time.Duration) load.Reply {
 	return load.Reply{Sent: sent, Over: over, Outcome: outcome}
 }
 
-// TestARoundIsSummedUp: four units are sold to two orders, one of which nobody heard of.
+// TestARoundIsSummedUp: four units are sold to two orders, one of which got no answer.
 func TestARoundIsSummedUp(t *testing.T) {
 	t.Parallel()
 	r := played(reply(load.Accepted, 10, 20), reply(load.Replayed, 30, 40), reply(load.Unknown, 12, 22), reply(load.SoldOut, 13, 23))

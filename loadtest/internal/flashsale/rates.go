@@ -14,7 +14,7 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// Bounds of what may be asked for.
+// Bounds of the flags.
 const (
 	MostRate   = 100_000.0 // requests a second
 	MostLength = 24 * time.Hour

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// helper is the test program in another process, which waits to be told to work.
+// helper is the test program in another process, which waits for a line before it works.
 func helper(t *testing.T, what string) (pid int, work func()) {
 	t.Helper()
 	command := exec.Command(os.Args[0], what)

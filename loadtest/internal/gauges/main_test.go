@@ -20,8 +20,8 @@ import (
 // What the test program does as a process of its own.
 const (
 	serves = "serve"                // is the service
-	burns  = "burn-processor-time"  // uses it, and says so
-	begets = "let-a-child-burn"     // has a child that does, and has ended when it says so
+	burns  = "burn-processor-time"  // uses it, and reports that
+	begets = "let-a-child-burn"     // has a child that does, and that has ended by the time of the report
 	burnt  = 500 * time.Millisecond // of processor time
 )
 
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// work waits for a line, works, says so, and stays until nobody talks to it any more.
+// work waits for a line, works, reports that, and stays until its input is closed.
 func work(what string) error {
 	lines := bufio.NewScanner(os.Stdin)
 	if !lines.Scan() {

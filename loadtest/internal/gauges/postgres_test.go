@@ -42,7 +42,7 @@ func insert(t *testing.T, session *pgx.Conn, n int) {
 	}
 }
 
-// TestSerialCommitsAreSyncedOneByOne ends its session, which then has told what it counted.
+// TestSerialCommitsAreSyncedOneByOne ends its session, which then has published its counts.
 func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	t.Parallel()
 	server, session := startPostgres(t)
@@ -56,7 +56,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	if len(got.Notes) > 0 || len(got.All) < 3 {
 		t.Fatalf("%d readings, notes %q", len(got.All), got.Notes)
 	}
-	// The table was made by the same session, a few transactions before, and nobody else is there but autovacuum.
+	// The same session made the table, a few transactions before, and no other session runs but autovacuum.
 	const beside = 25
 	for name, counted := range map[string]float64{"syncs": got.Grown(walSyncs), "writes": got.Grown(Writes), "commits": got.Grown(commits)} {
 		if counted < n || counted > n+beside {
@@ -72,7 +72,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	wantGrowth(t, got)
 }
 
-// wantGrowth demands that the table and its index were told, and grew.
+// wantGrowth demands that the report has the table and its index, and that they grew.
 func wantGrowth(t *testing.T, got Readings) {
 	t.Helper()
 	first, last := got.relations()
@@ -86,7 +86,7 @@ func wantGrowth(t *testing.T, got Readings) {
 	}
 }
 
-// TestStopWaitsForWhatSessionsCount does so for one that goes on, and is idle.
+// TestStopWaitsForWhatSessionsCount does so for a session that continues, and is idle.
 func TestStopWaitsForWhatSessionsCount(t *testing.T) {
 	t.Parallel()
 	server, session := startPostgres(t)

@@ -30,7 +30,7 @@ func startRedis(t *testing.T) (*servertest.Redis, *redis.Client) {
 	return server, client
 }
 
-// TestRedisCommandsAreCountedExactly counts none of the sampler's own, however often it looks.
+// TestRedisCommandsAreCountedExactly counts none of the sampler's own, however often it reads.
 func TestRedisCommandsAreCountedExactly(t *testing.T) {
 	t.Parallel()
 	server, client := startRedis(t)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Sources say what there is to watch. What is empty is not known, and the report says so.
+// Sources say what to watch. An empty source is not known, and the report says so.
 type Sources struct {
 	GeneratorSelf      bool          // this process sends the load
 	ServiceMetricsURLs []string      // /metrics of the admin listener of each service

@@ -18,7 +18,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// text is what the sections say to a person.
+// text returns the sections as a person reads them.
 func text(t *testing.T, r Readings, accepted int64) string {
 	t.Helper()
 	var out strings.Builder
@@ -38,7 +38,7 @@ func wantWords(t *testing.T, r Readings, words ...string) {
 	}
 }
 
-// TestTheServiceInsideIsTold sells embedded, and looks from outside.
+// TestTheServiceInsideIsTold sells embedded, and reads from outside.
 func TestTheServiceInsideIsTold(t *testing.T) {
 	t.Parallel()
 	databaseURL := "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
@@ -162,7 +162,7 @@ func TestASourceThatFailsLaterIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestDeadSourcesAreNotFatal tells no secrets either.
+// TestDeadSourcesAreNotFatal, and their errors have no secrets.
 func TestDeadSourcesAreNotFatal(t *testing.T) {
 	t.Parallel()
 	const nobody = "me:secret@127.0.0.1:1"

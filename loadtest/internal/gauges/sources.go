@@ -22,7 +22,7 @@ func Of(to *target.Target) Sources {
 	return s
 }
 
-// gauges are those of the known sources.
+// gauges are the gauges of the known sources.
 func (s Sources) gauges() (all []gauge) {
 	if s.GeneratorSelf {
 		all = append(all, clock("the generator's process", Generator, alone(os.Getpid())), clock("the machine's processes", Machine, wholeMachine))

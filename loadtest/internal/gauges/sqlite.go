@@ -43,7 +43,7 @@ func (path sqliteFile) read(ctx context.Context, edge bool) (reading Reading, er
 	case !errors.Is(err, fs.ErrNotExist):
 		return reading, fmt.Errorf("look at SQLite's log: %w", err)
 	}
-	if !edge { // the sizes of tables take a look at all pages
+	if !edge { // the sizes of tables require a read of all pages
 		return reading, nil
 	}
 	reading.relations, err = relationsOf(ctx, db)

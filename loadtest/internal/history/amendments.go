@@ -40,7 +40,7 @@ func (c *checker) amendments(rows []Amendment) {
 	}
 }
 
-// amended holds one amendment against its row.
+// amended compares one amendment with its row.
 func (c *checker) amended(o *Operation, row Amendment, there bool) {
 	_, accepted := o.accepted()
 	switch {

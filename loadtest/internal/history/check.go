@@ -10,13 +10,13 @@ import (
 // key names a deduction or a line of the ledger.
 type key struct{ sku, id string }
 
-// checker holds operations against rows.
+// checker compares operations with rows.
 type checker struct {
 	operations []Operation
 	promise    Promise
 	rows       map[key]Deduction
-	askers     map[key]*Operation   // which asked for a deduction
-	about      map[key][]*Operation // all that was asked of a deduction
+	askers     map[key]*Operation   // the operation that asked for a deduction
+	about      map[key][]*Operation // all operations on a deduction
 	courses    map[string]*course   // of the units of each SKU
 	found      Findings
 }
@@ -145,7 +145,7 @@ func (c *checker) answers(o *Operation) {
 	}
 }
 
-// amends tells whether a deduction may have been amended: then a replay shows it as it is.
+// amends reports whether a deduction may have been amended: then a replay shows it as it is.
 func (c *checker) amends(o *Operation) bool {
 	return slices.ContainsFunc(c.about[key{o.Lines[0].SKU, o.ID}], func(other *Operation) bool { return other.Kind.Amends() && other.possible() })
 }
@@ -249,7 +249,7 @@ func (c *checker) final(o *Operation) {
 	}
 }
 
-// isFinal tells whether no other attempt can have written a row that a refusal did not know of. After units came in or back,
+// isFinal reports whether no other attempt can have written a row that a refusal did not know of. After units came in or back,
 // a process may refuse for a while what another one has sold since.
 func (c *checker) isFinal(o *Operation, refusal int) bool {
 	refused := o.Attempts[refusal]

@@ -60,12 +60,12 @@ func good() *world {
 	return w
 }
 
-// last adds an order that nobody competes with.
+// last adds an order that no other competes with.
 func (w *world) last(sku string, quantity int64, a Answer) {
 	w.operations = append(w.operations, Operation{Kind: Deduct, ID: "last", Lines: []Line{{sku, quantity}}, Attempts: []Attempt{tried(50_000, a)}})
 }
 
-// about adds what is asked about o2, a reservation that ends at 1805.
+// about adds operations on o2, a reservation that ends at 1805.
 func (w *world) about(kind Kind, ms int, a Answer) {
 	w.operations = append(w.operations, Operation{Kind: kind, ID: "o2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(ms, a)}})
 }

@@ -1,4 +1,4 @@
-// Package history is what callers of the service saw, and a checker that holds it against the rows.
+// Package history is what callers of the service saw, and a checker that compares it with the rows.
 //
 // A caller does one [Operation] at a time, and repeats it, at any process, until the answer is final: each try is an [Attempt].
 // [ReadRows] reads the rows that are there in the end. [Check] takes both, and names each promise that was broken.
@@ -25,7 +25,7 @@ const (
 	Resegment             // of a SKU: the quantity is how many segments it shall have
 	Read                  // of a deduction
 	Look                  // at a SKU
-	Extend                // a reservation: from then on it lasts as long as ReserveFor says
+	Extend                // a reservation: it then lasts as long as ReserveFor says
 	Return                // units of a deduction, which keeps some
 )
 
@@ -34,13 +34,13 @@ func (k Kind) String() string {
 	return [...]string{"deduct", "order", "commit", "cancel", "restock", "adjust", "resegment", "read", "look", "extend", "return"}[k]
 }
 
-// Takes tells whether such an operation takes units for an order.
+// Takes reports whether such an operation takes units for an order.
 func (k Kind) Takes() bool { return k == Deduct || k == Order }
 
-// Moves tells whether such an operation is a line of the ledger.
+// Moves reports whether such an operation is a line of the ledger.
 func (k Kind) Moves() bool { return k == Restock || k == Adjust || k == Resegment }
 
-// Amends tells whether such an operation changes a deduction once for its ref.
+// Amends reports whether such an operation changes a deduction once for its ref.
 func (k Kind) Amends() bool { return k == Extend || k == Return }
 
 // Operation is one question of a caller, with all its attempts.
@@ -54,7 +54,7 @@ type Operation struct {
 	Attempts   []Attempt
 }
 
-// Line is what is asked of a SKU.
+// Line is what an operation wants of a SKU.
 type Line struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
@@ -70,10 +70,10 @@ type Attempt struct {
 	Answer   Answer
 }
 
-// Unknown tells whether the attempt has no answer, and may have happened.
+// Unknown reports whether the attempt has no answer, and may have happened.
 func (a Attempt) Unknown() bool { return !a.NotSent && a.Answer.Unknown() }
 
-// Answer is what the service said. The zero Answer is none.
+// Answer is the service's answer. The zero Answer is none.
 type Answer struct {
 	Status   int
 	Code     string    // of a refusal
@@ -82,16 +82,16 @@ type Answer struct {
 	Expires  time.Time // of a reservation
 }
 
-// Accepted tells whether the answer is that it happened.
+// Accepted reports whether the answer is that it happened.
 func (a Answer) Accepted() bool { return a.Status/100 == 2 }
 
-// Refused tells whether the answer is that it did not happen.
+// Refused reports whether the answer is that it did not happen.
 func (a Answer) Refused() bool { return a.Status/100 == 4 && a.Status != statusClientGone }
 
-// Short tells whether it was refused for want of units.
+// Short reports whether it was refused for want of units.
 func (a Answer) Short() bool { return a.Code == SoldOut || a.Code == InsufficientStock }
 
-// Unknown tells whether it may have happened, if it was sent.
+// Unknown reports whether it may have happened, if it was sent.
 func (a Answer) Unknown() bool { return !a.Accepted() && !a.Refused() && a.Code != Overloaded }
 
 // The codes of refusals that mean something here.
@@ -152,7 +152,7 @@ func (o Operation) accepted() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// possible tells whether it may have happened.
+// possible reports whether it may have happened.
 func (o Operation) possible() bool {
 	return slices.ContainsFunc(o.Attempts, func(a Attempt) bool { return a.Answer.Accepted() || a.Unknown() })
 }
@@ -161,8 +161,8 @@ func (o Operation) possible() bool {
 type Promise struct {
 	Stocks       map[string]Stock // of the SKUs, as they were put up for sale
 	AnswerWithin time.Duration    // nothing is written later than this after a request was read
-	Staleness    time.Duration    // for so long a process may refuse for want of units that have come meanwhile
-	Sweep        time.Duration    // so long after its end a reservation may still be there
+	Staleness    time.Duration    // how long a process may refuse for want of units that have come meanwhile
+	Sweep        time.Duration    // how long after its end a reservation may still be there
 	Clocks       time.Duration    // by how much the clocks of callers and of the service may differ
 }
 

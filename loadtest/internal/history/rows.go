@@ -91,7 +91,7 @@ const (
 		FROM skus k WHERE sku_id >= $1 AND sku_id < $2 ORDER BY sku_id`
 )
 
-// ReadRows reads the rows of all SKUs whose names begin with a prefix, and what the service's own audit says of them.
+// ReadRows reads the rows of all SKUs whose names begin with a prefix, and the result of the service's own audit.
 func ReadRows(ctx context.Context, databaseURL, prefix string) (rows Rows, err error) {
 	if err := rows.read(ctx, databaseURL, prefix); err != nil {
 		return Rows{}, fmt.Errorf("read the rows: %w", err)

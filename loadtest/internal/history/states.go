@@ -15,7 +15,7 @@ const (
 	unknown   = "" // it was not answered
 )
 
-// follows tells whether a deduction in one state can be found in another one later.
+// follows reports whether a deduction in one state can be found in another one later.
 func follows(before, after string) bool {
 	switch before {
 	case unknown, reserved:

@@ -98,7 +98,7 @@ type course struct {
 	stranded            bool
 }
 
-// gains tells whether units came in or back.
+// gains reports whether units came in or back.
 func (of *course) gains() bool { return of != nil && !of.lastGain.IsZero() }
 
 // newCourses are those of all SKUs.
@@ -199,7 +199,7 @@ func (c *checker) refusals() {
 	}
 }
 
-// refusal holds one refusal against what was left of each of its SKUs: it is false if none of them was short.
+// refusal compares one refusal with what was left of each of its SKUs: it is false if none of them was short.
 func (c *checker) refusal(o *Operation, a Attempt) {
 	least, most := true, true
 	for _, line := range o.Lines {

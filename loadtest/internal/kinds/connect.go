@@ -49,7 +49,7 @@ func (s Setting) dial(ctx context.Context, network, address string) (net.Conn, e
 	return plain.DialContext(ctx, network, address)
 }
 
-// underTLS dials for rediss, where there is a configuration.
+// underTLS dials for rediss, if there is a configuration.
 func underTLS(dial Dial, config *tls.Config) Dial {
 	if config == nil {
 		return dial

@@ -38,7 +38,7 @@ type Setting struct {
 	Timing                    // the lease is the watchdog's, where the lock has one
 	Session     time.Duration // for which ZooKeeper believes that a crashed holder lives
 	Connections int           // for callers
-	Spare       int           // to Redis, for what a library does beside its callers
+	Spare       int           // to Redis, for what a library does in addition to its callers
 	InTurn      bool          // commands to Redis go over all connections in turn
 	Rival       bool          // of a caller that comes later: of a lock that many readers share, the writer
 	Dial        Dial          // how connections are made; nil: as usual
@@ -58,14 +58,14 @@ type Client struct {
 	Close  func() error
 }
 
-// All are the kinds whose servers are there.
+// All are the kinds whose servers are installed.
 func All(s servers.URLs) []Kind {
 	return slices.DeleteFunc(append(append(ours(), Libraries()...), Textbooks()...), func(k Kind) bool {
 		return k.absent != nil && k.absent(s)
 	})
 }
 
-// These are the kinds of these names whose servers are there, in the order of the names.
+// These are the kinds of these names whose servers are installed, in the order of the names.
 func These(s servers.URLs, names ...string) (these []Kind) {
 	all := All(s)
 	for _, name := range names {

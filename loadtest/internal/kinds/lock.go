@@ -19,7 +19,7 @@ func (l Lock) TryLock(ctx context.Context) (Hold, error) { return l(ctx, false) 
 
 // Hold is a lock that was taken.
 type Hold interface {
-	// Unlock gives it back. ErrNotHeld says that the caller had lost it, where the lock can tell.
+	// Unlock gives it back. ErrNotHeld says that the caller had lost it, if the lock can know.
 	Unlock(ctx context.Context) error
 }
 
@@ -36,7 +36,7 @@ type unlock func(ctx context.Context) error
 // Unlock implements [Hold].
 func (u unlock) Unlock(ctx context.Context) error { return u(ctx) }
 
-// recipe is how a lock is taken for an owner with a unique name, and given back. Both tell whether it was.
+// recipe is how a lock is taken for an owner with a unique name, and given back. Both report whether it was.
 type recipe struct {
 	take, give func(ctx context.Context, owner string) (bool, error)
 }
@@ -63,7 +63,7 @@ func (r recipe) try(ctx context.Context, name string) (Hold, error) {
 	}), nil
 }
 
-// polled is a lock whose waiters try every so often.
+// polled is a lock whose waiters try at regular intervals.
 func (r recipe) polled(name string, every time.Duration) Lock {
 	return r.again(name, func(ctx context.Context) error {
 		timer := time.NewTimer(every)

@@ -72,7 +72,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// countedTCP lets go-redis look at the socket, as it does where it can.
+// countedTCP gives go-redis access to the socket, which it checks if it can.
 type countedTCP struct {
 	*counted
 	syscall.Conn

@@ -162,7 +162,7 @@ func (t *turns) close() error {
 	return nil
 }
 
-// ask asks a question about an advisory lock whose answer is yes or no.
+// ask runs a query about an advisory lock whose answer is yes or no.
 func ask(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, question, name string,

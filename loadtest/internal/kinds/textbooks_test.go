@@ -46,7 +46,7 @@ func locks(t *testing.T) map[string]Lock {
 	return all
 }
 
-// startOthers leaves out what is not installed: the lab leaves it out as well, and says so.
+// startOthers leaves out servers that are not installed: the lab leaves them out as well, and says so.
 func startOthers(t *testing.T, on *servers.URLs) {
 	t.Helper()
 	zooKeeper, err := servertest.StartZooKeeper(t.Context())
@@ -118,7 +118,7 @@ func TestLocksAreLocks(t *testing.T) {
 			if err := hold.Unlock(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if err := must(t, lock.Lock).Unlock(t.Context()); err != nil { // who gave up is not in the way
+			if err := must(t, lock.Lock).Unlock(t.Context()); err != nil { // a waiter that gave up is not in the way
 				t.Error(err)
 			}
 			exclude(t, lock)
@@ -163,7 +163,7 @@ func exclude(t *testing.T, lock Lock) {
 	}
 }
 
-// TestAReleaseWakesAWaiter: nobody idles until the next try, which is a second away.
+// TestAReleaseWakesAWaiter: no waiter idles until the next try, which is a second away.
 func TestAReleaseWakesAWaiter(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
@@ -173,7 +173,7 @@ func TestAReleaseWakesAWaiter(t *testing.T) {
 	}
 }
 
-// TestWaitersOutliveAHolder that has died, so that nobody wakes them.
+// TestWaitersOutliveAHolder that has died, so that no release wakes them.
 func TestWaitersOutliveAHolder(t *testing.T) {
 	t.Parallel()
 	l := open(t, servers.URLs{RedisURL: startRedis(t)}, Signal, Timing{Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})

@@ -100,7 +100,7 @@ func (l queue) enqueue() (string, error) {
 	}
 }
 
-// await returns when the caller is the first. A caller that does not wait looks once.
+// await returns when the caller is the first. A caller that does not wait checks once.
 func (l queue) await(ctx context.Context, mine string, wait bool) error {
 	for {
 		before, err := l.before(mine)

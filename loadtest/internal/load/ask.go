@@ -14,19 +14,19 @@ import (
 // Persistence is how a caller asks until the answer is final. The zero value asks all processes in turn, for
 // DefaultPersistence.
 type Persistence struct {
-	First  int                  // the process that is asked first
+	First  int                  // the process that gets the first request
 	Next   func(before int) int // the one after; nil: the next one
 	Silent bool                 // no deadline is sent along
 	For    time.Duration        // no attempt begins later than this; 0: DefaultPersistence
 	Tries  int                  // at most; 0: any number
-	Pause  func() time.Duration // before it asks again; nil: a tenth of a second
-	Finish bool                 // the end of the context ends it only where there is no answer at all
+	Pause  func() time.Duration // before the next request; nil: a tenth of a second
+	Finish bool                 // the end of the context ends it only if there is no answer at all
 }
 
-// DefaultPersistence is how long a caller asks for want of a final answer.
+// DefaultPersistence is how long a caller repeats requests without a final answer.
 const DefaultPersistence = 20 * time.Second
 
-// ErrNoAnswer says that no answer was final for as long as the caller asked.
+// ErrNoAnswer says that no answer was final for as long as the caller repeated its request.
 var ErrNoAnswer = errors.New("no final answer")
 
 // Ask does an operation: it asks until the answer is final, and notes each attempt. A refusal is final if all attempts before it
@@ -49,7 +49,7 @@ func (s *Services) Do(ctx context.Context, o *history.Operation, p Persistence) 
 	return err
 }
 
-// askOn asks until the answer is final, after some attempts.
+// askOn repeats requests until the answer is final, after some attempts.
 func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts ...history.Attempt) ([]history.Attempt, error) {
 	began, process, waiting := time.Now(), p.First, ctx
 	if p.Finish {

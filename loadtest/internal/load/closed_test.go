@@ -34,7 +34,7 @@ func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 	}
 }
 
-// TestAWarmUpCountsForTheAuditAlone has one caller, who has an answer every 30 ms.
+// TestAWarmUpCountsForTheAuditAlone has one caller, which has an answer every 30 ms.
 func TestAWarmUpCountsForTheAuditAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAWarmUpCountsForTheAuditAlone(t *testing.T) {
 	})
 }
 
-// TestWhoIsSentAwayIsNotHeard ends a sale when every caller has bought twice and asks for the third time.
+// TestWhoIsSentAwayIsNotHeard ends a sale when every caller has bought twice and orders for the third time.
 func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
 	t.Parallel()
 	const callers = 3

@@ -1,4 +1,5 @@
-// Package load sends operations to services, and keeps what became of them as package history holds it against the rows.
+// Package load sends operations to services, and keeps their results in the form that package history compares with the
+// rows.
 //
 // [NewRequest] makes an operation a request over HTTP, and [Services.Try] sends it to a process once. There are two ways to send:
 //

@@ -70,10 +70,10 @@ func (d *Drill) Play(ctx context.Context, play func(context.Context) error) erro
 	return nil
 }
 
-// Began tells whether there is anything to report.
+// Began reports whether there is anything to report.
 func (d *Drill) Began() bool { return !d.started.IsZero() }
 
-// Interrupted tells whether it ended early.
+// Interrupted reports whether it ended early.
 func (d *Drill) Interrupted() bool { return d.stopped != nil }
 
 // Head is what the report of every drill has.

@@ -45,8 +45,8 @@ func Among(skus []string, sell Seller) Seller {
 }
 
 const (
-	patience = 20 * time.Second       // after its window, for an answer that says what happened
-	pause    = 100 * time.Millisecond // before a patient caller asks again
+	patience = 20 * time.Second       // after its window, for a final answer
+	pause    = 100 * time.Millisecond // before a patient caller retries
 )
 
 // Patient does as callers should: it asks again where the outcome is not known. An overloaded service counts as a refusal. So it is
@@ -83,7 +83,7 @@ func Offer(ctx context.Context, service *selling.Service, sku string, at []time.
 	replies := make([]Reply, len(at))
 	ids := make([]string, len(at))
 	for i := range ids {
-		ids[i] = uuid.NewString() // beforehand, because each asks the kernel
+		ids[i] = uuid.NewString() // before the window, because each needs a system call
 	}
 	due := make(chan int, len(at))
 	var start time.Time

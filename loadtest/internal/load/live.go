@@ -57,7 +57,7 @@ func (l *live) take() (counts Counts, p99 time.Duration) {
 	return counts, p99
 }
 
-// tell shows it until ctx ends.
+// tell shows the progress until ctx ends.
 func (l *live) tell(ctx context.Context, to *progress.Live, began time.Time, stage func() string) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -36,7 +36,7 @@ func Outcomes() (all []Outcome) {
 	return all
 }
 
-// String is the outcome as the service names it, where it does.
+// String is the outcome's name in the service, if it has one.
 func (o Outcome) String() string {
 	return [...]string{
 		"not_sent", "accepted", "replayed", "sold_out", "insufficient_stock", "buyer_limit", "sale_closed", "overloaded",
@@ -52,16 +52,16 @@ func (o Outcome) Words() string {
 	}[o]
 }
 
-// Answered tells whether an answer came.
+// Answered reports whether an answer came.
 func (o Outcome) Answered() bool { return o >= Accepted && o <= Failed }
 
-// Done tells whether it happened, now or before.
+// Done reports whether it happened, now or before.
 func (o Outcome) Done() bool { return o == Accepted || o == Replayed }
 
-// Short tells whether it was refused for want of units.
+// Short reports whether it was refused for want of units.
 func (o Outcome) Short() bool { return o == SoldOut || o == InsufficientStock }
 
-// Open tells whether it may have happened, although no answer says so.
+// Open reports whether it may have happened, although no answer says so.
 func (o Outcome) Open() bool { return o == Failed || o == Unknown }
 
 // OutcomeOf is what became of an attempt.

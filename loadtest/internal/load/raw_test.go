@@ -59,7 +59,7 @@ func TestEachAttemptIsARow(t *testing.T) {
 		if !slices.Equal(got, want) || strings.Join(waits, "; ") != c.waits {
 			t.Errorf("%s: waits %q, rows\n%s\ninstead of\n%s", name, waits, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		for row := range raw.Rows { // nobody has to want all of them
+		for row := range raw.Rows { // a reader may stop early
 			if row[1] == "1" {
 				break
 			}

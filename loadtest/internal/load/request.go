@@ -31,7 +31,7 @@ type body struct {
 	Lines      []history.Line `json:"lines,omitempty"`
 }
 
-// NewRequest is what asks for an operation.
+// NewRequest is the request of an operation.
 func NewRequest(o *history.Operation) Request {
 	sku, n := "/v1/skus/"+o.Lines[0].SKU, o.Lines[0].Quantity
 	one := sku + "/deductions/" + url.PathEscape(o.ID)

@@ -15,8 +15,8 @@ import (
 type Load struct {
 	Start      time.Time           // the zero of At; may lie ahead
 	At         []time.Duration     // when each request is due, in order; see Times
-	Operations []history.Operation // as many; those of one id are retries. Run notes their attempts
-	// Again says how an operation without an answer is tried again; nil: it is not.
+	Operations []history.Operation // that many; those of one id are retries. Run records their attempts
+	// Again is how an operation without an answer is retried; nil: it is not.
 	Again func(of *history.Operation) Persistence
 	// Heard is called with the final reply of each request, by several goroutines at once; nil: it is not.
 	Heard func(i int, r Reply)
@@ -129,7 +129,7 @@ func replyOf(o history.Operation, start time.Time) Reply {
 	return reply
 }
 
-// together is what became of all parts of a run, whose times are those since the beginning of each.
+// together is the result of all parts of a run, whose times are those since the beginning of each.
 func together(parts []Part) *Result {
 	if len(parts) == 1 {
 		return parts[0].Result

@@ -41,7 +41,7 @@ func orders(n int) (all []history.Operation) {
 	return all
 }
 
-// play sends a load over so many connections in virtual time.
+// play sends a load over that many connections in virtual time.
 func play(ctx context.Context, at []time.Duration, maxLag time.Duration, connections int, to *slow) *Result {
 	s := &Services{
 		Config:  Config{URLs: []string{"x"}, URL: func(int) string { return "x" }, Connections: connections, MaxLag: maxLag},
@@ -76,7 +76,7 @@ func TestLatencyCountsFromThePlannedTime(t *testing.T) {
 		if all.Max() < 20*ms || own.Max() > time.Microsecond || own.Count() != 1 {
 			t.Errorf("lag up to %v, own up to %v of %d", all.Max(), own.Max(), own.Count())
 		}
-		// Who was dropped has waited, too: all twelve are in the percentiles.
+		// Dropped requests have waited, too: all twelve are in the percentiles.
 		if waits := r.All(0, Forever); waits.Count() != 12 || waits.Quantile(99) < 25*ms {
 			t.Errorf("%d waited, p99 %v", waits.Count(), waits.Quantile(99))
 		}
@@ -104,7 +104,7 @@ func TestAStallIsSeenByAllWhoCameInIt(t *testing.T) {
 		if late < 18 || late > 26 || r.Latencies(Accepted).Quantile(90) < 10*ms {
 			t.Errorf("%d were late, p90 %v", late, r.Latencies(Accepted).Quantile(90))
 		}
-		if p := quantile(served, 98); p > 2*ms { // what a closed loop would say: 2 of 200 are the stall
+		if p := quantile(served, 98); p > 2*ms { // what a closed loop would report: 2 of 200 are the stall
 			t.Errorf("from the send, p98 is %v", p)
 		}
 	})
@@ -156,7 +156,7 @@ func TestSlots(t *testing.T) {
 	}
 	want := []Slot{
 		{0, 2, Counts{Accepted: 1}, 10 * ms, 40 * ms, 5 * ms},
-		{100 * ms, 2, Counts{SoldOut: 1}, 110 * ms, 140 * ms, 0}, // of those who heard nothing: when they gave up
+		{100 * ms, 2, Counts{SoldOut: 1}, 110 * ms, 140 * ms, 0}, // for requests without an answer: when the caller gave up
 		{200 * ms, 0, Counts{Unknown: 1, Dropped: 1}, 0, 0, 0},
 	}
 	got := r.Slots(100 * ms)

@@ -66,7 +66,7 @@ type Lanes struct {
 	LockSeconds float64 `json:"lock_seconds"` // that workers waited for them
 }
 
-// ReadLanes asks a service, by the URL of its metrics.
+// ReadLanes reads a service's metrics, by their URL.
 func ReadLanes(ctx context.Context, metricsURL string) (Lanes, error) {
 	f, err := gauges.Scrape(ctx, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, metricsURL)
 	if err != nil {
@@ -85,7 +85,7 @@ const Step = 50 * time.Millisecond
 // Timeline counts what was accepted in each step since the sale began.
 type Timeline []int64
 
-// note counts one that was accepted so long after the beginning.
+// note counts an order that was accepted that long after the beginning.
 func (t *Timeline) note(after time.Duration) {
 	step := int(after / Step)
 	for len(*t) <= step {
@@ -117,7 +117,7 @@ func (t Timeline) PerSecond(from, to time.Duration) float64 {
 	return float64(sum) / (time.Duration(last-first) * Step).Seconds()
 }
 
-// Order asks for one unit.
+// Order orders one unit.
 type Order struct {
 	SKU, ID string
 	// End is when the window is over: a caller that still waits for a lock then gives up.

@@ -114,7 +114,7 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 	}
 }
 
-// LatencyLines are the quantiles over time of all who were due.
+// LatencyLines are the quantiles over time of all requests that were due.
 func (r *Result) LatencyLines(width time.Duration, suffix string) []report.Series {
 	slots := slices.DeleteFunc(r.Slots(width), func(s Slot) bool { return s.P99 == 0 })
 	return []report.Series{
@@ -160,7 +160,7 @@ const (
 	MostOwnLag = 10.
 )
 
-// Warnings say why figures may not be what they seem. name begins each.
+// Warnings say why figures may not be what they seem. Each begins with name.
 func (r *Result) Warnings(name string) (lines []string) {
 	all, own := r.LagP99()
 	if own > MostOwnLag {

@@ -29,7 +29,7 @@ type Config struct {
 	Connections int                      // 0: DefaultConnections
 	MaxLag      time.Duration            // in an open loop, a request that would be sent later after its time is dropped; 0: DefaultMaxLag
 	Patience    time.Duration            // for an answer, from when a request was sent; 0: DefaultPatience
-	Promise     history.Promise          // tells when a refusal is final
+	Promise     history.Promise          // decides when a refusal is final
 }
 
 // Services are processes of the service, and connections to them.
@@ -88,7 +88,7 @@ func (s *Services) give(base string, l line) {
 	s.free[base] = append(s.free[base], l)
 }
 
-// Warm asks for a path on every connection of a load, so that all are open before its first second.
+// Warm requests a path on every connection of a load, so that all are open before its first second.
 func (s *Services) Warm(path string) error {
 	var errs []error
 	for n := range s.Connections {
@@ -188,7 +188,7 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	return nil
 }
 
-// Fresh is an error if one of some SKUs exists. before says in it what made the SKU.
+// Fresh returns an error if one of some SKUs exists. before names in it what made the SKU.
 func (s *Services) Fresh(ctx context.Context, before string, skus ...string) error {
 	for _, sku := range skus {
 		a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})

@@ -31,7 +31,7 @@ func send(t *testing.T, c Config, at []time.Duration, operations []history.Opera
 	return s.Run(t.Context(), Load{Start: time.Now(), At: at, Operations: operations})
 }
 
-// recorder answers everything, and keeps what it was asked.
+// recorder answers everything, and keeps the requests.
 type recorder struct {
 	mu  sync.Mutex
 	got map[string]int
@@ -196,7 +196,7 @@ func TestAServiceThatAnswersNothingMoreIsReported(t *testing.T) {
 	if err == nil {
 		t.Error("nobody says why")
 	}
-	// Four of five got nothing: the p50 of all tells it, where that of the accepted does not.
+	// Four of five got nothing: the p50 of all shows it, unlike that of the accepted.
 	if p50 := r.All(0, Forever).Quantile(50); p50 < 100*ms || r.Latencies(Accepted).Quantile(50) > 50*ms {
 		t.Errorf("p50 of all is %v", p50)
 	}
@@ -245,7 +245,7 @@ func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or else nobody notices that the caller hangs up
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the caller hangs up
 		switch asked.Add(1) {
 		case 1:
 			<-r.Context().Done() // the caller has hung up

@@ -51,7 +51,7 @@ func (s *Services) WatchStock(ctx context.Context, process int, sku string, star
 	}
 }
 
-// mostLines is how many segments are drawn each by itself.
+// mostLines is how many segments get a line of their own.
 const mostLines = 12
 
 // SegmentLines are a line for each segment, or for the least, the median and the most where they are many.

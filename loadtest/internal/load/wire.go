@@ -27,9 +27,9 @@ const (
 // maxBody is how long an answer's body may be.
 const maxBody = 1 << 20
 
-// line asks one thing at a time.
+// line sends one request at a time.
 type line interface {
-	// ask sends a request and waits for the answer. sent tells whether the service may have got the request.
+	// ask sends a request and waits for the answer. sent reports whether the service may have got the request.
 	ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)
 	close()
 }

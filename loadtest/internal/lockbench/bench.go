@@ -48,7 +48,7 @@ func Full() Scale {
 	}
 }
 
-// Quick is that of a first look.
+// Quick is the scale of a first look.
 func Quick() Scale {
 	s := Full()
 	s.Rounds, s.Window, s.Slices, s.Visits, s.Lease = 1, 300*time.Millisecond, 10, 6, 4500*time.Millisecond
@@ -70,7 +70,7 @@ type bench struct {
 	servers.Closers        // of the case
 }
 
-// Run measures. What it has until ctx ends, or something fails, it returns beside the error.
+// Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err

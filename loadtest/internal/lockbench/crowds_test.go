@@ -21,7 +21,7 @@ func TestIdle(t *testing.T) {
 	if got := idle(nil); !math.IsNaN(got) {
 		t.Errorf("of nothing: %v", got)
 	}
-	// 1 ms and 3 ms while somebody waited, then 50 ms while nobody did.
+	// 1 ms and 3 ms while another caller waited, then 50 ms while none did.
 	got := idle(visitsAt([3]int{100, 150, 160}, [3]int{0, 0, 10}, [3]int{1, 11, 20}, [3]int{2, 23, 100}))
 	if got != 2 {
 		t.Errorf("%v", got)

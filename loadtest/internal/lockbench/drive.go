@@ -14,7 +14,7 @@ import (
 
 // load is what each caller does with one lock: again and again for a window, or some times.
 type load struct {
-	Window time.Duration `json:"window"` // 0: as many times as Times says
+	Window time.Duration `json:"window"` // 0: as many times as Times
 	Times  int           `json:"times"`
 	Hold   time.Duration `json:"hold"`   // how long the lock is held
 	Think  time.Duration `json:"think"`  // how long a caller stays away
@@ -121,7 +121,7 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 		if c.load.Hold > 0 {
 			time.Sleep(c.load.Hold)
 		} else {
-			runtime.Gosched() // so that a caller who must not be there has the time to come in
+			runtime.Gosched() // so that a caller that must not be inside has the time to enter
 		}
 		c.guard.leave()
 		if c.load.Traced {
@@ -142,7 +142,7 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 	}
 }
 
-// more tells whether the caller locks once more.
+// more reports whether the caller locks once more.
 func (c *caller) more(now, end time.Time) bool {
 	if c.load.Window > 0 {
 		return now.Before(end)

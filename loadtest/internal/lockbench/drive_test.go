@@ -21,7 +21,7 @@ func (f unlockFunc) Unlock(context.Context) error {
 	return nil
 }
 
-// mutexHandles are those of some callers to a lock inside this process.
+// mutexHandles are some callers' handles of a lock inside this process.
 func mutexHandles(callers int) (handles []kinds.Lock) {
 	var mu sync.Mutex
 	for range callers {
@@ -66,7 +66,7 @@ func TestWhoEntersALockedRoomIsSeen(t *testing.T) {
 	}
 }
 
-// TestLostCountsAreViolations settles callers who say that they were inside more often than the lock has seen.
+// TestLostCountsAreViolations adds up callers that were inside more often than the lock has seen.
 func TestLostCountsAreViolations(t *testing.T) {
 	t.Parallel()
 	c := &caller{}
@@ -85,7 +85,7 @@ func TestAFailureIsNoted(t *testing.T) {
 	}
 }
 
-// TestWhoHangsIsLeftBehind has a lock that works twice, and then neither comes back nor looks at its context.
+// TestWhoHangsIsLeftBehind has a lock that works twice, and then neither returns nor obeys its context.
 func TestWhoHangsIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})

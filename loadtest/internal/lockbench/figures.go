@@ -94,7 +94,7 @@ func fastest() experiment.Ratio {
 	}}
 }
 
-// peersOf tells which contenders are the locks of others.
+// peersOf returns which contenders are the locks of others.
 func peersOf(r experiment.Result) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(r.Case.Contenders, func(c experiment.Contender) bool {
@@ -103,14 +103,14 @@ func peersOf(r experiment.Result) func(name string) bool {
 	}
 }
 
-// toFastestPeer asks how many times as much of a metric the mutex has as the fastest of all peers.
+// toFastestPeer is how many times as much of a metric the mutex has as the fastest of all peers.
 func toFastestPeer(metric string) experiment.Ask {
 	return func(r experiment.Result) experiment.Estimate {
 		return experiment.TimesBest(metric, mutexName, PerSecond, peersOf(r))(r)
 	}
 }
 
-// toFastestLibrary asks the same of libraries that lock on Redis.
+// toFastestLibrary is the same for libraries that lock on Redis.
 func toFastestLibrary(metric string) experiment.Ask {
 	return experiment.TimesBest(metric, mutexName, PerSecond, func(name string) bool {
 		return strings.HasPrefix(name, kinds.BSM) || name == kinds.Redsync

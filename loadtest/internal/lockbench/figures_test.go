@@ -13,7 +13,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// of is a contender that has the same to tell in each round.
+// of is a contender that measures the same in each round.
 func of(name string, ours bool, f experiment.Sample, err error) experiment.Contender {
 	return experiment.Contender{Name: name, Ours: ours, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return f, err }}
 }
@@ -108,7 +108,7 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 	}
 }
 
-// TestATargetOnMissingDataIsMissed: nobody was measured, and nothing at all is less than any bound.
+// TestATargetOnMissingDataIsMissed: without data, nothing would be less than any bound.
 func TestATargetOnMissingDataIsMissed(t *testing.T) {
 	t.Parallel()
 	for _, q := range questions() {
@@ -150,7 +150,7 @@ func TestTheDocumentTellsAll(t *testing.T) {
 	}
 }
 
-// TestAnUnfinishedCaseIsHeldToNothing: who had fewer rounds would look worse, or better.
+// TestAnUnfinishedCaseIsHeldToNothing: a contender with fewer rounds would look worse, or better.
 func TestAnUnfinishedCaseIsHeldToNothing(t *testing.T) {
 	t.Parallel()
 	r := sample(t)

@@ -14,7 +14,7 @@ import (
 const (
 	mutexName = kinds.Mutex
 	fairName  = kinds.Fair
-	// peerLease is the lease of every lock that does not say otherwise.
+	// peerLease is the lease of every lock without another one.
 	peerLease = 30 * time.Second
 	// session is how long ZooKeeper keeps that of a client which has gone.
 	session = 10 * time.Second
@@ -22,7 +22,7 @@ const (
 	often, seldom = time.Millisecond, 50 * time.Millisecond
 	// byChance is how often redsync's do, on average.
 	byChance = 25 * time.Millisecond
-	spare    = 8 // connections for what a library does beside its callers
+	spare    = 8 // connections for what a library does in addition to its callers
 )
 
 // entry is a kind of lock that takes part.

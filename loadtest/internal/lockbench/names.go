@@ -27,7 +27,8 @@ const (
 	lookEvery = 20 * time.Millisecond
 )
 
-// manyNames has several clients contend for 1,000 locks at once, and looks at what that takes and what it leaves behind.
+// manyNames lets several clients contend for 1,000 locks at once, and measures what that takes and what it leaves
+// behind.
 func manyNames(_ context.Context, b *bench) (contenders []experiment.Contender, err error) {
 	options, err := servers.RedisOptions(b.RedisURL)
 	if err != nil {
@@ -83,7 +84,7 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experi
 	return figures, nil
 }
 
-// mostSubscribers looks at the subscription connections until ctx ends, and returns the most that were there at once.
+// mostSubscribers counts the subscription connections until ctx ends, and returns the most that there were at once.
 func mostSubscribers(ctx context.Context, probe *redis.Client) (most int, err error) {
 	for {
 		now, err := countSubscribers(context.WithoutCancel(ctx), probe)

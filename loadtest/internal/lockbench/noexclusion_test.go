@@ -10,7 +10,7 @@ import (
 	"inventory/loadtest/internal/kinds"
 )
 
-// TestNoExclusionShowsWhereNobodyHoldsTheLock lets everybody in, to do nothing. It is a race, which is what it is about.
+// TestNoExclusionShowsWhereNobodyHoldsTheLock lets all callers in, to do nothing. It is a race on purpose.
 func TestNoExclusionShowsWhereNobodyHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	var all []kinds.Lock

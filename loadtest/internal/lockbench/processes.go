@@ -130,7 +130,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 }
 
 // company counts how often a caller of this process has the lock while another caller of any process has it. A counter on
-// Redis tells how many have it.
+// Redis returns how many have it.
 func (j job) company(ctx context.Context, f *fleet) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, slack)
 	defer cancel()

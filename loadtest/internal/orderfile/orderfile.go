@@ -155,12 +155,12 @@ type Line struct {
 	Quantity int64 // units; negative for returns and some corrections
 }
 
-// IsGoods tells whether the line is of goods, whose SKU begins with five digits, and not of postage, discounts or fees.
+// IsGoods reports whether the line is of goods, whose SKU begins with five digits, and not of postage, discounts or fees.
 func (l Line) IsGoods() bool {
 	return len(l.SKU) >= 5 && strings.Trim(l.SKU[:5], "0123456789") == ""
 }
 
-// IsReturn tells whether the line belongs to a return.
+// IsReturn reports whether the line belongs to a return.
 func (l Line) IsReturn() bool { return strings.HasPrefix(l.OrderID, "C") }
 
 // FirstOrders returns at least n lines, if there are as many, and the rest of the last order.

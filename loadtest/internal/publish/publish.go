@@ -152,7 +152,7 @@ func insert(document, mark, text string) string {
 // pages is the folder of the pages with all tables.
 func (job Job) pages() string { return filepath.Join(filepath.Dir(job.Documents[0]), "benchmarks") }
 
-// replace writes a file anew, or leaves it as it is, for example where the disk is full.
+// replace writes a file again, or leaves it as it is, for example if the disk is full.
 func replace(file, text string) error {
 	fresh, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
 	if err != nil {

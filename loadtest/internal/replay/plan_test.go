@@ -60,7 +60,7 @@ func TestPlanGroupsLines(t *testing.T) {
 		SKUs: []SKU{
 			{"10001a", 22, 17, 10}, // 3+5+1, 6, 7
 			{"10001A", 4, 3, 3},
-			{"10002", 0, 1, 1}, // came back although nobody had ordered it
+			{"10002", 0, 1, 1}, // came back without an order
 		},
 		Requests: []Request{
 			{history.Operation{ID: "1", Buyer: "b1", Lines: []history.Line{{SKU: "10001a", Quantity: 9}}}, 3},

@@ -54,7 +54,7 @@ func newReplay(plan Plan, settings Settings) *Replay {
 	}
 }
 
-// Play replays a plan at a target, and holds the answers against the rows, also if it is stopped.
+// Play replays a plan at a target, and compares the answers with the rows, also if it is stopped.
 func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (*Replay, error) {
 	r := newReplay(plan, settings)
 	err := r.At(ctx, to, fmt.Sprintf("%d requests at once, each when an answer has come", settings.Concurrency))
@@ -170,7 +170,7 @@ func wait(ctx context.Context, answered chan struct{}) bool {
 
 var errLost = errors.New("not sent: the service does not answer any more")
 
-// ask sends one request until it has a final answer.
+// ask repeats one request until it has a final answer.
 func (r *Replay) ask(ctx context.Context, i int) {
 	o, err := &r.operations[i], errLost
 	if !r.lost.Load() {

@@ -19,7 +19,7 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// shop is a service of a few lines that can be told to misbehave. It notes what it has seen.
+// shop is a service of a few lines that a test can make misbehave. It records the requests.
 type shop struct {
 	mu     sync.Mutex
 	skus   map[string]*history.SKU
@@ -111,7 +111,7 @@ func (s *shop) deduct(b *history.SKU, body io.Reader) (int, any) {
 
 const prefix = "run-"
 
-// replayed runs a plan against a shop, and holds the answers against its rows.
+// replayed runs a plan against a shop, and compares the answers with its rows.
 func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) *Replay {
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -222,7 +222,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if err := r.Err(); !errors.Is(err, why) || err.Error() != "the replay was stopped: enough" {
 		t.Errorf("ended with %v", err)
 	}
-	// The shop has taken what it was asked for before, also where nobody heard of it.
+	// The shop has accepted the order before, even if its caller got no answer.
 	if !r.Interrupted() || len(r.Found.Violations) > 0 || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
 		t.Errorf("%+v, %v", r.Result, r.Found.Violations)
 	}

@@ -25,7 +25,7 @@ func newScale(values []float64, warp func(float64) float64) scale {
 	return s
 }
 
-// has tells whether a value has a place on the axis. NaN has none, nor what is further from 0 than any figure.
+// has reports whether a value has a place on the axis. NaN has none, nor has a value further from 0 than any figure.
 func (s scale) has(value float64) bool { return math.Abs(s.warp(value)) <= mostTold }
 
 // at is the place of a value between two ends.
@@ -74,7 +74,7 @@ func round(n float64) float64 {
 }
 
 // logarithmic has no place for 0 and less, and goes from a power of ten to another. One that shows sizes begins below all of them,
-// or else the least would have no size.
+// otherwise the least would have no size.
 func logarithmic(values []float64, sizes bool) scale {
 	s, inside, step := newScale(values, math.Log10), nearly, 1./3
 	if sizes {

@@ -39,7 +39,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestPercentilesAreEquallyFar holds the axis against what its name promises.
+// TestPercentilesAreEquallyFar checks the axis against the promise of its name.
 func TestPercentilesAreEquallyFar(t *testing.T) {
 	t.Parallel()
 	s := percentiles([]float64{99.99})

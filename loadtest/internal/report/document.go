@@ -46,7 +46,7 @@ type Figure struct {
 	Value float64 `json:"value"`
 }
 
-// Environment is what else figures depend on. What a run did not use is empty.
+// Environment is what else figures depend on. A field that a run did not use is empty.
 type Environment struct {
 	OS          string   `json:"os"`
 	Arch        string   `json:"arch"`

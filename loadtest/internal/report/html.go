@@ -17,7 +17,7 @@ var (
 	pageScript string
 )
 
-// page is what the template has beside the document.
+// page is what the template needs in addition to the document.
 type page struct {
 	Document
 	Style      template.CSS
@@ -31,7 +31,7 @@ type page struct {
 func (d Document) WriteHTML(to io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"number": Number,
-		"plot":   func(p Plot) template.HTML { return template.HTML(p.inline()) }, //nolint:gosec // what it says is escaped
+		"plot":   func(p Plot) template.HTML { return template.HTML(p.inline()) }, //nolint:gosec // its texts are escaped
 	}).Parse(pageSource)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// TestPageInABrowser opens a page with every kind of plot from a file, as a person does who was sent it, on a telephone and
-// on a desk: every plot can be seen, nothing is asked for beside the page, and the browser finds no fault.
+// TestPageInABrowser opens a page with every kind of plot from a file, as a person does who has received it, on a
+// telephone and on a desk: every plot is visible, the page loads nothing, and the browser finds no fault.
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
 	d := Overlay(sample(1), sample(1.4))
@@ -46,7 +46,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
-// wantValues points at the middle of each plot: it tells the value that is nearest, if there is any.
+// wantValues points at the middle of each plot: it shows the nearest value, if there is any.
 func wantValues(t *testing.T, tab *browsertest.Tab, d Document) {
 	t.Helper()
 	told := browsertest.Do(tab, chromedp.Evaluate[[]string](`[...document.querySelectorAll("figure svg[role=img]")].map(svg => {

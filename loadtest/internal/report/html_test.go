@@ -72,7 +72,7 @@ func TestPageAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestPageEscapes names everything as an attacker would who has a say in it, such as the shop whose file is replayed.
+// TestPageEscapes puts an attacker's text into every name, as a replayed file could.
 func TestPageEscapes(t *testing.T) {
 	t.Parallel()
 	const evil = `"></title></style><script>alert(1)</script>`

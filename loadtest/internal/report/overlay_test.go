@@ -12,7 +12,7 @@ import (
 func TestOverlayHasTheSeriesOfBoth(t *testing.T) {
 	t.Parallel()
 	this, other := sample(1), sample(1.4)
-	other.Sections = other.Sections[1:] // of a version that did not look at time
+	other.Sections = other.Sections[1:] // of a version without sections over time
 	before := sample(1)
 	laid := Overlay(this, other)
 	for _, want := range []struct {

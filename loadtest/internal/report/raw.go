@@ -23,7 +23,7 @@ type Raw struct {
 
 // Waits are how long things took in some time.
 type Waits struct {
-	Of       string // whom, and what
+	Of       string // of which contender, and of what
 	From, To time.Time
 	Counts   []byte // a latency.Histogram as text
 }

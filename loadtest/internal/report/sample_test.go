@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sample is a document with every kind of plot, and with what is hard to draw. A scale tells two runs apart.
+// sample is a document with every kind of plot, and with values that are hard to draw. A scale distinguishes two runs.
 func sample(scale float64) Document {
 	d := Document{
 		Scenario: "flash-sale", Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Elapsed: 62.4, Seed: 42,

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSchemaIsDescribed holds docs/lab/json.md against the JSON: each object has a table there, with each of its members in
-// their order, and nothing else.
+// TestSchemaIsDescribed compares docs/lab/json.md with the JSON: each object has a table there, with each of its
+// members in their order, and nothing else.
 func TestSchemaIsDescribed(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/lab/json.md")

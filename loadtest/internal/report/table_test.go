@@ -17,7 +17,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestAWideTableFitsATerminal: in parts, each of which tells its rows.
+// TestAWideTableFitsATerminal: it is in parts, each of which names its rows.
 func TestAWideTableFitsATerminal(t *testing.T) {
 	t.Parallel()
 	wide, wider := strings.Repeat("5", 30), strings.Repeat("5", 35)

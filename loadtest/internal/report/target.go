@@ -47,7 +47,7 @@ func (t Target) Within(low, high float64) Target {
 	return t.judged()
 }
 
-// exact tells that there is no interval.
+// exact says that there is no interval.
 func (t Target) exact() bool { return t.Low == 0 && t.High == 0 }
 
 func (t Target) judged() Target {

@@ -55,7 +55,7 @@ func TestAnInterruptedSaleIsAudited(t *testing.T) {
 	}
 }
 
-// waitForOrders looks until the database of a run, which it makes itself, has orders.
+// waitForOrders waits until the database of a run, which the run creates, has orders.
 func waitForOrders(ctx context.Context, serverURL string) error {
 	server, err := pgx.Connect(ctx, serverURL)
 	if err != nil {

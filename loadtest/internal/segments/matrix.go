@@ -32,7 +32,7 @@ func (s *shop) matrix(ctx context.Context) (experiment.Result, error) {
 	return s.play(ctx, matrixOf(s.config.Scale, s.sell), s.config.Scale.Rounds, s.config.Scale.Window)
 }
 
-// seller sells by so many processes from so many segments.
+// seller sells by that many processes from that many segments.
 type seller func(ctx context.Context, name string, segments, processes int, window time.Duration) (experiment.Sample, error)
 
 // matrixOf is the case.
@@ -83,7 +83,7 @@ func matrixOf(scale Scale, sell seller) experiment.Case {
 	return c
 }
 
-// named is the name of so many processes on so many segments.
+// named is the name of that many processes on that many segments.
 func named(segments, processes string) string {
 	return counted(segments, "segment") + ", " + counted(processes, "process")
 }

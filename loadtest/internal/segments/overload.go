@@ -17,7 +17,7 @@ const flooded = "inventory"
 
 // The metrics. Waits are of accepted orders, where nothing else is said; calm is the time before.
 const (
-	capacity   = "capacity per second" // found just before, with callers who wait for their answers
+	capacity   = "capacity per second" // found just before, with callers that wait for their answers
 	offered    = "offered per second"
 	goodput    = "goodput per second" // accepted
 	toCapacity = "goodput ratio"
@@ -120,7 +120,7 @@ func (f *flood) show(all *load.Result) {
 	}
 }
 
-// sampleOver is the sample of a round, where the capacity is so much a second.
+// sampleOver is the sample of a round in which the capacity is that much a second.
 func sampleOver(all *load.Result, scale Scale, can float64) experiment.Sample {
 	begins, ends := scale.Calm, scale.Calm+scale.Overload
 	counts, calm := all.Counts(0, load.Forever), all.LatenciesIn(begins/2, begins, load.Accepted)

@@ -65,7 +65,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return result, err
 }
 
-// play plays a case whose rounds take so long.
+// play plays a case whose rounds take that long.
 func (s *shop) play(ctx context.Context, c experiment.Case, rounds int, window time.Duration) (experiment.Result, error) {
 	return experiment.Run(ctx, c, s.config.Rules(window, rounds)), nil
 }

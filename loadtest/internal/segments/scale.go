@@ -12,7 +12,7 @@ type Scale struct {
 	Window    time.Duration
 
 	LongRounds int // of the other cases, whose windows follow
-	Default    int // segments of a SKU where they are not the question
+	Default    int // segments of a SKU in all other cases
 	// A process stands still from After on, for Still, and sells on for Rest.
 	After, Still, Rest time.Duration
 	// Orders come at half the capacity for Calm, at three times the capacity for Overload, and at half again for Recovery.

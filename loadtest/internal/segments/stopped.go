@@ -137,7 +137,7 @@ func (c *stopping) sample(ctx context.Context, course string, sales []load.Sale,
 	}
 }
 
-// plots show who sold when.
+// plots show which process sold when.
 func (c *stopping) plots() []report.Plot {
 	stopped := c.config.Scale.After.Seconds()
 	return []report.Plot{{

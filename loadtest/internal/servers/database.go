@@ -49,7 +49,7 @@ func Connected(ctx context.Context, databaseURL string, do func(connection *pgx.
 	return errors.Join(do(connection), connection.Close(context.WithoutCancel(ctx)))
 }
 
-// HasExtension tells whether an extension is installed where PostgreSQL runs.
+// HasExtension reports whether an extension is installed where PostgreSQL runs.
 func (u URLs) HasExtension(ctx context.Context, name string) (has bool, err error) {
 	err = Connected(ctx, u.DatabaseURL, func(connection *pgx.Conn) error {
 		return connection.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = $1)`, name).Scan(&has)

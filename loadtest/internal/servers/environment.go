@@ -50,14 +50,14 @@ func fileSystem(ctx context.Context, databaseURL string) (string, error) {
 	return usage.Fstype, nil
 }
 
-// ask asks a PostgreSQL a question with one row as its answer.
+// ask runs a query of PostgreSQL with one row as its answer.
 func ask(ctx context.Context, databaseURL, question string, into ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return Connected(ctx, databaseURL, func(connection *pgx.Conn) error { return connection.QueryRow(ctx, question).Scan(into...) })
 }
 
-// settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
+// settings is a query of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
 const settings = `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'),
        current_setting('full_page_writes')`
 

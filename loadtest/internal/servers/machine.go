@@ -26,7 +26,7 @@ func Machine(ctx context.Context) report.Environment {
 	}
 }
 
-// processor is the model of the first processor, "" where it is not known.
+// processor is the model of the first processor, "" if it is not known.
 func processor(ctx context.Context) string {
 	all, err := cpu.InfoWithContext(ctx)
 	if err != nil || len(all) == 0 {
@@ -40,7 +40,7 @@ const (
 	quietBelow = 10          // percent of all processors
 )
 
-// lookAround says how busy the machine is before a measurement, and whether it is quiet.
+// lookAround returns how busy the machine is before a measurement, and whether it is quiet.
 func lookAround(ctx context.Context) (line string, quiet bool, err error) {
 	busy, err := cpu.PercentWithContext(ctx, look, false)
 	if err != nil {
@@ -55,7 +55,7 @@ func lookAround(ctx context.Context) (line string, quiet bool, err error) {
 		map[bool]string{true: "quiet", false: "NOT quiet"}[quiet], busy[0], average.Load1), quiet, nil
 }
 
-// inMemory tells whether a file system keeps nothing on a disk.
+// inMemory reports whether a file system keeps nothing on a disk.
 func inMemory(fileSystem string) bool { return slices.Contains([]string{"tmpfs", "ramfs"}, fileSystem) }
 
 const (

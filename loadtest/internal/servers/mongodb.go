@@ -16,7 +16,7 @@ const (
 	documentsDatabase, documentsCollection = "inventory_lab", "locks"
 	// mongoPatience bounds how long a server is looked for, and what a goodbye may take.
 	mongoPatience = 3 * time.Second
-	// mongoHeartbeat is how often a driver looks whether the server is there: as often as it can.
+	// mongoHeartbeat is how often a driver checks that the server is there: as often as it can.
 	mongoHeartbeat = 500 * time.Millisecond
 )
 

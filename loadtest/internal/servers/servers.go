@@ -38,7 +38,7 @@ type Needs struct {
 	Generator string // what sends the load
 }
 
-// Prepare opens servers for a measurement, and looks at them and at the machine.
+// Prepare opens servers for a measurement, and checks them and the machine.
 func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	machine, quiet, err := lookAround(ctx)
 	if err != nil {

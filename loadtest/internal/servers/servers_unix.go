@@ -75,7 +75,7 @@ func StartCluster(ctx context.Context) (redisURL string, stop func() error, err 
 // Citus is a coordinator and nodes, which sync their commits.
 type Citus struct{ cluster *servertest.Citus }
 
-// StartCitus starts a coordinator and so many nodes.
+// StartCitus starts a coordinator and that many nodes.
 func StartCitus(ctx context.Context, nodes int) (Citus, error) {
 	cluster, err := servertest.StartCitus(ctx, nodes, servertest.Durable())
 	return Citus{cluster}, err

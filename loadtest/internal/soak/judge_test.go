@@ -111,7 +111,7 @@ func TestWhatChangesIsJudged(t *testing.T) {
 	}
 }
 
-// TestAServiceThatLeaksIsCaught watches one that keeps something of every request, beside one that does not.
+// TestAServiceThatLeaksIsCaught watches one that keeps something of every request, and one that does not.
 func TestAServiceThatLeaksIsCaught(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

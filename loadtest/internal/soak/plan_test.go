@@ -75,7 +75,7 @@ func TestEveryKindOfWorkIsPlanned(t *testing.T) {
 	}
 }
 
-// TestAsMuchIsPutInAsIsTaken over a long run, if every order gets what it asks for.
+// TestAsMuchIsPutInAsIsTaken in a long run, if every order is filled.
 func TestAsMuchIsPutInAsIsTaken(t *testing.T) {
 	t.Parallel()
 	w := someWork(8)

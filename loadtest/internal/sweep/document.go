@@ -62,7 +62,7 @@ func keepCommon(e *report.Environment, other report.Environment) {
 	e.Measurement = slices.DeleteFunc(slices.Clone(e.Measurement), func(line string) bool { return !slices.Contains(other.Measurement, line) })
 }
 
-// summary has the runs, and how far their figures are apart.
+// summary has the runs, and how much their figures differ.
 func (r Result) summary() []string {
 	lines := []string{fmt.Sprintf("Sweep of %s over %s, runs: %d.", r.Scenario, r.Grid, len(r.Runs))}
 	if failed := len(r.Failed()); failed > 0 {

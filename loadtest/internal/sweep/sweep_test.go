@@ -62,7 +62,7 @@ func distinct(n int) string {
 	return strings.Join(values, ",")
 }
 
-// sold is the report of a run that has sold so many a second.
+// sold is the report of a run that has sold that many a second.
 func sold(p Point, perSecond float64) *report.Document {
 	return &report.Document{
 		Schema: report.Schema, Scenario: "sale", Seed: 7, AuditOK: true, Environment: report.Environment{OS: "linux", Generator: p.String(), Measurement: []string{p.String(), "all"}},

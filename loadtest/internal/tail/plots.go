@@ -70,7 +70,7 @@ func (r *Round) sold() report.Series {
 	return perSecond(titles(r.Killed), units, slot)
 }
 
-// rate is the growth a second of a counter of all processes, in a unit of which one is so many.
+// rate is the growth a second of a counter of all processes, in a unit of that many.
 func (r *Round) rate(of gauges.Quantity, times float64) report.Series {
 	const step = 2 * gauge // longer than the time between two readings
 	grown := make([]float64, r.result.Elapsed/step+1)

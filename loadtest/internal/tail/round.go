@@ -86,7 +86,7 @@ func newWaits(h *latency.Histogram) Waits {
 	return Waits{compare.Milliseconds(h.Quantile(50)), compare.Milliseconds(h.Quantile(99)), compare.Milliseconds(h.Max())}
 }
 
-// window is how long after the mark latencies are counted apart: the lease of a lock.
+// window is how long after the mark latencies are counted separately: the lease of a lock.
 const window = 5 * time.Second
 
 // settle computes the results of a round from its answers and rows.

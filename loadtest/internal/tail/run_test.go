@@ -60,7 +60,7 @@ func TestATail(t *testing.T) {
 	wantDocument(t, result)
 }
 
-// wantDocument demands that the report can be told, and shows the kill.
+// wantDocument demands that the report can be written, and shows the kill.
 func wantDocument(t *testing.T, result *Tail) {
 	t.Helper()
 	d, err := result.Document()
@@ -105,7 +105,7 @@ func (w onText) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAnInterruptKeepsWhatWasOver ends the run in its second round, which takes long enough to be told of.
+// TestAnInterruptKeepsWhatWasOver ends the run in its second round, which takes long enough to report progress.
 func TestAnInterruptKeepsWhatWasOver(t *testing.T) {
 	t.Parallel()
 	c := tiny(t)

@@ -26,7 +26,7 @@ const (
 
 const (
 	// headroom is how many times as long buyers come as the tail would last if each got what it wants; afterlife is added to
-	// that, for buyers who come too late.
+	// that, for buyers that come too late.
 	headroom  = 1.3
 	afterlife = 3 * time.Second
 	// glance is how often the segments are read, and gauge how often the metrics of the processes are.

@@ -14,7 +14,7 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// witness asks Redis for the holders of the locks of a SKU's segments.
+// witness reads the holders of the locks of a SKU's segments from Redis.
 type witness struct {
 	kind     string           // of the locks
 	segments int              // of the SKU
@@ -50,7 +50,7 @@ func openWitness(kind, redisURLs string, segments int) (w *witness, err error) {
 	return w, nil
 }
 
-// idle tells whether there are no locks.
+// idle reports whether there are no locks.
 func (w *witness) idle() bool { return len(w.locks) == 0 }
 
 // holder returns the process that holds the lock of a segment, "" for none, and what is left of the lease.

@@ -65,7 +65,7 @@ func (t *Target) useRunning(ctx context.Context, urls []string, key string) erro
 	return store.Close()
 }
 
-// reach asks a service for an unknown SKU: every inventory service has its own answer to that.
+// reach requests an unknown SKU of a service: every inventory service has its own answer to that.
 func reach(ctx context.Context, serviceURL, key string) error {
 	name, err := nameOf(serviceURL)
 	if err != nil {

@@ -109,7 +109,7 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 	return nil
 }
 
-// Started tells whether the services were started here.
+// Started reports whether the services were started here.
 func (t *Target) Started() bool { return len(t.AdminURLs) > 0 }
 
 // DatabaseURL is where the rows are. It may hold a password.

@@ -126,7 +126,7 @@ func (p *Process) End() error {
 func (p *Process) Kill() error {
 	defer p.stop()
 	err := p.command.Process.Kill()
-	_ = p.command.Wait() // which says that it was killed
+	_ = p.command.Wait() // it says that it was killed
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill a process: %w", err)
 	}

@@ -54,7 +54,7 @@ func TestWhoFailsWhenInterruptedSaysSo(t *testing.T) {
 	}
 }
 
-// TestSignalsOfATerminalDoNotReachIt: those go to the group of whoever stands in the foreground.
+// TestSignalsOfATerminalDoNotReachIt: those go to the foreground process group.
 func TestSignalsOfATerminalDoNotReachIt(t *testing.T) {
 	t.Parallel()
 	p, err := Start(t.Context(), []string{"sh", "-c", "read job; read more"}, nil, time.Hour)
@@ -65,5 +65,5 @@ func TestSignalsOfATerminalDoNotReachIt(t *testing.T) {
 	if err != nil || group == syscall.Getpgrp() {
 		t.Errorf("%v: it is of the group %d, as this program is", err, group)
 	}
-	_ = p.End() // nobody talks to it any more, which fails the second read
+	_ = p.End() // its input is closed, so the second read fails
 }
