@@ -156,9 +156,9 @@ func (s *shop) order(w work, id string) (load.Outcome, error) {
 	for _, line := range lines {
 		switch {
 		case became.Done():
-			s.Tell(line.SKU, 1, 0)
+			s.AddAnswers(line.SKU, 1, 0)
 		case became.Open():
-			s.Tell(line.SKU, 0, 1)
+			s.AddAnswers(line.SKU, 0, 1)
 		}
 	}
 	s.telling.Unlock()

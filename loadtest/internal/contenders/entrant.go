@@ -81,7 +81,7 @@ func (e *entrant) title() string {
 	return at(e.name, e.callers)
 }
 
-// contender is an entrant whose sales go into the ledger, also those of an interrupted round.
+// contender is an entrant whose sales count as expected, also those of an interrupted round.
 func (w *world) contender(e *entrant) experiment.Contender {
 	levels := []string{e.name, strconv.Itoa(e.callers)}
 	if e.mix != "" {
@@ -92,7 +92,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
-				w.ledger.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unheard)
+				w.expected.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unheard)
 			}
 			e.skus = append(e.skus, r.sku)
 			if err != nil {

@@ -63,7 +63,7 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {
 		return nil, "", fmt.Errorf("fill the table of orders: %w", err)
 	}
-	w.ledger.Filled(sku, int64(w.Scale.Orders))
+	w.expected.Filled(sku, int64(w.Scale.Orders))
 	return s, sku, nil
 }
 

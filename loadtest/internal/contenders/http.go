@@ -116,7 +116,7 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if sku != noopSKU {
-		s.world.ledger.Add(sku, r.counts[load.Accepted], r.unheard)
+		s.world.expected.Add(sku, r.counts[load.Accepted], r.unheard)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err e
 	if err := s.create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
 		return "", nil, err
 	}
-	s.world.ledger.Add(sku, int64(units), 0)
+	s.world.expected.Add(sku, int64(units), 0)
 	err = s.withServices(func(services *load.Services) error {
 		buying, ctx := errgroup.WithContext(ctx)
 		buying.SetLimit(sellers)

@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
 )
 
 // ledgerWorld has two contenders that sell 10 a round into a book, and the book. The second one's second round is cut short:
 // of two more nobody heard, and one has a row.
 func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, ledger: books.Ledger{}}
+	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, expected: reconcile.Expected{}}
 	w.audits = []auditor{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	of := func(name string) *entrant {
 		e := &entrant{name: name, ours: true, callers: 4}

@@ -63,7 +63,7 @@ func mixesOf(s Scale) []mix {
 	return []mix{{hotMix, names[:1]}, {uniformName(len(some)), some}, {uniformName(len(names)), names}, {zipfMix, zipf}, {hotAmidMix, amid}}
 }
 
-// manySKUs stands for all SKUs of mixes in the ledger: their answers are not counted separately.
+// manySKUs stands for all SKUs of mixes among the expected: their answers are not counted separately.
 const manySKUs = "*"
 
 // mixed adds up the rows of all of them.
@@ -120,7 +120,7 @@ func (m *market) createAll(ctx context.Context, skus []string) error {
 	creating, ctx := errgroup.WithContext(ctx)
 	creating.SetLimit(m.world.Scale.many())
 	for _, sku := range skus {
-		m.world.ledger.Add(sku, 0, stock.MaxStock)
+		m.world.expected.Add(sku, 0, stock.MaxStock)
 		creating.Go(func() error { return m.create(0)(ctx, sku) })
 	}
 	if err := creating.Wait(); err != nil {

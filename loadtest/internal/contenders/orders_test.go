@@ -9,8 +9,8 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -31,7 +31,7 @@ func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := uuid.Must(uuid.NewV7()).String()
-		w.ledger.Filled(sku, int64(w.Scale.Orders))
+		w.expected.Filled(sku, int64(w.Scale.Orders))
 		var first, last string
 		query := "SELECT min(order_id), max(order_id) FROM deductions WHERE sku_id = $1"
 		if err := connection.QueryRow(t.Context(), query, sku).Scan(&first, &last); err != nil {
@@ -58,7 +58,7 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, ledger: books.Ledger{}}
+	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, expected: reconcile.Expected{}}
 	w.OnClose(private.Close)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {

@@ -10,9 +10,9 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/report"
 )
 
@@ -223,7 +223,7 @@ func TestMixesChooseAsTheyAreNamed(t *testing.T) {
 // TestMixesAreHeldAgainstTheRows, all SKUs together.
 func TestMixesAreHeldAgainstTheRows(t *testing.T) {
 	t.Parallel()
-	told := books.Ledger{}
+	told := reconcile.Expected{}
 	told.Add(manySKUs, 10, 2)
 	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
 		rows := stock.Audit{SKUs: []stock.Balance{{SKU: mixedSKU + "1", Committed: orders - 4}, {SKU: mixedSKU + "2", Reserved: 4}, {SKU: "hot-1", Committed: 7}}}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -158,7 +158,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 					return experiment.Result{}, err
 				}
 			}
-			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, ledger: books.Ledger{}}
+			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, expected: reconcile.Expected{}}
 			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
 			return w.answer(ctx, q)
 		}})

@@ -72,7 +72,7 @@ func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (r
 	if err := s.sellLimit(ctx, sku, greedy.buyer); err != nil {
 		return round{sku: sku, unheard: buyerLimit}, err
 	}
-	s.world.ledger.Add(sku, buyerLimit, 0)
+	s.world.expected.Add(sku, buyerLimit, 0)
 	var bought, refused round
 	both, driving := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {

@@ -10,18 +10,18 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/servers"
 )
 
-// world is what one case needs: databases of its own, what runs on them, and the ledger of the answers.
+// world is what one case needs: databases of its own, what runs on them, and what the answers promise.
 type world struct {
 	Config
 	keep      bool // its databases: their server ends soon, and a drop takes a checkpoint
 	generator generator
 	keys      keys // of a case over HTTP
-	ledger    books.Ledger
+	expected  reconcile.Expected
 	audits    []auditor
 	servers.Closers
 }
@@ -52,7 +52,7 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 // audit compares all rows with one another and with the answers, and adds the rows of each contender. An audit that cannot be
 // made after ctx has ended is a finding, and no error.
 func (w *world) audit(ctx context.Context, result *experiment.Result, entrants []*entrant) error {
-	patience, cancel := books.Patience(ctx)
+	patience, cancel := reconcile.Patience(ctx)
 	defer cancel()
 	var all stock.Audit
 	for _, audit := range w.audits {
@@ -68,10 +68,10 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 	}
 	result.SKUs = len(all.SKUs)
 	all.SKUs = append(all.SKUs, mixed(all))
-	result.Wrong = w.ledger.Against(all)
+	result.Wrong = w.expected.Against(all)
 	orders := map[string]int64{}
 	for _, balance := range all.SKUs {
-		orders[balance.SKU] = balance.Reserved + balance.Committed - w.ledger.Before(balance.SKU)
+		orders[balance.SKU] = balance.Reserved + balance.Committed - w.expected.Before(balance.SKU)
 	}
 	for _, e := range entrants {
 		e.noteRows(result, orders)
@@ -115,7 +115,7 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 }
 
 func (w *world) audited(databaseURL string) string {
-	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return books.Audit(ctx, databaseURL) })
+	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return reconcile.Audit(ctx, databaseURL) })
 	return databaseURL
 }
 

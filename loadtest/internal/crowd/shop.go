@@ -9,8 +9,8 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
-	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -20,8 +20,8 @@ type Shop struct {
 	*servers.Servers
 	Service *selling.Service
 
-	worker []string
-	told   books.Ledger
+	worker   []string
+	expected reconcile.Expected
 }
 
 // OpenShop opens a shop on some servers. worker is the command line of a process that does Work, prefix begins the name of the
@@ -38,13 +38,13 @@ func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix st
 		return nil, errors.Join(fmt.Errorf("start the service: %w", err), on.Close())
 	}
 	on.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
-	return &Shop{Servers: on, Service: service.Service(), worker: worker, told: books.Ledger{}}, nil
+	return &Shop{Servers: on, Service: service.Service(), worker: worker, expected: reconcile.Expected{}}, nil
 }
 
 // Create puts a fresh SKU up for sale that will not be sold out.
 func (s *Shop) Create(ctx context.Context, segments int) (sku string, err error) {
 	sku = servers.NewName("hot-")
-	s.told.Add(sku, 0, 0)
+	s.expected.Add(sku, 0, 0)
 	if _, _, err := s.Service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}); err != nil {
 		return "", fmt.Errorf("put a SKU up for sale: %w", err)
 	}
@@ -62,26 +62,28 @@ func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job, mean
 	return sku, sales, err
 }
 
-// Tell adds the answers of a sale of a SKU.
-func (s *Shop) Tell(sku string, accepted, unheard int64) { s.told.Add(sku, accepted, unheard) }
+// AddAnswers adds the answers of a sale of a SKU.
+func (s *Shop) AddAnswers(sku string, accepted, unheard int64) {
+	s.expected.Add(sku, accepted, unheard)
+}
 
 // WriteDown adds the answers of a sale by several processes. If that failed, any number of orders may have rows.
 func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 	if err != nil {
-		s.told.Add(sku, 0, stock.MaxStock)
+		s.expected.Add(sku, 0, stock.MaxStock)
 		return
 	}
 	all := load.Together(sales)
-	s.told.Add(sku, all.Counts[load.Accepted], all.Unheard)
+	s.expected.Add(sku, all.Counts[load.Accepted], all.Unheard)
 }
 
 // Audit compares the rows with one another and with the answers, also when ctx has ended.
 func (s *Shop) Audit(ctx context.Context) (audit stock.Audit, wrong []string) {
-	ctx, cancel := books.Patience(ctx)
+	ctx, cancel := reconcile.Patience(ctx)
 	defer cancel()
-	audit, err := books.Audit(ctx, s.DatabaseURL)
+	audit, err := reconcile.Audit(ctx, s.DatabaseURL)
 	if err != nil {
 		return stock.Audit{}, []string{fmt.Sprintf("no audit could be made: %v", err)}
 	}
-	return audit, s.told.Against(audit)
+	return audit, s.expected.Against(audit)
 }

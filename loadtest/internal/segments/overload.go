@@ -86,7 +86,7 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 		return nil, err
 	}
 	peak, err := load.Buy(ctx, sku, scale.Callers, 0, scale.Overload, load.Through(f.Service))
-	f.Tell(sku, peak.Counts[load.Accepted], peak.Unheard)
+	f.AddAnswers(sku, peak.Counts[load.Accepted], peak.Unheard)
 	if err != nil {
 		return nil, fmt.Errorf("find the capacity: %w", err)
 	}
@@ -98,7 +98,7 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 		steady(calmly*can, scale.Calm), steady(tooMuch*can, scale.Overload), steady(calmly*can, scale.Recovery),
 	}))
 	counts := all.Counts(0, load.Forever)
-	f.Tell(sku, counts[load.Accepted], counts[load.Unknown])
+	f.AddAnswers(sku, counts[load.Accepted], counts[load.Unknown])
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

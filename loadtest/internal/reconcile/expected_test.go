@@ -1,4 +1,4 @@
-package books
+package reconcile
 
 import (
 	"strings"
@@ -9,12 +9,12 @@ import (
 
 func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 	t.Parallel()
-	told := Ledger{}
-	told.Filled("full", 1000)
-	told.Add("full", 10, 0)
-	told.Add("hot", 60, 2)
-	told.Add("hot", 40, 0)
-	told.Add("never begun", 0, 3) // it need not have rows
+	expected := Expected{}
+	expected.Filled("full", 1000)
+	expected.Add("full", 10, 0)
+	expected.Add("hot", 60, 2)
+	expected.Add("hot", 40, 0)
+	expected.Add("never begun", 0, 3) // it need not have rows
 	rows := func(hot, full int64) stock.Audit {
 		return stock.Audit{SKUs: []stock.Balance{
 			{SKU: "hot", Initial: 500, Available: 500 - hot, Committed: hot},
@@ -40,7 +40,7 @@ func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 		"nobody knows of the buyer": {stranger, "SKU who: 1 orders have rows, and buyers know of 0"},
 		"no rows":                   {stock.Audit{SKUs: rows(100, 1010).SKUs[:1]}, "SKU full: there are no rows"},
 	} {
-		wrong := told.Against(c.audit)
+		wrong := expected.Against(c.audit)
 		if c.says == "" && len(wrong) > 0 || c.says != "" && (len(wrong) != 1 || !strings.HasPrefix(wrong[0], c.says)) {
 			t.Errorf("%s: %q", name, wrong)
 		}
