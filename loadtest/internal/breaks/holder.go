@@ -148,10 +148,10 @@ type remote struct{ *worker.Process }
 
 // do has the holder do a step.
 func (r remote) do(o order) (a answer, err error) {
-	if err := r.Say(string(o)); err != nil {
+	if err := r.WriteLine(string(o)); err != nil {
 		return answer{}, err
 	}
-	said, err := r.Hear()
+	said, err := r.ReadLine()
 	if err != nil {
 		return answer{}, fmt.Errorf("have a holder %s: %w", o, err)
 	}

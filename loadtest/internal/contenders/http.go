@@ -83,7 +83,7 @@ func (w *world) serve(ctx context.Context, j job) (*site, error) {
 		return nil, err
 	}
 	w.OnClose(process.End)
-	url, err := process.Hear()
+	url, err := process.ReadLine()
 	return &site{w, url}, err
 }
 

@@ -54,7 +54,7 @@ func (p Process) Start(ctx context.Context, j Job) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := process.Hear()
+	said, err := process.ReadLine()
 	var u up
 	if err == nil {
 		err = json.Unmarshal([]byte(said), &u)

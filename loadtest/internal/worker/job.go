@@ -58,12 +58,12 @@ func Compete[R, J any](ctx context.Context, command []string, limit time.Duratio
 		all = append(all, p)
 	}
 	for _, p := range all {
-		if said, err := p.Hear(); err != nil || said != ready {
+		if said, err := p.ReadLine(); err != nil || said != ready {
 			return nil, errors.Join(err, fmt.Errorf("a process is not ready, it says %q", said))
 		}
 	}
 	for _, p := range all {
-		if err := p.Say(goAhead); err != nil {
+		if err := p.WriteLine(goAhead); err != nil {
 			return nil, fmt.Errorf("start the clock: %w", err)
 		}
 	}
@@ -74,7 +74,7 @@ func Compete[R, J any](ctx context.Context, command []string, limit time.Duratio
 	}
 	results = make([]R, len(all))
 	for i, p := range all {
-		said, err := p.Hear()
+		said, err := p.ReadLine()
 		if err != nil {
 			return nil, err
 		}

@@ -95,19 +95,19 @@ func (p *Process) known() *process.Process {
 	return &process.Process{Pid: int32(p.PID())} //nolint:gosec // the system's own number
 }
 
-// Hear reads a line from the process.
-func (p *Process) Hear() (string, error) {
+// ReadLine reads a line from the process.
+func (p *Process) ReadLine() (string, error) {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
-		return "", fmt.Errorf("hear a process: %w", err)
+		return "", fmt.Errorf("read a line from a process: %w", err)
 	}
 	return strings.TrimSpace(line), nil
 }
 
-// Say sends the process a line.
-func (p *Process) Say(line string) error {
+// WriteLine sends a line to the process.
+func (p *Process) WriteLine(line string) error {
 	if _, err := fmt.Fprintln(p.in, line); err != nil {
-		return fmt.Errorf("talk to a process: %w", err)
+		return fmt.Errorf("write a line to a process: %w", err)
 	}
 	return nil
 }

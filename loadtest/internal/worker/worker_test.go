@@ -24,11 +24,11 @@ func TestWhoIsInterruptedTellsWhatItHasDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, err := p.Hear(); err != nil || said != "ready 7" {
+	if said, err := p.ReadLine(); err != nil || said != "ready 7" {
 		t.Errorf("%q, %v", said, err)
 	}
 	interrupt()
-	if said, err := p.Hear(); err != nil || said != "sold" {
+	if said, err := p.ReadLine(); err != nil || said != "sold" {
 		t.Errorf("%q, %v", said, err)
 	}
 	if err := p.End(); err != nil {
@@ -45,7 +45,7 @@ func TestWhoFailsWhenInterruptedSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Hear(); err != nil {
+	if _, err := p.ReadLine(); err != nil {
 		t.Error(err)
 	}
 	interrupt()
