@@ -16,7 +16,7 @@ type Live struct {
 	to    io.Writer
 	total time.Duration
 	bar   *progressbar.ProgressBar // nil if there is no terminal
-	told  time.Duration            // when the last line was printed
+	shown time.Duration            // when the last line was printed
 }
 
 // every is the time between lines if there is no terminal.
@@ -24,7 +24,7 @@ const every = 5 * time.Second
 
 // NewLive starts to show a run that will take total.
 func NewLive(to io.Writer, total time.Duration) *Live {
-	l := &Live{to: to, total: max(total, 1), told: -every}
+	l := &Live{to: to, total: max(total, 1), shown: -every}
 	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		l.bar = progressbar.NewOptions64(int64(l.total), progressbar.OptionSetWriter(to), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(10))
@@ -32,8 +32,8 @@ func NewLive(to io.Writer, total time.Duration) *Live {
 	return l
 }
 
-// Tell shows a text when done of the total has passed. Errors of a broken terminal or pipe do not end a run.
-func (l *Live) Tell(done time.Duration, text string) {
+// Show shows a text when done of the total has passed. Errors of a broken terminal or pipe do not end a run.
+func (l *Live) Show(done time.Duration, text string) {
 	done = min(max(done, 0), l.total)
 	left := (l.total - done).Round(time.Second)
 	if l.bar != nil {
@@ -41,10 +41,10 @@ func (l *Live) Tell(done time.Duration, text string) {
 		l.bar.Describe(fmt.Sprintf("%s, %v left", text, left))
 		return
 	}
-	if done-l.told < every {
+	if done-l.shown < every {
 		return
 	}
-	l.told = done
+	l.shown = done
 	_, _ = fmt.Fprintf(l.to, "%3.0f%%, %v left: %s\n", 100*float64(done)/float64(l.total), left, text)
 }
 

@@ -30,7 +30,7 @@ func TestLiveIsALineEveryFewSecondsWithoutATerminal(t *testing.T) {
 	var out strings.Builder
 	l := NewLive(&out, 20*time.Second)
 	for second := range 21 {
-		l.Tell(time.Duration(second)*time.Second, fmt.Sprintf("%d a second", second))
+		l.Show(time.Duration(second)*time.Second, fmt.Sprintf("%d a second", second))
 	}
 	l.Finish()
 	want := "  0%, 20s left: 0 a second\n 25%, 15s left: 5 a second\n 50%, 10s left: 10 a second\n" +

@@ -68,7 +68,7 @@ func (l *live) tell(ctx context.Context, to *progress.Live, began time.Time, sta
 		case <-tick.C:
 		}
 		counts, p99 := l.take()
-		to.Tell(time.Since(began), fmt.Sprintf("%s%s/s, accepted %s/s, p99 %.3g ms", stage(), humanize.Comma(counts.Answered()),
+		to.Show(time.Since(began), fmt.Sprintf("%s%s/s, accepted %s/s, p99 %.3g ms", stage(), humanize.Comma(counts.Answered()),
 			humanize.Comma(counts[Accepted]), compare.Milliseconds(p99)))
 	}
 }
