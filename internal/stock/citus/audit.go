@@ -32,7 +32,7 @@ func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err e
 	if err != nil {
 		return stock.Audit{}, err
 	}
-	lines, err := s.lonely(ctx, sku)
+	lines, err := s.unmatchedLines(ctx, sku)
 	if err != nil {
 		return stock.Audit{}, err
 	}
@@ -67,8 +67,8 @@ func balances(ctx context.Context, p *placements, sku string) (audit stock.Audit
 	return audit, err
 }
 
-// lonely returns the lines of orders that have no deduction and get none within settleWait.
-func (s *Store) lonely(ctx context.Context, sku string) (lines []postgres.OrderLine, err error) {
+// unmatchedLines returns the lines of orders that have no deduction and get none within settleWait.
+func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []postgres.OrderLine, err error) {
 	err = s.again(ctx, func(p *placements) error {
 		lines, err = eachNode(p, func(h *shard) ([]postgres.OrderLine, error) { return h.store.OrderLines(ctx, sku) })
 		return err

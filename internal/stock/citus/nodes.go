@@ -45,13 +45,13 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 func (s *Store) watchOne(ctx context.Context, n *node, listening func(), restocked func(string)) {
 	for ctx.Err() == nil {
 		err := n.store.Watch(ctx, func() {
-			s.note(&n.unheard, nil)
+			s.note(&n.watchErr, nil)
 			listening()
 		}, restocked)
 		if ctx.Err() != nil {
 			return
 		}
-		s.note(&n.unheard, err)
+		s.note(&n.watchErr, err)
 		select {
 		case <-time.After(watchPause):
 		case <-ctx.Done():
@@ -76,9 +76,9 @@ func (s *Store) Nodes() map[string]error {
 	defer s.mu.RUnlock()
 	state := make(map[string]error, len(s.now.nodes))
 	for _, n := range s.now.nodes {
-		state[n.address] = errors.Join(n.state, n.unheard)
+		state[n.address] = errors.Join(n.state, n.watchErr)
 	}
-	if err := s.coordinator.unheard; err != nil {
+	if err := s.coordinator.watchErr; err != nil {
 		state[s.coordinator.address] = err
 	}
 	return state

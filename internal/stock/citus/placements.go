@@ -18,10 +18,10 @@ import (
 
 // node is a server that has shards.
 type node struct {
-	address string // HOST:PORT, as Citus calls it
-	store   *postgres.Store
-	state   error // why it did not take writes at the last Ready; under the store's lock
-	unheard error // why its notifications are not received; under the store's lock
+	address  string // HOST:PORT, as Citus calls it
+	store    *postgres.Store
+	state    error // why it did not take writes at the last Ready; under the store's lock
+	watchErr error // why its notifications are not received; under the store's lock
 }
 
 // shard is a range of hashes, and the tables of the SKUs and orders in it.
@@ -94,7 +94,7 @@ func (s *Store) begin(old *placements) <-chan singleflight.Result {
 		}
 		ctx, cancel := context.WithTimeout(s.closing, loadLimit) // not a caller's context: all callers share it
 		defer cancel()
-		rows, err := s.askAll(ctx)
+		rows, err := s.readPlacements(ctx)
 		if err == nil {
 			err = s.set(rows)
 		}
@@ -105,8 +105,8 @@ func (s *Store) begin(old *placements) <-chan singleflight.Result {
 	})
 }
 
-// askAll queries the coordinator, or if that fails the nodes: Citus keeps the placements on all of them.
-func (s *Store) askAll(ctx context.Context) (rows []postgres.Placed, err error) {
+// readPlacements queries the coordinator, or if that fails the nodes: Citus keeps the placements on all of them.
+func (s *Store) readPlacements(ctx context.Context) (rows []postgres.Placed, err error) {
 	for _, o := range append([]*node{{store: s.whole}}, s.everyNode()...) {
 		if rows, err = o.store.Placements(ctx); err == nil {
 			break
