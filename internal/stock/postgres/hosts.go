@@ -41,10 +41,10 @@ func (h *hosts) order(config *pgconn.Config) {
 		h.learn(host, addresses)
 		return addresses, err
 	}
-	asking := &asking{hosts: h}
+	attempts := &attempts{hosts: h}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		start := time.Now()
-		asking.next(address, start)
+		attempts.next(address, start)
 		conn, err := dial(ctx, network, address)
 		if err == nil && h.hasFailed(address) {
 			err = conn.SetDeadline(start.Add(silentFor))
@@ -57,27 +57,27 @@ func (h *hosts) order(config *pgconn.Config) {
 	}
 }
 
-// asking is which addresses a new connection has tried. pgx tries one address after another. In addition, in a goroutine of
+// attempts are the addresses that a new connection has tried. pgx tries one address after another. In addition, in a goroutine of
 // its own, it connects once more to an address that it has given up, to cancel what runs there.
-type asking struct {
+type attempts struct {
 	hosts *hosts
 	mu    sync.Mutex
-	asked []string  // addresses, each once
+	tried []string  // addresses, each once
 	since time.Time // of the last one
 }
 
 // next records that an address is tried, and that the one before it has failed if it has not answered for silentFor. An
 // address that is tried again changes nothing.
-func (a *asking) next(address string, now time.Time) {
+func (a *attempts) next(address string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.Contains(a.asked, address) {
+	if slices.Contains(a.tried, address) {
 		return
 	}
-	if before := len(a.asked) - 1; before >= 0 && now.Sub(a.since) >= silentFor {
-		a.hosts.fail(a.asked[before])
+	if before := len(a.tried) - 1; before >= 0 && now.Sub(a.since) >= silentFor {
+		a.hosts.fail(a.tried[before])
 	}
-	a.asked, a.since = append(a.asked, address), now
+	a.tried, a.since = append(a.tried, address), now
 }
 
 // sort puts hosts that have failed after the others, the one that failed last at the end.

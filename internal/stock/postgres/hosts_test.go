@@ -10,7 +10,7 @@ import (
 func TestACancelTellsNothingOfAHost(t *testing.T) {
 	t.Parallel()
 	h := newHosts()
-	a, start := &asking{hosts: h}, time.Now()
+	a, start := &attempts{hosts: h}, time.Now()
 	a.next("a:1", start)
 	a.next("b:1", start.Add(2*silentFor))
 	if !h.hasFailed("a:1") {
