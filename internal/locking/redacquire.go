@@ -219,6 +219,9 @@ func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	r.grant.holds = append(r.grant.holds, r)
 	b.call.owner.reds.mu.Unlock()
 	for _, part := range parts {
+		part.locks.mu.Lock()
+		part.of = r
+		part.locks.mu.Unlock()
 		h.stops = append(h.stops, context.AfterFunc(part.Context(), r.partEnded))
 	}
 	return h

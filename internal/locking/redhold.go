@@ -76,6 +76,13 @@ func (all *redOwners) tidyLocked(o *redOwner) {
 	}
 }
 
+// tidy forgets the owner if what it held was lost: nobody may ever unlock that.
+func (o *redOwner) tidy() {
+	o.all.mu.Lock()
+	defer o.all.mu.Unlock()
+	o.all.tidyLocked(o)
+}
+
 // begin takes the owner's turn, unless that takes longer than limit.
 func (o *redOwner) begin(ctx context.Context, limit time.Duration) error {
 	alarm := time.NewTimer(limit)

@@ -951,6 +951,40 @@ func TestRedLockIsForgotten(t *testing.T) {
 	})
 }
 
+// Nor those that it has lost, even if it never unlocks them.
+func TestLostRedLockIsForgotten(t *testing.T) {
+	const lease = time.Second
+	for name, lose := range map[string]func(f *fleet, h *Hold, leave func()){
+		"on the servers": func(f *fleet, h *Hold, _ func()) {
+			for i, part := range h.Parts() {
+				f.ok(f.node(i).Del(f.ctx(), part.lock.stateKey).Err())
+			}
+		},
+		"by its lease":   func(*fleet, *Hold, func()) { time.Sleep(lease) },
+		"by its context": func(_ *fleet, _ *Hold, leave func()) { leave() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleetOf(t, 3, func(t *testing.T, f *fleet) {
+				ctx, who := withOwner(f.ctx())
+				ctx, leave := context.WithCancel(ctx)
+				defer leave()
+				var opts []LockOption
+				if name == "by its lease" {
+					opts = append(opts, Lease(lease))
+				}
+				h := f.must(f.red(WatchdogLease(lease)).Lock(ctx, opts...))
+				lose(f, h, leave)
+				<-h.Context().Done()
+				f.soon("forget it", func() bool {
+					who.reds.mu.Lock()
+					defer who.reds.mu.Unlock()
+					return len(who.reds.at) == 0
+				})
+			})
+		})
+	}
+}
+
 // Servers under Sentinel do not count as one.
 func TestRedLockUnderSentinels(t *testing.T) {
 	t.Parallel()

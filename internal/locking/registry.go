@@ -133,10 +133,14 @@ func (l *Locks) dropLocked(h *Hold) bool {
 func (l *Locks) lose(holds []*Hold) {
 	l.mu.Lock()
 	var lost []*Hold
+	var reds []*redHold
 	for _, h := range slices.Clone(holds) { // dropLocked shortens the slice of a grant
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
+			if h.of != nil {
+				reds = append(reds, h.of)
+			}
 			l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
 			l.closeGrantLocked(h.grant)
 		}
@@ -144,6 +148,9 @@ func (l *Locks) lose(holds []*Hold) {
 	l.mu.Unlock()
 	for _, h := range lost {
 		h.end(ErrLost)
+	}
+	for _, r := range reds {
+		r.owner.tidy()
 	}
 }
 
