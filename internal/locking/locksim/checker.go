@@ -38,6 +38,8 @@ type entry struct {
 	asking map[*Actor]int
 	begun  map[*Actor]int // how many calls there have been
 	doubts []doubt
+	forces []force
+	lifted bool // a phase of readers had more than one token
 	guard  guard
 }
 
@@ -51,7 +53,8 @@ type shown struct {
 type grip struct {
 	who       *Actor
 	name      string
-	token     int64
+	token     int64 // when it was granted
+	hold      *locking.Hold
 	ctx       context.Context
 	at        time.Time
 	asked     time.Time
@@ -167,7 +170,7 @@ func (b *checker) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	var grips []*grip
 	for i, name := range c.names {
 		g := &grip{
-			who: c.who, name: name, token: parts[i].Token(), ctx: parts[i].Context(),
+			who: c.who, name: name, token: parts[i].Token(), hold: parts[i], ctx: parts[i].Context(),
 			at: now, asked: c.begin, fixed: c.fixed,
 		}
 		for _, part := range partsOf(parts[i]) {
@@ -194,9 +197,9 @@ func (b *checker) failed(c *call, err error) {
 	until := b.sure()
 	if errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrUpgrade) {
 		until = time.Now().Add(leaveTime)
-	} else if b.world.Peaceful && c.alive() {
+	} else if b.world.Peaceful && c.alive() && !b.forcedDuring(c, err) {
 		b.wrong("%s is refused %s in good weather: %v", c.who, c.names, err)
-	} else if b.world.Peaceful && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+	} else if b.world.Peaceful && !c.alive() && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		b.wrong("%s is refused %s, and not told that its context has ended: %v", c.who, c.names, err)
 	}
 	for _, name := range c.names {
@@ -221,9 +224,12 @@ func (b *checker) granted(g *grip, c *call) {
 				continue // a writer who reads
 			}
 			reentry = true
-			if other.token != g.token {
-				b.wrong("%s re-enters %s with token %d, and holds it with %d", g.who, g.name, g.token, other.token)
+			if other.current() != g.current() && !b.forced(other) {
+				b.wrong("%s re-enters %s with token %d, and holds it with %d", g.who, g.name, g.current(), other.current())
 			}
+			continue
+		}
+		if b.forced(lower(other, g)) {
 			continue
 		}
 		b.judge(b.kept(other) && b.kept(g), "%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
@@ -244,8 +250,11 @@ func (b *checker) checkToken(e *entry, g *grip, shared bool) {
 		if shared && other.who == g.who && other.reads() != g.reads() {
 			continue
 		}
-		if other.token > g.token || other.token == g.token && !g.reads() {
-			b.judge(b.kept(g) && b.outgrown(other), "%s gets %s with token %d after %d", g.who, g.name, g.token, other.token)
+		if e.lifted && other.reads() && g.reads() {
+			continue // the model knows what a phase may have
+		}
+		if last := other.current(); !b.forced(g) && (last > g.token || last == g.token && !g.reads()) {
+			b.judge(b.kept(g) && b.outgrown(other), "%s gets %s with token %d after %d", g.who, g.name, g.token, last)
 		}
 	}
 }
@@ -254,8 +263,16 @@ func (b *checker) checkToken(e *entry, g *grip, shared bool) {
 // The server may keep it for longer than the owner trusts it; so may another call of the owner.
 func (e *entry) has(g *grip, shared bool) bool {
 	return slices.ContainsFunc(e.grips, func(other *grip) bool {
-		return other.who == g.who && other.token == g.token && (shared || !other.isConfirmed() || !other.confirmed.Before(g.asked))
+		return other.who == g.who && other.current() == g.token && (shared || !other.isConfirmed() || !other.confirmed.Before(g.asked))
 	})
+}
+
+// lower returns the grip whose grant came first, by their tokens.
+func lower(a, b *grip) *grip {
+	if b.current() < a.current() {
+		return b
+	}
+	return a
 }
 
 // isConfirmed tells whether it was given back without an error.
@@ -277,7 +294,7 @@ func (b *checker) ended(g *grip) {
 	b.entry(g.name).free = later(b.entry(g.name).free, time.Now())
 	if errors.Is(context.Cause(g.ctx), locking.ErrLost) {
 		b.recordEnd(g, time.Now())
-		if b.world.Peaceful && !b.fixed(g.who) {
+		if b.world.Peaceful && !b.fixed(g.who) && !b.forcedFrom(g.who) {
 			b.wrong("%s has lost %s in good weather", g.who, g.name)
 		}
 		b.world.note("%s has lost %s, token %d", g.who, g.name, g.token)
@@ -329,18 +346,18 @@ func (b *checker) released(grips []*grip, begin time.Time, err error) {
 func (b *checker) write(g *grip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.entry(g.name)
+	e, token := b.entry(g.name), g.current()
 	switch {
 	case g.reads(): // who reads does not write
-	case g.token < e.guard.top:
-		if g.trusted() {
-			b.judge(b.kept(g) && b.outgrown(e.guard.by), "%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, g.token, e.guard.top)
+	case token < e.guard.top:
+		if g.trusted() && !b.forced(g) {
+			b.judge(b.kept(g) && b.outgrown(e.guard.by), "%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, token, e.guard.top)
 		}
-	case g.token > e.guard.top:
-		if by := e.guard.by; by != nil && g.at.Before(by.at) {
-			b.judge(b.kept(g) && b.outgrown(by), "%s writes to %s with token %d of an older grant after %d", g.who, g.name, g.token, e.guard.top)
+	case token > e.guard.top:
+		if by := e.guard.by; by != nil && g.at.Before(by.at) && by.current() != token && !b.forced(by) {
+			b.judge(b.kept(g) && b.outgrown(by), "%s writes to %s with token %d of an older grant after %d", g.who, g.name, token, e.guard.top)
 		}
-		e.guard = guard{top: g.token, by: g}
+		e.guard = guard{top: token, by: g}
 	}
 }
 

@@ -23,13 +23,14 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 		w.checker.checkOrder(q, answer)
 		w.checker.noteQueue(q)
 	}
+	w.checker.noteForce(s, q, answer)
 	for _, key := range keys {
 		if s.redis.TTL(key) <= 0 {
 			w.checker.wrong("key %s has no TTL", key)
 		}
 		role, name, _ := strings.Cut(roleAndName(key), ":")
 		if kind, ok := states[role]; ok {
-			w.checker.state(s, kind+name, key)
+			w.checker.state(s, kind+name, key, q.raises())
 		}
 	}
 }
@@ -66,8 +67,8 @@ func (q *Request) describe(answer []byte) string {
 	return q.String() + ": " + strings.Join(said, " | ")
 }
 
-// state checks what a server says of a lock. b.mu is held.
-func (b *checker) state(s *server, name, key string) {
+// state checks what a server says of a lock, after a request that may have raised its token. b.mu is held.
+func (b *checker) state(s *server, name, key string, raises bool) {
 	redis := s.redis
 	e, at := b.entry(name), shown{s, key}
 	fields, err := redis.HKeys(key)
@@ -80,6 +81,9 @@ func (b *checker) state(s *server, name, key string) {
 			token, _ := strconv.ParseInt(value, 10, 64)
 			if token < e.state[at] {
 				b.wrong("%s gives %s the token %d after %d", s, name, token, e.state[at])
+			}
+			if raises && token > e.state[at] && !isRed(name) {
+				b.noteRise(name, token)
 			}
 			e.state[at] = max(e.state[at], token)
 		}

@@ -25,7 +25,11 @@ func (l *life) below(milliseconds int64) time.Duration {
 func (l *life) run() {
 	for range 1 + l.random.IntN(4) {
 		time.Sleep(l.below([]int64{3, 30, 300}[l.random.IntN(3)]))
-		l.deed()
+		if l.play.forces && l.random.IntN(4) == 0 {
+			l.Force(l.Ctx, l.acquisition().Names[0])
+		} else {
+			l.deed()
+		}
 	}
 }
 
@@ -82,6 +86,8 @@ func (l *life) work(grip *Grip) {
 		l.nest(grip, 2+l.random.IntN(2))
 	case 2:
 		l.widen(grip)
+	case 3:
+		l.raise(grip)
 	}
 	time.Sleep(l.below([]int64{2, 20, 20, l.play.stay.Milliseconds()}[l.random.IntN(4)]))
 	if l.random.IntN(3) > 0 && grip.Hold.Context().Err() != nil {
@@ -119,6 +125,16 @@ func (l *life) nest(outer *Grip, times int) {
 		})
 	}
 	all.Wait()
+}
+
+// raise asks for a higher token, sometimes for one ahead of the server's time. Then only the server's memory keeps
+// tokens growing, and of a RedLock that of a smaller quorum than had granted it.
+func (l *life) raise(grip *Grip) {
+	above := []int64{-1, 0, 1, 1000, 10_000_000}[l.random.IntN(5)]
+	if len(grip.grips) > 1 || l.play.forgets && (above > 0 || isRed(grip.grips[0].name)) {
+		return
+	}
+	grip.Raise(l.Ctx, grip.Hold.Token()+above)
 }
 
 // widen takes all locks while the owner has some. What would be waiting backwards is refused, so nobody

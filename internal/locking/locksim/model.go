@@ -23,6 +23,11 @@ const (
 	OpRead       // granted to a reader, with the token of the phase
 	OpReadUnlock // confirmed
 	OpReadEnd    // as OpEnd
+
+	OpForce     // freed, whoever had it, or had the writing side
+	OpReadForce // the reading side was
+	OpRaise     // the holder, or the writer, has got a higher token
+	OpReadRaise // a reader has, and the phase
 )
 
 // An Op is one operation of an owner on a lock, as a client saw it.
@@ -42,10 +47,11 @@ type Op struct {
 
 // mutexState is a fenced reentrant mutex.
 type mutexState struct {
-	owner string
-	token int64 // of owner's grant
-	count int   // of owner's holds; 0: free
-	top   int64 // the highest token there was
+	owner  string
+	token  int64 // of owner's grant, in the beginning
+	raised int64 // of owner's grant, now
+	count  int   // of owner's holds; 0: free
+	top    int64 // the highest token there was
 }
 
 // MutexModel is a mutex with owners, counts and tokens that grow, on which a hold that nobody gives back
@@ -62,15 +68,19 @@ func MutexModel() porcupine.Model {
 
 // step tells whether an operation is possible in a state, and what the state is afterwards.
 func (s mutexState) step(o Op) (bool, mutexState) {
-	mine := s.count > 0 && s.owner == o.Owner && s.token == o.Token
+	last := s.owner == o.Owner && s.token <= o.Token && o.Token <= s.raised // of the last grant
+	mine := last && s.count > 0
 	switch o.Kind {
 	case OpLock:
 		if mine {
 			s.count++
 			return true, s
 		}
-		kept := o.Shared && s.owner == o.Owner && s.token == o.Token
-		return s.count == 0 && (o.Token > s.top || kept), mutexState{owner: o.Owner, token: o.Token, count: 1, top: max(s.top, o.Token)}
+		if o.Shared && last { // it was kept
+			s.count = 1
+			return true, s
+		}
+		return s.count == 0 && o.Token > s.top, mutexState{owner: o.Owner, token: o.Token, raised: o.Token, count: 1, top: o.Token}
 	case OpUnlock:
 		s.count--
 		return mine, s
@@ -81,6 +91,11 @@ func (s mutexState) step(o Op) (bool, mutexState) {
 		return true, s
 	case OpBusy:
 		return o.Crowded || s.count > 0 && s.owner != o.Owner, s
+	case OpForce:
+		return true, mutexState{top: s.top}
+	case OpRaise:
+		s.raised, s.top = max(s.raised, o.Token), max(s.top, o.Token)
+		return true, s
 	default:
 		return false, s
 	}
@@ -88,7 +103,10 @@ func (s mutexState) step(o Op) (bool, mutexState) {
 
 // String tells it.
 func (o Op) String() string {
-	return fmt.Sprintf("%s %s %d", o.Owner, [...]string{"lock", "unlock", "end", "busy", "read", "unlock read", "end read"}[o.Kind], o.Token)
+	kinds := [...]string{
+		"lock", "unlock", "end", "busy", "read", "unlock read", "end read", "force", "force read", "raise", "raise read",
+	}
+	return fmt.Sprintf("%s %s %d", o.Owner, kinds[o.Kind], o.Token)
 }
 
 // open is the return of an operation that may take effect at any time from its call on.

@@ -12,10 +12,19 @@ type rwState struct {
 	writer  string
 	writes  int // of writer; 0: none
 	readers map[string]int
-	token   int64 // of the writer
-	phase   int64 // of the readers
-	top     int64 // the highest token there was
+	token   raised // of the writer
+	phase   raised // of the readers
+	top     int64  // the highest token there was
 }
+
+// raised is the token of a grant or a phase, in the beginning and now. Who got one between the two may keep it.
+type raised struct{ from, to int64 }
+
+// with is what it is with a new token.
+func (r raised) with(token int64) raised { return raised{r.from, max(r.to, token)} }
+
+// has tells whether a token is one of it.
+func (r raised) has(token int64) bool { return r.from <= token && token <= r.to }
 
 // RWModel is a read-write lock with tokens that grow with each writer and each phase of readers. The writer
 // may read, and is a reader when it has given its last write hold back; a reader never becomes a writer.
@@ -36,20 +45,20 @@ func (s rwState) equal(o rwState) bool {
 
 // step tells whether an operation is possible in a state, and what the state is afterwards.
 func (s rwState) step(o Op) (bool, rwState) {
-	writes := s.writes > 0 && s.writer == o.Owner && s.token == o.Token
-	reads := s.readers[o.Owner] > 0 && s.phase == o.Token
+	writes := s.writes > 0 && s.writer == o.Owner && s.token.has(o.Token)
+	reads := s.readers[o.Owner] > 0 && s.phase.has(o.Token)
 	switch o.Kind {
 	case OpLock:
 		if writes {
 			s.writes++
 			return true, s
 		}
-		if o.Shared && s.writes == 0 && s.writer == o.Owner && s.token == o.Token && s.onlyReader(o.Owner) { // it was kept
+		if o.Shared && s.writes == 0 && s.writer == o.Owner && s.token.has(o.Token) && s.onlyReader(o.Owner) { // it was kept
 			s.writes++
 			return true, s
 		}
 		free := s.writes == 0 && len(s.readers) == 0 && o.Token > s.top
-		return free, rwState{writer: o.Owner, writes: 1, token: o.Token, top: o.Token}
+		return free, rwState{writer: o.Owner, writes: 1, token: raised{o.Token, o.Token}, top: o.Token}
 	case OpUnlock, OpEnd:
 		if writes {
 			s.writes--
@@ -62,6 +71,18 @@ func (s rwState) step(o Op) (bool, rwState) {
 			s = s.with(o.Owner, -1)
 		}
 		return reads || o.Kind == OpReadEnd, s
+	case OpForce:
+		s.writer, s.writes, s.token = "", 0, raised{}
+		return true, s
+	case OpReadForce:
+		s.readers, s.phase = nil, raised{}
+		return true, s
+	case OpRaise:
+		s.token, s.top = s.token.with(o.Token), max(s.top, o.Token)
+		return true, s
+	case OpReadRaise:
+		s.phase, s.top = s.phase.with(o.Token), max(s.top, o.Token)
+		return true, s
 	default:
 		return o.Crowded || s.writes > 0 && s.writer != o.Owner || len(s.readers) > 0, s
 	}
@@ -73,13 +94,16 @@ func (s rwState) read(o Op) (bool, rwState) {
 	case s.writes > 0 && s.writer != o.Owner:
 		return false, s
 	case len(s.readers) > 0:
-		return o.Token == s.phase, s.with(o.Owner, 1)
-	case o.Crowded && s.writes == 0 && o.Token == s.phase && o.Token == s.top: // somebody unknown kept the phase
-	case o.Shared && s.writer == o.Owner && o.Token == s.phase: // the writer did
+		known := s.readers[o.Owner] > 0 || o.Crowded // with a token from before it was raised
+		return o.Token == s.phase.to || known && s.phase.has(o.Token), s.with(o.Owner, 1)
+	case o.Crowded && s.writes == 0 && s.phase.has(o.Token) && s.phase.to == s.top: // somebody unknown kept the phase
+		return true, s.with(o.Owner, 1)
+	case o.Shared && s.writer == o.Owner && s.phase.has(o.Token): // the writer did
+		return true, s.with(o.Owner, 1)
 	case o.Token <= s.top:
 		return false, s
 	}
-	s.phase, s.top = o.Token, max(s.top, o.Token)
+	s.phase, s.top = raised{o.Token, o.Token}, o.Token
 	return true, s.with(o.Owner, 1)
 }
 

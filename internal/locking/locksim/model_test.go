@@ -43,6 +43,10 @@ func end(owner string, token int64) locksim.Op {
 	return locksim.Op{Kind: locksim.OpEnd, Owner: owner, Token: token}
 }
 
+func done(what locksim.Kind, token int64) locksim.Op {
+	return locksim.Op{Kind: what, Token: token}
+}
+
 func busy(owner string) locksim.Op { return locksim.Op{Kind: locksim.OpBusy, Owner: owner} }
 
 func read(owner string, token int64) locksim.Op {
@@ -88,6 +92,43 @@ func TestModels(t *testing.T) {
 		{"busy while held", mutex, []episode{{lock("a", 1), 1, 2}, {busy("b"), 3, 4}, {unlock("a", 1), 5, 6}}, porcupine.Ok},
 		{"busy while free", mutex, []episode{{lock("a", 1), 1, 2}, {unlock("a", 1), 3, 4}, {busy("b"), 5, 6}}, porcupine.Illegal},
 		{"busy for its holder", mutex, []episode{{lock("a", 1), 1, 2}, {busy("a"), 3, 4}}, porcupine.Illegal},
+		{"in after a force", mutex, []episode{{lock("a", 1), 1, 2}, {done(locksim.OpForce, 0), 3, 3}, {lock("b", 2), 4, 5}}, porcupine.Ok},
+		{"unlocked after a force", mutex, []episode{{lock("a", 1), 1, 2}, {done(locksim.OpForce, 0), 3, 3}, {unlock("a", 1), 4, 5}}, porcupine.Illegal},
+		{"re-entry after a force", mutex, []episode{{lock("a", 1), 1, 2}, {done(locksim.OpForce, 0), 3, 3}, {lock("a", 1), 4, 5}}, porcupine.Illegal},
+		{"a raised token", mutex, []episode{
+			{lock("a", 1), 1, 2},
+			{done(locksim.OpRaise, 5), 3, 3},
+			{lock("a", 5), 4, 5},
+			{unlock("a", 1), 6, 7},
+			{unlock("a", 5), 8, 9},
+			{lock("b", 6), 10, 11},
+		}, porcupine.Ok},
+		{"below a raised token", mutex, []episode{
+			{lock("a", 1), 1, 2}, {done(locksim.OpRaise, 5), 3, 3}, {unlock("a", 1), 4, 5}, {lock("b", 4), 6, 7},
+		}, porcupine.Illegal},
+
+		{"in after a forced writer", rw, []episode{{lock("a", 1), 1, 2}, {done(locksim.OpForce, 0), 3, 3}, {read("b", 2), 4, 5}}, porcupine.Ok},
+		{"in after forced readers", rw, []episode{
+			{read("a", 1), 1, 2}, {read("b", 1), 1, 2}, {done(locksim.OpReadForce, 0), 3, 3}, {lock("c", 2), 4, 5},
+		}, porcupine.Ok},
+		{"a writer beside readers of whom the other side was forced", rw, []episode{
+			{read("a", 1), 1, 2}, {done(locksim.OpForce, 0), 3, 3}, {lock("c", 2), 4, 5}, {unread("a", 1), 6, 7},
+		}, porcupine.Illegal},
+		{"a raised phase", rw, []episode{
+			{read("a", 1), 1, 2},
+			{read("b", 1), 1, 2},
+			{done(locksim.OpReadRaise, 5), 3, 3},
+			{read("c", 5), 4, 5},
+			{read("a", 1), 4, 5},
+			{unread("a", 1), 6, 7},
+			{unread("a", 1), 6, 7},
+			{unread("b", 1), 6, 7},
+			{unread("c", 5), 6, 7},
+			{lock("d", 6), 4, 8},
+		}, porcupine.Ok},
+		{"a new reader with the token from before it was raised", rw, []episode{
+			{read("a", 1), 1, 2}, {done(locksim.OpReadRaise, 5), 3, 3}, {read("b", 1), 4, 5},
+		}, porcupine.Illegal},
 
 		{"readers together", rw, []episode{
 			{read("a", 1), 1, 2}, {read("b", 1), 3, 4}, {unread("a", 1), 5, 6}, {unread("b", 1), 7, 8}, {lock("c", 2), 1, 9},

@@ -19,7 +19,11 @@ type Play struct {
 	stay   time.Duration // how long a hold is at work, at most
 	crowd  int           // how many processes there may be; and how many owners each may have, less one
 	calm   bool
-	every  []*Actor
+	forces bool // now and then somebody frees a lock by force
+
+	forgets bool // a server may forget
+
+	every []*Actor
 }
 
 // Random plays the history of a seed to its end and checks it. It must be called inside a bubble.
@@ -36,7 +40,7 @@ func Random(t *testing.T, seed uint64) *World {
 
 func newPlay(seed uint64) *Play {
 	random := rand.New(rand.NewPCG(seed, 1))
-	return &Play{random: random, calm: random.IntN(6) == 0}
+	return &Play{random: random, calm: random.IntN(6) == 0, forces: random.IntN(3) == 0}
 }
 
 // sky chooses the weather.
@@ -143,10 +147,11 @@ func (p *Play) faults() {
 			f = Step(p.span(1, 100000))
 		case 9:
 			f = Restart(p.span(1, 300), !forgets)
+			p.forgets = p.forgets || forgets
 		default:
 			f = Step(-p.span(1, 100000))
 			if forgets || p.reads() {
-				f = Flush
+				f, p.forgets = Flush, true
 			}
 		}
 		w.At(p.span(1, clears), f)

@@ -57,6 +57,7 @@ func (p *Play) nodeFaults() {
 			f = Restart(p.span(1, 300), true)
 		default:
 			f = Restart(p.span(1, 300), !forgets)
+			p.forgets = p.forgets || forgets
 			if forgets && p.random.IntN(2) == 0 {
 				f = Flush
 			}

@@ -47,11 +47,14 @@ func (b *checker) recordGrant(c *call, g *grip) {
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: c.crowd[g.name] || !g.who.Client.calm(),
 		Shared: c.shared[g.name],
 	}, c.begin, time.Now())
+	if isRed(g.name) && b.forced(g) {
+		b.recordEnd(g, c.begin)
+	}
 }
 
 // recordRelease notes what Unlock has returned. b.mu is held.
 func (b *checker) recordRelease(g *grip, begin time.Time, err error) {
-	if err == nil && !g.over {
+	if err == nil && !g.over && !b.forced(g) {
 		g.over = true
 		b.recorded(g.name).Add(Op{Kind: g.kind(OpUnlock), Owner: g.who.String(), Token: g.token}, begin, time.Now())
 		return
