@@ -267,7 +267,7 @@ func redLockExcludes(t *testing.T, f *fleet) {
 	if testing.Short() {
 		rounds = 2
 	}
-	ctx := f.ctx()
+	ctx, entered := f.steps()
 	counter, last := 0, int64(0) // not atomic: the lock is all that guards them
 	var wg sync.WaitGroup
 	for i := range processes {
@@ -281,6 +281,7 @@ func redLockExcludes(t *testing.T, f *fleet) {
 				for range rounds {
 					h := f.enter(ctx, r)
 					counter++
+					entered()
 					if h.Token() <= last {
 						t.Errorf("token %d after %d", h.Token(), last)
 					}

@@ -154,33 +154,30 @@ func TestSubscriptionsCutOff(t *testing.T) {
 // The server's host is gone without a word, and another one has its address. The subscription does not notice by
 // itself, and would wait for ever; the new server sees no subscriber, so it takes the process for dead.
 func TestSubscriptionToADeadHost(t *testing.T) {
-	t.Parallel()
-	w, old := private(t)
-	_, successor := private(t)
-	var place atomic.Pointer[servertest.Redis]
-	place.Store(old)
-	moving := func(o *redis.Options) { // as Sentinel's clients do
-		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, place.Load().Addr())
+	virtual(t, func(w *world) {
+		successor := newMemory(w.t, near)
+		var place atomic.Pointer[memory]
+		place.Store(w.memory)
+		moving := func(o *redis.Options) { // as Sentinel's clients do it
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) { return place.Load().dial() }
+			o.ReadTimeout, o.MaxRetries = 500*time.Millisecond, -1
 		}
-		o.ReadTimeout, o.MaxRetries, o.PoolSize = 500*time.Millisecond, -1, 1
-	}
-	a, b := w.locksOn(w.client(moving)).Mutex(w.name), w.locksOn(w.client(moving)).Mutex(w.name)
-	a.locks.subscription.Silence, b.locks.subscription.Silence = 200*time.Millisecond, 200*time.Millisecond
-	w.alternate(a, b, 2)
-	place.Store(successor)
-	w.ok(old.Pause())
-	for _, m := range []*Mutex{a, b} {
-		w.soon("locks work again", func() bool {
-			h, err := m.Lock(w.ctx(), Wait(time.Second))
-			return err == nil && h.Unlock(w.ctx()) == nil
+		a, b := w.locksOn(w.client(moving)).Mutex(w.name), w.locksOn(w.client(moving)).Mutex(w.name)
+		w.alternate(a, b, 2)
+		place.Store(successor)
+		w.memory.Pause()
+		for _, m := range []*Mutex{a, b} {
+			w.soon("locks work again", func() bool {
+				h, err := m.Lock(w.ctx(), Wait(time.Second))
+				return err == nil && h.Unlock(w.ctx()) == nil
+			})
+		}
+		rdb := w.client(moving)
+		w.soon("both listen again", func() bool {
+			return len(rdb.PubSubChannels(w.ctx(), keys.WakeChannel("*")).Val()) == 2
 		})
-	}
-	rdb := w.client(moving)
-	w.soon("both listen again", func() bool {
-		return len(rdb.PubSubChannels(w.ctx(), keys.WakeChannel("*")).Val()) == 2
+		w.alternate(a, b, 8)
 	})
-	w.alternate(a, b, 8)
 }
 
 func TestMemoryIsFull(t *testing.T) {
