@@ -154,6 +154,20 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
+// reportEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
+// Holds that were lost before have been reported already.
+func (l *Locks) reportEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
+	for _, h := range holds {
+		switch held := unlocked.Sub(h.since); {
+		case h.lost:
+		case slices.Contains(gone, h.grant):
+			l.observer.Lost(h.lock.kind.is(), held)
+		default:
+			l.observer.Released(h.lock.kind.is(), held)
+		}
+	}
+}
+
 // denied is called when the server answers that it has no grant with this token, or with any if that is 0. It reports whether
 // the grant is lost: it is not if the token has risen since, or is rising.
 func (l *Locks) denied(g *grant, token int64) bool {

@@ -76,20 +76,6 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 }
 
-// reportEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
-// Holds that were lost before have been reported already.
-func (l *Locks) reportEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
-	for _, h := range holds {
-		switch held := unlocked.Sub(h.since); {
-		case h.lost:
-		case slices.Contains(gone, h.grant):
-			l.observer.Lost(h.lock.kind.is(), held)
-		default:
-			l.observer.Released(h.lock.kind.is(), held)
-		}
-	}
-}
-
 // fewReleases is up to how many releases under way have a round trip each. Beyond that the cleaner sends many in one:
 // thousands would wait for a connection longer than a release may take.
 const fewReleases = 128
