@@ -162,7 +162,7 @@ func TestRefusalsOfRedis(t *testing.T) {
 	}{
 		"OOM":        {func() { set("maxmemory", "1") }, func() { set("maxmemory", "0") }, true},
 		"NOREPLICAS": {func() { set("min-replicas-to-write", "1") }, func() { set("min-replicas-to-write", "0") }, false},
-		"READONLY":   {func() { w.ok(rdb.ReplicaOf(ctx, "127.0.0.1", "1").Err()) }, func() { w.ok(rdb.SlaveOf(ctx, "no", "one").Err()) }, false},
+		"READONLY":   {func() { w.ok(rdb.ReplicaOf(ctx, "127.0.0.1", "1").Err()) }, func() { w.ok(rdb.ReplicaOf(ctx, "no", "one").Err()) }, false},
 		"MASTERDOWN": {
 			func() {
 				set("replica-serve-stale-data", "no")
