@@ -20,13 +20,14 @@ import (
 // meter counts the requests to a store. It counts confirmations of the cache separately, and can hold them up.
 type meter struct {
 	stock.Store
-	asked  atomic.Int64
-	deaf   bool // receives no notification
-	mu     sync.Mutex
-	begun  time.Time // start of the last read whether the SKU has sold out
-	held   bool
-	looked int
-	after  func() // after a read, once
+	asked   atomic.Int64
+	deaf    bool          // receives no notification
+	listens chan struct{} // gets one when it has begun to listen; nil: no test waits for that
+	mu      sync.Mutex
+	begun   time.Time // start of the last read whether the SKU has sold out
+	held    bool
+	looked  int
+	after   func() // after a read, once
 }
 
 func (m *meter) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
@@ -73,7 +74,20 @@ func (m *meter) Watch(ctx context.Context, listening func(), restocked func(stri
 	if m.deaf {
 		return nil
 	}
-	return m.Store.Watch(ctx, listening, restocked)
+	heard := func() {
+		listening()
+		m.noteListening()
+	}
+	err := m.Store.Watch(ctx, heard, restocked)
+	m.noteListening() // SQLite has nothing to listen to
+	return err
+}
+
+func (m *meter) noteListening() {
+	select {
+	case m.listens <- struct{}{}:
+	default:
+	}
 }
 
 // hold holds up all reads from now on, and returns when the last earlier one began.
@@ -153,8 +167,9 @@ func untilAccepted(t *testing.T, s *selling.Service, o stock.Order) time.Duratio
 
 func TestLosersCostNoStatement(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		store, seen := &meter{Store: w.store}, &counts{}
+		store, seen := &meter{Store: w.store, listens: make(chan struct{}, 1)}, &counts{}
 		s := w.startOn(store, seen)
+		<-store.listens // which forgets what is remembered
 		w.create(s, 9, 3)
 		winners := make(map[string]stock.Deduction)
 		for n := range 9 {
