@@ -36,7 +36,8 @@ const (
 	bodyTimeout   = 5 * time.Second // less than a drain, which waits for bodies too
 	answerTimeout = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
-	profileLimit  = 5 * time.Minute // the answer to a profile comes at its end
+	lastRequests  = 250 * time.Millisecond // for requests on connections that were accepted before a drain
+	profileLimit  = 5 * time.Minute        // the answer to a profile comes at its end
 	maxHeader     = 16 << 10
 	maxStreams    = 100       // requests at a time on one connection of HTTP/2
 	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
@@ -57,6 +58,7 @@ type App struct {
 	certificate *certificate            // nil: the public listener does not encrypt
 	traces      *tracing                // nil: off
 	public      *http.Server
+	room        *room            // of public
 	patient     *patientListener // of public
 	admin       *http.Server
 	probes      *http.Server // metrics and health only; nil: none
@@ -64,6 +66,7 @@ type App struct {
 	address     string
 	adminAt     string
 	stopping    atomic.Bool
+	draining    atomic.Bool // an answer is the last on its connection
 	serving     *errgroup.Group
 	serves      context.Context // ends when a listener fails (the cause is its error), or when both have ended
 	// closers undo what Start did, in the opposite order.
@@ -228,11 +231,11 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 		return errors.Join(err, publicAt.Close())
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
-	a.public, a.admin = a.newServer(public, answerTimeout), a.newServer(admin, profileLimit)
-	room := newRoom(publicAt, a.config.MaxConnections)
-	a.public.ConnState = room.note
+	a.public, a.admin = a.newServer(a.lastAnswers(public), answerTimeout), a.newServer(admin, profileLimit)
+	a.room = newRoom(publicAt, a.config.MaxConnections)
+	a.public.ConnState = a.room.note
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
-	a.patient = newPatientListener(room)
+	a.patient = newPatientListener(a.room)
 	a.serving.Go(func() error { return a.servePublic() })
 	a.serving.Go(func() error { return serve(a.admin, wires{adminAt}) })
 	a.logOpenListeners()
@@ -240,12 +243,12 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	return nil
 }
 
-func listenOn(ctx context.Context, address string) (net.Listener, error) {
+func listenOn(ctx context.Context, address string) (*net.TCPListener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	return listener, nil
+	return listener.(*net.TCPListener), nil // as the network is TCP
 }
 
 func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
@@ -293,9 +296,10 @@ func serve(server *http.Server, listener net.Listener) error {
 // listener stays until then, and does not wait: at most it has a profile in flight.
 func (a *App) drain(ctx context.Context) error {
 	a.events.Dismiss()
-	err := a.public.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("requests still in flight: %w", err), a.public.Close())
+	a.draining.Store(true)
+	err := a.stopAccepting(ctx)
+	if late := a.public.Shutdown(ctx); late != nil {
+		err = errors.Join(err, fmt.Errorf("requests still in flight: %w", late), a.public.Close())
 	}
 	err = errors.Join(err, a.admin.Close())
 	if a.probes != nil {
@@ -304,6 +308,24 @@ func (a *App) drain(ctx context.Context) error {
 	err = errors.Join(err, a.serving.Wait())
 	a.patient.stopTicking()
 	return err
+}
+
+// stopAccepting stops accepting connections, and lets those that are there send a request, which they may have just begun.
+// net/http would close them without an answer.
+func (a *App) stopAccepting(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lastRequests)
+	defer cancel()
+	return a.room.stop(ctx)
+}
+
+// lastAnswers makes answers say that the connection ends, once the service drains.
+func (a *App) lastAnswers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // closeLimit bounds the closing of each thing after the drain.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -27,7 +28,7 @@ func (r testRoom) answered(c caller) {
 // openRoom serves a handler in a room of two, and returns its address.
 func openRoom(t *testing.T, handler http.HandlerFunc) (r testRoom, address string) {
 	t.Helper()
-	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	plain, err := listenOn(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 // Accept returns when a full room is closed.
 func TestFullRoomCloses(t *testing.T) {
 	t.Parallel()
-	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	plain, err := listenOn(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,5 +192,69 @@ func TestFullRoomCloses(t *testing.T) {
 	}
 	if err := conn.Close(); err != nil || r.inside != 0 || r.idle.Len() != 0 {
 		t.Errorf("%v, %d inside, %d idle", err, r.inside, r.idle.Len())
+	}
+}
+
+// A room that stops accepts those that wait already, and waits for them.
+func TestRoomThatStops(t *testing.T) {
+	t.Parallel()
+	plain, err := listenOn(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRoom(plain, 10)
+	for range 3 {
+		call(t, plain.Addr().String())
+	}
+	stopped, refused := make(chan error, 1), make(chan error, 1)
+	go func() { stopped <- r.stop(t.Context()) }()
+	var inside []net.Conn
+	for n := range 3 {
+		conn, err := r.Accept()
+		if err != nil {
+			t.Fatalf("connection %d: %v", n, err)
+		}
+		inside = append(inside, conn)
+	}
+	go func() {
+		for {
+			conn, err := r.Accept()
+			if err != nil {
+				refused <- err
+				return
+			}
+			conn.Close()
+		}
+	}()
+	untilRefused(t, plain.Addr().String())
+	select {
+	case err := <-stopped:
+		t.Fatalf("it has not waited: %v", err)
+	case err := <-refused:
+		t.Fatalf("its server knows: %v", err)
+	default:
+	}
+	for _, conn := range inside {
+		conn.Close()
+	}
+	if err := errors.Join(<-stopped, r.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := <-refused; err == nil {
+		t.Error("a connection after the end")
+	}
+}
+
+// untilRefused connects until nobody listens.
+func untilRefused(t *testing.T, address string) {
+	t.Helper()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			conn.Close()
+		}
 	}
 }
