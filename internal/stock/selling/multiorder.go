@@ -134,11 +134,13 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 	return p, views, refusal, nil
 }
 
-// choose finds for each line a segment that holds enough, at random, so that orders spread.
+// choose finds for each line a segment that holds enough. All lines begin at one random number: two orders of the same SKUs that
+// begin at different ones meet nowhere. If each line began at its own, large orders would nearly always meet somewhere.
 func choose(p *stock.Placement, views map[string]stock.View) {
+	start := rand.IntN(stock.MaxSegments)
 	for i, line := range p.Order.Lines {
 		segments := views[line.SKU].Segments
-		first := rand.IntN(len(segments))
+		first := start % len(segments)
 		for n := range segments {
 			segment := (first + n) % len(segments)
 			if segments[segment] >= line.Quantity {

@@ -135,3 +135,27 @@ func eachShop(t *testing.T, stocks []int64, test func(*testing.T, *world, []*sel
 		}
 	}
 }
+
+// TestOrdersBeginAtOneSegment: large orders of the same SKUs meet on all rows or on none, so that they do not all wait for each other.
+func TestOrdersBeginAtOneSegment(t *testing.T) {
+	const skus = 20
+	eachShop(t, slices.Repeat([]int64{30}, skus), func(t *testing.T, w *world, services []*selling.Service) {
+		order := stock.MultiOrder{OrderID: "o"}
+		for n := range skus {
+			order.Lines = append(order.Lines, stock.Line{SKU: shopSKU(n), Quantity: 1})
+		}
+		if _, _, err := services[0].Order(t.Context(), order); err != nil {
+			t.Fatal(err)
+		}
+		views, err := w.store.Views(t.Context(), order.SKUs()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := views[shopSKU(0)].Segments
+		for sku, view := range views {
+			if !slices.Equal(view.Segments, first) {
+				t.Errorf("%s has %v, %s has %v", shopSKU(0), first, sku, view.Segments)
+			}
+		}
+	})
+}
