@@ -76,8 +76,8 @@ func (f *fifo) raising(g *grant, n int64) scripts.Call {
 
 func (f *fifo) inspecting(*lock) scripts.Call { return f.newCall(scripts.FifoInspect, 0, 0) }
 
-func (f *fifo) forcing(*lock) scripts.Call {
-	return f.newCall(scripts.FifoForce, 0, 2).With(f.side, policy.WaiterLifeMS)
+func (f *fifo) forcing(_ *lock, seen sighting) scripts.Call {
+	return f.newCall(scripts.FifoForce, 0, 3+len(seen.ids)).With(f.side, policy.WaiterLifeMS, seen.until()).With(seen.ids...)
 }
 
 // settling passes the ticket of a waiter that leaves in the row's queue action.

@@ -2,6 +2,7 @@ package locking
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func (d *desk) run(script *scripts.Script, args ...any) []int64 {
 	switch script { // the arguments of the policy come last
 	case scripts.FifoAcquire:
 		args = append(args, policy.WaiterLifeMS, policy.PollMS)
-	case scripts.FifoRelease, scripts.FifoForce:
+	case scripts.FifoRelease:
 		args = append(args, policy.WaiterLifeMS)
 	}
 	answer, err := d.rdb.Eval(d.ctx(), script.Source.(string), d.list(), args...).Result()
@@ -133,6 +134,15 @@ func (d *desk) release(side, who string, count int) int64 {
 	d.t.Helper()
 	d.attempts++
 	return d.run(scripts.FifoRelease, "P", d.attempts, side, "P:"+who, count, 60000, "", 0)[0]
+}
+
+func (d *desk) force(side string, who ...string) int64 {
+	d.t.Helper()
+	args := []any{side, policy.WaiterLifeMS, int64(math.MaxInt64)}
+	for _, each := range who {
+		args = append(args, "P:"+each)
+	}
+	return d.run(scripts.FifoForce, args...)[0]
 }
 
 func (d *desk) renew(side, who string, number, ms, token int64) int64 {
@@ -608,7 +618,7 @@ func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		for _, side := range []string{"write", "read"} {
-			if d.run(scripts.FifoForce, side)[0] != 0 {
+			if d.force(side, "a") != 0 {
 				w.t.Error("nothing was held")
 			}
 		}
@@ -616,15 +626,15 @@ func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
 		d.taken("read", "a")
 		d.queued("read", "r")
 		d.queued("write", "w")
-		if d.run(scripts.FifoForce, "read")[0] != 1 || d.release("write", "a", 1) != 1 {
+		if d.force("read", "a") != 1 || d.release("write", "a", 1) != 1 {
 			w.t.Error("the writer is gone")
 		}
 		d.taken("read", "a")
-		d.expectWoken("r", func() { d.run(scripts.FifoForce, "write") })
+		d.expectWoken("r", func() { d.force("write", "a") })
 		if d.release("read", "a", 1) != 1 || d.release("write", "a", 0) != 0 {
 			w.t.Error("the reader is gone, or the writer is not")
 		}
-		d.expectWoken("r", func() { d.run(scripts.FifoForce, "read") })
+		d.expectWoken("r", func() { d.force("read", "a") })
 		d.taken("read", "r")
 	})
 }

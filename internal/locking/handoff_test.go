@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -217,7 +218,7 @@ func TestHandoffYieldsToTheFirst(t *testing.T) {
 			queue  string
 		}{
 			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue, policy.ReservationMS}, "[R P]"},
-			{scripts.Force, []string{m.stateKey, m.queueKey}, []any{policy.ReservationMS}, "[R]"},
+			{scripts.Force, []string{m.stateKey, m.queueKey}, []any{policy.ReservationMS, int64(math.MaxInt64), "P:a"}, "[R]"},
 		} {
 			first := "Q" + w.name // another client listens to its channel
 			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))

@@ -34,22 +34,37 @@ func (s State) Held() bool { return len(s.Holders) > 0 }
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
 func (a *lock) Inspect(ctx context.Context) (State, error) {
-	answer, err := a.ask(ctx, "inspect", a.kind.inspecting)
-	if err != nil {
-		return State{}, err
-	}
-	state, err := readState(answer)
-	if err != nil {
-		return State{}, failed("inspect", a.name, err)
-	}
-	return state, nil
+	state, _, err := a.look(ctx, "inspect", time.Now().Add(policy.Release))
+	return state, err
 }
 
-// readState reads the answer of inspect.lua and fifo_inspect.lua: four words about the lock, and four about each holder.
-func readState(answer any) (State, error) {
+// look reads the state of the lock, and what a script needs to mean the holders of this instant only.
+func (a *lock) look(ctx context.Context, verb string, until time.Time) (State, sighting, error) {
+	answer, err := a.ask(ctx, verb, until, a.kind.inspecting(a))
+	if err != nil {
+		return State{}, sighting{}, err
+	}
+	state, seen, err := readState(answer)
+	if err != nil {
+		return State{}, sighting{}, failed(verb, a.name, err)
+	}
+	return state, seen, nil
+}
+
+// A sighting is who held a lock at an instant.
+type sighting struct {
+	at  int64 // ms of the server's clock
+	ids []any // of the holders, strings
+}
+
+// until is up to when a script about these holders may come, in ms of the server's clock.
+func (s sighting) until() int64 { return s.at + policy.Release.Milliseconds() }
+
+// readState reads the answer of inspect.lua and fifo_inspect.lua: five words about the lock, and four about each holder.
+func readState(answer any) (State, sighting, error) {
 	list, ok := answer.([]any)
-	if !ok || len(list) == 0 || len(list)%4 != 0 {
-		return State{}, scripts.Strange(answer)
+	if !ok || len(list)%4 != 1 || len(list) == 1 {
+		return State{}, sighting{}, scripts.Strange(answer)
 	}
 	var strange error
 	number := func(word any) int64 {
@@ -61,7 +76,9 @@ func readState(answer any) (State, error) {
 	}
 	left := func(word any) time.Duration { return time.Duration(number(word)) * time.Millisecond }
 	s := State{Waiting: int(number(list[0])), Remaining: left(list[3])}
-	for about := range slices.Chunk(list[4:], 4) {
+	seen := sighting{at: number(list[4])}
+	for about := range slices.Chunk(list[5:], 4) {
+		seen.ids = append(seen.ids, about[1])
 		h := Holder{
 			Owner: keys.OwnerOf(fmt.Sprint(about[1])), Count: int(number(about[2])), Read: about[0] == scripts.Read,
 			Remaining: left(about[3]),
@@ -74,15 +91,21 @@ func readState(answer any) (State, error) {
 	} else {
 		s.Reserved = number(list[1]) == 1
 	}
-	return s, strange
+	return s, seen, strange
 }
 
-// ForceUnlock frees the lock, whoever holds it and however often, and reports whether it was held. Of an RWMutex it frees this
-// side: all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock. Until then
-// their work and the next holder's can overlap, and only the fencing token tells them apart.
+// ForceUnlock frees the lock, whoever holds it and however often, and reports whether it did. It looks who holds the lock, and
+// then takes it from them: who gets the lock after that look keeps it. Of an RWMutex it frees this side: all readers, or the
+// writer. The holders learn of the loss at their next renewal, or when they unlock. Until then their work and the next
+// holder's can overlap, and only the fencing token tells them apart.
 func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
+	until := time.Now().Add(policy.Release)
 	before := a.locks.grantsOf(a) // whoever gets the lock after it was freed keeps it
-	answer, err := a.ask(ctx, "force", a.kind.forcing)
+	_, seen, err := a.look(ctx, "force", until)
+	if err != nil {
+		return false, err
+	}
+	answer, err := a.ask(ctx, "force", until, a.kind.forcing(a, seen))
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +122,7 @@ func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
 }
 
 // ask runs a script that belongs to no attempt.
-func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts.Call) (any, error) {
+func (a *lock) ask(ctx context.Context, verb string, until time.Time, call scripts.Call) (any, error) {
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
@@ -108,7 +131,7 @@ func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts
 		return nil, err
 	}
 	defer l.calls.Done()
-	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, prepare(a), &scripts.Attempt{})
+	answer, err := l.server.Run(ctx, until, l.closing, call, &scripts.Attempt{})
 	if err != nil {
 		return nil, failed(verb, a.name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
@@ -259,6 +260,76 @@ func TestForceUnlockBesideALaterGrant(t *testing.T) {
 				w.t.Errorf("%T: the later hold ended: %v", c.lock, context.Cause(later.Context()))
 			}
 			w.ok(later.Unlock(ctx))
+		}
+	})
+}
+
+// A copy of a call that frees a lock by force does not touch who gets the lock afterwards: neither one that the network
+// delivers when its caller has given up, nor the second one of a client that sends it twice.
+func TestLateCopyOfAForceUnlock(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, rdb := w.ctx(), w.client()
+		l, tap := w.tapped()
+		rw := l.RWMutex(w.name)
+		for _, c := range []struct {
+			lock   offered
+			script *scripts.Script
+		}{{l.Mutex(w.name), scripts.Force}, {l.FairMutex(w.name), scripts.FifoForce}, {rw.Writer(), scripts.FifoForce}, {rw.Reader(), scripts.FifoForce}} {
+			_, err := c.lock.ForceUnlock(ctx) // the script is known now
+			w.ok(err)
+			for _, arrives := range []bool{false, true} {
+				held := w.must(c.lock.Lock(ctx))
+				var call []any
+				tap.on(c.script, func(cmd redis.Cmder, next func() error) error {
+					call = cmd.Args()
+					if arrives {
+						return next()
+					}
+					return errLost
+				})
+				if freed, err := c.lock.ForceUnlock(ctx); freed != arrives || (err == nil) != arrives {
+					w.t.Errorf("%T: freed %t, %v", c.lock, freed, err)
+				}
+				tap.on(nil, nil)
+				if !arrives {
+					w.ok(held.Unlock(ctx))
+				}
+				next := w.must(c.lock.Lock(ctx))
+				w.late(rdb, call)
+				w.renewed(l)
+				if err := next.Unlock(ctx); err != nil {
+					w.t.Errorf("%T: the late copy has freed the next holder's lock: %v", c.lock, err)
+				}
+			}
+		}
+	})
+}
+
+// A call that frees a lock by force does nothing any more when the server's clock has passed the time for its answer: its
+// caller has gone, and the lease that it names may have passed on inside its process.
+func TestForceUnlockComesTooLate(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx, rdb := w.ctx(), w.client()
+		l, tap := w.tapped()
+		rw := l.RWMutex(w.name)
+		for _, c := range []struct {
+			lock   offered
+			script *scripts.Script
+		}{{l.Mutex(w.name), scripts.Force}, {l.FairMutex(w.name), scripts.FifoForce}, {rw.Writer(), scripts.FifoForce}, {rw.Reader(), scripts.FifoForce}} {
+			_, err := c.lock.ForceUnlock(ctx) // the script is known now
+			w.ok(err)
+			held := w.must(c.lock.Lock(ctx))
+			var call []any
+			tap.on(c.script, func(cmd redis.Cmder, _ func() error) error {
+				call = cmd.Args()
+				return errLost
+			})
+			_, err = c.lock.ForceUnlock(ctx)
+			w.unknown("force", err)
+			tap.on(nil, nil)
+			time.Sleep(policy.Release + 10*time.Millisecond)
+			w.late(rdb, call)
+			w.ok(held.Unlock(ctx))
 		}
 	})
 }

@@ -26,8 +26,8 @@ type kind interface {
 	// inspecting reads the state of a lock.
 	inspecting(a *lock) scripts.Call
 
-	// forcing takes a lock from whoever holds it.
-	forcing(a *lock) scripts.Call
+	// forcing takes a lock from the holders that were seen.
+	forcing(a *lock, seen sighting) scripts.Call
 }
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.

@@ -57,8 +57,8 @@ func (mutexKind) inspecting(a *lock) scripts.Call {
 	return scripts.Inspect.NewCall(2, 0).With(a.stateKey, a.queueKey)
 }
 
-func (mutexKind) forcing(a *lock) scripts.Call {
-	return scripts.Force.NewCall(2, 1).With(a.stateKey, a.queueKey, policy.ReservationMS)
+func (mutexKind) forcing(a *lock, seen sighting) scripts.Call {
+	return scripts.Force.NewCall(2, 2+len(seen.ids)).With(a.stateKey, a.queueKey, policy.ReservationMS, seen.until()).With(seen.ids...)
 }
 
 // leveling asks for a token that is not below one of another server.

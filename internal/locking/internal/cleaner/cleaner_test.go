@@ -2,6 +2,7 @@ package cleaner_test
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,7 +71,7 @@ func (l *lock) Key() string { return l.name }
 
 func (l *lock) Call() scripts.Call {
 	l.tries.Add(1)
-	return scripts.Force.NewCall(2, 1).With(l.name, l.name+" queue", 1000)
+	return scripts.Force.NewCall(2, 3).With(l.name, l.name+" queue", 1000, int64(math.MaxInt64), "P:a")
 }
 
 // held returns a lock that is held.
