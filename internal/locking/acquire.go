@@ -37,7 +37,7 @@ func (acq *acquisition) take(run []*part) error {
 
 // seek asks and waits until it has all locks.
 func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
-	waiting := error(nil) // ErrBusy once another owner was in the way
+	waiting := error(nil) // what it waits for: another owner, which is ErrBusy, or else a slot that moves
 	for run = unheld(run); len(run) > 0; run = unheld(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
@@ -46,12 +46,12 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 		if err != nil {
 			return err
 		}
-		pause := time.Duration(0)
+		pause, moving := time.Duration(0), error(nil)
 		switch may {
 		case turnAgain:
 			continue
 		case turnToAsk:
-			if pause, err = l.askOnce(acq, a, run); err != nil {
+			if pause, moving, err = l.askOnce(acq, a, run); err != nil {
 				return err
 			}
 			if run = unheld(run); len(run) == 0 || pause < 0 {
@@ -59,14 +59,19 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 			}
 		case turnToWait:
 		}
-		waiting = ErrBusy
+		switch {
+		case moving == nil:
+			waiting, acq.waitedForOthers = ErrBusy, true
+		case !errors.Is(waiting, ErrBusy):
+			waiting = moving
+		}
 		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
-			return ErrBusy
+			return waiting
 		}
 		if may == turnToAsk && l.subscribe(acq) {
 			continue
 		}
-		if err := l.await(acq, run[0], pause); err != nil {
+		if err := l.await(acq, run[0], pause, waiting); err != nil {
 			return err
 		}
 	}
@@ -95,8 +100,8 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 }
 
 // askOnce asks the server once. If a lock is still missing, it returns how long to wait at most before the next call;
-// negative is no wait.
-func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.Duration, err error) {
+// negative is no wait. While the slot moves, it also returns the server's refusal.
+func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.Duration, moving, err error) {
 	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
@@ -106,12 +111,14 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.
 		if q.attempt.Resent() {
 			a.disclaim(q, 0) // the first copy may still arrive
 		}
-		return policy.Migration, nil
+		return policy.Migration, failed("acquire", missing[0].lock.name, err), nil
 	}
 	if err != nil {
-		return a.unanswered(q, err)
+		pause, err = a.unanswered(q, err)
+		return pause, nil, err
 	}
-	return l.applyAnswer(acq, a, q, answer, trusted)
+	pause, err = l.applyAnswer(acq, a, q, answer, trusted)
+	return pause, nil, err
 }
 
 // send sends a question to the server, within the bounds of the acquisition, and reads the answer.

@@ -48,6 +48,7 @@ func TestCluster(t *testing.T) {
 		{"Replicas", clusterReplicas},
 		{"Failover", clusterFailover},
 		{"Migration", clusterMigration},
+		{"Refusals", clusterRefusals},
 		{"PausedMaster", clusterPausedMaster},
 		{"Death", clusterDeath},
 	}
@@ -389,6 +390,63 @@ func clusterMigration(w *clustered) {
 	if n := c.failures.Load(); n > 0 {
 		w.t.Errorf("%d errors", n)
 	}
+}
+
+// A node that refuses scripts answers nobody wrongly: nobody is in the way, and nothing is lost. It refuses them while their
+// slot moves, and while the cluster is down.
+func clusterRefusals(w *clustered) {
+	ctx := w.ctx()
+	m := w.locks().Mutex(w.name)
+	slot, master := w.slot(m), w.master(m)
+	masters, err := w.cluster.Masters(ctx)
+	w.ok(err)
+	next := masters[(slices.Index(masters, master)+1)%len(masters)]
+	kinds := map[string]func(l *Locks, name string) offered{ // all in one slot
+		"mutex": func(l *Locks, name string) offered { return l.Mutex(name, Group(w.name)) },
+		"fair":  func(l *Locks, name string) offered { return l.FairMutex(name, Group(w.name)) },
+		"write": func(l *Locks, name string) offered { return l.RWMutex(name, Group(w.name)).Writer() },
+		"read":  func(l *Locks, name string) offered { return l.RWMutex(name, Group(w.name)).Reader() },
+	}
+	refused := func(what string, refusing func(meanwhile func())) {
+		held := make(map[string]*Hold)
+		for kind, lock := range kinds {
+			held[kind] = w.must(lock(w.locks(), what+kind).Lock(ctx))
+		}
+		refusing(func() {
+			for kind, lock := range kinds {
+				free := lock(w.locks(), what+kind+"free")
+				_, err := free.TryLock(ctx, Wait(100*time.Millisecond))
+				w.unknown(what+" "+kind+" try", err)
+				_, err = free.Lock(ctx, Wait(100*time.Millisecond))
+				w.unknown(what+" "+kind+" lock", err)
+				_, err = MultiLock(lock(w.locks(), what+kind+"free"), lock(w.locks(), what+kind+"other")).Lock(ctx, Wait(100*time.Millisecond))
+				w.unknown(what+" "+kind+" several", err)
+				_, err = free.Inspect(ctx)
+				w.unknown(what+" "+kind+" inspect", err)
+				_, err = free.ForceUnlock(ctx)
+				w.unknown(what+" "+kind+" force", err)
+			}
+		})
+		for kind, lock := range kinds {
+			w.renewed(held[kind].locks)
+			w.ok(held[kind].Context().Err())
+			w.ok(held[kind].Unlock(ctx))
+			for _, name := range []string{"", "free", "other"} {
+				w.ok(w.must(lock(w.locks(), what+kind+name).Lock(ctx)).Unlock(ctx))
+			}
+		}
+	}
+	refused("a slot that moves", func(meanwhile func()) {
+		w.ok(w.cluster.MigrateSlot(ctx, slot, next, meanwhile))
+	})
+	rdb := redis.NewClient(&redis.Options{Addr: next.Addr(), DisableIdentity: true})
+	w.t.Cleanup(func() { _ = rdb.Close() })
+	refused("a cluster that is down", func(meanwhile func()) {
+		w.ok(rdb.ClusterDelSlots(ctx, slot).Err())
+		meanwhile()
+		w.ok(rdb.ClusterAddSlots(ctx, slot).Err())
+		w.ok(w.cluster.Settled(ctx))
+	})
 }
 
 // An orderly failover loses nothing.

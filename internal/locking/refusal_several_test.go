@@ -228,8 +228,8 @@ func TestRefusalsOfALoadingRedis(t *testing.T) {
 		w.ok(forgotten[kind].Context().Err()) // nobody knows yet
 	}
 	select {
-	case <-ready:
-		t.Fatal("it was loaded too early")
+	case err := <-ready:
+		t.Fatalf("it was loaded too early: %v", err)
 	default:
 	}
 	w.ok(<-ready)

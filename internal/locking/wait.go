@@ -35,9 +35,8 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 
 // await waits until it makes sense to look at a lock again: after a wake-up, when it is our turn in the line, or after
 // pause, when the lock expires (0: when it is time to poll). Meanwhile it keeps alive what the acquisition has already
-// taken.
-func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
-	acq.waitedForOthers = true
+// taken. Its error is waiting if the wait has run out.
+func (l *Locks) await(acq *acquisition, p *part, pause time.Duration, waiting error) error {
 	limit := acq.within(cmp.Or(pause, policy.Poll))
 	keeps := acq.fixed && len(acq.taken) > 0
 	if keeps {
@@ -47,11 +46,11 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	if p.waiter != nil {
 		ready = l.wakeUp(p.waiter)
 	}
-	if _, err := l.pause(acq, ready, limit, ErrBusy); err != nil {
+	if _, err := l.pause(acq, ready, limit, waiting); err != nil {
 		return err
 	}
 	if acq.waitIsOver(time.Now()) {
-		return ErrBusy
+		return waiting
 	}
 	if keeps && !time.Now().Before(acq.keepAt()) {
 		return acq.keep()
