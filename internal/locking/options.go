@@ -67,8 +67,8 @@ func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
 func Group(name string) MutexOption { return func(group *string) { *group = name } }
 
 // Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
-// Lock returns ErrBusy, or what it waited for instead: ErrNoAnswer, or the refusal of a slot that moves. Wait(0) tries once. TryLock never
-// waits for the lock; there it bounds the server's answer.
+// Lock returns ErrBusy, or what it waited for instead: ErrNoAnswer, or the refusal of a slot that moves. Wait(0) tries
+// once. TryLock never waits for the lock; there it bounds the server's answer.
 func Wait(d time.Duration) LockOption {
 	return func(acq *acquisition) error {
 		if d < 0 {
