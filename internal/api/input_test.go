@@ -118,6 +118,7 @@ func TestBadDeductions(t *testing.T) {
 func TestBadSKUs(t *testing.T) {
 	t.Parallel()
 	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":1}`), 201, "")
 	s.refuses("PUT", "/v1/skus/b", badBodies(),
 		badNumbers("max_quantity", `{"stock":1,"max_quantity":`, `}`),
 		badDurations("max_reserve_for", `{"stock":1,"max_reserve_for":`, `}`),
@@ -147,9 +148,13 @@ func TestBadSKUs(t *testing.T) {
 			`"2026-01-01T0:00:00Z"`: "RFC 3339", `"2026-01-01T00:00:00,5Z"`: "RFC 3339", `"2026-01-01T00:00:00+25:00"`: "RFC 3339", `"2026-01-01T00:00:00+24:00"`: "RFC 3339",
 			`"2026-01-01T00:00:00-23:60"`: "RFC 3339", `"2026-01-01T00:00:00.` + strings.Repeat("0", 64) + `Z"`: "RFC 3339", `"0001-01-01T00:00:00Z"`: "RFC 3339", `"1767225600"`: "RFC 3339",
 			`"10000-01-01T00:00:00Z"`: "RFC 3339", `"1969-12-31T23:59:59Z"`: "1970 to 2999", `"3000-01-01T00:00:00Z"`: "1970 to 2999",
+			`"0001-01-01T00:00:00.0000009Z"`: "RFC 3339", `"9999-12-31T23:59:59-00:01"`: "1970 to 2999", `"0000-01-01T00:00:00+00:01"`: "1970 to 2999",
 			`1767225600`: "string", `null`: "string", `{}`: "string",
 		} {
 			s.refuses("PUT", "/v1/skus/b", []bad{{`{"stock":1,"` + field + `":` + value + `}`, field, says}})
+			if value != `null` { // which takes the term away
+				s.refuses("PATCH", "/v1/skus/a", []bad{{`{"ref":"r","` + field + `":` + value + `}`, field, says}})
+			}
 		}
 	}
 	s.wantProblem(s.send("GET", "/v1/skus/b", ""), 404, "unknown_sku")

@@ -36,10 +36,12 @@ func instant(name string, f field[string]) (t time.Time, err error) {
 		return t, nil
 	}
 	text := strings.ToUpper(f.value) // RFC 3339 takes t and z as well
-	if err := t.UnmarshalText([]byte(text)); err != nil || isLenient(text) || t.IsZero() {
+	err = t.UnmarshalText([]byte(text))
+	t = t.UTC().Truncate(time.Microsecond)
+	if err != nil || isLenient(text) || t.IsZero() {
 		return t, invalid(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
 	}
-	return t.UTC().Truncate(time.Microsecond), nil
+	return t, nil
 }
 
 const maxInstant = 64 // characters

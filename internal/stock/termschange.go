@@ -60,7 +60,7 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// check checks what can be checked without the SKU.
+// check checks what can be checked without the SKU: a window of which the SKU has the other end is open there.
 func (c TermsChange) check() error {
 	if c == (TermsChange{}) {
 		return Invalid("body", "must change something")
@@ -70,11 +70,7 @@ func (c TermsChange) check() error {
 			return err
 		}
 	}
-	alone := c.Of(Terms{})
-	if !c.SaleStartsAt.Set || !c.SaleEndsAt.Set { // the SKU has the other one
-		alone.SaleStartsAt, alone.SaleEndsAt = time.Time{}, time.Time{}
-	}
-	return alone.check()
+	return c.Of(Terms{}).check()
 }
 
 // kept returns the change with its instants as both stores keep them, so that changes can be compared.
