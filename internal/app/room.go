@@ -60,16 +60,16 @@ func (r *room) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	g := &guest{Conn: conn, room: r}
-	for r.inside >= r.most {
-		switch longest := r.idle.Front(); {
-		case r.closed:
-			conn.Close()
-			return nil, net.ErrClosed
-		case longest == nil:
-			r.freed.Wait()
-		default:
+	for r.inside >= r.most && !r.closed {
+		if longest := r.idle.Front(); longest != nil {
 			r.leave(longest.Value.(*guest)).Close()
+		} else {
+			r.freed.Wait()
 		}
+	}
+	if r.closed {
+		conn.Close()
+		return nil, net.ErrClosed
 	}
 	r.inside++
 	g.place = r.idle.PushBack(g)
@@ -109,14 +109,16 @@ func (r *room) stop(ctx context.Context) error {
 	if r.closed {
 		return nil
 	}
-	r.stopped = true
 	defer context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.freed.Broadcast()
 	})()
-	if err := r.SetDeadline(time.Now()); err != nil {
-		return err
+	if !r.stopped {
+		r.stopped = true
+		if err := r.SetDeadline(time.Now()); err != nil {
+			return err
+		}
 	}
 	for (r.inside > 0 || !r.empty) && ctx.Err() == nil {
 		r.freed.Wait()
@@ -133,6 +135,7 @@ func (r *room) Close() error {
 	if r.empty {
 		return nil
 	}
+	r.empty = true
 	return r.TCPListener.Close()
 }
 
