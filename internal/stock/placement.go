@@ -56,37 +56,43 @@ func (p Placement) Taken(at time.Time) []Deduction {
 	return lines
 }
 
-// Place takes the lines of a new order one after another, each as a batch from its segment or as a merge from all of
-// them.
-func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Merge) (MergeResult, error)) ([]Deduction, error) {
-	taken := make([]Deduction, len(p.Lines))
+// Place takes the lines of a new order, each as a batch from its segment or as a merge from all of them. It names all of them
+// to deduct and merge. Then look reads what they need, and what these have returned decides the lines one after another.
+func (p Placement) Place(
+	deduct func(Batch) (decide func() (BatchResult, error)), merge func(Merge) (decide func() (MergeResult, error)), look func() error,
+) ([]Deduction, error) {
+	decide := make([]func() (outcomes []Outcome, stale bool, err error), len(p.Lines))
 	for i, line := range p.Lines {
 		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.Of(p.Order.Lines[i])}
-		var outcomes []Outcome
-		var stale error // returned in place of a refusal that expired reservations may have caused
 		if line.Segment < 0 {
-			result, err := merge(Merge{
+			merged := merge(Merge{
 				SKU: sku, Layout: line.Layout, Limit: line.Limit, SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
 			})
-			if err != nil {
-				return nil, err
-			}
-			if outcomes = result.Outcomes; result.Stale {
-				stale = ErrStale
+			decide[i] = func() ([]Outcome, bool, error) {
+				result, err := merged()
+				return result.Outcomes, result.Stale, err
 			}
 		} else {
-			result, err := deduct(Batch{
+			deducted := deduct(Batch{
 				SKU: sku, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
 				SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
 			})
-			if err != nil {
-				return nil, err
-			}
-			if outcomes = result.Outcomes; result.Stale {
-				stale = ErrSpread // with the rows of all segments, expired reservations give their units back first
+			decide[i] = func() ([]Outcome, bool, error) {
+				result, err := deducted()
+				return result.Outcomes, result.Stale, err
 			}
 		}
-		if err := line.refusal(sku, outcomes[0], p.At, stale); err != nil {
+	}
+	if err := look(); err != nil {
+		return nil, err
+	}
+	taken := make([]Deduction, len(p.Lines))
+	for i, line := range p.Lines {
+		outcomes, stale, err := decide[i]()
+		if err == nil {
+			err = line.refusal(p.Order.Lines[i].SKU, outcomes[0], p.At, stale)
+		}
+		if err != nil {
 			return nil, err
 		}
 		taken[i] = outcomes[0].Deduction
@@ -94,13 +100,15 @@ func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Mer
 	return taken, nil
 }
 
-// refusal returns the error of a line that was not taken.
-func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale error) error {
+// refusal returns the error of a line that was not taken. Stale says that expired reservations may have caused it.
+func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale bool) error {
 	switch {
 	case o.Kind == Accepted:
 		return nil
-	case stale != nil:
-		return stale
+	case stale && l.Segment >= 0:
+		return ErrSpread // with the rows of all segments, expired reservations give their units back first
+	case stale:
+		return ErrStale
 	case o.Kind == Known:
 		return OrderIDReused()
 	case o.Kind == Limited:

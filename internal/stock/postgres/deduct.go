@@ -27,7 +27,15 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 		return result, err
 	}
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
-		if result, err = s.deduct(ctx, tx, batch, batch.At); err != nil {
+		read, write := &tables.Statements{}, &tables.Statements{}
+		decide := deductBy(ctx, tx, read, write, batch, batch.At)
+		if err = tx.Send(ctx, read); err != nil {
+			return err
+		}
+		if result, err = decide(); err != nil {
+			return err
+		}
+		if err = tx.Send(ctx, write); err != nil {
 			return err
 		}
 		var taken []*stock.Deduction
@@ -41,51 +49,61 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 	return result, err
 }
 
-// deduct carries out a batch in a transaction: it locks the segment, reads, decides, and writes.
+// deductBy is a batch as a part of a transaction. It adds to read what locks the segment, and what a decision needs. Once that is
+// read, decide decides the batch, and adds to write what it writes.
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
 // restarts. It also restarts if the sale has ended while the write waited for such a transaction. given is the instant to
 // decide by; zero: the store's clock.
-func (s *Store) deduct(ctx context.Context, tx transaction, batch stock.Batch, given time.Time) (result stock.BatchResult, err error) {
-	read, facts := &tables.Statements{}, &stock.Facts{}
+func deductBy(
+	ctx context.Context, tx transaction, read, write *tables.Statements, batch stock.Batch, given time.Time,
+) (decide func() (stock.BatchResult, error)) {
+	facts := &stock.Facts{}
 	rows := read.LockSome(batch.SKU, batch.Segment)
 	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
 	if batch.Limit > 0 {
 		read.Single([]any{&facts.HasExpired}, tables.HasExpired, batch.SKU, instant(batch.At))
 	}
 	tx.Instant(read, batch.At, &facts.At)
-	if err := tx.Send(ctx, read); err != nil {
-		return result, err
-	}
-	var row stock.Segment
-	if len(*rows) > 0 {
-		row = (*rows)[0]
-	} else if err := tables.SKUExists(ctx, tx, batch.SKU); err != nil {
-		return result, err
-	}
-	plan, err := stock.PlanBatch(batch, row, *facts)
-	if err != nil || len(plan.Admitted) == 0 {
+	return func() (stock.BatchResult, error) {
+		var row stock.Segment
+		if len(*rows) > 0 {
+			row = (*rows)[0]
+		} else if err := tables.SKUExists(ctx, tx, batch.SKU); err != nil {
+			return stock.BatchResult{}, err
+		}
+		plan, err := stock.PlanBatch(batch, row, *facts)
+		if err == nil && len(plan.Admitted) > 0 {
+			writePlan(write, batch, plan, given)
+		}
 		return plan.BatchResult, err
 	}
-	write, orders := &tables.Statements{}, stock.Pick(batch.Orders, plan.Admitted)
+}
+
+// writePlan adds what a batch writes, and then looks whether its sale has ended.
+func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan, given time.Time) {
+	orders := stock.Pick(batch.Orders, plan.Admitted)
 	write.Count(batch.SKU, batch.Limit, orders)
 	c := tables.ArraysOf(orders)
 	for range orders {
 		c.Segments = append(c.Segments, &batch.Segment)
 	}
-	write.Insert(tables.InsertDeductions, batch.SKU, c, facts.At).Wrote = tables.AllOf(len(orders))
+	write.Insert(tables.InsertDeductions, batch.SKU, c, plan.At).Wrote = tables.AllOf(len(orders))
 	var taken tables.Changes
 	taken.Add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
 	write.Change(batch.SKU, taken)
-	wrote := facts.At
-	if !batch.SaleWindow.EndsAt.IsZero() {
-		tx.Instant(write, given, &wrote)
+	if batch.SaleWindow.EndsAt.IsZero() {
+		return
 	}
-	if err = tx.Send(ctx, write); err == nil && batch.SaleWindow.Refusal(batch.SKU, wrote) != nil {
-		err = tables.ErrRaced
-	}
-	return plan.BatchResult, err
+	write.Each(func(row tables.Row) error {
+		var wrote time.Time
+		err := row.Scan((*tables.Time)(&wrote))
+		if err == nil && batch.SaleWindow.Refusal(batch.SKU, wrote) != nil {
+			err = tables.ErrRaced
+		}
+		return err
+	}, readInstant, instant(given))
 }
 
 // Merge implements [stock.Store].

@@ -29,8 +29,8 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 // orderAlone places an order by a transaction of its own.
 func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
-		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deduct(ctx, tx, line, placement.At)
+		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(read, write *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
+			return deductBy(ctx, tx, read, write, line, placement.At)
 		})
 		if err == nil && !created && !s.pool.dialect.routes() { // otherwise its lines are in other shards: package citus reads them
 			lines, err = tables.ReplayOrder(ctx, tx, placement)

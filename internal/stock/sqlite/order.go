@@ -11,8 +11,8 @@ import (
 // Order implements [stock.Store].
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inShared(ctx, time.Time{}, len(placement.Lines), func(tx *transaction) error {
-		lines, created, err = tables.PlaceOrder(ctx, tx, placement, false, func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deductLine(ctx, tx, line)
+		lines, created, err = tables.PlaceOrder(ctx, tx, placement, false, func(_, _ *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
+			return func() (stock.BatchResult, error) { return s.deductLine(ctx, tx, line) }
 		})
 		if err == nil && !created {
 			lines, err = tables.ReplayOrder(ctx, tx, placement)

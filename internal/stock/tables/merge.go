@@ -19,34 +19,46 @@ SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part
 // start by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
 func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, error) {
-	read, facts := &Statements{}, &stock.Facts{}
+	read, write := &Statements{}, &Statements{}
+	decide := mergeBy(tx, read, write, merge)
+	if err := tx.Send(ctx, read); err != nil {
+		return stock.MergeResult{}, err
+	}
+	result, err := decide()
+	if err != nil {
+		return result, err
+	}
+	return result, tx.Send(ctx, write)
+}
+
+// mergeBy adds to read what a merge reads. Once that is read, decide decides the merge, and adds to write what it writes.
+func mergeBy(tx Tx, read, write *Statements, merge stock.Merge) (decide func() (stock.MergeResult, error)) {
+	facts := &stock.Facts{}
 	segments := read.LockAll(merge.SKU)
 	back := tx.Expire(read, merge.SKU, merge.At)
 	read.Facts(facts, merge.SKU, merge.Limit, merge.Orders)
 	read.Single([]any{(*Time)(&facts.NextExpiry)}, SelectNextExpiry, merge.SKU)
 	tx.Instant(read, merge.At, &facts.At)
-	if err := tx.Send(ctx, read); err != nil {
-		return stock.MergeResult{}, err
-	}
-	facts.Expired = back.Reservations
-	plan, result, err := merge.Plan(*segments, stock.LevelsOf(*segments, back.Segments), *facts)
-	if err != nil {
-		return result, err
-	}
-	write := &Statements{}
-	if len(plan.Admitted) > 0 {
-		write.Count(merge.SKU, merge.Limit, stock.Pick(merge.Orders, plan.Admitted))
-		write.merged(merge, plan, facts.At)
-		var taken Changes
-		for segment, units := range plan.Changes {
-			taken.Add(segment, units, plan.Reserved[segment], merge.Fences[segment])
+	return func() (stock.MergeResult, error) {
+		facts.Expired = back.Reservations
+		plan, result, err := merge.Plan(*segments, stock.LevelsOf(*segments, back.Segments), *facts)
+		if err != nil {
+			return result, err
 		}
-		write.Change(merge.SKU, taken)
+		if len(plan.Admitted) > 0 {
+			write.Count(merge.SKU, merge.Limit, stock.Pick(merge.Orders, plan.Admitted))
+			write.merged(merge, plan, facts.At)
+			var taken Changes
+			for segment, units := range plan.Changes {
+				taken.Add(segment, units, plan.Reserved[segment], merge.Fences[segment])
+			}
+			write.Change(merge.SKU, taken)
+		}
+		if back.Reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
+			tx.Notify(write, merge.SKU)
+		}
+		return result, nil
 	}
-	if back.Reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
-		tx.Notify(write, merge.SKU)
-	}
-	return result, tx.Send(ctx, write)
 }
 
 // Facts reads the facts from which orders are decided. Buyers are read before order ids: so if a read finds the units of a

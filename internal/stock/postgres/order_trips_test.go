@@ -1,0 +1,81 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// trips counts the messages of statements, each of which waits for its answer.
+type trips struct{ atomic.Int64 }
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (n *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	n.Add(1)
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (n *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (n *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	n.Add(1)
+	return ctx
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (n *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (n *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// TestALargeOrderTakesFewRoundTrips: an order that is written alone holds the rows of all its SKUs meanwhile.
+func TestALargeOrderTakesFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	const lines, most = 100, 6
+	s, sent := openSharers(t, 0), &trips{}
+	store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var skus []string
+	for n := range lines {
+		skus = append(skus, fmt.Sprintf("sku-%03d", n))
+		if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: skus[n], Stock: 20, Segments: 2}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, line := range map[string]stock.PlacedLine{
+		"from a segment":       {Layout: 1, Limit: 5},
+		"in a sale":            {Layout: 1, Limit: 5, SaleWindow: stock.SaleWindow{EndsAt: time.Now().Add(time.Hour)}},
+		"from all segments":    {Layout: 1, Segment: -1},
+		"of a limit, from all": {Layout: 1, Segment: -1, Limit: 5},
+	} {
+		p := several(name, skus...)
+		for n := range p.Lines {
+			p.Lines[n] = line
+		}
+		sent.Store(0)
+		taken, created, err := store.Order(t.Context(), p)
+		if err != nil || !created || len(taken) != lines {
+			t.Fatalf("%s: %d lines, %t, %v", name, len(taken), created, err)
+		}
+		if n := sent.Load(); n > most {
+			t.Errorf("an order of %d lines %s takes %d round trips, not at most %d", lines, name, n, most)
+		}
+	}
+}
