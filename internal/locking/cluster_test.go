@@ -414,12 +414,13 @@ func clusterRefusals(w *clustered) {
 		}
 		refusing(func() {
 			for kind, lock := range kinds {
-				free := lock(w.locks(), what+kind+"free")
+				l := w.locks()
+				free := lock(l, what+kind+"free")
 				_, err := free.TryLock(ctx, Wait(100*time.Millisecond))
 				w.unknown(what+" "+kind+" try", err)
 				_, err = free.Lock(ctx, Wait(100*time.Millisecond))
 				w.unknown(what+" "+kind+" lock", err)
-				_, err = MultiLock(lock(w.locks(), what+kind+"free"), lock(w.locks(), what+kind+"other")).Lock(ctx, Wait(100*time.Millisecond))
+				_, err = MultiLock(free, lock(l, what+kind+"other")).Lock(ctx, Wait(100*time.Millisecond))
 				w.unknown(what+" "+kind+" several", err)
 				_, err = free.Inspect(ctx)
 				w.unknown(what+" "+kind+" inspect", err)

@@ -36,7 +36,9 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) (may turn, sibling <-chan st
 	l.joinLocked(acq, p, st)
 	p.waiter.woken = false // it looks now; what comes from now on is new
 	if head := st.waiters[0]; head != p.waiter || st.handingOff {
-		if head.asking && head.owner == acq.owner && (acq.try || acq.waitIsOver(now)) {
+		// Neither a sibling that asks nor one that has gone is another owner in the way.
+		soon := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
+		if soon && (acq.try || acq.waitIsOver(now)) {
 			return turnAgain, p.waiter.readyLocked()
 		}
 		return turnToWait, nil
@@ -125,7 +127,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	}
 	st.queued = false
 	gone := *w // the part may be used again before the cleaner is done
-	gone.asking = true
+	gone.asking, gone.leaving = true, true
 	st.waiters[0] = &gone
 	return l.settleLater(&settlement{
 		rows: []row{{lock: p.lock, queue: scripts.QueueLeave}},

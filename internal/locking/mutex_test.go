@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inventory/internal/locking/internal/keys"
@@ -879,5 +880,29 @@ func TestSiblingsTryAtOnce(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// A waiter that has given up beside a silent server stays in the line until the server was asked to forget it. It is no other
+// owner in the way of a try.
+func TestTryBehindAWaiterThatLeaves(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx := w.ctx()
+		w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(500*time.Millisecond)))
+		m := w.locks().Mutex(w.name)
+		gaveUp := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(ctx, Wait(100*time.Millisecond))
+			gaveUp <- err
+		}()
+		synctest.Wait()
+		time.Sleep(50 * time.Millisecond) // it is in the queue
+		w.memory.Pause()
+		if err := <-gaveUp; !errors.Is(err, ErrBusy) {
+			t.Errorf("the waiter: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond) // the lease is over
+		w.memory.Resume()
+		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
 	})
 }

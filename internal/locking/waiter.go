@@ -10,6 +10,7 @@ type waiter struct {
 	owner   *owner
 	lease   time.Duration
 	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
 	handoff *handoff      // what it was handed; then it is no longer in the line
 	woken   bool          // look again
 	ready   chan struct{} // receives the same while the caller waits; nil before it does
