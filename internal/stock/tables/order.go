@@ -55,8 +55,8 @@ func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Ded
 //
 // The order's own row comes first, so copies of the order wait for each other. Then PlaceOrder locks the rows of all segments
 // that it needs, if the store locks rows (byRow), and reads the instant of the decision. Then each line is a batch, by deduct,
-// or a merge, all in one transaction: all of them succeed, or none is written. All lines read in
-// one message, and write in one: otherwise the rows would be held for two round trips more for each line.
+// or a merge, all in one transaction: all of them succeed, or none is written. All lines read in one message, and write in
+// one: otherwise the rows would be held for two round trips more for each line.
 func PlaceOrder(
 	ctx context.Context, tx Tx, p stock.Placement, byRow bool,
 	deduct func(read, write *Statements, line stock.Batch) (decide func() (stock.BatchResult, error)),
