@@ -187,7 +187,8 @@ func TestRefusalsToAMultiLock(t *testing.T) {
 // those that it has forgotten are lost, and everybody else gets an error or waits on.
 func TestRefusalsOfALoadingRedis(t *testing.T) {
 	t.Parallel()
-	server, err := servertest.StartRedis(t.Context(), "--key-load-delay", "500", "--loading-process-events-interval-bytes", "1024")
+	// It loads for minutes, unless it is told to go on: each key takes 50 ms, and is large enough that commands are read after it.
+	server, err := servertest.StartRedis(t.Context(), "--rdbcompression", "no", "--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestRefusalsOfALoadingRedis(t *testing.T) {
 	})
 	w := &world{t: t, addr: server.Addr(), name: t.Name()}
 	ctx, rdb := w.ctx(), w.client()
-	w.ok(rdb.Eval(ctx, "for i = 1, 4000 do redis.call('SET', 'ballast' .. i, i) end return 1", nil).Err())
+	w.ok(rdb.Eval(ctx, "for i = 1, 4000 do redis.call('SET', 'ballast' .. i, string.rep('x', 1100)) end return 1", nil).Err())
 	kinds := exclusiveKinds()
 	kinds["read"] = func(l *Locks, name string) offered { return l.RWMutex(name).Reader() }
 	held, forgotten := make(map[string]*Hold), make(map[string]*Hold)
@@ -232,6 +233,7 @@ func TestRefusalsOfALoadingRedis(t *testing.T) {
 		t.Fatalf("it was loaded too early: %v", err)
 	default:
 	}
+	w.ok(rdb.ConfigSet(ctx, "key-load-delay", "0").Err())
 	w.ok(<-ready)
 	for kind, lock := range kinds {
 		w.renewed(processes[kind])

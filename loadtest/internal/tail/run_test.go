@@ -27,14 +27,29 @@ func tiny(t *testing.T) Config {
 	}
 }
 
+// killing plays tails of other seeds until a process was killed. On a busy machine the last unit may be sold before a process
+// is stopped that still holds its lock.
+func killing(t *testing.T, c Config) *Tail {
+	t.Helper()
+	const seeds = 5
+	for c.Seed = 1; c.Seed <= seeds; c.Seed++ {
+		result, err := Run(t.Context(), c)
+		if err != nil || result.Err() != nil || len(result.Found.Violations) > 0 || len(result.Rows.SKUs) != 2 || len(result.rounds) != 2 {
+			t.Fatalf("seed %d: %v, %v: %+v", c.Seed, err, result.Err(), result)
+		}
+		if result.of(true)[0].Strike != nil {
+			return result
+		}
+	}
+	t.Fatalf("nobody was killed in the tails of the seeds 1 to %d", seeds)
+	return nil
+}
+
 // TestATail sells tails, and kills a process that holds a lock in one of them.
 func TestATail(t *testing.T) {
 	t.Parallel()
 	c := tiny(t)
-	result, err := Run(t.Context(), c)
-	if err != nil || result.Err() != nil || len(result.Found.Violations) > 0 || len(result.Rows.SKUs) != 2 || len(result.rounds) != 2 {
-		t.Fatalf("%v, %v: %+v", err, result.Err(), result)
-	}
+	result := killing(t, c)
 	for _, r := range result.rounds {
 		var before float64
 		for _, units := range r.Segments {
