@@ -149,7 +149,7 @@ check-generated:
 			tar -c -f - --null -T - | tar -x -f - -C "$$folder"; \
 		(cd "$$folder" && $(GO) generate ./...); \
 		while IFS= read -r file; do \
-			diff -u --label "$$file" --label "$$file, generated anew" "$$file" "$$folder/$$file" || \
+			diff -u --label "$$file" --label "$$file, generated again" "$$file" "$$folder/$$file" || \
 				{ echo "out of date, run make generate: $$file"; exit 1; }; \
 		done < <(cd "$$folder" && find . -name '*.gen.go')
 
@@ -169,7 +169,7 @@ format: ## Format all Go files
 	$(TOOL) gofumpt -w .
 
 .PHONY: generate
-generate: ## Generate code anew
+generate: ## Generate the code
 	$(GO) generate ./...
 
 .PHONY: bench

@@ -121,7 +121,7 @@ func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
 		if scale.For = c.For; c.Tiny {
 			scale = explain.Tiny()
 		}
-		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, Told: roundsTo(s)})
+		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, OnRound: roundsTo(s)})
 	})
 }
 

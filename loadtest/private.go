@@ -32,7 +32,7 @@ func (c *capacityCommand) Run(ctx context.Context, s cli.Streams) error {
 		if config.Process, err = serviceProcess(io.Discard, slog.LevelError); err != nil {
 			return nil, err
 		}
-		config.Seed, config.Scale, config.Told = c.drawn(), scaleOf(c.Tiny, c.Quick, capacity.Tiny, capacity.Quick, capacity.Full), roundsTo(s)
+		config.Seed, config.Scale, config.OnRound = c.drawn(), scaleOf(c.Tiny, c.Quick, capacity.Tiny, capacity.Quick, capacity.Full), roundsTo(s)
 		return capacity.Run(ctx, config)
 	})
 }

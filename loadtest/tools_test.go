@@ -36,7 +36,7 @@ type counts struct {
 	SoldOut    int64    `json:"sold_out"`
 	Other      int64    `json:"other"`
 	Unknown    int64    `json:"unknown"`
-	Unheard    int64    `json:"unheard"` // wrk
+	Unanswered int64    `json:"unheard"` // wrk
 	Unexpected int64    `json:"unexpected"`
 	Dropped    int64    `json:"dropped_iterations"` // k6
 	Left       int64    `json:"units_left"`         // k6
@@ -51,7 +51,7 @@ func TestToolsCountWhatWasSold(t *testing.T) { // not parallel: neither are the 
 	table := report.Table{Columns: []string{"", "accepted", "units", "replayed", "sold out", "other", "in doubt", "dropped", "rows", "units in rows"}}
 	row := func(name string, c counts, orders, units int64) {
 		cells := []string{name}
-		for _, n := range []int64{c.Accepted, c.Units, c.Replayed, c.SoldOut, c.Other, c.Unknown + c.Unheard, c.Dropped, orders, units} {
+		for _, n := range []int64{c.Accepted, c.Units, c.Replayed, c.SoldOut, c.Other, c.Unknown + c.Unanswered, c.Dropped, orders, units} {
 			cells = append(cells, strconv.FormatInt(n, 10))
 		}
 		table.Rows = append(table.Rows, cells)
@@ -74,7 +74,7 @@ func TestToolsCountWhatWasSold(t *testing.T) { // not parallel: neither are the 
 		c := s.wrk(t, "3s", "hot", "1-5")
 		orders, units := s.rows(t, "hot")
 		row("wrk", c, orders, units)
-		if doubt := c.Unheard + c.Unknown; orders < c.Accepted || orders > c.Accepted+doubt || units < c.Units || doubt > wrkConnections {
+		if doubt := c.Unanswered + c.Unknown; orders < c.Accepted || orders > c.Accepted+doubt || units < c.Units || doubt > wrkConnections {
 			t.Errorf("it counts %+v, and there are %d orders of %d units", c, orders, units)
 		}
 		if units != stock || c.SoldOut == 0 || c.Replayed == 0 || c.Unexpected > 0 {

@@ -82,7 +82,7 @@ func fuzzAPI(t *testing.T, config app.Config) {
 		})
 	}
 	running.Wait()
-	tally.tell(t)
+	tally.log(t)
 	d.want(d.as(operator, "GET", "/v1/audit", ""), 200, "")
 	if a := d.as(operator, "GET", "/v1/audit", ""); !strings.Contains(a.body, `"ok":true`) {
 		t.Errorf("the rows do not add up: %s", a.body)
@@ -177,8 +177,8 @@ func (t *tally) doubtful() bool {
 	return false
 }
 
-// tell logs the counts. If an operation always fails, the test makes its requests wrongly.
-func (t *tally) tell(test *testing.T) {
+// log logs the counts. If an operation always fails, the test makes its requests wrongly.
+func (t *tally) log(test *testing.T) {
 	test.Helper()
 	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
 		test.Logf("%-16s %v", name, t.seen[name])

@@ -84,7 +84,7 @@ func (s *server) watchEvents(c echo.Context) error {
 		case <-ticker.C:
 			err = stream.write(append(stream.text[:0], ": \n\n"...))
 		case <-subscription.Ready():
-			err = stream.tell(subscription)
+			err = stream.send(subscription)
 		}
 	}
 	s.log.Debug("a listener was cut off", "error", err)
@@ -108,7 +108,7 @@ func (s *server) watchedSKU(c echo.Context) (string, error) {
 type eventStream struct {
 	context    echo.Context
 	controller *http.ResponseController
-	told       []events.Told
+	deliveries []events.Delivery
 	text       []byte
 
 	mu       sync.Mutex
@@ -133,12 +133,12 @@ func sendStreamHead(c echo.Context) {
 	c.Response().WriteHeader(http.StatusOK)
 }
 
-// tell sends the subscription's events, then rests.
-func (s *eventStream) tell(subscription *events.Subscription) error {
-	s.told = subscription.Take(s.told)
+// send sends the subscription's events, then rests.
+func (s *eventStream) send(subscription *events.Subscription) error {
+	s.deliveries = subscription.Take(s.deliveries)
 	s.text = s.text[:0]
-	for _, t := range s.told {
-		s.text = appendTold(s.text, t)
+	for _, d := range s.deliveries {
+		s.text = appendDelivery(s.text, d)
 	}
 	if err := s.write(s.text); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (s *eventStream) end() {
 	_ = s.limit() // fails only on a closed connection
 }
 
-// appendTold appends one item in the form of text/event-stream.
-func appendTold(to []byte, t events.Told) []byte {
+// appendDelivery appends one item in the form of text/event-stream.
+func appendDelivery(to []byte, t events.Delivery) []byte {
 	if t.Lost > 0 {
 		return appendLost(to, t.Lost)
 	}

@@ -20,18 +20,18 @@ const (
 var ErrBusy = errors.New("in use")
 
 // Prune folds deductions of archived SKUs that are older than an instant into a sum for each SKU, or only counts them in
-// a dry run, also while a service uses the database. It calls tell for each SKU that has some. It works page by page, each
+// a dry run, also while a service uses the database. It calls report for each SKU that has some. It works page by page, each
 // in its own transaction: if it is interrupted, the next call goes on.
-func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun bool, tell func(sku string, pruned stock.Pruned) error) (err error) {
+func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun bool, report func(sku string, pruned stock.Pruned) error) (err error) {
 	store, err := openForWriting(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return pruneAll(ctx, store, before, dryRun, tell)
+	return pruneAll(ctx, store, before, dryRun, report)
 }
 
-func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun bool, tell func(sku string, pruned stock.Pruned) error) error {
+func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun bool, report func(sku string, pruned stock.Pruned) error) error {
 	busy := 0
 	for after := ""; ; {
 		skus, err := store.Summaries(ctx, after, listPage)
@@ -44,7 +44,7 @@ func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun b
 			}
 			pruned, err := pruneSKU(ctx, store, stock.Pruning{SKU: sku.SKU, Before: before, DryRun: dryRun})
 			if pruned.Deductions > 0 { // also for a SKU that was pruned in part
-				err = errors.Join(err, tell(sku.SKU, pruned))
+				err = errors.Join(err, report(sku.SKU, pruned))
 			}
 			if err != nil {
 				return fmt.Errorf("prune %s: %w", sku.SKU, err)

@@ -87,12 +87,12 @@ func (s *samples) end(message string) {
 	defer s.mu.Unlock() // close waits until the line is logged
 	if k := s.kinds[message]; k != nil {
 		delete(s.kinds, message)
-		k.tell()
+		k.flush()
 	}
 }
 
-// tell logs the last of the lines that were dropped, and how many there were.
-func (k *sample) tell() {
+// flush logs the last of the lines that were dropped, and how many there were.
+func (k *sample) flush() {
 	if k.dropped == 0 {
 		return
 	}
@@ -108,6 +108,6 @@ func (s *sampling) close() {
 	s.samples.mu.Unlock()
 	for _, k := range kinds {
 		k.ends.Stop()
-		k.tell()
+		k.flush()
 	}
 }

@@ -215,19 +215,19 @@ func (h *Hub) deliver(b batch) {
 		return
 	}
 	if gap := b.First - before.next; gap > 0 {
-		h.tellLoss(gap)
+		h.sendLoss(gap)
 	}
 	for i, e := range b.Events {
-		h.tell(Told{Event: stock.Event(e), Process: b.Process, Number: b.First + uint64(i)})
+		h.tell(Delivery{Event: stock.Event(e), Process: b.Process, Number: b.First + uint64(i)})
 	}
 	if gap := b.Next - b.First - uint64(len(b.Events)); gap > 0 {
-		h.tellLoss(gap)
+		h.sendLoss(gap)
 	}
 }
 
 // tell gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back in stock:
 // listeners get that once.
-func (h *Hub) tell(t Told) {
+func (h *Hub) tell(t Delivery) {
 	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
 		if h.changes[t.SKU] == t.Kind {
 			return
@@ -244,12 +244,12 @@ func (h *Hub) tell(t Told) {
 	}
 }
 
-// tellLoss reports to all listeners that events are missing. Their SKUs are unknown, and the last change that was sent
+// sendLoss reports to all listeners that events are missing. Their SKUs are unknown, and the last change that was sent
 // of a SKU may no longer hold.
-func (h *Hub) tellLoss(lost uint64) {
+func (h *Hub) sendLoss(lost uint64) {
 	clear(h.changes)
 	for s := range h.subscriptions {
-		s.add(Told{Lost: lost})
+		s.add(Delivery{Lost: lost})
 	}
 }
 

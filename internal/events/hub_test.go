@@ -21,7 +21,7 @@ func TestEventsKeepTheOrderOfTheirProcess(t *testing.T) {
 	for i := range n {
 		h.Publish(sold(fmt.Sprint(i), 1))
 	}
-	all := listenUntil(t, s, func(all []Told) bool { return len(all) == n })
+	all := listenUntil(t, s, func(all []Delivery) bool { return len(all) == n })
 	for i, told := range all {
 		if told.SKU != fmt.Sprint(i) || told.Number != uint64(i)+1 || told.Process != h.process {
 			t.Fatalf("number %d is %+v", i, told)
@@ -59,7 +59,7 @@ func TestWhatIsOfOneSKUIsToldToItsListeners(t *testing.T) {
 	h.Publish(sold("a", 1))
 	h.Publish(soldOut("b"))
 	for s, want := range map[*Subscription][]string{a: {"a"}, b: {"b"}, all: {"a", "b"}} {
-		for i, told := range listenUntil(t, s, func(all []Told) bool { return len(all) == len(want) }) {
+		for i, told := range listenUntil(t, s, func(all []Delivery) bool { return len(all) == len(want) }) {
 			if told.SKU != want[i] {
 				t.Errorf("a listener to %q was told %+v", s.sku, told)
 			}
@@ -76,7 +76,7 @@ func TestSlowListenerIsToldWhatItHasLost(t *testing.T) {
 	for i := range rounds * 1000 {
 		h.Publish(sold(fmt.Sprint(i), 1))
 		if i%1000 == 999 { // as many as one batch holds
-			if _, lost := count(listenUntil(t, quick, func(all []Told) bool { return len(all) == 1000 })); lost > 0 {
+			if _, lost := count(listenUntil(t, quick, func(all []Delivery) bool { return len(all) == 1000 })); lost > 0 {
 				t.Fatalf("%d were lost to a quick listener", lost)
 			}
 		}
@@ -90,7 +90,7 @@ func TestSlowListenerIsToldWhatItHasLost(t *testing.T) {
 		t.Errorf("the hub counts %d lost", h.Lost())
 	}
 	h.Publish(sold("next", 1))
-	if next := listenUntil(t, slow, func(all []Told) bool { return len(all) > 0 }); next[0].SKU != "next" {
+	if next := listenUntil(t, slow, func(all []Delivery) bool { return len(all) > 0 }); next[0].SKU != "next" {
 		t.Errorf("after the loss: %+v", next)
 	}
 }

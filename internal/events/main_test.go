@@ -83,9 +83,9 @@ func subscribe(t testing.TB, h *Hub, sku string) *Subscription {
 }
 
 // listenUntil takes from a subscription until enough returns true.
-func listenUntil(t testing.TB, s *Subscription, enough func([]Told) bool) []Told {
+func listenUntil(t testing.TB, s *Subscription, enough func([]Delivery) bool) []Delivery {
 	t.Helper()
-	var all []Told
+	var all []Delivery
 	over := time.After(patience)
 	for !enough(all) {
 		select {
@@ -99,7 +99,7 @@ func listenUntil(t testing.TB, s *Subscription, enough func([]Told) bool) []Told
 }
 
 // count returns how many events arrived, and how many were lost.
-func count(all []Told) (told, lost int) {
+func count(all []Delivery) (told, lost int) {
 	for _, t := range all {
 		if t.Lost > 0 {
 			lost += int(t.Lost) //nolint:gosec // of tests

@@ -50,7 +50,7 @@ func TestProcessesReceiveFromEachOther(t *testing.T) {
 		b.Publish(sold(fmt.Sprint("b", i), 1))
 	}
 	for _, s := range []*Subscription{atA, atB} {
-		all := listenUntil(t, s, func(all []Told) bool { return len(all) >= 2*n })
+		all := listenUntil(t, s, func(all []Delivery) bool { return len(all) >= 2*n })
 		next := map[string]int{}
 		for _, told := range all {
 			process := map[string]string{a.process: "a", b.process: "b"}[told.Process]
@@ -81,7 +81,7 @@ func TestRedisComesBack(t *testing.T) {
 	connected(t, a, b)
 	s := subscribe(t, b, "")
 	a.Publish(soldOut("before"))
-	listenUntil(t, s, func(all []Told) bool { return len(all) == 1 })
+	listenUntil(t, s, func(all []Delivery) bool { return len(all) == 1 })
 	if err := own.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestRedisComesBack(t *testing.T) {
 	// More batches than are kept.
 	for range maxWaiting + 10 {
 		a.Publish(sold("meanwhile", 1))
-		listenUntil(t, here, func(all []Told) bool { return len(all) > 0 }) // a batch of its own
+		listenUntil(t, here, func(all []Delivery) bool { return len(all) > 0 }) // a batch of its own
 		published++
 	}
 	if err := own.Restart(t.Context()); err != nil {
@@ -99,7 +99,7 @@ func TestRedisComesBack(t *testing.T) {
 	}
 	connected(t, a, b)
 	a.Publish(soldOut("after"))
-	all := listenUntil(t, s, func(all []Told) bool {
+	all := listenUntil(t, s, func(all []Delivery) bool {
 		told, lost := count(all)
 		return told+lost >= published+1
 	})
@@ -129,7 +129,7 @@ func TestLossOfTheLastEventsIsNoticed(t *testing.T) {
 	say(`{"process":"other","first":1,"next":2,"events":[{"kind":"x\ndata: forged","sku":"a"}]}`)
 	say(`{"process":"other","first":5,"next":4}`)
 	say(`{"process":"other","first":4,"next":4}`)
-	all := listenUntil(t, s, func(all []Told) bool { return len(all) > 0 })
+	all := listenUntil(t, s, func(all []Delivery) bool { return len(all) > 0 })
 	if len(all) != 1 || all[0].Lost != 3 {
 		t.Errorf("told %+v", all)
 	}
@@ -153,7 +153,7 @@ func TestRedisIsNotNeeded(t *testing.T) {
 			}
 			orders := 0
 			for orders < 100_000 {
-				for _, told := range listenUntil(t, s, func(all []Told) bool { return len(all) > 0 }) {
+				for _, told := range listenUntil(t, s, func(all []Delivery) bool { return len(all) > 0 }) {
 					orders += told.Orders
 				}
 			}

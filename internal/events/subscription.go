@@ -6,8 +6,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// Told is one thing that a listener receives: an event, or the number of events lost.
-type Told struct {
+// Delivery is one thing that a listener receives: an event, or the number of events lost.
+type Delivery struct {
 	stock.Event
 	Process string // the one that published the event
 	Number  uint64 // of the event, among the events of its process
@@ -27,7 +27,7 @@ type Subscription struct {
 	end    sync.Once
 
 	mu     sync.Mutex
-	buffer []Told
+	buffer []Delivery
 }
 
 // Ready receives when there is something to take.
@@ -37,7 +37,7 @@ func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 func (s *Subscription) Done() <-chan struct{} { return s.done }
 
 // Take returns the buffered events, in order. It reuses spare, the slice of an earlier call that is no longer needed.
-func (s *Subscription) Take(spare []Told) []Told {
+func (s *Subscription) Take(spare []Delivery) []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.buffer
@@ -49,11 +49,11 @@ func (s *Subscription) Take(spare []Told) []Told {
 func (s *Subscription) Close() { s.hub.leave(s) }
 
 // add buffers an event or a loss for the listener. If the buffer is full, an event becomes a loss.
-func (s *Subscription) add(t Told) {
+func (s *Subscription) add(t Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.buffer) >= maxBuffered && t.Lost == 0 {
-		t = Told{Lost: 1}
+		t = Delivery{Lost: 1}
 	}
 	s.hub.lost.Add(t.Lost)
 	if last := len(s.buffer) - 1; t.Lost > 0 && last >= 0 && s.buffer[last].Lost > 0 {

@@ -38,19 +38,19 @@ func (a Audit) OK() bool {
 // AuditLine is what a store's audit statement returns for one SKU.
 type AuditLine struct {
 	Balance
-	Doubled  int64 // order ids with more than one row
-	Uneven   int64 // merged deductions whose parts do not add up
-	Negative int64 // segments below zero
-	Excess   int64 // buyers whose count is not what their deductions hold, or is above the limit
-	Ragged   int64 // orders of several SKUs with a line that has no deduction
-	Astray   int64 // deductions that do not hold what was asked less what was given back
+	Doubled    int64 // order ids with more than one row
+	Uneven     int64 // merged deductions whose parts do not add up
+	Negative   int64 // segments below zero
+	Excess     int64 // buyers whose count is not what their deductions hold, or is above the limit
+	Incomplete int64 // orders of several SKUs with a line that has no deduction
+	Mismatched int64 // deductions that do not hold what was asked less what was given back
 }
 
 // Columns returns where to scan the statement's columns, in their order.
 func (l *AuditLine) Columns() []any {
 	return []any{
 		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.Available, &l.Reserved, &l.Committed,
-		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Ragged, &l.Astray,
+		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Incomplete, &l.Mismatched,
 	}
 }
 
@@ -65,8 +65,8 @@ func (a *Audit) Add(l AuditLine) {
 		{l.Uneven, "merged deductions have parts that do not add up"},
 		{l.Negative, "segments hold less than nothing"},
 		{l.Excess, "buyers hold more than their limit, or than they are counted with"},
-		{l.Ragged, "order lines have no deduction"},
-		{l.Astray, "deductions do not hold what was asked less what was given back"},
+		{l.Incomplete, "order lines have no deduction"},
+		{l.Mismatched, "deductions do not hold what was asked less what was given back"},
 	} {
 		if v.count > 0 {
 			l.Violations = append(l.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))

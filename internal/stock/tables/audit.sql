@@ -7,8 +7,8 @@
 --      negative  segments below zero
 --      excess    if there is a limit, buyers whose count is not what their live deductions hold, or is above
 --                the limit: today's, or if the terms have ever changed, the limit when they last bought
---      ragged    lines of orders of several SKUs that have no deduction
---      astray    deductions that do not hold what was asked less what was given back
+--      incomplete lines of orders of several SKUs that have no deduction
+--      mismatched deductions that do not hold what was asked less what was given back
 --      The constraints and the statements rule these out; the audit does not rely on them.
 SELECT k.sku_id,
        k.initial,
@@ -22,8 +22,8 @@ SELECT k.sku_id,
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
        coalesce(b.excess, 0),
-       coalesce(o.ragged, 0),
-       coalesce(a.astray, 0)
+       coalesce(o.incomplete, 0),
+       coalesce(a.mismatched, 0)
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
@@ -70,14 +70,14 @@ LEFT JOIN (
     GROUP BY sku_id
 ) b USING (sku_id)
 LEFT JOIN (
-    SELECT l.sku_id, count(*) AS ragged
+    SELECT l.sku_id, count(*) AS incomplete
     FROM order_lines l LEFT JOIN deductions d USING (sku_id, order_id)
     WHERE l.sku_id BETWEEN $1 AND $2 AND d.order_id IS NULL
     GROUP BY l.sku_id
 ) o USING (sku_id)
 LEFT JOIN (
     -- A commit of a part also gives units back, and has no amendment.
-    SELECT d.sku_id, count(*) AS astray
+    SELECT d.sku_id, count(*) AS mismatched
     FROM deductions d LEFT JOIN (
         SELECT sku_id, order_id, sum(returned) AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id, order_id
     ) back USING (sku_id, order_id)

@@ -25,7 +25,7 @@ type Config struct {
 	Seed    uint64           `kong:"-"`
 	Scale   Scale            `kong:"-"`
 	Process target.Process   `kong:"-"`
-	Told    func(rounds int) `kong:"-"` // how many have been played
+	OnRound func(rounds int) `kong:"-"` // how many have been played
 }
 
 // Scale is the size of a measurement.
@@ -76,7 +76,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	result = Result{Report: plays.Begin("capacity", on.Servers), config: c}
 	err = result.Ask(ctx, plays, []experiment.Asked{{Name: "measured", Ask: func(ctx context.Context) (experiment.Result, error) {
 		return experiment.Run(ctx, s.question(c.Scale), experiment.Rules{
-			Seed: c.Seed, WarmUp: c.Scale.Window, Window: c.Scale.Window, Rounds: c.Scale.Rounds, Progress: c.Told,
+			Seed: c.Seed, WarmUp: c.Scale.Window, Window: c.Scale.Window, Rounds: c.Scale.Rounds, Progress: c.OnRound,
 		}), nil
 	}}})
 	result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf("rounds: %d of %s for each work and number of callers, one process", c.Scale.Rounds, c.Scale.Window))

@@ -146,7 +146,7 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.Scale.Window) }
 	warm, err := s.round(ctx, callers, warmUp)
 	if warm.sku != "" {
-		m.world.expected.Add(warm.sku, warm.counts[load.Accepted], warm.unheard)
+		m.world.expected.Add(warm.sku, warm.counts[load.Accepted], warm.unanswered)
 	}
 	if err != nil { // and not the whole case
 		e.measure = func(context.Context) (round, error) { return round{}, fmt.Errorf("warm up: %w", err) }

@@ -57,17 +57,17 @@ type entrant struct {
 
 // round is the result of a round.
 type round struct {
-	sku      string // "": nothing was sold
-	units    int64  // of an order; 0: one
-	counts   load.Counts
-	early    int64 // of those accepted, in the warm-up
-	unheard  int64 // requests without an answer when the window ended
-	repeated int64 // requests with order ids that were sent before
-	took     time.Duration
-	p50      time.Duration
-	p99      time.Duration
-	waits    *latency.Histogram // nil: the quantiles are all that is known
-	share    float64            // of the whole, that the process with the least got; 0 where there is one process
+	sku        string // "": nothing was sold
+	units      int64  // of an order; 0: one
+	counts     load.Counts
+	early      int64 // of those accepted, in the warm-up
+	unanswered int64 // requests without an answer when the window ended
+	repeated   int64 // requests with order ids that were sent before
+	took       time.Duration
+	p50        time.Duration
+	p99        time.Duration
+	waits      *latency.Histogram // nil: the quantiles are all that is known
+	share      float64            // of the whole, that the process with the least got; 0 where there is one process
 }
 
 // at is the name of an entrant with that many callers, or connections.
@@ -92,7 +92,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
-				w.expected.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unheard)
+				w.expected.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unanswered)
 			}
 			e.skus = append(e.skus, r.sku)
 			if err != nil {
@@ -113,7 +113,7 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 		accepted: float64(sold) / seconds, answers: float64(sold+r.counts[load.Replayed]+r.counts[load.Refused]) / seconds,
 		p50: compare.Milliseconds(r.p50), p99: compare.Milliseconds(r.p99),
 		"accepted": float64(r.counts[load.Accepted]), "replayed": float64(r.counts[load.Replayed]), "refused": float64(r.counts[load.Refused]),
-		"gave up": float64(r.counts[load.GaveUp]), "unheard": float64(r.unheard),
+		"gave up": float64(r.counts[load.GaveUp]), "unheard": float64(r.unanswered),
 	}
 	if s[counted] = s[accepted]; allAnswers {
 		s[counted] = s[answers]
@@ -131,7 +131,7 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 // roundOf is a sale as a round of a contender. Waits are those of its window.
 func roundOf(s load.Sale, sku string) round {
 	return round{
-		sku: sku, counts: s.Counts, early: s.Counts[load.Accepted] + s.Counts[load.GaveUp] - s.Waits.Count(), unheard: s.Unheard, took: s.Took,
+		sku: sku, counts: s.Counts, early: s.Counts[load.Accepted] + s.Counts[load.GaveUp] - s.Waits.Count(), unanswered: s.Unanswered, took: s.Took,
 		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99), waits: s.Waits,
 	}
 }

@@ -97,11 +97,11 @@ func drive(t *testing.T, g generator, s *shelf, l traffic) round {
 		"accepted": {r.counts[load.Accepted], int64(len(s.ids)) - before}, "replayed": {r.counts[load.Replayed], s.replayed},
 		"refused": {r.counts[load.Refused], s.refused},
 	} {
-		if pair[1] < pair[0] || pair[1] > pair[0]+r.unheard {
-			t.Errorf("%s: %s: heard %d, and there were %d; %d not heard", g.name(), what, pair[0], pair[1], r.unheard)
+		if pair[1] < pair[0] || pair[1] > pair[0]+r.unanswered {
+			t.Errorf("%s: %s: heard %d, and there were %d; %d not heard", g.name(), what, pair[0], pair[1], r.unanswered)
 		}
 	}
-	if s.wrong > 0 || r.unheard > int64(l.connections) || r.took <= 0 || r.p99 < r.p50 || r.p50 <= 0 {
+	if s.wrong > 0 || r.unanswered > int64(l.connections) || r.took <= 0 || r.p99 < r.p50 || r.p50 <= 0 {
 		t.Errorf("%s: %d requests are wrong: %+v", g.name(), s.wrong, r)
 	}
 	return r
@@ -133,7 +133,7 @@ func TestGeneratorsSendWinnersAgain(t *testing.T) {
 			if err := check(r); err != nil || r.counts[load.Replayed] == 0 {
 				t.Errorf("%v: %+v", err, r)
 			}
-			all := r.counts[load.Replayed] + r.counts[load.Refused] + r.unheard
+			all := r.counts[load.Replayed] + r.counts[load.Refused] + r.unanswered
 			if r.repeated > all/winnersReturn || r.repeated < all/winnersReturn-4 {
 				t.Errorf("%d of %d are winners", r.repeated, all)
 			}
@@ -285,7 +285,7 @@ func TestWhatWrkSays(t *testing.T) {
 		if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if c.fails == "" && (r.unheard != 10 || r.took != 2*time.Second || r.p50 != 1500*time.Microsecond || r.counts[load.Refused] != 20) {
+		if c.fails == "" && (r.unanswered != 10 || r.took != 2*time.Second || r.p50 != 1500*time.Microsecond || r.counts[load.Refused] != 20) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -328,7 +328,7 @@ func TestGeneratorsSendOrdersTogether(t *testing.T) {
 			r, err := g.drive(t.Context(), l)
 			server.Close()
 			heard, sent := r.counts[load.Accepted], int64(len(known))
-			if err != nil || heard == 0 || heard%5 != 0 || sent < heard || sent > heard+r.unheard || r.unheard > 5*4 {
+			if err != nil || heard == 0 || heard%5 != 0 || sent < heard || sent > heard+r.unanswered || r.unanswered > 5*4 {
 				t.Errorf("heard of %d, sent %d, %+v, %v", heard, sent, r, err)
 			}
 		})

@@ -116,7 +116,7 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if sku != noopSKU {
-		s.world.expected.Add(sku, r.counts[load.Accepted], r.unheard)
+		s.world.expected.Add(sku, r.counts[load.Accepted], r.unanswered)
 	}
 	return nil
 }
@@ -210,9 +210,9 @@ func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err e
 // check demands that every repeated winner is answered 200, and that no other order gets a unit. A request without an answer may
 // be either.
 func check(r round) error {
-	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unheard {
+	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unanswered {
 		return nil
 	}
 	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d repeated winners were answered 200, %d requests had no answer",
-		r.counts[load.Accepted], r.counts[load.Replayed], r.repeated, r.unheard)
+		r.counts[load.Accepted], r.counts[load.Replayed], r.repeated, r.unanswered)
 }

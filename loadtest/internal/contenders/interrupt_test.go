@@ -27,7 +27,7 @@ func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 			committed, err := int64(10), error(nil)
 			if name == "b" && len(e.skus) == 1 {
 				cancel()
-				r.unheard, committed, err = 2, 11, context.Canceled
+				r.unanswered, committed, err = 2, 11, context.Canceled
 			}
 			rows.SKUs = append(rows.SKUs, stock.Balance{SKU: r.sku, Initial: 100, Available: 100 - committed, Committed: committed})
 			return r, err

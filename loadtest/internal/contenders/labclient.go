@@ -42,7 +42,7 @@ func (labClient) drive(ctx context.Context, t traffic) (round, error) {
 	c := &labCaller{traffic: t, path: target.EscapedPath(), services: services, waits: latency.New()}
 	sale, err := load.Buy(ctx, "", t.connections, 0, t.window, c.ask)
 	r := round{
-		counts: sale.Counts, unheard: sale.Unheard * t.orders(), repeated: c.repeated, took: sale.Took,
+		counts: sale.Counts, unanswered: sale.Unanswered * t.orders(), repeated: c.repeated, took: sale.Took,
 		p50: c.waits.Quantile(50), p99: c.waits.Quantile(99), waits: c.waits,
 	}
 	r.counts[load.Accepted] *= t.orders()

@@ -47,7 +47,7 @@ func (m *market) processes(name string, x mix, n, callers int, redisURL string) 
 			DatabaseURL: m.databaseURL, RedisURL: redisURL, SKU: sku, SKUs: x.skus, Callers: callers, WarmUp: scale.WarmUp, Window: scale.Window,
 		}.Share(ctx, m.world.Worker, n, nil)
 		if err != nil {
-			return round{sku: sku, unheard: stock.MaxStock}, err // without a report, any number may be sold
+			return round{sku: sku, unanswered: stock.MaxStock}, err // without a report, any number may be sold
 		}
 		return together(sku, sales), nil
 	}}

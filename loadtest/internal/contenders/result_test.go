@@ -153,7 +153,7 @@ func TestASoldOutSKUSellsNothing(t *testing.T) {
 		right bool
 	}{
 		"as it should be":          {round{counts: load.Counts{load.Replayed: 10, load.Refused: 90}, repeated: 10}, true},
-		"an answer was not heard":  {round{counts: load.Counts{load.Replayed: 9, load.Refused: 90}, repeated: 10, unheard: 1}, true},
+		"an answer was not heard":  {round{counts: load.Counts{load.Replayed: 9, load.Refused: 90}, repeated: 10, unanswered: 1}, true},
 		"a winner was refused":     {round{counts: load.Counts{load.Replayed: 9, load.Refused: 91}, repeated: 10}, false},
 		"a stranger has somehow a": {round{counts: load.Counts{load.Replayed: 11, load.Refused: 89}, repeated: 10}, false},
 		"something was sold":       {round{counts: load.Counts{load.Accepted: 1, load.Replayed: 10}, repeated: 10}, false},

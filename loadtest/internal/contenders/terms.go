@@ -70,7 +70,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (round, error) {
 	greedy := traffic{connections: s.world.Scale.bots(), buyer: uuid.NewString()}
 	if err := s.sellLimit(ctx, sku, greedy.buyer); err != nil {
-		return round{sku: sku, unheard: buyerLimit}, err
+		return round{sku: sku, unanswered: buyerLimit}, err
 	}
 	s.world.expected.Add(sku, buyerLimit, 0)
 	var bought, refused round
@@ -84,7 +84,7 @@ func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (r
 		return err
 	})
 	err := both.Wait()
-	bought.sku, bought.unheard = sku, bought.unheard+refused.unheard
+	bought.sku, bought.unanswered = sku, bought.unanswered+refused.unanswered
 	if err == nil {
 		err = checkBot(bought, refused)
 	}

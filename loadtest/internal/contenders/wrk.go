@@ -129,10 +129,10 @@ func readWrk(out string) (said wrkResult, err error) {
 // round is the result of wrk, which closes its connections at the end of the window.
 func (w wrkResult) round() (round, error) {
 	r := round{
-		counts:   load.Counts{load.Accepted: w.Accepted, load.Replayed: w.Replayed, load.Refused: w.Refused},
-		repeated: w.Repeated,
-		unheard:  w.Sent - w.Accepted - w.Replayed - w.Refused - w.Wrong,
-		took:     microseconds(w.Microseconds), p50: microseconds(w.P50), p99: microseconds(w.P99),
+		counts:     load.Counts{load.Accepted: w.Accepted, load.Replayed: w.Replayed, load.Refused: w.Refused},
+		repeated:   w.Repeated,
+		unanswered: w.Sent - w.Accepted - w.Replayed - w.Refused - w.Wrong,
+		took:       microseconds(w.Microseconds), p50: microseconds(w.P50), p99: microseconds(w.P99),
 	}
 	if w.Wrong > 0 {
 		return r, fmt.Errorf("%d of %d answers are wrong, one is: %s", w.Wrong, w.Sent, w.FirstWrong)

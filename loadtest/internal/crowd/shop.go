@@ -63,8 +63,8 @@ func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job, mean
 }
 
 // AddAnswers adds the answers of a sale of a SKU.
-func (s *Shop) AddAnswers(sku string, accepted, unheard int64) {
-	s.expected.Add(sku, accepted, unheard)
+func (s *Shop) AddAnswers(sku string, accepted, unanswered int64) {
+	s.expected.Add(sku, accepted, unanswered)
 }
 
 // WriteDown adds the answers of a sale by several processes. If that failed, any number of orders may have rows.
@@ -74,7 +74,7 @@ func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 		return
 	}
 	all := load.Together(sales)
-	s.expected.Add(sku, all.Counts[load.Accepted], all.Unheard)
+	s.expected.Add(sku, all.Counts[load.Accepted], all.Unanswered)
 }
 
 // Audit compares the rows with one another and with the answers, also when ctx has ended.

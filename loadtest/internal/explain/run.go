@@ -16,8 +16,8 @@ import (
 // Config says where to measure, and how long. Its worker does crowd.Work.
 type Config struct {
 	experiment.Config
-	Scale Scale
-	Told  func(rounds int) // is called after each round
+	Scale   Scale
+	OnRound func(rounds int) // is called after each round
 }
 
 // Scale is the size of a run.
@@ -58,7 +58,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	result.Report = c.Begin("explain", on.Servers)
 	err = result.Ask(ctx, c.Config, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {
 		rules := c.Rules(c.Scale.Window, 0)
-		rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.Told
+		rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.OnRound
 		return experiment.Run(ctx, s.question(), rules), nil
 	}}})
 	result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf(

@@ -325,7 +325,7 @@ func TestNoTrueRefusalIsProvenFalse(t *testing.T) {
 func TestViolationsAreToldByName(t *testing.T) {
 	t.Parallel()
 	all := []Violation{{Name: "lost", What: "1"}, {Name: "lost", What: "2"}, {Name: "lost", What: "3"}, {Name: "lost", What: "4"}, {Name: "twice", What: "5"}}
-	if got := strings.Join(Tell(all), ", "); got != "lost: 1, lost: 2, lost: 3, lost: and 1 more, twice: 5" {
+	if got := strings.Join(Describe(all), ", "); got != "lost: 1, lost: 2, lost: 3, lost: and 1 more, twice: 5" {
 		t.Error(got)
 	}
 }

@@ -206,8 +206,8 @@ type Bounds struct {
 // mostTold is how many violations of a name are reported in full.
 const mostTold = 3
 
-// Tell reports violations, the first few of each name. Those of one name stand together.
-func Tell(all []Violation) (lines []string) {
+// Describe lists violations, the first few of each name. Those of one name stand together.
+func Describe(all []Violation) (lines []string) {
 	for from := 0; from < len(all); {
 		to := from
 		for to < len(all) && all[to].Name == all[from].Name {

@@ -69,10 +69,10 @@ func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
 		<-ctx.Done()
 		return Refused, ctx.Err()
 	})
-	if err != nil || sold.Counts[Accepted] != 2*callers || sold.Unheard != callers || asked.Load() != 3*callers {
+	if err != nil || sold.Counts[Accepted] != 2*callers || sold.Unanswered != callers || asked.Load() != 3*callers {
 		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
 	}
-	if all := Together([]Sale{sold, sold}); all.Unheard != 2*callers {
+	if all := Together([]Sale{sold, sold}); all.Unanswered != 2*callers {
 		t.Errorf("%+v", all)
 	}
 }

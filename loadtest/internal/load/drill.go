@@ -80,7 +80,7 @@ func (d *Drill) Interrupted() bool { return d.stopped != nil }
 func (d *Drill) Head() report.Document {
 	return report.Document{
 		Scenario: d.Scenario, Started: d.started, Elapsed: d.took.Seconds(), Interrupted: d.Interrupted(), Seed: d.Seed,
-		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Tell(d.Found.Violations),
+		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Describe(d.Found.Violations),
 		Raw: Raw(d.Parts...),
 	}
 }

@@ -77,7 +77,7 @@ func (r *Result) Counts(from, to time.Duration) (c Counts) {
 type Slot struct {
 	From    time.Duration
 	Offered int64  // requests that were due in it
-	Heard   Counts // answers that came in it, and requests that were given up in it
+	Answers Counts // answers that came in it, and requests that were given up in it
 	// P50 and P99 are of the latencies of all requests that were due in it; 0 where there is none.
 	P50, P99 time.Duration
 	LagP99   time.Duration // of the requests that were due in it and sent
@@ -101,7 +101,7 @@ func (r *Result) Slots(width time.Duration) []Slot {
 		if reply.Outcome == NotSent {
 			continue
 		}
-		slots[reply.Over/width].Heard[reply.Outcome]++
+		slots[reply.Over/width].Answers[reply.Outcome]++
 		waits[due] = append(waits[due], r.Latency(i))
 		if reply.Sent > 0 {
 			lags[due] = append(lags[due], r.Lag(i))

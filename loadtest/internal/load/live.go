@@ -15,8 +15,8 @@ import (
 
 // Show runs a load, and shows its progress each second. The run began at some instant, and is at a stage with a name.
 func (s *Services) Show(ctx context.Context, l Load, to *progress.Live, began time.Time, stage func() string) *Result {
-	heard, told := &live{at: l.At, waits: latency.New()}, l.Heard
-	l.Heard = func(i int, r Reply) {
+	heard, told := &live{at: l.At, waits: latency.New()}, l.OnReply
+	l.OnReply = func(i int, r Reply) {
 		if told != nil {
 			told(i, r)
 		}

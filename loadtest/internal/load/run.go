@@ -18,8 +18,8 @@ type Load struct {
 	Operations []history.Operation // that many; those of one id are retries. Run records their attempts
 	// Again is how an operation without an answer is retried; nil: it is not.
 	Again func(of *history.Operation) Persistence
-	// Heard is called with the final reply of each request, by several goroutines at once; nil: it is not.
-	Heard func(i int, r Reply)
+	// OnReply is called with the final reply of each request, by several goroutines at once; nil: it is not.
+	OnReply func(i int, r Reply)
 }
 
 // Reply is what became of a request. Its times are since the start of the load.
@@ -78,8 +78,8 @@ func (r *run) serve(ctx context.Context, process int) {
 		}
 		r.replies[i] = r.send(ctx, process, i)
 		r.replies[i].Queued = queued
-		if r.Heard != nil {
-			r.Heard(i, r.replies[i])
+		if r.OnReply != nil {
+			r.OnReply(i, r.replies[i])
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestAnEndOfTheContextStopsSending(t *testing.T) {
 		if c[Replayed] != 5 || c[NotSent] != 95 || r.Elapsed != 52*ms {
 			t.Errorf("%v after %v", c, r.Elapsed)
 		}
-		if slots := r.Slots(10 * ms); len(slots) != 6 || slots[5].Heard[Replayed] != 1 {
+		if slots := r.Slots(10 * ms); len(slots) != 6 || slots[5].Answers[Replayed] != 1 {
 			t.Errorf("slots: %+v", slots)
 		}
 	})

@@ -15,15 +15,15 @@ import (
 
 // Sale is what callers have bought in a closed loop.
 type Sale struct {
-	Counts    Counts             `json:"counts"`  // with those of the warm-up
-	InTime    int64              `json:"in_time"` // accepted within the window
-	Window    time.Duration      `json:"window"`
-	Unheard   int64              `json:"unheard"` // orders without an answer, as their callers were stopped
-	Took      time.Duration      `json:"took"`    // until the last caller has come back
-	Waits     *latency.Histogram `json:"waits"`   // until orders were accepted, or given up
-	Timeline  Timeline           `json:"timeline"`
-	Lanes     Lanes              `json:"lanes"`      // of a process of its own, with the warm-up; so is the next
-	GCPercent uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
+	Counts     Counts             `json:"counts"`  // with those of the warm-up
+	InTime     int64              `json:"in_time"` // accepted within the window
+	Window     time.Duration      `json:"window"`
+	Unanswered int64              `json:"unheard"` // orders without an answer, as their callers were stopped
+	Took       time.Duration      `json:"took"`    // until the last caller has come back
+	Waits      *latency.Histogram `json:"waits"`   // until orders were accepted, or given up
+	Timeline   Timeline           `json:"timeline"`
+	Lanes      Lanes              `json:"lanes"`      // of a process of its own, with the warm-up; so is the next
+	GCPercent  uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
 }
 
 // note counts what an order came to, by times since the window began.
@@ -44,7 +44,7 @@ func (s *Sale) note(r Reply) {
 func Together(sales []Sale) Sale {
 	all := Sale{Waits: latency.New()}
 	for _, s := range sales {
-		all.Counts, all.Unheard = all.Counts.Plus(s.Counts), all.Unheard+s.Unheard
+		all.Counts, all.Unanswered = all.Counts.Plus(s.Counts), all.Unanswered+s.Unanswered
 		all.InTime, all.Took, all.Window = all.InTime+s.InTime, max(all.Took, s.Took), max(all.Window, s.Window)
 		all.GCPercent = s.GCPercent
 		all.Waits.Add(s.Waits)
@@ -137,7 +137,7 @@ func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Durat
 	start := time.Now().Add(warmUp)
 	for range callers {
 		back.Go(func() {
-			replies, unheard, err := buy(ctx, sku, start, start.Add(window), sell)
+			replies, unanswered, err := buy(ctx, sku, start, start.Add(window), sell)
 			took := time.Since(start)
 			all.Lock()
 			defer all.Unlock()
@@ -145,7 +145,7 @@ func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Durat
 			for _, r := range replies {
 				s.note(r)
 			}
-			if s.Unheard += unheard; err != nil {
+			if s.Unanswered += unanswered; err != nil {
 				failed, first = failed+1, err
 			}
 		})
@@ -158,7 +158,7 @@ func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Durat
 }
 
 // buy buys again and again until the window is over or something fails. It also returns how many orders have no answer.
-func buy(ctx context.Context, sku string, began, end time.Time, sell Seller) (replies []Reply, unheard int64, err error) {
+func buy(ctx context.Context, sku string, began, end time.Time, sell Seller) (replies []Reply, unanswered int64, err error) {
 	// Each caller has its own context, as requests have: all would contend for the mutex of a shared one.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -104,7 +104,7 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 		{Failed, Unreached, Unknown},
 		{Dropped},
 	} {
-		of := rate(func(s Slot) int64 { return s.Heard.Of(group...) })
+		of := rate(func(s Slot) int64 { return s.Answers.Of(group...) })
 		if slices.ContainsFunc(slots, func(s Slot) bool { return of(s) > 0 }) {
 			throughput.Series = append(throughput.Series, overSlots(group[0].Words(), width, slots, of))
 		}

@@ -86,7 +86,7 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 		return nil, err
 	}
 	peak, err := load.Buy(ctx, sku, scale.Callers, 0, scale.Overload, load.Through(f.Service))
-	f.AddAnswers(sku, peak.Counts[load.Accepted], peak.Unheard)
+	f.AddAnswers(sku, peak.Counts[load.Accepted], peak.Unanswered)
 	if err != nil {
 		return nil, fmt.Errorf("find the capacity: %w", err)
 	}
@@ -111,8 +111,8 @@ func (f *flood) show(all *load.Result) {
 	for i, s := range all.Slots(slice) {
 		perSecond := func(n int64) float64 { return float64(n) / slice.Seconds() }
 		f.note(askedFor, i, perSecond(s.Offered))
-		f.note(soldThen, i, perSecond(s.Heard[load.Accepted]))
-		f.note(turnedAway, i, perSecond(s.Heard[load.Overloaded]))
+		f.note(soldThen, i, perSecond(s.Answers[load.Accepted]))
+		f.note(turnedAway, i, perSecond(s.Answers[load.Overloaded]))
 		sold := all.LatenciesIn(s.From, s.From+slice, load.Accepted)
 		f.note(soldP50, i, compare.Quantile(sold, 50))
 		f.note(soldP99, i, compare.Quantile(sold, 99))
@@ -127,7 +127,7 @@ func sampleOver(all *load.Result, scale Scale, can float64) experiment.Sample {
 	var sold int64
 	for _, s := range all.Slots(slice) {
 		if s.From >= begins && s.From < ends {
-			sold += s.Heard[load.Accepted]
+			sold += s.Answers[load.Accepted]
 		}
 	}
 	good := float64(sold) / scale.Overload.Seconds()

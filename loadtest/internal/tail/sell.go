@@ -109,7 +109,7 @@ func (t *Tail) sell(ctx context.Context, services *load.Services, r *Round, all 
 	var sold atomic.Int64
 	half, halfSold := t.Stock/part/2, make(chan struct{})
 	l.Again = func(o *history.Operation) load.Persistence { return all.others(victim, o.Attempts[0].Process) }
-	l.Heard = func(i int, reply load.Reply) {
+	l.OnReply = func(i int, reply load.Reply) {
 		if reply.Outcome != load.Accepted {
 			return
 		}
