@@ -42,6 +42,7 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"serve", "--answer-within", "1h"}, "--answer-within", statusUsage},
 		{[]string{"serve", "--max-connections", "0"}, "--max-connections", statusUsage},
 		{[]string{"serve", "--database-url", "sqlite::memory:"}, "database URL", statusUsage},
+		{[]string{"serve", "--database-url", "sqlite:inventory.db?mode=ro"}, "no parameters", statusUsage},
 		{[]string{"demo", "--url", "localhost:8080", "--database-url", file}, "service URL", statusUsage},
 		{[]string{"demo", "--quantity", "5-1"}, "--quantity", statusUsage},
 		{[]string{"demo", "--segments", "0"}, "--segments", statusUsage},

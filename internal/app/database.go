@@ -42,7 +42,11 @@ func parseDatabase(databaseURL string) (database, error) {
 		d.citus = true
 		return d, err
 	case "sqlite":
-		if file := strings.TrimPrefix(rest, "//"); file != "" && !strings.HasPrefix(file, ":") {
+		file := strings.TrimPrefix(rest, "//")
+		if strings.Contains(file, "?") {
+			return database{}, ConfigError{errors.New("database URL: sqlite:FILE has no parameters, so FILE must not contain a question mark")}
+		}
+		if file != "" && !strings.HasPrefix(file, ":") {
 			return database{file: file}, nil
 		}
 	}
