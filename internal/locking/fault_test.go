@@ -85,6 +85,13 @@ func (p *tap) count() int {
 	return len(p.seen)
 }
 
+// trips returns how many round trips the tap has seen.
+func (p *tap) trips() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.seen) + len(p.pipe)
+}
+
 // tapped returns Locks behind a tap.
 func (w *world) tapped(opts ...Option) (*Locks, *tap) {
 	rdb, p := w.client(), &tap{}

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,8 @@ func (acq *acquisition) keepAt() time.Time {
 	return acq.renewedAt.Add(policy.AfterKeeping(acq.lease, true))
 }
 
-// keep restarts the fixed leases of what the call has taken. A failure is not the end: each hold has its own deadline.
+// keep restarts the fixed leases of what the call has taken. A failure is not the end: each hold has its own deadline. But
+// what Close has left to expire cannot be kept.
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start
@@ -110,9 +112,14 @@ func (acq *acquisition) keep() error {
 		}
 	}
 	var partial atomic.Bool
+	var closed error
 	var all sync.WaitGroup // at once: several servers that stand still cost no more time than one
 	for l, mine := range grants {
+		if closed = l.enter(); closed != nil {
+			break
+		}
 		all.Go(func() {
+			defer l.calls.Done()
 			if !l.renewFor(acq.ctx, mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) {
 				partial.Store(true)
 			}
@@ -123,7 +130,7 @@ func (acq *acquisition) keep() error {
 	if partial.Load() {
 		acq.renewedAt = start.Add(policy.AfterKeeping(acq.lease, false) - policy.AfterKeeping(acq.lease, true)) // again that soon
 	}
-	return acq.intact()
+	return cmp.Or(closed, acq.intact())
 }
 
 // singlesOf returns the holds of single locks that these holds consist of.
