@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,6 +72,8 @@ type App struct {
 	serves      context.Context // ends when a listener fails (the cause is its error), or when both have ended
 	// closers undo what Start did, in the opposite order.
 	closers []func(context.Context) error
+	closing sync.Once
+	closed  error // what Close returns
 }
 
 // Start starts a service. On an error everything that was started is closed.
@@ -348,8 +351,13 @@ func (a *App) beforeDrain(ctx context.Context) {
 
 // Close makes /readyz report that the service stops, waits for the shutdown delay, stops accepting, finishes the requests
 // in flight within the drain time-out and ctx, releases the locks and closes everything. It abandons what takes longer,
-// and the error says so.
+// and the error says so. A further call waits for the first one, and returns the same.
 func (a *App) Close(ctx context.Context) error {
+	a.closing.Do(func() { a.closed = a.close(ctx) })
+	return a.closed
+}
+
+func (a *App) close(ctx context.Context) error {
 	a.beforeDrain(ctx)
 	drain := ctx
 	if a.config.DrainTimeout > 0 {
@@ -360,14 +368,12 @@ func (a *App) Close(ctx context.Context) error {
 	var errs []error
 	if a.serving != nil {
 		errs = append(errs, a.drain(drain))
-		a.serving = nil
 	}
 	for _, undo := range slices.Backward(a.closers) {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		errs = append(errs, undo(limited))
 		cancel()
 	}
-	a.closers = nil
 	return errors.Join(errs...)
 }
 
