@@ -26,12 +26,21 @@ func (s *Service) writeContext(ctx context.Context) (writing context.Context, do
 	return s.writeContextUntil(ctx, s.deadlineOf(ctx))
 }
 
-// writeContextUntil does the same with a deadline that was set before. It calls Err of the caller's own context, which may
-// notice a hang-up before net/http does; a context derived from it would not.
+// writeContextUntil does the same with a deadline that was set before. Close waits until done is called; when it has waited long
+// enough, the context ends. It calls Err of the caller's own context, which may notice a hang-up before net/http does; a context
+// derived from it would not.
 func (s *Service) writeContextUntil(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, stock.Unavailable(err, "wait to be written")
 	}
-	writing, done = context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	return writing, done, nil
+	if !s.begin() {
+		return nil, nil, shuttingDown()
+	}
+	writing, end := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	closed := context.AfterFunc(s.base, end)
+	return writing, func() {
+		closed()
+		end()
+		s.workers.running.Done()
+	}, nil
 }
