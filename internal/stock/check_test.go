@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,17 @@ func TestChecksNameTheField(t *testing.T) {
 	} {
 		if err != nil {
 			t.Errorf("refused: %v", err)
+		}
+	}
+}
+
+// TestTheSameFieldIsNamedEachTime: of two wrong ones it is the first.
+func TestTheSameFieldIsNamedEachTime(t *testing.T) {
+	never := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 100 {
+		err := NewSKU{SKU: "a", Segments: 1, Terms: Terms{SaleStartsAt: never, SaleEndsAt: never}}.Check()
+		if e, ok := errors.AsType[*Error](err); !ok || e.Field != "sale_starts_at" {
+			t.Fatal(err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -51,10 +52,8 @@ func (t Terms) check() error {
 	if t.MaxReserveFor != 0 && !CheckReserve(t.MaxReserveFor) {
 		return Invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
 	}
-	for field, at := range map[string]time.Time{"sale_starts_at": t.SaleStartsAt, "sale_ends_at": t.SaleEndsAt} {
-		if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {
-			return Invalid(field, "must be in the years %d to %d", firstYear, lastYear)
-		}
+	if err := cmp.Or(checkYear("sale_starts_at", t.SaleStartsAt), checkYear("sale_ends_at", t.SaleEndsAt)); err != nil {
+		return err
 	}
 	if !t.SaleEndsAt.IsZero() && !t.SaleStartsAt.Before(t.SaleEndsAt) {
 		return Invalid("sale_ends_at", "must be later than sale_starts_at")
@@ -101,3 +100,10 @@ func tooMany(sku string, most int64) error {
 
 // Both stores keep these years to the microsecond.
 const firstYear, lastYear = 1970, 2999
+
+func checkYear(field string, at time.Time) error {
+	if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {
+		return Invalid(field, "must be in the years %d to %d", firstYear, lastYear)
+	}
+	return nil
+}
