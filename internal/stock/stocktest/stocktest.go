@@ -83,6 +83,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"a write after its deadline writes nothing", testLate},
 		{"a write that was held up in time", testInTime},
 		{"time is read after waiting", testDecidesAfterWaiting},
+		{"a sale begins and ends at an instant", testSaleWindow},
 		{"the sale ends while a write waits", testSaleEndsWhileWaiting},
 		{"a reservation expires while its commit waits", testExpiresWhileWaiting},
 		{"commit", testCommit},
