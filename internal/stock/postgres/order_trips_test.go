@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,5 +78,43 @@ func TestALargeOrderTakesFewRoundTrips(t *testing.T) {
 		if n := sent.Load(); n > most {
 			t.Errorf("an order of %d lines %s takes %d round trips, not at most %d", lines, name, n, most)
 		}
+	}
+}
+
+// patience notes how long the message may take in which an order waits for its rows.
+type patience struct {
+	trips
+	left time.Duration
+}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (p *patience) TraceBatchStart(ctx context.Context, _ *pgx.Conn, sent pgx.TraceBatchStartData) context.Context {
+	lines := func(q *pgx.QueuedQuery) bool { return q.SQL == postgres.Statements()["insertLines"] }
+	if until, has := ctx.Deadline(); has && slices.ContainsFunc(sent.Batch.QueuedQueries, lines) {
+		p.left = time.Until(until)
+	}
+	return ctx
+}
+
+// TestALargeOrderWaitsAsLongAsItsCaller: it waits for the rows of all its lines in one message.
+func TestALargeOrderWaitsAsLongAsItsCaller(t *testing.T) {
+	t.Parallel()
+	s, sent := openSharers(t, 2), &patience{}
+	store, err := postgres.Open(t.Context(), s.url, 0, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := several("o", "a", "b")
+	p.Lines[0].Limit = 1
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if _, created, err := store.Order(ctx, p); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+	if sent.left < time.Minute {
+		t.Errorf("it waits for %s at most", sent.left)
 	}
 }

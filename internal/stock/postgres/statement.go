@@ -16,10 +16,12 @@ import (
 // waits for the answer any more.
 const statementLimit = 2 * time.Second
 
-// patient reports whether a statement may take as long as its caller allows, because it reads or changes all rows.
+// patient reports whether a statement may take as long as its caller allows, because it reads or changes all rows, or because it
+// is in one message with the waits for the rows of all lines of an order.
 func patient(statement string) bool {
 	switch statement {
-	case tables.AuditSQL, tables.SelectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, tables.CountAll, tables.DropCounts, selectOrderLines, placedSQL:
+	case tables.AuditSQL, tables.SelectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, tables.CountAll, tables.DropCounts, selectOrderLines, placedSQL,
+		tables.InsertLines:
 		return true
 	default:
 		return strings.HasPrefix(statement, patientMark)
