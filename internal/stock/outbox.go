@@ -16,7 +16,8 @@ type Outbox interface {
 	// Off stops that. What is listed stays.
 	Off(ctx context.Context) error
 	// Read returns the changes after a cursor, at most limit. The cursor "" is before all of them. A reader that goes on
-	// from the cursor of the last change, at once or after a restart, misses none and gets none twice.
+	// from the cursor of the last change, at once or after a restart, misses none and gets none twice. A cursor that the
+	// database cannot have given yet, but another one or a later state of it, is a [BadCursor].
 	Read(ctx context.Context, after string, limit int) ([]Change, error)
 	// Trim removes the changes up to a cursor, including the one that it came with, and returns how many.
 	Trim(ctx context.Context, before string) (removed int64, err error)
@@ -44,5 +45,5 @@ var ErrNoOutbox = errors.New("the database has no outbox yet: apply the migratio
 type BadCursor string
 
 func (c BadCursor) Error() string {
-	return fmt.Sprintf("cursor %q: must be one that was read", string(c))
+	return fmt.Sprintf("cursor %q: must be one that was read here", string(c))
 }

@@ -91,7 +91,25 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		return c, err
 	}, outboxReadSQL, at.xid, at.position, limit)
+	if err == nil && changes == nil {
+		err = o.hasGiven(ctx, at)
+	}
 	return changes, outboxError("read", err)
+}
+
+const wasGiven = `SELECT $1::text::xid8 < pg_snapshot_xmin(pg_current_snapshot())`
+
+// hasGiven returns an error for a cursor that this database cannot have given yet: its reader would miss the changes before it, and
+// a trim would remove what nobody has read.
+func (o *Outbox) hasGiven(ctx context.Context, at cursor) error {
+	var given bool
+	if err := tables.Single(ctx, o.store.pool, []any{&given}, wasGiven, at.xid); err != nil {
+		return err
+	}
+	if !given {
+		return stock.BadCursor(at.String())
+	}
+	return nil
 }
 
 // trimSize bounds one transaction of a trim.
@@ -106,6 +124,9 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	at, err := parseCursor(before)
 	if err != nil {
 		return 0, err
+	}
+	if err := o.hasGiven(ctx, at); err != nil {
+		return 0, outboxError("trim", err)
 	}
 	for {
 		tag, err := o.store.pool.Exec(ctx, trimOutbox, at.xid, at.position, trimSize)

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -302,5 +303,19 @@ func TestOutboxIsTurnedOnBesideALongTransaction(t *testing.T) {
 	}
 	if err := <-turned; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOutboxRefusesACursorFromElsewhere: its reader would miss what comes until the numbers have reached it, and a trim
+// would remove all.
+func TestOutboxRefusesACursorFromElsewhere(t *testing.T) {
+	t.Parallel()
+	store, _ := emptyStore(t)
+	for cursor, want := range map[string]error{"": nil, "3.1": nil, "18446744073709551615.1": stock.BadCursor("18446744073709551615.1")} {
+		_, err := store.Outbox().Read(t.Context(), cursor, 1)
+		_, trim := store.Outbox().Trim(t.Context(), cursor)
+		if !errors.Is(err, want) || !errors.Is(trim, want) {
+			t.Errorf("%q: read %v, trim %v", cursor, err, trim)
+		}
 	}
 }

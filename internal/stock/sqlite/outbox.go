@@ -81,7 +81,25 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		c.Cursor = strconv.FormatInt(c.Version, 10)
 		return c, err
 	}, readOutbox, position, limit)
+	if err == nil && changes == nil {
+		err = o.hasGiven(ctx, position)
+	}
 	return changes, outboxError("read", err)
+}
+
+const lastPosition = `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
+
+// hasGiven returns an error for a cursor that this file cannot have given yet: its reader would miss the changes before it,
+// and a trim would remove what nobody has read.
+func (o *Outbox) hasGiven(ctx context.Context, position int64) error {
+	var last int64
+	if err := tables.Single(ctx, o.store.reader, []any{&last}, lastPosition); err != nil {
+		return err
+	}
+	if position > last {
+		return stock.BadCursor(strconv.FormatInt(position, 10))
+	}
+	return nil
 }
 
 // trimSize bounds one transaction of a trim: sales wait for it.
@@ -95,6 +113,9 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	position, err := parseCursor(before)
 	if err != nil {
 		return 0, err
+	}
+	if err := o.hasGiven(ctx, position); err != nil {
+		return 0, outboxError("trim", err)
 	}
 	for {
 		var n int64
@@ -126,7 +147,7 @@ func outboxError(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case strings.Contains(err.Error(), "no such table: outbox"):
+	case strings.Contains(err.Error(), "no such table: "):
 		return stock.ErrNoOutbox
 	default:
 		return fmt.Errorf("%s the outbox: %w", what, err)

@@ -3,8 +3,10 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 
+	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
@@ -28,4 +30,17 @@ func TestOutbox(t *testing.T) {
 			return err
 		}}
 	})
+}
+
+// TestOutboxRefusesACursorFromElsewhere: its reader would miss what comes until the numbers have reached it, and a trim
+// would remove all.
+func TestOutboxRefusesACursorFromElsewhere(t *testing.T) {
+	outbox := openFile(t, stocktest.SQLiteFile(t)).Outbox()
+	for cursor, want := range map[string]error{"": nil, "1": stock.BadCursor("1")} {
+		_, err := outbox.Read(t.Context(), cursor, 1)
+		_, trim := outbox.Trim(t.Context(), cursor)
+		if !errors.Is(err, want) || !errors.Is(trim, want) {
+			t.Errorf("%q: read %v, trim %v", cursor, err, trim)
+		}
+	}
 }
