@@ -19,10 +19,10 @@ type storm struct {
 	limits map[string]int64 // per buyer
 }
 
-// testStorm ends with the audit: no unit is lost or sold twice, no buyer holds too much, whatever met whatever. A deadlock
-// would be an error.
+// testStorm is audited in its midst and at its end: no unit is lost or sold twice, no buyer holds too much, whatever met
+// whatever. A deadlock would be an error.
 func testStorm(t *testing.T, k *kit) {
-	const workers, steps = 8, 60
+	const workers, steps, audits = 8, 60, 8
 	s := storm{kit: k, limits: map[string]int64{"s": 4, "u": 0}}
 	for name, limit := range s.limits {
 		n := stock.NewSKU{SKU: name, Stock: 300, Segments: 10, Terms: stock.Terms{PerBuyerLimit: limit}}
@@ -51,6 +51,18 @@ func testStorm(t *testing.T, k *kit) {
 				if _, err := k.store.Move(ctx, m); err != nil {
 					return err
 				}
+			}
+		}
+		return nil
+	})
+	group.Go(func() error {
+		for range audits {
+			audit, err := k.store.Audit(ctx, "")
+			if err != nil {
+				return err
+			}
+			if !audit.OK() {
+				return fmt.Errorf("audit in the storm: %+v", audit)
 			}
 		}
 		return nil
