@@ -56,7 +56,7 @@ func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
 }
 
 // lockAnswered reports whether Redis answered an acquisition. Busy is an answer. So is a lost lock: if the loss matters, the
-// guard refuses the write.
+// guard refuses the write. The refusal of a slot that moves is none: nobody gets its locks until it has moved.
 func lockAnswered(err error) bool {
 	return err == nil || errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrLost)
 }

@@ -2,6 +2,7 @@ package selling
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,14 @@ type held struct {
 	release chan struct{}
 }
 
-func (h *held) write() {
+func (h *held) write(ctx context.Context) error {
 	h.writes++
-	<-h.release
+	select {
+	case <-h.release:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (*held) Views(context.Context, ...string) (map[string]stock.View, error) {
@@ -31,29 +37,23 @@ func (*held) Status(context.Context, string, time.Time) (stock.Status, error) {
 
 func (*held) Now() time.Time { return time.Now() }
 
-func (h *held) Order(context.Context, stock.Placement) ([]stock.Deduction, bool, error) {
-	h.write()
-	return []stock.Deduction{{SKU: "a"}}, true, nil
+func (h *held) Order(ctx context.Context, _ stock.Placement) ([]stock.Deduction, bool, error) {
+	return []stock.Deduction{{SKU: "a"}}, true, h.write(ctx)
 }
 
-func (h *held) Move(context.Context, stock.Movement) (bool, error) {
-	h.write()
-	return true, nil
+func (h *held) Move(ctx context.Context, _ stock.Movement) (bool, error) { return true, h.write(ctx) }
+
+func (h *held) CreateSKU(ctx context.Context, _ stock.NewSKU, _ time.Time) (bool, error) {
+	return true, h.write(ctx)
 }
 
-func (h *held) CreateSKU(context.Context, stock.NewSKU, time.Time) (bool, error) {
-	h.write()
-	return true, nil
+func (h *held) Archive(ctx context.Context, _ string, _ time.Time) (bool, error) {
+	return true, h.write(ctx)
 }
 
-func (h *held) Archive(context.Context, string, time.Time) (bool, error) {
-	h.write()
-	return true, nil
-}
-
-// TestCloseFinishesEveryWrite: it waits for one that is under way, and none begins after it.
-func TestCloseFinishesEveryWrite(t *testing.T) {
-	for name, write := range map[string]func(context.Context, *Service) error{
+// directWrites are the writes that no worker makes.
+func directWrites() map[string]func(context.Context, *Service) error {
+	return map[string]func(context.Context, *Service) error{
 		"order": func(ctx context.Context, s *Service) error {
 			_, _, err := s.Order(ctx, stock.MultiOrder{OrderID: "o", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
 			return err
@@ -70,30 +70,51 @@ func TestCloseFinishesEveryWrite(t *testing.T) {
 			_, err := s.Archive(ctx, "a")
 			return err
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &held{release: make(chan struct{})}
-				s := NewService(Config{Store: store})
-				wrote, closed := make(chan error, 1), make(chan error, 1)
-				go func() { wrote <- write(t.Context(), s) }()
-				synctest.Wait()
-				go func() { closed <- s.Close(t.Context()) }()
-				synctest.Wait()
-				if len(closed) > 0 {
-					t.Error("Close has not waited")
-				}
-				close(store.release)
-				if err := <-wrote; err != nil {
-					t.Errorf("the write under way: %v", err)
-				}
-				if err := <-closed; err != nil {
-					t.Error(err)
-				}
-				if err := write(t.Context(), s); stock.CodeOf(err) != stock.CodeUnavailable || store.writes > 1 {
-					t.Errorf("after Close: %v, and %d writes", err, store.writes-1)
-				}
-			})
+	}
+}
+
+// TestCloseFinishesEveryWrite: it waits for one that is under way, and none begins after it.
+func TestCloseFinishesEveryWrite(t *testing.T) {
+	for name, write := range directWrites() {
+		synctest.Test(t, func(t *testing.T) {
+			store := &held{release: make(chan struct{})}
+			s := NewService(Config{Store: store})
+			wrote, closed := make(chan error, 1), make(chan error, 1)
+			go func() { wrote <- write(t.Context(), s) }()
+			synctest.Wait()
+			go func() { closed <- s.Close(t.Context()) }()
+			synctest.Wait()
+			if len(closed) > 0 {
+				t.Errorf("%s: Close has not waited", name)
+			}
+			close(store.release)
+			if err := errors.Join(<-wrote, <-closed); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := write(t.Context(), s); stock.CodeOf(err) != stock.CodeUnavailable || store.writes > 1 {
+				t.Errorf("%s after Close: %v, and %d writes", name, err, store.writes-1)
+			}
+		})
+	}
+}
+
+// TestCloseEndsWritesThatTakeTooLong, and tells their callers that the outcome is not known.
+func TestCloseEndsWritesThatTakeTooLong(t *testing.T) {
+	for name, write := range directWrites() {
+		synctest.Test(t, func(t *testing.T) {
+			s := NewService(Config{Store: &held{}})
+			wrote := make(chan error, 1)
+			go func() { wrote <- write(t.Context(), s) }()
+			synctest.Wait()
+			gone, cancel := context.WithCancel(t.Context())
+			cancel()
+			start := time.Now()
+			if err := s.Close(gone); !errors.Is(err, context.Canceled) || time.Since(start) > 0 {
+				t.Errorf("%s: Close took %s, and returned %v", name, time.Since(start), err)
+			}
+			if err := <-wrote; stock.CodeOf(err) != stock.CodeUnavailable {
+				t.Errorf("%s: %v", name, err)
+			}
 		})
 	}
 }
