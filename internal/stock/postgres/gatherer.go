@@ -37,6 +37,7 @@ type gatherer[W, A any] struct {
 	writers int       // that run
 	met     time.Time // when another process was met last
 	waiting []*sharedWrite[W, A]
+	closed  bool // no write is shared any more
 }
 
 // A carrier carries out writes, none of them after the deadline, and returns an answer for each. If it fails, the answers are
@@ -65,10 +66,9 @@ func (w *sharedWrite[W, A]) hasTime() bool {
 func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (none A, err error) {
 	until, _ := ctx.Deadline()
 	w := &sharedWrite[W, A]{write, ctx, stock.Earlier(deadline, until), make(chan sharedAnswer[A], 1)}
-	if !w.hasTime() {
+	if !w.hasTime() || !g.push(w) {
 		return none, nil
 	}
-	g.push(w)
 	patience := time.NewTimer(writerWait)
 	defer patience.Stop()
 	for {
@@ -86,15 +86,27 @@ func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write
 	}
 }
 
-// push queues a write, and starts a writer if one is needed.
-func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) {
+// push queues a write, and starts a writer if one is needed. It reports false after close.
+func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
 	g.waiting = append(g.waiting, w)
 	if g.writers == 0 || g.writers == 1 && g.needsSecondLocked() {
 		g.writers++
 		g.running.Go(g.run)
 	}
+	return true
+}
+
+// close waits for the writers, and lets none start any more.
+func (g *gatherer[W, A]) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.running.Wait()
 }
 
 // needsSecondLocked reports whether a second writer pays: enough writes wait, and no other process writes as well.
