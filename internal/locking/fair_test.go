@@ -564,6 +564,7 @@ func TestFifoLostWakeUp(t *testing.T) {
 	}
 }
 
+// All of many contenders of several processes queue, and all enter.
 func TestFifoManyContenders(t *testing.T) {
 	each(t, func(w *world) {
 		const processes = 5
@@ -574,11 +575,16 @@ func TestFifoManyContenders(t *testing.T) {
 		if testing.Short() {
 			contenders /= 5
 		}
-		ctx, entered := w.steps()
+		ctx, step := w.steps()
+		slow := func(o *redis.Options) { // many connect and ask at once
+			o.DialTimeout, o.PoolTimeout, o.ReadTimeout = patience, patience, patience
+		}
+		f := w.locksOn(w.client(slow)).FairMutex(w.name)
+		first, rdb := w.must(f.Lock(ctx)), w.client()
 		counter := 0
 		var wg sync.WaitGroup
 		for p := range processes {
-			f := w.locks().FairMutex(w.name)
+			f := w.locksOn(w.client(slow)).FairMutex(w.name)
 			for range contenders / processes {
 				wg.Go(func() {
 					h, err := f.Lock(ctx)
@@ -587,16 +593,21 @@ func TestFifoManyContenders(t *testing.T) {
 						return
 					}
 					counter++
-					entered()
+					step()
 					w.unlocks(0, h)
 				})
 			}
 		}
+		for n := range contenders {
+			w.soon("another one queues", func() bool { return w.waiting(rdb, f.fifo) > int64(n) })
+			step()
+		}
+		w.unlocks(0, first)
 		wg.Wait()
 		if counter != contenders {
 			w.t.Errorf("%d entries", counter)
 		}
-		w.left(w.client(), w.locks().FairMutex(w.name).fifo)
+		w.left(rdb, f.fifo)
 	})
 }
 
