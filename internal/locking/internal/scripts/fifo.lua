@@ -46,17 +46,24 @@ local function read_until()
   return tonumber(last)
 end
 
--- drop_dead drops waiters whose deadline has passed. It returns whether there were any, and from when on it may drop
--- them. If nobody has asked about the lock for a while, either the server stood still or nobody waits any more; the
--- living get time to show that they live. The time that counts is the one that the asking script has read: the server
--- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
-local function drop_dead()
+-- spared_until notes that somebody has asked about the lock, and returns until when the dead are spared. If nobody
+-- has asked for a while, either the server stood still or nobody waits any more; the living get time to show that they
+-- live. The time that counts is the one that the asking script has read: the server may have stood still in the middle
+-- of it.
+local function spared_until()
   local quiet = waiter_life * 2 / 3 -- nobody asked for so long: it was the server that stood still
   local respite = waiter_life       -- then all get so long to show that they live
   local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
   if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
   from = tonumber(from)
   redis.pcall('SET', pulse, digits(now) .. ' ' .. digits(from), 'PX', queue_life) -- else it is only unfair
+  return from
+end
+
+-- drop_dead drops waiters whose deadline has passed. It returns whether there were any, and from when on it may drop
+-- them. A deadline too far away was set before the clock stepped back.
+local function drop_dead()
+  local from = spared_until()
   for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + waiter_life, '+inf', 'LIMIT', 0, some)) do
     call('ZADD', beats, now + waiter_life, waiter)
   end

@@ -95,6 +95,7 @@ local function enqueue()
   if not queued then
     call('PEXPIRE', queue, queue_life)
     call('PEXPIRE', beats, queue_life)
+    spared_until() -- not only from the next heartbeat on
   end
 end
 
