@@ -1,17 +1,11 @@
 package locking
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,95 +15,6 @@ import (
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
-
-// holderVariable makes the test binary a process that holds a lock: its value is the server and the name.
-const holderVariable = "LOCKING_HOLDER"
-
-// holderLease is the lease of that process.
-const holderLease = 2 * time.Second // of which a busy machine may take two thirds before it is stopped
-
-// holdUntilLost prints the token of its hold, and prints it again when it has found the hold lost.
-func holdUntilLost() int {
-	err := func() error {
-		addr, name, _ := strings.Cut(os.Getenv(holderVariable), " ")
-		rdb := redis.NewClient(&redis.Options{Addr: addr})
-		defer func() { _ = rdb.Close() }()
-		l, err := New(rdb, WatchdogLease(holderLease))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = l.Close() }()
-		h, err := l.Mutex(name).Lock(context.Background())
-		if err != nil {
-			return err
-		}
-		fmt.Println(h.Token())
-		<-h.Context().Done()
-		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
-			return cause
-		}
-		if err := h.Unlock(context.Background()); !errors.Is(err, ErrLost) {
-			return fmt.Errorf("unlock: %w", err)
-		}
-		fmt.Println(h.Token())
-		return nil
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-// A process is stopped for longer than its lease, and then believes that it still has the lock. Its hold ends before it
-// can use it, and a write that it makes anyway is refused.
-func TestStoppedHolder(t *testing.T) {
-	t.Parallel()
-	w, _ := private(t)
-	ctx := w.ctx()
-	program, err := os.Executable()
-	w.ok(err)
-	child := exec.CommandContext(ctx, program)
-	child.Env = append(os.Environ(), holderVariable+"="+w.addr+" "+w.name)
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	w.ok(err)
-	w.ok(child.Start())
-	lines := bufio.NewScanner(out)
-	token := func() int64 {
-		t.Helper()
-		if !lines.Scan() {
-			t.Fatalf("the child says nothing: %v", lines.Err())
-		}
-		n, err := strconv.ParseInt(lines.Text(), 10, 64)
-		w.ok(err)
-		return n
-	}
-
-	g := &guard{t: t}
-	first := token()
-	if !g.write(first) {
-		t.Error("the holder's write was refused")
-	}
-	m := w.locks().Mutex(w.name)
-	if _, err := m.TryLock(ctx); !errors.Is(err, ErrBusy) {
-		t.Errorf("held by the child: %v", err)
-	}
-	w.ok(child.Process.Signal(syscall.SIGSTOP))
-	h := w.must(m.Lock(ctx, Wait(10*holderLease)))
-	if !g.write(h.Token()) {
-		t.Errorf("the rival's token %d is not above %d", h.Token(), first)
-	}
-	w.ok(child.Process.Signal(syscall.SIGCONT))
-	if stale := token(); stale != first || stale >= h.Token() {
-		t.Errorf("the child has token %d", stale)
-	} else if g.write(stale) {
-		t.Error("the guard takes a write of the child")
-	}
-	w.ok(child.Wait())
-	w.ok(h.Context().Err()) // it has not released what is the rival's
-	w.ok(h.Unlock(ctx))
-}
 
 func TestServerRestart(t *testing.T) {
 	t.Parallel()
