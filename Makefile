@@ -81,9 +81,10 @@ test: servers ## Run all tests under the race detector
 	$(TOOL) gotestsum --format pkgname -- $(COMPILE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
 	$(GO) test $(COMPILE) -vet=off -run SameSeed ./internal/locking/locksim # the race detector shuffles histories
 
+# Many of them wait for the database or for a time: more run beside each other than there are processors.
 .PHONY: test-short
 test-short: servers ## Run the quick tests of the service, in one to two minutes
-	$(GO) test $(COMPILE) -ldflags=-w -vet=off -short -timeout 3m -skip '$(SLOW)' $(SHORT)
+	$(GO) test $(COMPILE) -ldflags=-w -vet=off -short -timeout 3m -parallel 6 -skip '$(SLOW)' $(SHORT)
 
 # Apart from make test: they need the extension of Citus, which nothing here installs.
 .PHONY: test-citus
