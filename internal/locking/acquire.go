@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -37,7 +38,7 @@ func (acq *acquisition) take(run []*part) error {
 
 // seek asks and waits until it has all locks.
 func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
-	waiting := error(nil) // what it waits for: another owner, which is ErrBusy, or else a slot that moves
+	waiting := error(nil) // what it waits for: another owner, which is ErrBusy, or else a slot that moves; nil: neither
 	for run = unheld(run); len(run) > 0; run = unheld(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
@@ -57,15 +58,19 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
-		case turnToWait:
+		case turnToWait, turnToFollow:
 		}
 		switch {
+		case may == turnToFollow: // nobody is in the way
 		case moving == nil:
 			waiting, acq.waitedForOthers = ErrBusy, true
 		case !errors.Is(waiting, ErrBusy):
 			waiting = moving
 		}
-		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
+		if acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
+			return cmp.Or(waiting, ErrBusy)
+		}
+		if waiting != nil && (acq.try || acq.waitIsOver(time.Now())) {
 			return waiting
 		}
 		if may == turnToAsk && l.subscribe(acq) {

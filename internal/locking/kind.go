@@ -60,9 +60,10 @@ type asker interface {
 type turn int
 
 const (
-	turnToWait turn = iota // it waits in line
-	turnToAsk              // it is at the head, or its owner holds the lock already
-	turnAgain              // something has changed: look once more
+	turnToWait   turn = iota // it waits in line for another owner
+	turnToFollow             // it waits in line, but for the server's answer to its own owner or to one that has gone
+	turnToAsk                // it is at the head, or its owner holds the lock already
+	turnAgain                // something has changed: look once more
 )
 
 // A question is one attempt to get locks of one slot by one script.

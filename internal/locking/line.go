@@ -37,11 +37,15 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) (may turn, sibling <-chan st
 	p.waiter.woken = false // it looks now; what comes from now on is new
 	if head := st.waiters[0]; head != p.waiter || st.handingOff {
 		// Neither a sibling that asks nor one that has gone is another owner in the way.
-		soon := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
-		if soon && (acq.try || acq.waitIsOver(now)) {
+		follows := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
+		switch {
+		case !follows:
+			return turnToWait, nil
+		case acq.try || acq.waitIsOver(now):
 			return turnAgain, p.waiter.readyLocked()
+		default:
+			return turnToFollow, nil
 		}
-		return turnToWait, nil
 	}
 	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
 		return turnToWait, nil

@@ -906,3 +906,33 @@ func TestTryBehindAWaiterThatLeaves(t *testing.T) {
 		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
 	})
 }
+
+// Nor is another caller told that the lock is busy because of it: it is not known who has the lock.
+func TestWaitBehindAWaiterThatLeaves(t *testing.T) {
+	virtual(t, func(w *world) {
+		ctx := w.ctx()
+		w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(500*time.Millisecond)))
+		m := w.locks().Mutex(w.name)
+		gaveUp := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(ctx, Wait(100*time.Millisecond))
+			gaveUp <- err
+		}()
+		synctest.Wait()
+		time.Sleep(50 * time.Millisecond) // it is in the queue
+		w.memory.Pause()
+		if err := <-gaveUp; !errors.Is(err, ErrBusy) {
+			t.Errorf("the waiter: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond) // the lease is over
+		const wait = 100 * time.Millisecond
+		start := time.Now()
+		_, err := m.Lock(ctx, Wait(wait))
+		w.unknown("lock", err)
+		if took := time.Since(start); took > wait+policy.Grace {
+			t.Errorf("it took %s", took)
+		}
+		w.memory.Resume()
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+	})
+}
