@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -58,19 +57,20 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
-		case turnToWait, turnToFollow:
+		case turnToFollow: // nobody is in the way
+			if err := l.await(acq, run[0], 0, waiting); err != nil {
+				return err
+			}
+			continue
+		case turnToWait:
 		}
 		switch {
-		case may == turnToFollow: // nobody is in the way
 		case moving == nil:
 			waiting, acq.waitedForOthers = ErrBusy, true
 		case !errors.Is(waiting, ErrBusy):
 			waiting = moving
 		}
-		if acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
-			return cmp.Or(waiting, ErrBusy)
-		}
-		if waiting != nil && (acq.try || acq.waitIsOver(time.Now())) {
+		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
 			return waiting
 		}
 		if may == turnToAsk && l.subscribe(acq) {

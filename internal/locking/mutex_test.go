@@ -883,56 +883,50 @@ func TestSiblingsTryAtOnce(t *testing.T) {
 	})
 }
 
+// leaving returns a free mutex of a server that does not answer, in whose queue a waiter still is that has given up.
+func (w *world) leaving() *Mutex {
+	w.t.Helper()
+	ctx := w.ctx()
+	const lease = 500 * time.Millisecond
+	w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(lease)))
+	m := w.locks().Mutex(w.name)
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := m.Lock(ctx, Wait(100*time.Millisecond))
+		gaveUp <- err
+	}()
+	synctest.Wait()
+	time.Sleep(50 * time.Millisecond) // it is in the queue
+	w.memory.Pause()
+	if err := <-gaveUp; !errors.Is(err, ErrBusy) {
+		w.t.Errorf("the waiter: %v", err)
+	}
+	time.Sleep(lease)
+	return m
+}
+
 // A waiter that has given up beside a silent server stays in the line until the server was asked to forget it. It is no other
 // owner in the way of a try.
 func TestTryBehindAWaiterThatLeaves(t *testing.T) {
 	virtual(t, func(w *world) {
-		ctx := w.ctx()
-		w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(500*time.Millisecond)))
-		m := w.locks().Mutex(w.name)
-		gaveUp := make(chan error, 1)
-		go func() {
-			_, err := m.Lock(ctx, Wait(100*time.Millisecond))
-			gaveUp <- err
-		}()
-		synctest.Wait()
-		time.Sleep(50 * time.Millisecond) // it is in the queue
-		w.memory.Pause()
-		if err := <-gaveUp; !errors.Is(err, ErrBusy) {
-			t.Errorf("the waiter: %v", err)
-		}
-		time.Sleep(500 * time.Millisecond) // the lease is over
+		m := w.leaving()
 		w.memory.Resume()
-		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
+		w.ok(w.must(m.TryLock(w.ctx())).Unlock(w.ctx()))
 	})
 }
 
-// Nor is another caller told that the lock is busy because of it: it is not known who has the lock.
+// Nor is the lock busy for one who waits behind it: nobody knows who has the lock.
 func TestWaitBehindAWaiterThatLeaves(t *testing.T) {
 	virtual(t, func(w *world) {
-		ctx := w.ctx()
-		w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(500*time.Millisecond)))
-		m := w.locks().Mutex(w.name)
-		gaveUp := make(chan error, 1)
-		go func() {
-			_, err := m.Lock(ctx, Wait(100*time.Millisecond))
-			gaveUp <- err
-		}()
-		synctest.Wait()
-		time.Sleep(50 * time.Millisecond) // it is in the queue
-		w.memory.Pause()
-		if err := <-gaveUp; !errors.Is(err, ErrBusy) {
-			t.Errorf("the waiter: %v", err)
-		}
-		time.Sleep(500 * time.Millisecond) // the lease is over
+		m := w.leaving()
 		const wait = 100 * time.Millisecond
 		start := time.Now()
-		_, err := m.Lock(ctx, Wait(wait))
+		_, err := m.Lock(w.ctx(), Wait(wait))
 		w.unknown("lock", err)
 		if took := time.Since(start); took > wait+policy.Grace {
 			t.Errorf("it took %s", took)
 		}
 		w.memory.Resume()
-		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+		w.ok(w.must(m.Lock(w.ctx())).Unlock(w.ctx()))
 	})
 }
