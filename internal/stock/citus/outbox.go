@@ -66,6 +66,9 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) (changes []s
 		if errors.Is(err, stock.ErrNoOutbox) {
 			return nil, err
 		}
+		if _, bad := errors.AsType[stock.BadCursor](err); bad { // also if others have changes: that node's would be missed
+			return nil, stock.BadCursor(after)
+		}
 		there[group], errs = found, append(errs, err)
 	}
 	for len(changes) < limit {
@@ -104,6 +107,15 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	outboxes, err := o.outboxes(ctx)
 	if err != nil {
 		return 0, err
+	}
+	for group, outbox := range outboxes { // before anything is removed
+		err := outbox.Check(ctx, at[group])
+		if _, bad := errors.AsType[stock.BadCursor](err); bad {
+			return 0, stock.BadCursor(before)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
 	for group, outbox := range outboxes {
 		n, err := outbox.Trim(ctx, at[group])

@@ -5,6 +5,7 @@ package citus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,46 @@ func TestOutbox(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestOutboxCursorOfANodeFromElsewhere is refused, though other nodes have changes.
+func TestOutboxCursorOfANodeFromElsewhere(t *testing.T) {
+	url := distributed(t, cluster(t, 2))
+	store := open(t, url)
+	outbox := store.Outbox()
+	if err := outbox.On(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 { // on both workers
+		sku := fmt.Sprint(n)
+		if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 1, Segments: 1}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Deduct(t.Context(), stock.Batch{SKU: sku, Layout: 1, Orders: []stock.Order{{OrderID: "o", Quantity: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes, err := outbox.Read(t.Context(), "", 20)
+	if err != nil || len(changes) != 20 {
+		t.Fatalf("%d changes, %v", len(changes), err)
+	}
+	last := changes[19].Cursor
+	places := strings.Split(last, ",")
+	if len(places) < 2 {
+		t.Fatalf("only one node has changes: %s", last)
+	}
+	group, _, _ := strings.Cut(places[0], ":")
+	elsewhere := group + ":18446744073709551615.1"
+	if changes, err := outbox.Read(t.Context(), elsewhere, 20); !errors.Is(err, stock.BadCursor(elsewhere)) {
+		t.Errorf("read: %d changes, %v", len(changes), err)
+	}
+	bad := strings.Join(append(places[1:], elsewhere), ",")
+	if removed, err := outbox.Trim(t.Context(), bad); !errors.Is(err, stock.BadCursor(bad)) || removed > 0 {
+		t.Errorf("trim: %d removed, %v", removed, err)
+	}
+	if changes, err := outbox.Read(t.Context(), "", 20); err != nil || len(changes) != 20 {
+		t.Errorf("afterwards there are %d changes, %v", len(changes), err)
 	}
 }
 

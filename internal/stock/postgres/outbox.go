@@ -92,22 +92,27 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		return c, err
 	}, outboxReadSQL, at.xid, at.position, limit)
 	if err == nil && changes == nil {
-		err = o.hasGiven(ctx, at)
+		return nil, o.Check(ctx, after)
 	}
 	return changes, outboxError("read", err)
 }
 
+// wasGiven takes the transaction of a cursor, and returns whether a read may have returned it.
 const wasGiven = `SELECT $1::text::xid8 < pg_snapshot_xmin(pg_current_snapshot())`
 
-// hasGiven returns an error for a cursor that this database cannot have given yet: its reader would miss the changes before it, and
-// a trim would remove what nobody has read.
-func (o *Outbox) hasGiven(ctx context.Context, at cursor) error {
-	var given bool
-	if err := tables.Single(ctx, o.store.pool, []any{&given}, wasGiven, at.xid); err != nil {
+// Check returns a [stock.BadCursor] for a cursor that this database cannot have given yet: its reader would miss the changes
+// before it, and a trim would remove what nobody has read.
+func (o *Outbox) Check(ctx context.Context, text string) error {
+	at, err := parseCursor(text)
+	if err != nil {
 		return err
 	}
+	var given bool
+	if err := tables.Single(ctx, o.store.pool, []any{&given}, wasGiven, at.xid); err != nil {
+		return outboxError("check", err)
+	}
 	if !given {
-		return stock.BadCursor(at.String())
+		return stock.BadCursor(text)
 	}
 	return nil
 }
@@ -125,8 +130,8 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	if err != nil {
 		return 0, err
 	}
-	if err := o.hasGiven(ctx, at); err != nil {
-		return 0, outboxError("trim", err)
+	if err := o.Check(ctx, before); err != nil {
+		return 0, err
 	}
 	for {
 		tag, err := o.store.pool.Exec(ctx, trimOutbox, at.xid, at.position, trimSize)

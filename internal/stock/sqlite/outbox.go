@@ -87,6 +87,7 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 	return changes, outboxError("read", err)
 }
 
+// lastPosition returns the highest position that was ever given, 0 for none. The outbox alone has such numbers.
 const lastPosition = `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
 
 // hasGiven returns an error for a cursor that this file cannot have given yet: its reader would miss the changes before it,
@@ -147,7 +148,7 @@ func outboxError(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case strings.Contains(err.Error(), "no such table: "):
+	case strings.Contains(err.Error(), "no such table: outbox"), strings.Contains(err.Error(), "no such table: sqlite_sequence"):
 		return stock.ErrNoOutbox
 	default:
 		return fmt.Errorf("%s the outbox: %w", what, err)
