@@ -18,7 +18,9 @@ type AdminConfig struct {
 	Database func(context.Context) error // a nil error: it takes writes
 	// Nodes returns, by the address of each node of the database, the error of its last check by Database; nil: it has no
 	// nodes.
-	Nodes    func() map[string]error
+	Nodes func() map[string]error
+	// Warnings returns the text of each warning that holds now, by its code; nil: there are none.
+	Warnings func() map[string]string
 	Redis    func(context.Context) error // a nil error: it answers; nil: there is none
 	Locks    func(context.Context) error // a nil error: they work; nil: there are none
 	Stopping func() bool                 // reports whether the service is about to end; nil: it is not

@@ -27,6 +27,8 @@ type readiness struct {
 	Locks    string `json:"locks"`
 	// Nodes are those of a database that has several: while one of them takes writes, the database is "ok".
 	Nodes map[string]string `json:"nodes,omitempty"`
+	// Warnings are what works less well than it should, by code. They do not make the service unready.
+	Warnings map[string]string `json:"warnings,omitempty"`
 }
 
 // leaving is the answer of a service that stops. It checks nothing, so it comes at once.
@@ -51,6 +53,9 @@ func (c AdminConfig) readyHandler() echo.HandlerFunc {
 		asked.Go(func() { answer.Locks = state(locks.answer(ctx), "failing") })
 		asked.Wait()
 		answer.Nodes = c.nodeStates()
+		if c.Warnings != nil {
+			answer.Warnings = c.Warnings()
+		}
 		if answer.Database != "ok" {
 			return e.JSON(http.StatusServiceUnavailable, answer)
 		}

@@ -58,6 +58,7 @@ type App struct {
 	strangers   *access.Limiter         // by address; nil: none
 	certificate *certificate            // nil: the public listener does not encrypt
 	traces      *tracing                // nil: off
+	warnings    *warnings
 	public      *http.Server
 	room        *room            // of public
 	patient     *patientListener // of public
@@ -81,6 +82,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
 	sampled := newSampling(a.config.Logger.Handler())
 	a.config.Logger = slog.New(sampled)
+	a.warnings = newWarnings(a.config.Logger)
 	a.onClose(func(context.Context) error { sampled.close(); return nil })
 	defer func() {
 		if err != nil {
@@ -127,7 +129,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		public.Traces = a.traces.provider
 	}
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger, ProfileLimit: profileLimit}
-	admin.Nodes = a.nodes
+	admin.Nodes, admin.Warnings = a.nodes, a.warnings.list
 	live := api.NewLive(metrics, a.service)
 	a.onClose(func(context.Context) error { return live.Close() })
 	admin.Live = live

@@ -23,7 +23,7 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 		}
 		a.onClose(func(context.Context) error { return locks.Close() })
 		if err := locks.CheckServer(ctx); errors.Is(err, locking.ErrEviction) {
-			a.config.Logger.Warn("a Redis server throws locks away when its memory is full; set maxmemory-policy noeviction", "error", err)
+			a.warnings.begin("redis_evicts_locks", "a Redis server throws locks away when its memory is full: set maxmemory-policy noeviction", "error", err)
 		}
 		all = append(all, locks)
 	}
