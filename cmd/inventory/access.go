@@ -92,7 +92,7 @@ func (f accessFlags) into(c *app.Config) (err error) {
 	return nil
 }
 
-// reloadOnHangup makes a service read its keys and its certificate again at every SIGHUP, until stop returns. If it has
+// reloadOnHangup makes a service read its keys and certificates again at every SIGHUP, until stop returns. If it has
 // none, SIGHUP ends the process, as it does by default.
 func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slog.Logger) (stop func()) {
 	if !config.Reloads() {
@@ -105,10 +105,10 @@ func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slo
 		defer close(reloading)
 		for range hangups {
 			if err := a.Reload(); err != nil {
-				log.ErrorContext(ctx, "keys or certificate stay as they were", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
+				log.ErrorContext(ctx, "keys or certificates stay as they were", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
 				continue
 			}
-			log.InfoContext(ctx, "keys and certificate were read again")
+			log.InfoContext(ctx, "keys and certificates were read again")
 		}
 	}()
 	return func() {

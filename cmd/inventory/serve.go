@@ -17,7 +17,7 @@ type databaseFlag struct {
 
 type serviceFlags struct {
 	databaseFlag
-	RedisURL string `group:"servers" help:"redis://USER:PASSWORD@HOST:PORT/DB, or embedded: inside the process, for this process only. redis+sentinel://HOST:PORT,HOST:PORT/MASTER for the master that Sentinels know; redis+cluster://HOST:PORT,HOST:PORT for a cluster. rediss… with TLS. For --lock redlock an odd number of redis://, 3 or more, separated by commas." placeholder:"URL" default:"embedded"`
+	RedisURL string `group:"servers" help:"redis://USER:PASSWORD@HOST:PORT/DB, or embedded: inside the process, for this process only. redis+sentinel://HOST:PORT,HOST:PORT/MASTER for the master that Sentinels know; redis+cluster://HOST:PORT,HOST:PORT for a cluster. rediss… with TLS; ?tls_ca=FILE&tls_cert=FILE&tls_key=FILE for your own certificates. For --lock redlock an odd number of redis://, 3 or more, separated by commas." placeholder:"URL" default:"embedded"`
 	Lock     string `group:"servers" help:"Lock of a segment: reentrant; fair, first come, first served over all processes; redlock, on most of several servers; or none, to sell under the database's guard only." enum:"reentrant,fair,redlock,none" default:"reentrant"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"inventory/internal/access"
 	"inventory/internal/api"
@@ -50,15 +51,21 @@ func ListenOnLoopback(ctx context.Context, address string) (net.Listener, error)
 	return listenOn(ctx, address)
 }
 
-// openAccess reads the keys of the callers that may call, and the certificate of the public listener.
+// openAccess reads the keys of the callers that may call, the certificate of the public listener, and the files that Redis
+// URLs name.
 func (a *App) openAccess() (err error) {
 	if a.config.Access.Configured() {
 		if a.guard, err = access.NewGuard(a.config.Access); err != nil {
 			return err
 		}
 	}
-	a.certificate, err = a.config.openCertificate()
-	return err
+	if a.certificate, err = a.config.openCertificate(); err != nil {
+		return err
+	}
+	if a.redisAt, err = a.config.usedRedis(); err != nil {
+		return err
+	}
+	return readTLS(a.redisAt)
 }
 
 // limitCallers makes the limiters that bound how often callers may call.
@@ -100,7 +107,7 @@ func (c Config) hostsOf(address string) *api.Hosts {
 	return api.NewHosts(c.AllowedHosts...)
 }
 
-// Reload reads the files of API keys, of the tokens' keys and of the certificate again, for later requests and
+// Reload reads the files of API keys, of the tokens' keys, of the certificate and of Redis' TLS again, for later requests and
 // connections. A file that cannot be read leaves its part as it was, and the error names it; the others are used anyway.
 func (a *App) Reload() error {
 	var errs []error
@@ -110,8 +117,12 @@ func (a *App) Reload() error {
 	if a.certificate != nil {
 		errs = append(errs, a.certificate.reload())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, readTLS(a.redisAt))...)
 }
 
 // Reloads reports whether there is anything to reload.
-func (c Config) Reloads() bool { return c.Access.Configured() || c.TLSCert != "" }
+func (c Config) Reloads() bool {
+	all, err := c.usedRedis()
+	ofRedis := err == nil && slices.ContainsFunc(all, func(address redisAddress) bool { return address.tls != nil })
+	return c.Access.Configured() || c.TLSCert != "" || ofRedis
+}

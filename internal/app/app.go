@@ -59,6 +59,7 @@ type App struct {
 	certificate *certificate            // nil: the public listener does not encrypt
 	traces      *tracing                // nil: off
 	warnings    *warnings
+	redisAt     []redisAddress
 	public      *http.Server
 	room        *room            // of public
 	patient     *patientListener // of public
@@ -206,7 +207,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers
 	}
-	if a.config.Lock != LockNone || a.config.RedisDial != nil { // without locks, a shared Redis carries events
+	if len(a.redisAt) > 0 {
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
 		}

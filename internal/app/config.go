@@ -34,7 +34,7 @@ type Config struct {
 	ReadURL string
 	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
 	// odd number of servers, three or more, separated by commas. "" or "embedded" is one server inside the process, or
-	// three for LockRed.
+	// three for LockRed. Parameters name the files of TLS.
 	RedisURL string
 	// RedisDial connects to the embedded Redis that several services of this process share: address n is "embedded-n". Nil:
 	// each has its own.

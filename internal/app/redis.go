@@ -21,18 +21,15 @@ type redisServers []*redisServer
 
 const (
 	redisTimeout = 3 * time.Second        // for the check that it answers at all
+	redisDial    = time.Second            // for a connection, with its handshake of TLS
 	redisAnswer  = 250 * time.Millisecond // for one answer
 	redisRest    = time.Second            // a connection that was idle for longer is not used again: it may be dead
 )
 
 // openRedis connects to the Redis servers of the configuration, or starts them inside the process.
 func (a *App) openRedis(ctx context.Context) (redisServers, error) {
-	all, err := redisAddresses(a.config)
-	if err != nil {
-		return nil, err
-	}
 	var servers redisServers
-	for i, address := range all {
+	for i, address := range a.redisAt {
 		inside := fmt.Sprintf("%s-%d", Embedded, i) // a RedLock distinguishes servers by their addresses
 		if address == (redisAddress{}) && a.config.RedisDial != nil {
 			address.server = &redis.Options{Addr: inside, Dialer: a.config.RedisDial}
@@ -73,13 +70,13 @@ func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 	case address.cluster != nil:
 		o := address.cluster
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
 		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
 		r.client = redis.NewClusterClient(o)
 	case address.sentinel != nil:
 		o := address.sentinel
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
 		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
 		r.client = redis.NewFailoverClient(o)
 	default:
@@ -92,7 +89,7 @@ func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 			o = &redis.Options{Addr: inside, Dialer: r.embedded.Dial}
 		}
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
 		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
 		r.client = redis.NewClient(o)
 	}

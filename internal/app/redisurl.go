@@ -17,6 +17,7 @@ type redisAddress struct {
 	server   *redis.Options
 	sentinel *redis.FailoverOptions
 	cluster  *redis.ClusterOptions
+	tls      *redisTLS // nil: as go-redis has it
 }
 
 // The schemes of URLs of several servers. Several HOST:PORT follow, separated by commas; with rediss+… the servers use
@@ -66,6 +67,14 @@ func redisAddresses(c Config) ([]redisAddress, error) {
 	return all, nil
 }
 
+// usedRedis returns the Redis servers that a service of the configuration connects to.
+func (c Config) usedRedis() ([]redisAddress, error) {
+	if c.Lock == LockNone && c.RedisDial == nil { // without locks, a shared Redis carries events
+		return nil, nil
+	}
+	return redisAddresses(c)
+}
+
 // redisAddressOf reads one URL. Its errors quote nothing that may be a password.
 func redisAddressOf(text string) (redisAddress, error) {
 	scheme, rest, found := strings.Cut(text, sentinelScheme)
@@ -78,17 +87,30 @@ func redisAddressOf(text string) (redisAddress, error) {
 	if err := checkURL(text); err != nil {
 		return redisAddress{}, fmt.Errorf("redis URL: %w", err)
 	}
-	options, err := redis.ParseURL(text)
-	if err != nil || options.Network != "unix" && !hasPort(options.Addr) {
+	u, err := url.Parse(text)
+	if err != nil {
 		return redisAddress{}, errRedisURL
 	}
-	return redisAddress{server: options}, nil
+	files, err := takeRedisTLS(u)
+	if err != nil {
+		return redisAddress{}, err
+	}
+	options, err := redis.ParseURL(u.String())
+	if err != nil || options.Network != "unix" && !hasPort(options.Addr) {
+		return redisAddress{}, wrongRedisURL(err, text, errRedisURL)
+	}
+	options.Dialer, err = files.over(options.TLSConfig)
+	return redisAddress{server: options, tls: files}, err
 }
 
 // sentinelAddress reads what follows the scheme of a URL of Sentinels. User and password are for the Redis servers;
 // sentinel_username and sentinel_password in the query are for the Sentinels.
 func sentinelAddress(scheme, rest string) (redisAddress, error) {
 	u, err := manyHosts(scheme, rest)
+	if err != nil {
+		return redisAddress{}, err
+	}
+	files, err := takeRedisTLS(u)
 	if err != nil {
 		return redisAddress{}, err
 	}
@@ -110,12 +132,13 @@ func sentinelAddress(scheme, rest string) (redisAddress, error) {
 	u.Path, u.RawQuery = "", query.Encode()
 	options, err := redis.ParseFailoverURL(u.String())
 	if err != nil || !allHavePorts(options.SentinelAddrs) {
-		return redisAddress{}, errSentinelURL
+		return redisAddress{}, wrongRedisURL(err, rest, errSentinelURL)
 	}
 	if options.TLSConfig != nil {
 		options.TLSConfig.ServerName = "" // each server has its own
 	}
-	return redisAddress{sentinel: options}, nil
+	options.Dialer, err = files.over(options.TLSConfig)
+	return redisAddress{sentinel: options, tls: files}, err
 }
 
 // clusterAddress reads what follows the scheme of a URL of a cluster: some of its nodes.
@@ -127,14 +150,19 @@ func clusterAddress(scheme, rest string) (redisAddress, error) {
 	if strings.Trim(u.Path, "/") != "" {
 		return redisAddress{}, errClusterURL
 	}
+	files, err := takeRedisTLS(u)
+	if err != nil {
+		return redisAddress{}, err
+	}
 	options, err := redis.ParseClusterURL(u.String())
 	if err != nil || !allHavePorts(options.Addrs) {
-		return redisAddress{}, errClusterURL
+		return redisAddress{}, wrongRedisURL(err, rest, errClusterURL)
 	}
 	if options.TLSConfig != nil {
 		options.TLSConfig.ServerName = "" // each node has its own
 	}
-	return redisAddress{cluster: options}, nil
+	options.Dialer, err = files.over(options.TLSConfig)
+	return redisAddress{cluster: options, tls: files}, err
 }
 
 // manyHosts makes a URL that go-redis can read: the first host, and the others as addr in the query.
@@ -173,6 +201,34 @@ func manyHosts(scheme, rest string) (*url.URL, error) {
 	}
 	u.RawQuery = query.Encode()
 	return u, nil
+}
+
+// wrongRedisURL names the parameter of a URL that go-redis does not know, or says what a URL must be. It does not quote what
+// may be a part of a password.
+func wrongRedisURL(err error, text string, otherwise error) error {
+	if err == nil {
+		return otherwise
+	}
+	_, list, _ := strings.Cut(err.Error(), "unexpected option: ")
+	unknown := strings.Split(list, ", ")
+	_, query, _ := strings.Cut(text, "?")
+	afterPassword := false
+	for pair := range strings.SplitSeq(query, "&") {
+		encoded, _, _ := strings.Cut(pair, "=")
+		name, unescaped := url.QueryUnescape(encoded)
+		switch {
+		case unescaped != nil:
+		case !slices.Contains(unknown, name):
+			afterPassword = strings.HasSuffix(name, "password")
+		case strings.Contains(query, "@"):
+			return fmt.Errorf("redis URL: %w", errReserved)
+		case afterPassword:
+			return errors.New("redis URL: the parameter after a password is unknown; if it belongs to the password, write & as %26")
+		default:
+			return fmt.Errorf("redis URL: unknown parameter %q", name)
+		}
+	}
+	return otherwise
 }
 
 func allHavePorts(addresses []string) bool {

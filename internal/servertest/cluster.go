@@ -33,8 +33,11 @@ var ErrNoReplica = errors.New("the master has no replica")
 type Cluster struct{ nodes fleet }
 
 // StartCluster starts a cluster and returns when it works.
-func StartCluster(ctx context.Context) (*Cluster, error) {
-	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(ctx) })
+func StartCluster(ctx context.Context) (*Cluster, error) { return TLS{}.StartCluster(ctx) }
+
+// StartCluster is [StartCluster] with TLS.
+func (t TLS) StartCluster(ctx context.Context) (*Cluster, error) {
+	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(ctx, t) })
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +48,8 @@ func StartCluster(ctx context.Context) (*Cluster, error) {
 	return c, nil
 }
 
-func startNode(ctx context.Context) (*Redis, error) {
-	return startProgram(ctx, "a Redis Cluster node", compose.Redis+compose.Cluster, func(r *Redis) []string {
+func startNode(ctx context.Context, t TLS) (*Redis, error) {
+	return startProgram(ctx, "a Redis Cluster node", compose.Redis+compose.Cluster, t, func(r *Redis) []string {
 		return []string{"--cluster-port", strconv.Itoa(r.port - busDistance)}
 	})
 }
@@ -89,7 +92,9 @@ func (c *Cluster) form(ctx context.Context) error {
 func (c *Cluster) Addrs() []string { return c.nodes.addresses() }
 
 // URL returns the URL of the cluster for the service.
-func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
+func (c *Cluster) URL() string {
+	return c.nodes[0].tls.scheme() + "+cluster://" + strings.Join(c.Addrs(), ",")
+}
 
 // Nodes lists all nodes.
 func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }

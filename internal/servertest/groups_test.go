@@ -102,7 +102,7 @@ func TestSentinelLife(t *testing.T) {
 // TestSentinelAsDeployed: with the settings of docker-compose, without shorter times, a dead master is replaced.
 func TestSentinelAsDeployed(t *testing.T) {
 	t.Parallel()
-	s, err := startSentinel(t.Context(), 2)
+	s, err := startSentinel(t.Context(), 2, TLS{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestSentinelAsDeployed(t *testing.T) {
 // an existing cluster.
 func TestFormCluster(t *testing.T) {
 	t.Parallel()
-	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(t.Context()) })
+	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(t.Context(), TLS{}) })
 	if err != nil {
 		t.Fatal(err)
 	}

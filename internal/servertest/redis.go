@@ -5,6 +5,7 @@ package servertest
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,25 +13,32 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 )
 
 // Redis is a private redis-server that keeps nothing on disk.
-type Redis struct{ server }
+type Redis struct {
+	server
+	tls TLS
+}
 
 // StartRedis starts a Redis server. Further arguments go to redis-server as
 // they are, for example "--maxmemory", "64mb".
 func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
-	return startProgram(ctx, "Redis", "", func(*Redis) []string {
+	return TLS{}.StartRedis(ctx, arguments...)
+}
+
+// StartRedis is [StartRedis] with TLS.
+func (t TLS) StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
+	return startProgram(ctx, "Redis", "", t, func(*Redis) []string {
 		return append([]string{"--save", "", "--appendonly", "no"}, arguments...)
 	})
 }
 
 // startProgram starts redis-server with a file of settings, if there are any. It calls arguments when it knows the folder
 // and the port, which change until a free port is found.
-func startProgram(ctx context.Context, name, settings string, arguments func(r *Redis) []string) (*Redis, error) {
+func startProgram(ctx context.Context, name, settings string, t TLS, arguments func(r *Redis) []string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errMissing("redis-server")
@@ -39,7 +47,7 @@ func startProgram(ctx context.Context, name, settings string, arguments func(r *
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{server{name: name, deathSignal: syscall.SIGKILL, folder: folder}}
+	r := &Redis{server: server{name: name, deathSignal: syscall.SIGKILL, folder: folder}, tls: t}
 	file := filepath.Join(folder.path, "redis.conf")
 	r.configure = func() error {
 		if _, err := os.Stat(file); err == nil {
@@ -48,8 +56,8 @@ func startProgram(ctx context.Context, name, settings string, arguments func(r *
 		return os.WriteFile(file, []byte(settings), 0o600)
 	}
 	r.command = func() *exec.Cmd {
-		command := exec.Command(program, slices.Concat([]string{file}, arguments(r), []string{
-			"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", folder.path, "--daemonize", "no",
+		command := exec.Command(program, slices.Concat([]string{file}, arguments(r), r.tls.arguments(r.port), []string{
+			"--bind", "127.0.0.1", "--dir", folder.path, "--daemonize", "no",
 		})...)
 		command.Dir = folder.path
 		return command
@@ -62,7 +70,7 @@ func startProgram(ctx context.Context, name, settings string, arguments func(r *
 }
 
 // URL returns the address in the form that go-redis parses.
-func (r *Redis) URL() string { return "redis://" + r.address() + "/0" }
+func (r *Redis) URL() string { return r.tls.scheme() + "://" + r.address() + "/0" }
 
 // Addr returns the address as host:port.
 func (r *Redis) Addr() string { return r.address() }
@@ -93,7 +101,16 @@ func (r *Redis) Stop() error {
 // answers sends the server a PING and reads its process id. It writes the
 // protocol by hand, so that a client's retries and pools do not affect the answer.
 func (r *Redis) answers(ctx context.Context, pid int) error {
-	var dialer net.Dialer
+	config, err := r.tls.config()
+	if err != nil {
+		return err
+	}
+	var dialer interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	if config != nil {
+		dialer = &tls.Dialer{Config: config}
+	}
 	connection, err := dialer.DialContext(ctx, "tcp", r.address())
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Red
 	if _, err := master.do(ctx, "CONFIG", "SET", "repl-diskless-sync-delay", 0, "repl-ping-replica-period", 1); err != nil {
 		return nil, err
 	}
-	r, err := startProgram(ctx, "Redis", compose.Redis, func(*Redis) []string {
+	r, err := startProgram(ctx, "Redis", compose.Redis, master.tls, func(*Redis) []string {
 		return append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, arguments...)
 	})
 	if err != nil {
@@ -64,8 +64,12 @@ func (r *Redis) follows(ctx context.Context, master *Redis) error {
 func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
+	config, err := r.tls.config()
+	if err != nil {
+		return nil, err
+	}
 	client := redis.NewClient(&redis.Options{
-		Addr: r.Addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+		Addr: r.Addr(), TLSConfig: config, Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
 	})
 	defer client.Close()
 	answer, err := client.Do(ctx, command...).Result()

@@ -39,7 +39,12 @@ type Sentinel struct{ nodes, sentinels fleet }
 
 // StartSentinel starts a master with that many replicas, and their sentinels.
 func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
-	s, err := startSentinel(ctx, replicas)
+	return TLS{}.StartSentinel(ctx, replicas)
+}
+
+// StartSentinel is [StartSentinel] with TLS.
+func (t TLS) StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
+	s, err := startSentinel(ctx, replicas, t)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +64,8 @@ func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 }
 
 // startSentinel starts the servers as docker-compose does. They have not settled when it returns.
-func startSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
-	master, err := startProgram(ctx, "Redis", compose.Redis, func(*Redis) []string { return nil })
+func startSentinel(ctx context.Context, replicas int, t TLS) (*Sentinel, error) {
+	master, err := startProgram(ctx, "Redis", compose.Redis, t, func(*Redis) []string { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +75,7 @@ func startSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 		s.nodes = append(s.nodes, followers...)
 		settings := strings.Replace(compose.Sentinel, compose.FirstMaster, "127.0.0.1 "+strconv.Itoa(master.port), 1)
 		s.sentinels, err = startFleet(sentinelCount, func(int) (*Redis, error) {
-			return startProgram(ctx, "Redis Sentinel", settings, func(*Redis) []string { return []string{"--sentinel"} })
+			return startProgram(ctx, "Redis Sentinel", settings, t, func(*Redis) []string { return []string{"--sentinel"} })
 		})
 	}
 	if err != nil {
@@ -87,7 +92,7 @@ func (s *Sentinel) Addrs() []string { return s.sentinels.addresses() }
 
 // URL returns the URL of the master for the service.
 func (s *Sentinel) URL() string {
-	return "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.MasterName()
+	return s.nodes[0].tls.scheme() + "+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.MasterName()
 }
 
 // Nodes lists the master and the replicas, in no particular order.
