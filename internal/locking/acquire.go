@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/locking/internal/cleaner"
@@ -134,9 +135,7 @@ func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.
 		ctx, cancel = context.WithDeadline(ctx, q.start.Add(max(acq.until.Sub(q.start), policy.Grace)))
 		defer cancel()
 	}
-	for _, p := range q.run {
-		q.call.Replicated = q.call.Replicated || p.fresh
-	}
+	q.call.Replicated = acq.replicated(q.run)
 	said, err := l.server.Run(ctx, trusted, l.closing, q.call, &q.attempt)
 	if err != nil {
 		return scripts.Acquired{}, err
@@ -146,6 +145,17 @@ func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.
 		err = ErrNoAnswer // its lease may have run out on the way
 	}
 	return answer, err
+}
+
+// replicated returns from how many granted locks on replicas must confirm the grant: from the first that they do not know on.
+// To a caller that does not wait, a grant of some is no use.
+func (acq *acquisition) replicated(run []*part) int {
+	switch fresh := slices.IndexFunc(run, func(p *part) bool { return p.fresh }); {
+	case fresh >= 0 && acq.try:
+		return len(run)
+	default:
+		return fresh + 1
+	}
 }
 
 // applyAnswer notes what the server has granted, and decides what to do about the rest.

@@ -156,17 +156,54 @@ func TestWaitReplicas(t *testing.T) {
 	})
 }
 
-// tapWaits counts the pipelines of two commands that a tap has seen: a script, and WAIT.
+// tapWaits counts the WAIT commands that a tap has seen.
 func tapWaits(p *tap) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for _, length := range p.pipe {
-		if length == 2 {
+	for _, args := range p.seen {
+		if args[0] == "wait" {
 			n++
 		}
 	}
 	return n
+}
+
+// Only what a caller may get must be confirmed: a lock that is busy is busy at once, though no replica answers.
+func TestWaitReplicasOfABusyLock(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	ctx := w.ctx()
+	l, tap := w.tapped(WaitReplicas(1, time.Second))
+	rival := w.locks()
+	group := Group(w.name)
+	for _, busy := range []offered{
+		rival.Mutex(w.name), rival.FairMutex(w.name), rival.RWMutex(w.name).Writer(), rival.Mutex("b", group), RedLock(w.name+"red", rival),
+	} {
+		w.must(busy.TryLock(ctx))
+	}
+	for name, lock := range map[string]Locker{
+		"mutex":         l.Mutex(w.name),
+		"fair":          l.FairMutex(w.name),
+		"write":         l.RWMutex(w.name).Writer(),
+		"read":          l.RWMutex(w.name).Reader(),
+		"several":       MultiLock(l.Mutex("a", group), l.Mutex("b", group)),
+		"several alone": MultiLock(l.FairMutex(w.name), l.Mutex(w.name)),
+		"on a quorum":   RedLock(w.name+"red", l),
+	} {
+		if _, err := lock.TryLock(ctx); !errors.Is(err, ErrBusy) || errors.Is(err, ErrNotReplicated) {
+			t.Errorf("%s: TryLock of a busy lock: %v, want ErrBusy alone", name, err)
+		}
+		if name == "several" {
+			continue // to one who waits, the first part is granted
+		}
+		if _, err := lock.Lock(ctx, Wait(50*time.Millisecond)); !errors.Is(err, ErrBusy) {
+			t.Errorf("%s: Lock of a busy lock: %v, want ErrBusy", name, err)
+		}
+	}
+	if waits := tapWaits(tap); waits > 0 {
+		t.Errorf("%d times WAIT without a grant", waits)
+	}
 }
 
 // A copy of an acquisition that arrives over another connection cannot be distinguished from one that has waited there.
@@ -184,7 +221,7 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	id := l.process + ":copy"
 	call := scripts.Acquire.NewCall(4, 7).With(m.bucket.Clock(), m.tombstone(try.Number), m.stateKey, m.queueKey,
 		try, 1000, id, scripts.QueueIgnore, 0, 1, "")
-	call.Replicated = true
+	call.Replicated = 1
 	run := func() error {
 		_, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, try)
 		return err

@@ -141,10 +141,12 @@ func ReadIntegers(answer any, n int) ([]int64, error) {
 	return numbers, nil
 }
 
-// Grants reports whether an answer to an acquisition has a token: it is a token itself, or a list with more than code and
-// time.
-func Grants(answer any) bool {
-	_, token := answer.(string)
+// Granted is how many locks an answer to an acquisition grants: one if it is a token itself, else as many as follow code and
+// time in a list.
+func Granted(answer any) int {
+	if _, token := answer.(string); token {
+		return 1
+	}
 	list, _ := answer.([]any)
-	return token || len(list) > 2
+	return max(len(list)-2, 0)
 }

@@ -77,7 +77,7 @@ type Call struct {
 	Command []any // that runs it by its hash
 
 	Patient    bool // try again while the slot moves to another node
-	Replicated bool // what it grants must be confirmed by replicas
+	Replicated int  // from so many locks on, replicas must confirm what it grants; 0 for never
 }
 
 // NewCall begins a call with that many keys, and room for so many arguments.

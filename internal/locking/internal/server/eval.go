@@ -49,8 +49,8 @@ func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.A
 }
 
 func (s *Server) evalOnce(ctx context.Context, call scripts.Call, command []any, attempt *scripts.Attempt) (any, error) {
-	if call.Replicated && s.replicas.count > 0 {
-		return s.evalReplicated(ctx, attempt, call.Key(), command)
+	if call.Replicated > 0 && s.replicas.count > 0 {
+		return s.evalReplicated(ctx, attempt, call, command)
 	}
 	return s.Client.Do(ctx, command...).Result()
 }

@@ -39,22 +39,22 @@ func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 	return nil
 }
 
-// evalReplicated runs a script that grants something new: it returns ErrNotReplicated unless enough replicas have
+// evalReplicated runs a script that may grant something new: it returns ErrNotReplicated unless enough replicas have
 // confirmed the grant. Then the outcome is as uncertain as after any other error.
 //
-// Script and WAIT need the same connection; on a cluster, to the node that has the first key. So on a cluster this code
-// chooses the node itself, and has to find the right one when the slot has moved.
-func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, key string, command []any) (answer any, err error) {
+// On a cluster the script goes to the node that has the key. So on a cluster this code chooses the node itself, and has to
+// find the right one when the slot has moved.
+func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, call scripts.Call, command []any) (answer any, err error) {
 	cluster, ok := s.Client.(*redis.ClusterClient)
 	if !ok {
-		return s.evalAndWait(ctx, attempt, s.Client.Pipeline(), command)
+		return s.evalAndWait(ctx, attempt, s.Client.(*redis.Client), call.Replicated, command)
 	}
 	for {
-		node, err := cluster.MasterForKey(ctx, key)
+		node, err := cluster.MasterForKey(ctx, call.Key())
 		if err != nil {
 			return nil, err
 		}
-		answer, err = s.evalAndWait(ctx, attempt, node.Pipeline(), command)
+		answer, err = s.evalAndWait(ctx, attempt, node, call.Replicated, command)
 		if _, moved := redis.IsMovedError(err); !moved || !Rest(ctx, policy.Migration) {
 			return answer, err
 		}
@@ -63,20 +63,23 @@ func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, k
 	}
 }
 
-func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, pipe redis.Pipeliner, command []any) (any, error) {
-	ran := pipe.Do(ctx, command...)
-	waited := pipe.Do(ctx, "wait", s.replicas.count, s.replicas.timeout.Milliseconds())
-	_, _ = pipe.Exec(ctx) // each has its own error
-	answer, err := ran.Result()
-	if err != nil || !scripts.Grants(answer) {
+// evalAndWait sends WAIT after a grant only, because WAIT takes its whole time where replicas are missing. It goes over the
+// connection of the script: WAIT counts who has what its own connection has written.
+func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, node *redis.Client, least int, command []any) (any, error) {
+	conn := node.Conn()
+	defer func() { _ = conn.Close() }() // it goes back to the pool
+	answer, err := conn.Do(ctx, command...).Result()
+	if err != nil || scripts.Granted(answer) < least {
 		return answer, err
 	}
-	confirmed, err := waited.Int64()
+	if attempt.Resent() { // the first copy was sent over another connection
+		return answer, fmt.Errorf("%w: the attempt was sent twice", ErrNotReplicated)
+	}
+	confirmed, err := conn.Do(ctx, "wait", s.replicas.count, s.replicas.timeout.Milliseconds()).Int64()
 	if err != nil {
 		return nil, errors.Join(ErrNotReplicated, err)
 	}
-	// A copy that was sent over another connection has found its work done, and its WAIT proves nothing.
-	if confirmed < int64(s.replicas.count) || attempt.Resent() {
+	if confirmed < int64(s.replicas.count) {
 		return answer, fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, s.replicas.count)
 	}
 	return answer, nil

@@ -182,7 +182,7 @@ func TestReplicasThatAreNotThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := func(call scripts.Call, attempt *scripts.Attempt) error {
-			call.Replicated = true
+			call.Replicated = 1
 			_, err := s.Run(t.Context(), soon(), nil, call, attempt)
 			return err
 		}
