@@ -94,6 +94,7 @@ func newHold(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
 		since:    time.Now(),
 		base:     acq.ctx,
 	}
+	h.countsLocked(deadline)
 	if p.spared != nil {
 		h.ctx, h.cancel = outlive(h.base, p.spared)
 	} else {

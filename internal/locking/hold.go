@@ -22,12 +22,13 @@ type Hold struct {
 	since    time.Time
 	lease    time.Duration
 	fixed    bool
-	deadline time.Time // until when the hold can be relied on; under Locks.mu
-	kept     bool      // a MultiLock takes other parts: its fixed lease may be restarted until then; under Locks.mu
-	outlived bool      // renewed once more after its context had ended; under Locks.mu
-	lost     bool      // under Locks.mu
-	unlocked bool      // Unlock has been called; under Locks.mu
-	of       *redHold  // the RedLock's hold that this is a part of; under Locks.mu
+	deadline time.Time     // until when the hold can be relied on; under Locks.mu
+	late     time.Duration // at most so long after the start of the call its lease began at the server; under Locks.mu
+	kept     bool          // a MultiLock takes other parts: its fixed lease may be restarted until then; under Locks.mu
+	outlived bool          // renewed once more after its context had ended; under Locks.mu
+	lost     bool          // under Locks.mu
+	unlocked bool          // Unlock has been called; under Locks.mu
+	of       *redHold      // the RedLock's hold that this is a part of; under Locks.mu
 
 	// For a MultiLock or a RedLock.
 	parts  []*Hold
@@ -180,12 +181,18 @@ func (g *grant) longestLocked() time.Duration {
 	return longest
 }
 
-// lifeLocked is how long the server must keep the lock for a hold from now on.
+// lifeLocked is how long the server must keep the lock for a hold from now on: not a millisecond less than it has promised.
 func (h *Hold) lifeLocked() time.Duration {
 	if h.wantsRenewalLocked() || h.kept {
 		return h.lease
 	}
-	return min(h.lease, leaseFor(time.Until(h.deadline)))
+	const rounding = 2 * time.Millisecond // the server counts in whole ones, and so does the call
+	return min(h.lease, time.Until(h.deadline)+h.lease-trust(h.lease)+h.late+rounding)
+}
+
+// countsLocked notes what a lease is counted by, when the answer of the server has come.
+func (h *Hold) countsLocked(deadline time.Time) {
+	h.late = time.Since(deadline.Add(-trust(h.lease)))
 }
 
 // wantsRenewalLocked tells whether the watchdog renews a hold.

@@ -45,8 +45,3 @@ func (ls *lease) raiseEndsLocked(token int64) {
 // trust is how long after the start of an attempt its lease can be relied on. It is less than the lease: the two clocks
 // may run at slightly different speeds, and the end of a context takes a moment to be noticed.
 func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
-
-// leaseFor is the shortest lease that is trusted for so long.
-func leaseFor(trusted time.Duration) time.Duration {
-	return (trusted+2*time.Millisecond)*100/99 + time.Millisecond
-}

@@ -667,6 +667,66 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 	})
 }
 
+// An inner hold takes nothing from the outer one's lease: the server keeps the lock for the outer hold until the very
+// moment that it was promised, whatever the inner one is and however it ends.
+func TestReleaseLeavesTheWholeLease(t *testing.T) {
+	for name, renewed := range map[string]bool{"fixed": false, "renewed until its context ends": true} {
+		t.Run(name, func(t *testing.T) { virtual(t, func(w *world) { w.leavesTheWholeLease(renewed) }) })
+	}
+}
+
+func (w *world) leavesTheWholeLease(renewed bool) {
+	const lease = 3 * time.Second
+	ctx, rdb := w.t.Context(), w.client()
+	l := w.locks(WatchdogLease(lease))
+	rival := w.must(w.locks(WatchdogLease(time.Minute)).Mutex("busy").Lock(ctx))
+	for _, one := range []interface {
+		Locker
+		single
+	}{l.Mutex(w.name), l.FairMutex(w.name), l.RWMutex(w.name).Reader(), l.RWMutex(w.name).Writer()} {
+		state := one.self().stateKey
+		end := func(h *Hold) time.Time {
+			if one.self().kind.is() == KindRead {
+				return time.UnixMilli(int64(rdb.ZScore(ctx, state, h.holder()).Val()))
+			}
+			return time.Now().Add(rdb.PTTL(ctx, state).Val())
+		}
+		several := MultiLock(l.Mutex("other"), one)
+		for name, inner := range map[string]func(outer *Hold){
+			"shorter":         func(outer *Hold) { w.ok(w.must(one.Lock(outer.Context(), Lease(lease/3))).Unlock(ctx)) },
+			"longer":          func(outer *Hold) { w.ok(w.must(one.Lock(outer.Context(), Lease(2*lease))).Unlock(ctx)) },
+			"equal":           func(outer *Hold) { w.ok(w.must(one.Lock(outer.Context(), Lease(lease))).Unlock(ctx)) },
+			"of several":      func(outer *Hold) { w.ok(w.must(several.Lock(outer.Context())).Unlock(ctx)) },
+			"of several, own": func(outer *Hold) { w.ok(w.must(several.Lock(outer.Context(), Lease(lease/2))).Unlock(ctx)) },
+			"in vain": func(outer *Hold) {
+				if _, err := MultiLock(one, l.Mutex("busy")).TryLock(outer.Context()); !errors.Is(err, ErrBusy) {
+					w.t.Errorf("%s: %v", one.Name(), err)
+				}
+			},
+		} {
+			work, leave := context.WithCancel(ctx)
+			opts := []LockOption{Lease(lease)}
+			if renewed {
+				opts = nil
+			}
+			outer := w.must(one.Lock(work, opts...))
+			inside := context.WithoutCancel(outer.Context())
+			if leave(); renewed {
+				l.renew(l.due(), lease) // once more
+			}
+			promised := end(outer)
+			time.Sleep(lease / 2)
+			inner(&Hold{ctx: inside})
+			if left := end(outer); left.Before(promised) || left.After(promised.Add(20*time.Millisecond)) {
+				w.t.Errorf("%s, inner hold %s: the lease of the outer hold ends %s later than promised", one.self().kind.is(), name, left.Sub(promised))
+			}
+			_ = outer.Unlock(ctx)
+			time.Sleep(3 * lease)
+		}
+	}
+	w.ok(rival.Unlock(ctx))
+}
+
 // A MultiLock that has all its parts does not restart their fixed leases any more: a release of another hold leaves the
 // rest of them.
 func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {

@@ -101,6 +101,7 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 		if wants(h) {
 			if deadline.After(h.deadline) {
 				l.deadlines.move(h, deadline)
+				h.countsLocked(deadline)
 			}
 			h.outlived = h.ctx.Err() != nil
 		}
