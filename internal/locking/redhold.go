@@ -170,13 +170,20 @@ func (r *redHold) count() int {
 	return r.owner.liveLocked()
 }
 
+// isLost is Hold.isLost: fewer than a quorum of the parts live.
+func (r *redHold) isLost() bool {
+	r.owner.all.mu.Lock()
+	defer r.owner.all.mu.Unlock()
+	return !r.unlocked && r.whole.Remaining() == 0
+}
+
 // unlock gives all parts back, at once. The lock is free for others once only a minority of nodes has not confirmed.
-func (r *redHold) unlock(ctx context.Context) error {
+func (r *redHold) unlock(ctx context.Context, lost bool) error {
 	all := r.owner.all
 	all.mu.Lock()
 	first := !r.unlocked
 	r.unlocked = true
-	lost := r.whole.Remaining() == 0
+	lost = lost || r.whole.Remaining() == 0
 	r.grant.holds = slices.DeleteFunc(r.grant.holds, func(other *redHold) bool { return other == r })
 	all.tidyLocked(r.owner)
 	all.mu.Unlock()
@@ -185,6 +192,10 @@ func (r *redHold) unlock(ctx context.Context) error {
 	}
 	r.whole.endWhole()
 	parts := r.whole.parts
+	if lost {
+		giveUpAll(ctx, parts)
+		return ErrLost
+	}
 	replies := release(parts, len(parts)-r.red.spare(), policy.Release)
 	gone := 0
 	var errs []error
@@ -192,16 +203,17 @@ func (r *redHold) unlock(ctx context.Context) error {
 		switch {
 		case reply.Err == nil:
 			continue
+		case errors.Is(reply.Err, ErrLost): // the node is free
+			gone++
+			continue
 		case errors.Is(reply.Err, ErrClosed):
 			_ = parts[i].Unlock(ctx) // only notes that it is over
-		case errors.Is(reply.Err, ErrLost):
-			gone++
 		}
 		errs = append(errs, reply.Err)
 	}
 	switch {
-	case lost || len(parts)-gone < r.red.quorum():
-		return ErrLost
+	case len(parts)-gone < r.red.quorum():
+		return errors.Join(append([]error{ErrLost}, errs...)...)
 	case len(errs) > r.red.spare():
 		return errors.Join(errs...)
 	default:

@@ -150,7 +150,7 @@ func release(parts []*Hold, need int, limit time.Duration) []quorum.Reply[struct
 }
 
 // giveBack is Unlock for a goroutine that Close waits for.
-func (h *Hold) giveBack() error { return h.locks.release(context.Background(), []*Hold{h}) }
+func (h *Hold) giveBack() error { return h.locks.release(context.Background(), []*Hold{h}, false) }
 
 func locksOf(parts []*Hold) []*Locks {
 	all := make([]*Locks, len(parts))

@@ -14,40 +14,73 @@ import (
 )
 
 // Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
-// owner do. ErrLost means that the hold was no longer ours. ErrNoAnswer, or any other error, means that the release is not
-// confirmed: it is repeated in the background while the lock can exist, and nothing renews the lock any more. A second
-// Unlock does nothing and returns nil.
+// owner do. ErrLost means that the hold was no longer ours. If that is known already, Unlock does not wait for the server,
+// which is told in the background. ErrNoAnswer, or any other error, means that the release is not confirmed: it is repeated
+// in the background while the lock can exist, and nothing renews the lock any more. A second Unlock does nothing and returns
+// nil.
 func (h *Hold) Unlock(ctx context.Context) error {
-	switch {
-	case h.red != nil:
-		return h.red.unlock(ctx)
-	case h.locks == nil:
-		h.endWhole()
-		return unlockAll(ctx, h.leaves)
-	}
-	return h.locks.unlock(ctx, []*Hold{h})
+	return h.unlock(ctx, h.locks == nil && h.isLost()) // a single lock looks by itself
 }
 
+// unlock is Unlock, perhaps of a part of a whole that is lost.
+func (h *Hold) unlock(ctx context.Context, lost bool) error {
+	switch {
+	case h.red != nil:
+		return h.red.unlock(ctx, lost)
+	case h.locks == nil:
+		h.endWhole()
+		return unlockAll(ctx, h.leaves, lost)
+	}
+	return h.locks.unlock(ctx, []*Hold{h}, lost)
+}
+
+// isLost reports whether a hold that has not been unlocked is no longer ours, as far as this process knows. Of a MultiLock one
+// part is enough.
+func (h *Hold) isLost() bool {
+	switch {
+	case h.red != nil:
+		return h.red.isLost()
+	case h.locks == nil:
+		return slices.ContainsFunc(h.leaves, (*Hold).isLost)
+	}
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
+}
+
+// isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
+func (h *Hold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
+
 // unlock is release for a caller that Close does not wait for yet.
-func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
+func (l *Locks) unlock(ctx context.Context, holds []*Hold, lost bool) error {
 	if err := l.enter(); err != nil {
-		if holds = l.unlockOnce(holds); len(holds) == 0 {
+		holds, gone := l.unlockOnce(holds)
+		if len(holds) == 0 {
 			return nil
 		}
-		s, _ := l.settle(holds) // the server is not told: the locks expire
+		s := l.settle(holds) // the server is not told: the locks expire
 		l.reportEnds(holds, time.Now(), nil)
 		l.closeGrants(s)
+		if lost || gone {
+			err = errors.Join(ErrLost, err)
+		}
 		return err
 	}
 	defer l.calls.Done()
-	return l.release(ctx, holds)
+	return l.release(ctx, holds, lost)
 }
 
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
-// passed over. It returns ErrLost if one was no longer ours.
-func (l *Locks) release(ctx context.Context, holds []*Hold) error {
-	if holds = l.unlockOnce(holds); len(holds) == 0 {
+// passed over. It returns ErrLost if one was no longer ours, or if they are parts of a whole that is lost. If that is known,
+// it does not wait for the server.
+func (l *Locks) release(ctx context.Context, holds []*Hold, lost bool) error {
+	holds, gone := l.unlockOnce(holds)
+	switch {
+	case len(holds) == 0:
 		return nil
+	case lost || gone:
+		l.abandon(holds)
+		return ErrLost
 	}
 	start := time.Now()
 	ctx, until := context.WithoutCancel(ctx), start.Add(policy.Release)
@@ -56,24 +89,24 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 			return err
 		}
 	}
-	s, lost := l.settle(holds)
+	s := l.settle(holds)
 	defer l.closeGrants(s)
 	results, err := l.deliver(ctx, until, s)
-	var gone []*grant
+	if err != nil {
+		l.reportEnds(holds, start, nil)
+		return failed("release", holds[0].lock.name, err)
+	}
+	var refused []*grant
 	for i, result := range results {
 		if result == scripts.ReleasedNotOurs && l.refused(s, i, holds) {
-			gone = append(gone, s.rows[i].grant)
+			refused = append(refused, s.rows[i].grant)
 		}
 	}
-	l.reportEnds(holds, start, gone)
-	switch {
-	case err != nil:
-		return failed("release", holds[0].lock.name, err)
-	case lost || len(gone) > 0:
+	l.reportEnds(holds, start, refused)
+	if len(refused) > 0 {
 		return ErrLost
-	default:
-		return nil
 	}
+	return nil
 }
 
 // fewReleases is up to how many releases under way have a round trip each. Beyond that the cleaner sends many in one:
@@ -118,12 +151,16 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 	}
 }
 
-// giveUp is release without waiting for the server's answer: the cleaner sends it.
+// giveUp is release without waiting for the server's answer.
 func (l *Locks) giveUp(holds []*Hold) {
-	if holds = l.unlockOnce(holds); len(holds) == 0 {
-		return
+	if holds, _ = l.unlockOnce(holds); len(holds) > 0 {
+		l.abandon(holds)
 	}
-	s, _ := l.settle(holds)
+}
+
+// abandon lets the cleaner tell the server that these holds are over, and waits a moment for that.
+func (l *Locks) abandon(holds []*Hold) {
+	s := l.settle(holds)
 	l.reportEnds(holds, time.Now(), nil)
 	s.Tried = func() { l.closeGrants(s) }
 	l.settleBriefly(s)
@@ -144,34 +181,40 @@ func (l *Locks) closeGrants(s *settlement) {
 	}
 }
 
-// unlockOnce returns the holds that no other call has begun to unlock. It ends their contexts: work under them must not go on
-// while the release is on its way.
-func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
+// unlockOnce returns the holds that no other call has begun to unlock, and whether one of them is lost. It ends their contexts:
+// work under them must not go on while the release is on its way.
+func (l *Locks) unlockOnce(holds []*Hold) (mine []*Hold, lost bool) {
 	l.mu.Lock()
-	mine := holds
+	mine = holds
 	if slices.ContainsFunc(holds, func(h *Hold) bool { return h.unlocked }) { // seldom true
 		mine = slices.DeleteFunc(slices.Clone(holds), func(h *Hold) bool { return h.unlocked })
 	}
-	for _, h := range mine {
+	var over []*Hold
+	for now, i := time.Now(), 0; i < len(mine); i++ {
+		h := mine[i]
 		h.unlocked = true
+		if h.isOverLocked(now) {
+			over = append(over, h)
+		}
+		lost = lost || h.lost || len(over) > 0
 	}
 	l.mu.Unlock()
+	l.lose(over)
 	for _, h := range mine {
 		h.end(context.Canceled)
 	}
-	return mine
+	return mine, lost
 }
 
-// settle takes holds out of the registry. It returns what the server must be told, and whether a hold was lost already.
-// The server is told of a lost hold as well: it may keep the lock a little longer than we trust it.
-func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
+// settle takes holds out of the registry. It returns what the server must be told. It is told of a lost hold as well: it may
+// keep the lock a little longer than we trust it.
+func (l *Locks) settle(holds []*Hold) *settlement {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	s = &settlement{attempt: l.attempt()}
+	s := &settlement{attempt: l.attempt()}
 	s.rows = s.firstRow[:0]
 	for _, h := range holds {
-		lost = lost || h.lost
 		l.dropLocked(h)
 		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.grant == h.grant }) {
 			s.rows = append(s.rows, row{grant: h.grant})
@@ -189,7 +232,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	}
 	s.Until = now.Add(life)
 	l.addTombstones(s, resent, 2*life)
-	return s, lost
+	return s
 }
 
 // refused is called when the server answers that it does not have a grant. It reports whether that is a loss. If the client
@@ -226,13 +269,14 @@ func (h *Hold) endWhole() {
 	}
 }
 
-// unlockAll gives holds back, all at once; those that share a bucket in one round trip.
-func unlockAll(ctx context.Context, holds []*Hold) error {
+// unlockAll gives holds back, all at once; those that share a bucket in one round trip. They may be parts of a whole that is
+// lost.
+func unlockAll(ctx context.Context, holds []*Hold, lost bool) error {
 	return sharing(holds, func(group []*Hold) error {
 		if l := group[0].locks; l != nil {
-			return l.unlock(ctx, group)
+			return l.unlock(ctx, group, lost)
 		}
-		return group[0].Unlock(ctx)
+		return group[0].unlock(ctx, lost)
 	})
 }
 
@@ -241,7 +285,7 @@ func giveUpAll(ctx context.Context, holds []*Hold) {
 	_ = sharing(holds, func(group []*Hold) error {
 		l := group[0].locks
 		if l == nil || l.enter() != nil {
-			return unlockAll(ctx, group)
+			return unlockAll(ctx, group, false)
 		}
 		defer l.calls.Done()
 		l.giveUp(group)
