@@ -25,6 +25,9 @@ func (acq *acquisition) take(run []*part) error {
 		err = ended(acq.ctx, nil)
 	}
 	a.leave()
+	if missing := unheld(run); err == nil || len(missing) > 0 {
+		l.reportGrants(acq, run[:len(run)-len(missing)])
+	} // a grant that came too late is a failure and nothing else
 	if err != nil {
 		var taken []*Hold
 		for _, p := range run {

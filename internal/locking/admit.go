@@ -77,7 +77,6 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.
 		l.deadlines.add(h)
 		g.holds, p.holds, acq.taken = append(g.holds, h), append(p.holds, h), append(acq.taken, h)
 		acq.owner.addHold(p.lock.position())
-		l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
 	}
 }
 

@@ -28,6 +28,7 @@ type Hold struct {
 	outlived bool          // renewed once more after its context had ended; under Locks.mu
 	lost     bool          // under Locks.mu
 	unlocked bool          // Unlock has been called; under Locks.mu
+	reported bool          // the Observer knows of it; under Locks.mu
 	of       *redHold      // the RedLock's hold that this is a part of; under Locks.mu
 
 	// For a MultiLock or a RedLock.

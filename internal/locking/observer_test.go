@@ -9,6 +9,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A diary is an Observer that records everything.
@@ -118,6 +122,83 @@ func TestObserverOfALossThatUnlockFindsOut(t *testing.T) {
 			for _, successor := range successors {
 				w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx))
 			}
+		}
+	})
+}
+
+// A call counts once: as a grant that is then released or lost, or as a failure. A grant whose caller leaves at that moment is
+// a failure and nothing else.
+func TestObserverOfACallerThatLeaves(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, seen := w.ctx(), &diary{}
+		rdb, p := w.client(keepsDeadline), &tap{} // it notices an end only when the answer comes
+		rdb.AddHook(p)
+		l := w.locksOn(rdb, Observe(seen))
+		group := Group(w.name)
+		for kind, lock := range map[Kind]Locker{
+			KindMutex: MultiLock(l.Mutex("a", group), l.Mutex("b", group)),
+			KindFair:  l.FairMutex(w.name),
+			KindRead:  l.RWMutex(w.name).Reader(),
+			KindWrite: l.RWMutex(w.name).Writer(),
+		} {
+			script := scripts.FifoAcquire
+			if kind == KindMutex {
+				script = scripts.Acquire
+			}
+			w.ok(w.must(lock.Lock(ctx)).Unlock(ctx)) // the server knows the script now
+			seen.since()
+			going, leave := context.WithCancel(ctx)
+			p.on(script, func(_ redis.Cmder, next func() error) error {
+				defer leave()
+				return next()
+			})
+			if h, err := lock.Lock(going); !errors.Is(err, context.Canceled) {
+				w.t.Errorf("%s: %v, %v", kind, h, err)
+			}
+			p.on(nil, nil)
+			if got, want := seen.since(), fmt.Sprintf("failed %s ended", kind); len(got) != 1 || got[0] != want {
+				w.t.Errorf("%s: %q, want %q alone", kind, got, want)
+			}
+		}
+	})
+}
+
+// The same where the lock is handed to a caller of the process that leaves just then.
+func TestObserverOfASuccessorThatLeaves(t *testing.T) {
+	onRedis(t, func(w *world) {
+		const rounds = 300
+		ctx, seen := w.ctx(), &diary{}
+		l := w.locks(Observe(seen))
+		m := l.Mutex(w.name)
+		granted := 0
+		for range rounds {
+			h := w.must(m.Lock(ctx))
+			going, leave := context.WithCancel(ctx)
+			next := make(chan *Hold)
+			go func() {
+				h, _ := m.Lock(going)
+				next <- h
+			}()
+			w.soon("it waits", func() bool {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				st := l.states[m.stateKey]
+				return len(st.waiters) == 1
+			})
+			go leave()
+			w.ok(h.Unlock(ctx))
+			if h := <-next; h != nil {
+				granted++
+				w.ok(h.Unlock(ctx))
+			}
+			w.soon("it is free", func() bool { return w.exists(l.server.Client.(*redis.Client), m.stateKey) == 0 })
+		}
+		counts := make(map[string]int)
+		for _, line := range seen.since() {
+			counts[strings.Fields(line)[0]]++
+		}
+		if want := rounds + granted; counts["acquired"] != want || counts["released"] != want || counts["failed"] != 2*rounds-want {
+			w.t.Errorf("%v, want %d acquired and released of %d calls, the others failed", counts, want, 2*rounds)
 		}
 	})
 }

@@ -141,7 +141,9 @@ func (l *Locks) lose(holds []*Hold) {
 			if h.of != nil {
 				reds = append(reds, h.of)
 			}
-			l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
+			if h.reported {
+				l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
+			}
 			l.closeGrantLocked(h.grant)
 		}
 	}
@@ -154,12 +156,27 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
+// reportGrants reports new holds to the observer. One that has been lost already is reported as that too.
+func (l *Locks) reportGrants(acq *acquisition, run []*part) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range run {
+		for _, h := range p.holds {
+			h.reported = true
+			l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
+			if h.lost {
+				l.observer.Lost(p.lock.kind.is(), time.Since(h.since))
+			}
+		}
+	}
+}
+
 // reportEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
 // Holds that were lost before have been reported already.
 func (l *Locks) reportEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
 	for _, h := range holds {
 		switch held := unlocked.Sub(h.since); {
-		case h.lost:
+		case h.lost || !h.reported:
 		case slices.Contains(gone, h.grant):
 			l.observer.Lost(h.lock.kind.is(), held)
 		default:
