@@ -1,12 +1,8 @@
 package postgres
 
 import (
-	"context"
-	_ "embed"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // serverClock knows the server's clock from what statements have read of it. A statement read the clock between the
@@ -47,24 +43,6 @@ func (c *serverClock) at(here time.Time) time.Time {
 	best := c.best
 	c.mu.RUnlock()
 	return best.server.Add(here.Sub(best.after))
-}
-
-const selectClock = `SELECT clock_timestamp()`
-
-// watch makes every new connection read the clock first: it may lead to another server.
-func (c *serverClock) watch(next func(context.Context, *pgx.Conn) error) func(context.Context, *pgx.Conn) error {
-	return func(ctx context.Context, conn *pgx.Conn) error {
-		sent := time.Now()
-		var server time.Time
-		if err := conn.QueryRow(ctx, selectClock, pgx.QueryExecModeSimpleProtocol).Scan(&server); err != nil {
-			return err
-		}
-		c.note(sent, server)
-		if next == nil {
-			return nil
-		}
-		return next(ctx, conn)
-	}
 }
 
 // deadline converts an instant of this process to the server's clock, for a statement.

@@ -51,7 +51,14 @@ func (h *hosts) order(config *pgconn.Config) {
 		}
 		return conn, err
 	}
-	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
+	next := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if err := next(ctx, conn); err != nil {
+			if !Answered(err) {
+				h.fail(conn.Conn().RemoteAddr().String())
+			}
+			return err
+		}
 		h.answered(conn.Conn().RemoteAddr().String())
 		return conn.Conn().SetDeadline(time.Time{})
 	}

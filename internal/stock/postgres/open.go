@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -21,7 +22,7 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 		return nil, err
 	}
 	if err := s.Ping(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(plainly(err), s.Close())
 	}
 	return s, nil
 }
@@ -39,30 +40,41 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, d *diale
 		config.MaxConns = defaultConns
 	}
 	ConnectSoon(config.ConnConfig)
-	limitSessions(config.ConnConfig)
-	keepPlans(config.ConnConfig)
+	clock := &serverClock{}
+	sessions := newSessions(config.ConnConfig, clock)
 	for _, change := range configure {
 		change(config)
 	}
+	sessions.take(config.ConnConfig)
 	hosts := newHosts()
-	limitStatements(config.ConnConfig, hosts)
+	limitStatements(config.ConnConfig, hosts, sessions)
+	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // else pgx keeps it for a reader who never comes
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		hosts.order(&c.Config)
-		neverCancel(&c.Config)
+		prepareConnection(c, sessions, hosts)
 		return nil
 	}
-	renewal, clock := newRenewal(hosts), &serverClock{}
+	renewal := newRenewal(hosts)
 	renewal.watch(config)
-	config.AfterConnect = clock.watch(config.AfterConnect)
+	config.AfterConnect = sessions.note(config.AfterConnect)
+	config.PrepareConn = sessions.fits
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
-	s := &Store{clock: clock, hosts: hosts, renewal: renewal}
-	s.use(database{pool, d})
+	s := &Store{
+		clock: clock, hosts: hosts, sessions: sessions, listener: listener{config.ConnConfig, sessions, hosts}, renewal: renewal,
+	}
+	s.use(database{pool, d, sessions})
 	s.gather()
 	return s, nil
+}
+
+// prepareConnection prepares the configuration of one connection of a store.
+func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
+	sessions.watch(c)
+	hosts.order(&c.Config)
+	neverCancel(&c.Config)
 }
 
 // gather creates the gatherers, which let writes share a transaction.

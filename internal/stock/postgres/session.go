@@ -1,6 +1,21 @@
 package postgres
 
-import "github.com/jackc/pgx/v5"
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
 
 // Limits that PostgreSQL itself enforces, because none of our processes may be left to do so. A process that hangs in the
 // middle of a transaction holds the rows of a SKU, and so stops its sale in all processes. A statement whose caller has gone
@@ -12,13 +27,58 @@ const (
 	clientSilent      = "5s"  // after this long it probes the client's host, which has 5s to answer, and to acknowledge what was sent
 )
 
-// keepPlans makes each connection keep the plans of its statements. Planning a batch costs as much as writing twenty rows,
-// and planning some transactions costs more than carrying them out. A plan that is kept fits the sizes that the tables had
-// when it was made. For a sale that begins with empty tables, that plan would read them from end to end, so sequential
-// scans are off. Every lookup of every statement has an index that fits it, whatever the sizes.
-func keepPlans(config *pgx.ConnConfig) {
-	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	config.RuntimeParams["enable_seqscan"] = "off"
+// need says what happens where a setting cannot be made, because a pooler gives the session to others.
+type need int
+
+const (
+	harmless need = iota // it is for sessions that last, or transactions set it for themselves
+	useful               // an operator is told: see [Store.Dropped]
+	vital                // the connection is refused
+)
+
+// setting is a parameter of a session on which statements rely. Roles and databases may have another value of it.
+type setting struct {
+	name, value string
+	need        need
+}
+
+// relied are the settings that no URL changes. Statements are carried out one after another in one transaction, each with what is
+// committed by then. Each connection keeps the plans of its statements: planning a batch costs as much as writing twenty rows,
+// and planning some transactions costs more than carrying them out. A plan that is kept fits the sizes that the tables had when
+// it was made. For a sale that begins with empty tables, that plan would read them from end to end, so sequential scans are off.
+// Every lookup of every statement has an index that fits it, whatever the sizes.
+func relied() []setting {
+	return []setting{
+		{"default_transaction_isolation", "read committed", vital},
+		{"client_encoding", "UTF8", vital},
+		{"standard_conforming_strings", "on", vital},
+		{"array_nulls", "on", useful},
+		{"DateStyle", "ISO, MDY", useful},
+		{"IntervalStyle", "postgres", useful},
+		{"TimeZone", "UTC", harmless},
+		{"extra_float_digits", "1", harmless},
+		{"bytea_output", "hex", harmless},
+		{"plan_cache_mode", "force_generic_plan", harmless},
+		{"enable_seqscan", "off", harmless},
+		{"enable_indexscan", "on", useful},
+		{"enable_nestloop", "on", useful},
+	}
+}
+
+// limitsOfSessions are the settings that a URL may change.
+func limitsOfSessions() []setting {
+	return []setting{
+		{"idle_in_transaction_session_timeout", idleInTransaction, useful},
+		{"lock_timeout", rowWait, useful},
+		{"client_connection_check_interval", clientGone, useful},
+		{"statement_timeout", "0", useful},
+		{"transaction_timeout", "0", useful},
+		{"idle_session_timeout", "0", harmless},
+		{"tcp_keepalives_idle", clientSilent, harmless},
+		{"tcp_keepalives_interval", "1s", harmless},
+		{"tcp_keepalives_count", "5", harmless},
+		{"tcp_user_timeout", clientSilent, harmless},
+	}
 }
 
 // beginSnapshot begins a transaction that reads one state of the database, with sequential scans if they help.
@@ -26,19 +86,192 @@ const beginSnapshot = `
 BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on`
 
-// limitSessions sets the limits that the URL does not set.
-func limitSessions(config *pgx.ConnConfig) {
-	for name, value := range map[string]string{
-		"idle_in_transaction_session_timeout": idleInTransaction,
-		"lock_timeout":                        rowWait,
-		"client_connection_check_interval":    clientGone,
-		"tcp_keepalives_idle":                 clientSilent,
-		"tcp_keepalives_interval":             "1s",
-		"tcp_keepalives_count":                "5",
-		"tcp_user_timeout":                    clientSilent,
-	} {
-		if config.RuntimeParams[name] == "" {
-			config.RuntimeParams[name] = value
+// sessions give each connection the settings that statements rely on. A connection asks for them once it is there, in one round
+// trip: poolers refuse a connection that asks for settings which they do not know.
+//
+// A pooler answers for the server. Then the session is found to be the client's own, as long as its connection lasts, or to be
+// shared, from one transaction to the next: then nothing may rest on it. What the sessions of a URL are is found once, at the
+// first connection that a pooler answers for (pooler.go).
+type sessions struct {
+	all   []setting
+	clock *serverClock // learns from each connection; nil: none
+
+	finding sync.Mutex // held while it is found what sessions are
+	own     atomic.Bool
+	shared  atomic.Bool
+	dropped atomic.Pointer[[]string]
+}
+
+// newSessions takes the settings of the URL out of a configuration.
+func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
+	s := &sessions{clock: clock, all: limitsOfSessions()}
+	s.take(config)
+	for _, one := range relied() {
+		s.set(one)
+	}
+	return s
+}
+
+// take takes the settings out of a configuration, and leaves those that have to come with the request to connect.
+func (s *sessions) take(config *pgx.ConnConfig) {
+	for name, value := range config.RuntimeParams {
+		if slices.Contains([]string{"application_name", "options", "replication"}, name) {
+			continue
+		}
+		one := setting{name, value, vital}
+		if at := s.find(name); at >= 0 {
+			one.need = s.all[at].need
+		}
+		s.set(one)
+		delete(config.RuntimeParams, name)
+	}
+}
+
+func (s *sessions) set(one setting) {
+	if at := s.find(one.name); at >= 0 {
+		s.all[at] = one
+	} else {
+		s.all = append(s.all, one)
+	}
+}
+
+// find returns the place of a setting; below 0: there is none.
+func (s *sessions) find(name string) int {
+	return slices.IndexFunc(s.all, func(one setting) bool { return strings.EqualFold(one.name, name) })
+}
+
+// local returns what a transaction in a shared session sets for itself; "" if sessions are not shared.
+func (s *sessions) local() string {
+	if !s.shared.Load() {
+		return ""
+	}
+	var statements strings.Builder
+	for _, name := range []string{"lock_timeout", "idle_in_transaction_session_timeout"} {
+		fmt.Fprintf(&statements, "SET LOCAL %s = '%s'; ", name, strings.ReplaceAll(s.all[s.find(name)].value, "'", "''"))
+	}
+	return statements.String()
+}
+
+// Settle makes connections of a configuration notice soon that a host does not answer, and gives them the settings that this
+// package's own have. It is for a few statements beside a store.
+func Settle(config *pgx.ConnConfig) {
+	ConnectSoon(config)
+	newSessions(config, nil).watch(config)
+	if config.DefaultQueryExecMode != pgx.QueryExecModeExec {
+		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+}
+
+// watch makes a new connection ask for its settings.
+func (s *sessions) watch(config *pgx.ConnConfig) {
+	plain := config.Config.Copy()
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+		defer cancel()
+		return s.begin(ctx, conn, plain)
+	}
+}
+
+//go:embed session.sql
+var sessionSQL string
+
+// begin gives a connection its settings, or refuses it.
+func (s *sessions) begin(ctx context.Context, conn *pgconn.PgConn, config *pgconn.Config) error {
+	pooled, err := s.ask(ctx, conn)
+	if err != nil || !pooled || s.shared.Load() {
+		return err
+	}
+	s.finding.Lock()
+	defer s.finding.Unlock()
+	if !s.shared.Load() && !s.own.Load() {
+		shared, err := findShared(ctx, conn, config)
+		if err != nil {
+			return err
+		}
+		s.shared.Store(shared)
+		s.own.Store(!shared)
+	}
+	_, err = s.ask(ctx, conn)
+	return err
+}
+
+// ask sends the settings and reads them back. It reports whether a pooler answers for the server, and it is not known yet whose
+// the session is, or it is shared.
+func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (pooled bool, err error) {
+	own, shared := s.own.Load(), s.shared.Load()
+	sent := time.Now()
+	answer := conn.ExecParams(ctx, sessionSQL, s.arguments(conn.PID(), own), nil, nil, nil).Read()
+	if answer.Err != nil {
+		return false, fmt.Errorf("set the parameters of the session: %w", answer.Err)
+	}
+	var missing []string
+	for n, row := range answer.Rows {
+		if n == 0 {
+			if pooled, err = s.learn(sent, conn, row); err != nil {
+				return false, err
+			}
+			pooled = pooled && !own
+		}
+		name, is, should := string(row[3]), string(row[4]), string(row[5])
+		if !pooled || !shared || is == should {
+			continue
+		}
+		switch s.all[s.find(name)].need {
+		case vital:
+			return true, refusal(fmt.Sprintf("the pooler shares connections, so no session can set %s, which is %q: "+
+				"ALTER ROLE … SET %s = '%s', and have the pooler reconnect", name, is, name, should))
+		case useful:
+			missing = append(missing, fmt.Sprintf("SET %s = '%s'", name, should))
+		case harmless:
 		}
 	}
+	slices.Sort(missing)
+	s.dropped.Store(&missing)
+	return pooled, nil
+}
+
+// arguments returns the arguments of session.sql.
+func (s *sessions) arguments(pid uint32, own bool) [][]byte {
+	var names, values []string
+	for _, one := range s.all {
+		names, values = append(names, one.name), append(values, one.value)
+	}
+	types := pgtype.NewMap()
+	array := func(texts []string) []byte {
+		text, err := types.Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, texts, nil)
+		if err != nil {
+			panic(fmt.Sprintf("an array of texts: %v", err))
+		}
+		return text
+	}
+	return [][]byte{strconv.AppendUint(nil, uint64(pid), 10), strconv.AppendBool(nil, own), array(names), array(values)}
+}
+
+// learn evaluates what a row says of the server. An ASCII database keeps each text as it was sent.
+func (s *sessions) learn(sent time.Time, conn *pgconn.PgConn, row [][]byte) (pooled bool, err error) {
+	pid, err := strconv.ParseUint(string(row[0]), 10, 32)
+	clock, err2 := strconv.ParseInt(string(row[2]), 10, 64)
+	if err := errors.Join(err, err2); err != nil {
+		return false, fmt.Errorf("read the session: %w", err)
+	}
+	if encoding := string(row[1]); encoding != "UTF8" && encoding != "SQL_ASCII" {
+		return false, refusal("the database's encoding is " + encoding + ", which cannot hold every text: create it with ENCODING 'UTF8'")
+	}
+	if s.clock != nil {
+		s.clock.note(sent, time.UnixMicro(clock))
+	}
+	return uint32(pid) != conn.PID(), nil
+}
+
+// refusal says in one line why a database cannot be used as it is, and what to do.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// plainly returns a refusal without what was tried around it, and any other error as it is.
+func plainly(err error) error {
+	if r, is := errors.AsType[refusal](err); is {
+		return r
+	}
+	return err
 }

@@ -6,21 +6,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock/postgres"
 )
 
-// session opens a connection to the URL as a store does.
+// session opens a connection to the URL with the settings that a store's have.
 func session(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	var config *pgx.ConnConfig
-	store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) { config = c.ConnConfig.Copy() })
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	postgres.Settle(config)
 	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err = errors.Join(err, store.Close()); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return conn

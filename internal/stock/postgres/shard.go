@@ -57,7 +57,7 @@ func (s *Store) Shard(of Shard) *Store {
 func (s *Store) with(d *dialect) *Store {
 	o := *s
 	o.shares = true
-	o.use(database{s.pool.Pool, d})
+	o.use(database{s.pool.Pool, d, s.sessions})
 	return &o
 }
 
@@ -125,23 +125,33 @@ func (d *dialect) of(statement string) string {
 	return text
 }
 
-// options makes a transaction begin with the dialect's settings and lock, in one message.
-func (d *dialect) options(o pgx.TxOptions) pgx.TxOptions {
-	if d == nil || d.begin+d.shardLock == "" {
+// first returns the dialect's settings and lock, which come at the beginning of a transaction; "": there are none.
+func (d *dialect) first() string {
+	if d == nil {
+		return ""
+	}
+	return d.begin + d.shardLock
+}
+
+// database is a pool whose statements are in a dialect.
+type database struct {
+	*pgxpool.Pool
+	dialect  *dialect
+	sessions *sessions
+}
+
+// options makes a transaction begin with its settings and the lock of its shard, in one message.
+func (d database) options(o pgx.TxOptions) pgx.TxOptions {
+	first := d.sessions.local() + d.dialect.first()
+	if first == "" {
 		return o
 	}
 	begin := o.BeginQuery
 	if begin == "" {
 		begin = strings.TrimSpace("BEGIN ISOLATION LEVEL " + string(o.IsoLevel) + " " + string(o.AccessMode))
 	}
-	o.BeginQuery = begin + "; " + d.begin + d.shardLock
+	o.BeginQuery = begin + "; " + first
 	return o
-}
-
-// database is a pool whose statements are in a dialect.
-type database struct {
-	*pgxpool.Pool
-	dialect *dialect
 }
 
 // Each implements [tables.Querier], after the lock of the shard. Only after the last row is it certain that a write is committed.
@@ -174,5 +184,5 @@ func each(read func(tables.Row) error) func(pgx.Rows) error {
 
 // snapshot runs reads in a transaction after the lock of the shard.
 func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
-	return pgx.BeginTxFunc(ctx, d.Pool, d.dialect.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, dialect: d.dialect}) })
+	return pgx.BeginTxFunc(ctx, d.Pool, d.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, dialect: d.dialect}) })
 }

@@ -21,6 +21,8 @@ const (
 	cardinalityViolation = "21000"
 	lockNotAvailable     = "55P03"
 	deadlockDetected     = "40P01"
+	noSuchStatement      = "26000"
+	duplicateStatement   = "42P05"
 )
 
 // translate marks an error as ErrGuard if a constraint fired: none of our statements should ever violate one.

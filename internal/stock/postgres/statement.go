@@ -30,7 +30,10 @@ func patient(statement string) bool {
 
 // limits is the tracer of a connection. It gives each statement a context that ends in time. If the connection dies of that,
 // its host counts as failed before another connection is made.
-type limits struct{ hosts *hosts }
+type limits struct {
+	hosts    *hosts
+	sessions *sessions
+}
 
 var (
 	_ pgx.QueryTracer = limits{}
@@ -38,11 +41,11 @@ var (
 )
 
 // limitStatements sets the tracer, and keeps one that is set already.
-func limitStatements(config *pgx.ConnConfig, hosts *hosts) {
+func limitStatements(config *pgx.ConnConfig, hosts *hosts, sessions *sessions) {
 	if config.Tracer == nil {
-		config.Tracer = limits{hosts}
+		config.Tracer = limits{hosts, sessions}
 	} else {
-		config.Tracer = multitracer.New(limits{hosts}, config.Tracer)
+		config.Tracer = multitracer.New(limits{hosts, sessions}, config.Tracer)
 	}
 }
 
@@ -56,7 +59,10 @@ func limit(ctx context.Context) context.Context {
 	return context.WithValue(limited, limitKey{}, cancel)
 }
 
-func (l limits) unlimit(ctx context.Context, conn *pgx.Conn) {
+func (l limits) unlimit(ctx context.Context, conn *pgx.Conn, err error) {
+	if err != nil {
+		l.sessions.judge(err)
+	}
 	if conn.IsClosed() {
 		l.hosts.died(conn)
 	}
@@ -74,8 +80,8 @@ func (limits) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQ
 }
 
 // TraceQueryEnd implements [pgx.QueryTracer].
-func (l limits) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, _ pgx.TraceQueryEndData) {
-	l.unlimit(ctx, conn)
+func (l limits) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
+	l.unlimit(ctx, conn, data.Err)
 }
 
 // TraceBatchStart implements [pgx.BatchTracer].
@@ -90,6 +96,6 @@ func (limits) TraceBatchStart(ctx context.Context, _ *pgx.Conn, batch pgx.TraceB
 func (limits) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
 // TraceBatchEnd implements [pgx.BatchTracer].
-func (l limits) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, _ pgx.TraceBatchEndData) {
-	l.unlimit(ctx, conn)
+func (l limits) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchEndData) {
+	l.unlimit(ctx, conn, data.Err)
 }

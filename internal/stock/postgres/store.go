@@ -29,13 +29,15 @@ import (
 // Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
 type Store struct {
 	tables.Base
-	pool    database // its Base.DB
-	clock   *serverClock
-	hosts   *hosts
-	renewal *renewal
-	sharing *sharing                               // of batches without a buyer limit
-	limited *sharing                               // of batches with one
-	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
+	pool     database // its Base.DB
+	clock    *serverClock
+	hosts    *hosts
+	sessions *sessions
+	listener listener
+	renewal  *renewal
+	sharing  *sharing                               // of batches without a buyer limit
+	limited  *sharing                               // of batches with one
+	orders   *gatherer[stock.Placement, *time.Time] // of several SKUs
 
 	settlements *gatherer[*settling, []stock.Settled]
 	looks       *gatherer[sharedLook, look]

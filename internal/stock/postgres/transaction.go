@@ -29,7 +29,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 
 // once runs work in one transaction. If the transaction is still open afterwards, the pool closes its connection.
 func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(transaction) error) error {
-	tx, err := conn.BeginTx(ctx, s.pool.dialect.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
+	tx, err := conn.BeginTx(ctx, s.pool.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
 	if err != nil {
 		return err
 	}

@@ -2,18 +2,23 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // A restock sends the SKU's id on this channel. A deduction never does: transactions that notify commit one after another.
 const (
-	listen = `LISTEN inventory_restocked`
+	listen = `LISTEN inventory_restocked; LISTEN inventory_echo`
 	notify = `SELECT pg_notify('inventory_restocked', $1)`
+	echo   = `SELECT pg_notify('inventory_echo', $1)`
+
+	echoes = "inventory_echo"
 )
 
 const (
@@ -22,16 +27,33 @@ const (
 	byeTimeout = time.Second
 )
 
-// Watch implements [stock.Store] on a connection of its own, which takes no place in the pool. The URL must lead to a
-// session: behind a pooler that shares connections between transactions, no notification arrives.
-func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku string)) error {
-	config := s.pool.Config().ConnConfig
-	config.RuntimeParams["application_name"] = "inventory notices"
-	s.hosts.order(&config.Config)
-	neverCancel(&config.Config)
-	conn, err := pgx.ConnectConfig(ctx, config)
+// ErrDeaf says that no notification can arrive here.
+var ErrDeaf = errors.New("no notification arrives: a pooler shares connections, or the direct URL leads to another database")
+
+// listener is where a store listens for notifications: its own URL, or another one that leads to a session of its own.
+type listener struct {
+	config   *pgx.ConnConfig
+	sessions *sessions
+	hosts    *hosts
+}
+
+// ListenAt makes [Store.Watch] listen at another URL. It must lead to the same database, and to a session that lasts as long as
+// its connection.
+func (s *Store) ListenAt(databaseURL string) error {
+	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
-		return fmt.Errorf("connect for notifications: %w", err)
+		return fmt.Errorf("read the direct URL: %w", err) // pgx keeps the password out of it
+	}
+	ConnectSoon(config.ConnConfig)
+	s.listener = listener{config.ConnConfig, newSessions(config.ConnConfig, nil), newHosts()}
+	return nil
+}
+
+// Watch implements [stock.Store] on a connection of its own, which takes no place in the pool.
+func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku string)) error {
+	conn, err := s.connectToListen(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() {
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), byeTimeout)
@@ -39,19 +61,58 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		conn.Close(bye)
 		conn.PgConn().Conn().Close() // after a failed statement pgx would still wait for an answer
 	}()
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
-	_, err = conn.Exec(asking, listen)
-	cancel()
-	if err != nil {
-		return fmt.Errorf("listen for notifications: %w", err)
+	if err := s.hearEcho(ctx, conn); err != nil {
+		return err
 	}
 	listening()
 	for {
 		switch notification, err := nextNotification(ctx, conn); {
 		case err != nil:
 			return fmt.Errorf("wait for notifications: %w", err)
-		case notification != nil:
+		case notification != nil && notification.Channel != echoes:
 			restocked(notification.Payload)
+		}
+	}
+}
+
+// connectToListen opens the connection.
+func (s *Store) connectToListen(ctx context.Context) (*pgx.Conn, error) {
+	config := s.listener.config.Copy()
+	config.RuntimeParams["application_name"] = "inventory notices"
+	config.OnNotification = nil // pgx keeps each one until it is read
+	prepareConnection(config, s.listener.sessions, s.listener.hosts)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect for notifications: %w", err)
+	}
+	return conn, nil
+}
+
+// hearEcho listens, and has another connection send a notification. Only if that arrives, others do. It does not listen in a
+// session that is shared: the session would go on to listen for whoever has it next.
+func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
+	if s.listener.sessions.shared.Load() {
+		return ErrDeaf
+	}
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if _, err := conn.Exec(asking, listen); err != nil {
+		return fmt.Errorf("listen for notifications: %w", err)
+	}
+	mine := rand.Text()
+	if _, err := s.pool.Exec(asking, echo, mine); err != nil {
+		return fmt.Errorf("send a notification: %w", err)
+	}
+	for {
+		notification, err := conn.WaitForNotification(asking)
+		switch {
+		case err == nil && notification.Channel == echoes && notification.Payload == mine:
+			return nil
+		case err == nil:
+		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("%w: %w", ErrDeaf, err)
+		default:
+			return fmt.Errorf("wait for an echo: %w", err)
 		}
 	}
 }

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// findShared reports whether a pooler gives the session of a connection to others, once its transaction has ended. That is so
+// if the session changes, or is another connection's too.
+func findShared(ctx context.Context, conn *pgconn.PgConn, config *pgconn.Config) (shared bool, err error) {
+	other, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return false, fmt.Errorf("find out whether the pooler shares connections: %w", err)
+	}
+	defer func() { err = errors.Join(err, other.Close(ctx)) }()
+	first, second := &askedConn{PgConn: conn}, &askedConn{PgConn: other}
+	// A pooler that is idle gives the connection that was used last, or else the one that was not used for longest. So the
+	// connections do not take regular turns.
+	for _, next := range []*askedConn{first, second, first, first, second, second, first, second, second, second, first, first, first} {
+		changed, err := next.ask(ctx)
+		if err != nil {
+			return false, err
+		}
+		if changed || first.pid == second.pid {
+			return true, transactions(ctx, conn)
+		}
+	}
+	return false, nil
+}
+
+// askedConn is a connection, and the process that has answered it last; 0: none.
+type askedConn struct {
+	*pgconn.PgConn
+	pid uint64
+}
+
+func (c *askedConn) ask(ctx context.Context) (changed bool, err error) {
+	results, err := c.Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
+	if err != nil {
+		return false, fmt.Errorf("find out whether the pooler shares connections: %w", err)
+	}
+	before := c.pid
+	c.pid, err = strconv.ParseUint(string(results[0].Rows[0][0]), 10, 32)
+	return before != 0 && before != c.pid, err
+}
+
+// transactions refuses a pooler that gives a connection to others in the middle of a transaction.
+func transactions(ctx context.Context, conn *pgconn.PgConn) error {
+	for _, statement := range []string{`BEGIN`, `ROLLBACK`} {
+		if _, err := conn.Exec(ctx, statement).ReadAll(); err != nil {
+			if Answered(err) {
+				return refusal("the pooler shares connections between statements: it must do so between transactions (pool_mode = transaction) or sessions; it says: " + err.Error())
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Dropped returns the settings that a pooler keeps sessions from making, each as ALTER ROLE takes it.
+func (s *Store) Dropped() []string {
+	if dropped := s.sessions.dropped.Load(); dropped != nil {
+		return *dropped
+	}
+	return nil
+}
+
+// mode sets how statements are sent. In a session that is shared none stays prepared, not even from one message to the next.
+func (s *sessions) mode(config *pgx.ConnConfig) {
+	if s.shared.Load() && config.DefaultQueryExecMode != pgx.QueryExecModeExec {
+		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+}
+
+const needsNoSession = "needs no session"
+
+// note records that a connection sends statements as a session that is shared needs it.
+func (s *sessions) note(next func(context.Context, *pgx.Conn) error) func(context.Context, *pgx.Conn) error {
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		mode := conn.Config().DefaultQueryExecMode
+		conn.PgConn().CustomData()[needsNoSession] = mode == pgx.QueryExecModeCacheDescribe || mode == pgx.QueryExecModeExec
+		if next == nil {
+			return nil
+		}
+		return next(ctx, conn)
+	}
+}
+
+// fits reports whether a connection sends statements as its session needs it. One that was opened before it was known that
+// sessions are shared may not: the pool replaces it.
+func (s *sessions) fits(_ context.Context, conn *pgx.Conn) (bool, error) {
+	return !s.shared.Load() || conn.PgConn().CustomData()[needsNoSession] == true, nil
+}
+
+// judge notes that sessions are shared after all if an error says that a prepared statement is not there, or was prepared before.
+func (s *sessions) judge(err error) {
+	if state := stateOf(err); state == noSuchStatement || state == duplicateStatement {
+		s.shared.Store(true)
+	}
+}
