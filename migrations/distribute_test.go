@@ -32,7 +32,7 @@ func TestCitusDistribute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Up(); err != nil {
+	if err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := pgx.Connect(t.Context(), url)
@@ -66,7 +66,7 @@ func TestCitusDistribute(t *testing.T) {
 	if err != nil || skus != 9 || lines != 9 || shards != 4 {
 		t.Errorf("%d SKUs, %d lines, %d shards, %v", skus, lines, shards, err)
 	}
-	if err := m.Up(); err != nil { // the migrations are the same on all nodes
+	if err := m.Up(t.Context()); err != nil { // the migrations are the same on all nodes
 		t.Error(err)
 	}
 	if err := m.Close(); err != nil {

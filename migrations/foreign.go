@@ -12,10 +12,9 @@ import (
 var ErrForeign = errors.New("the database belongs to another program")
 
 // checkOwn returns ErrForeign for the database of another program. Processes that migrate meanwhile do not change the result.
-// A step is marked as begun before it runs, so checkOwn reads whether the first step's table is there before it reads the
-// mark. A step is marked as done after it ran, so checkOwn reads once more afterwards.
-func checkOwn(db *sql.DB, d Dialect) error {
-	ctx := context.Background() // bounded by the lock time-out
+// Earlier releases mark a step as begun before it runs, so checkOwn reads whether the first step's table is there before it reads
+// the mark. They mark it as done after it ran, so checkOwn reads once more afterwards.
+func checkOwn(ctx context.Context, db *sql.DB, d Dialect) error {
 	var before, after bool
 	if err := db.QueryRowContext(ctx, d.hasSKUs).Scan(&before); err != nil {
 		return fmt.Errorf("look for our tables: %w", err)

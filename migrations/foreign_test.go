@@ -60,7 +60,7 @@ func refused(t *testing.T, db *sql.DB, made []string, open func() (*migrations.M
 	before := tables()
 	m, err := open()
 	if err == nil {
-		err = errors.Join(m.Up(), m.Close())
+		err = errors.Join(m.Up(t.Context()), m.Close())
 	}
 	if !errors.Is(err, migrations.ErrForeign) {
 		t.Errorf("it was opened: %v", err)

@@ -67,7 +67,7 @@ func (l ledger) migrator() *migrations.Migrator {
 func (l ledger) up() {
 	l.Helper()
 	m := l.migrator()
-	if err := m.Up(); err != nil {
+	if err := m.Up(l.Context()); err != nil {
 		l.Error(err)
 	}
 	if err := m.Close(); err != nil {

@@ -24,10 +24,7 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	code = m.Run()
-	// golang-migrate reads steps ahead, and its goroutine stays when one fails.
-	readAhead := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migrate).readUp")
-	buffer := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migrate).readUp.func2")
-	if err := errors.Join(server.Stop(), goleak.Find(readAhead, buffer)); err != nil && code == 0 {
+	if err := errors.Join(server.Stop(), goleak.Find()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

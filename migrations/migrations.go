@@ -1,30 +1,29 @@
-// Package migrations holds the schema of each store as golang-migrate steps, and runs them.
+// Package migrations holds the schema of each store as steps, and runs them.
 //
-// On PostgreSQL every step is one statement that may run twice (IF NOT EXISTS). On SQLite, which adds columns one by
-// one, a step is one transaction. So if a process is killed, a step has happened or has not, and the next start
-// finishes the work. Both dialects have the same steps under the same numbers.
+// A step and its mark in schema_migrations are one transaction. So if a process is killed, a step has happened or has not, and
+// the next start finishes the work. Both dialects have the same steps under the same numbers. Earlier releases marked a step as
+// begun before it ran: therefore every step of PostgreSQL may run twice (IF NOT EXISTS).
 //
 // A step only adds, or loosens: an older version of the service keeps working next to the one that applied it.
 package migrations
 
 import (
+	"cmp"
+	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/golang-migrate/migrate/v4"
-	"github.com/golang-migrate/migrate/v4/database"
-	pgxmigrate "github.com/golang-migrate/migrate/v4/database/pgx/v5"
-	"github.com/golang-migrate/migrate/v4/database/sqlite"
-	"github.com/golang-migrate/migrate/v4/source"
-	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver
 )
 
 //go:embed postgres/*.sql sqlite/*.sql
@@ -37,15 +36,19 @@ type Step struct {
 	Applied bool
 }
 
-// Migrator brings one database up or down. On PostgreSQL it works under an advisory lock, so that many processes
-// can start at once; a SQLite file has one owner anyway.
+// lockTimeout is how long a migration of PostgreSQL waits for another process' step, and for a table: writers of that table wait
+// behind it meanwhile. The URL's lock_timeout may set another.
+const lockTimeout = "15s"
+
+// Migrator brings one database up or down. On PostgreSQL a step takes a lock, so that many processes can start at once; a SQLite
+// file has one owner anyway. Where no step is to be done it takes no lock and writes nothing.
 //
 // A database whose version is above all steps here belongs to a newer program. It is left as it is: steps only add what
 // an older program does not read, so an older one may start again while newer ones run.
 type Migrator struct {
-	steps   fs.FS
-	migrate *migrate.Migrate
-	alone   func(work func() error) error // runs work while no other process migrates
+	db          *sql.DB
+	dialect     Dialect
+	lockTimeout string // of PostgreSQL
 }
 
 // OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. The functions in
@@ -55,19 +58,11 @@ func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migr
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
 	}
-	if parameters := config.ConnConfig.RuntimeParams; parameters["lock_timeout"] == "" {
-		parameters["lock_timeout"] = lockTimeout
-	}
+	limit := cmp.Or(config.ConnConfig.RuntimeParams["lock_timeout"], lockTimeout)
 	for _, change := range configure {
 		change(config.ConnConfig)
 	}
-	db := stdlib.OpenDB(*config.ConnConfig)
-	m, err := open(Postgres(), db, func() (database.Driver, error) { return pgxmigrate.WithInstance(db, &pgxmigrate.Config{}) })
-	if err != nil {
-		return nil, err
-	}
-	m.alone = func(work func() error) error { return aloneOn(db, work) }
-	return m, nil
+	return &Migrator{stdlib.OpenDB(*config.ConnConfig), Postgres(), limit}, nil
 }
 
 // OpenSQLite returns a migrator for the SQLite database of a data source name. Close it.
@@ -76,139 +71,148 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	return open(SQLite(), db, func() (database.Driver, error) { return sqlite.WithInstance(db, &sqlite.Config{}) })
+	return &Migrator{db: db, dialect: SQLite()}, nil
 }
-
-// open takes over db. The driver creates the table of migrations: nothing is written before that.
-func open(d Dialect, db *sql.DB, begin func() (database.Driver, error)) (*Migrator, error) {
-	if err := checkOwn(db, d); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	driver, err := begin()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the migration table: %w", err), db.Close())
-	}
-	files, err := fs.Sub(steps, d.folder)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
-	}
-	from, err := iofs.New(files, ".")
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
-	}
-	m, err := migrate.NewWithInstance("embedded", from, d.folder, driver)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open migrations: %w", err), driver.Close())
-	}
-	return &Migrator{steps: files, migrate: m, alone: func(work func() error) error { return work() }}, nil
-}
-
-// columnIsThere is SQLite's error for a column that is added twice. Steps are transactions there: then the whole step
-// has been applied.
-const columnIsThere = "duplicate column name"
 
 // Up applies every step that the database lacks.
-func (m *Migrator) Up() error {
-	if err := m.alone(m.up); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+func (m *Migrator) Up(ctx context.Context) error {
+	if err := m.up(ctx); err != nil {
 		return fmt.Errorf("migrate up: %w", err)
 	}
 	return nil
 }
 
-func (m *Migrator) up() error {
-	at, _, err := m.migrate.Version()
-	if err == nil && m.newer(at) {
-		return nil
+func (m *Migrator) up(ctx context.Context) error {
+	if err := checkOwn(ctx, m.db, m.dialect); err != nil {
+		return err
 	}
-	err = m.migrate.Up()
-	if dirty := (migrate.ErrDirty{}); errors.As(err, &dirty) {
-		// A process died between marking the step and finishing it. Steps may run twice, so run it again.
-		if err = m.migrate.Force(m.before(dirty.Version)); err == nil {
-			err = m.migrate.Up()
+	for {
+		at, err := ReadStatus(ctx, m.db, m.dialect)
+		if err != nil || at.Newer() || at.Pending() == 0 {
+			return err
 		}
-		if err != nil && strings.Contains(err.Error(), columnIsThere) {
-			if err = m.migrate.Force(dirty.Version); err == nil {
-				err = m.migrate.Up()
-			}
+		next := at.Steps[slices.IndexFunc(at.Steps, func(s Step) bool { return !s.Applied })]
+		if _, err := m.carryOut(ctx, at, next, "up", next.Version); err != nil {
+			return err
 		}
 	}
-	return err
 }
 
 // Down undoes the last applied step. If there is none it does nothing. What an older schema cannot hold is folded into what
 // it can hold, as the step's file says; otherwise Down fails and undoes nothing.
-func (m *Migrator) Down() error {
-	if err := m.alone(m.down); err != nil {
+func (m *Migrator) Down(ctx context.Context) error {
+	if err := m.down(ctx); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
 	}
 	return nil
 }
 
-func (m *Migrator) down() error {
-	at, dirty, err := m.migrate.Version()
-	switch {
-	case errors.Is(err, migrate.ErrNilVersion):
-		return nil
-	case err != nil:
+func (m *Migrator) down(ctx context.Context) error {
+	if err := checkOwn(ctx, m.db, m.dialect); err != nil {
 		return err
-	case m.newer(at):
-		return fmt.Errorf("the database is at version %d, which only a newer program knows to undo", at)
-	case dirty:
-		return fmt.Errorf("version %d was begun and not finished: migrate up finishes it", at)
 	}
-	if err = m.migrate.Steps(-1); err != nil { // a step is one transaction: nothing of it is done
-		err = errors.Join(err, m.migrate.Force(int(at))) //nolint:gosec // versions are small
+	for {
+		at, err := ReadStatus(ctx, m.db, m.dialect)
+		switch {
+		case err != nil || at.Version == 0:
+			return err
+		case at.Newer():
+			return fmt.Errorf("the database is at version %d, which only a newer program knows to undo", at.Version)
+		case at.Dirty:
+			return fmt.Errorf("version %d was begun and not finished: migrate up finishes it", at.Version)
+		}
+		n := slices.IndexFunc(at.Steps, func(s Step) bool { return s.Version == at.Version })
+		var before uint
+		if n > 0 {
+			before = at.Steps[n-1].Version
+		}
+		if done, err := m.carryOut(ctx, at, at.Steps[n], "down", before); done || err != nil {
+			return err
+		}
+	}
+}
+
+// columnIsThere is SQLite's error for a column that is added twice: an earlier release was killed after the step, and before it
+// had marked the step as done.
+const columnIsThere = "duplicate column name"
+
+// carryOut carries out the statements of a step, in one direction, and marks the version that the database has then. It reports
+// false, with nothing changed, if the database's status is another one by now.
+func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction string, version uint) (done bool, err error) {
+	statements, err := fs.ReadFile(steps, path.Join(m.dialect.folder, fmt.Sprintf("%04d_%s.%s.sql", step.Version, step.Name, direction)))
+	if err != nil {
+		return false, fmt.Errorf("read migrations: %w", err)
+	}
+	done, err = m.inStep(ctx, at, string(statements), version)
+	if err != nil && at.Dirty && strings.Contains(err.Error(), columnIsThere) {
+		done, err = m.inStep(ctx, at, "", version)
+	}
+	if err != nil {
+		return false, fmt.Errorf("step %d %s: %w", step.Version, step.Name, err)
+	}
+	return done, nil
+}
+
+func (m *Migrator) inStep(ctx context.Context, at Status, statements string, version uint) (done bool, err error) {
+	tx, err := m.db.BeginTx(ctx, &sql.TxOptions{Isolation: m.dialect.isolation})
+	if err != nil {
+		return false, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if !done {
+			err = errors.Join(err, ignoreDone(tx.Rollback()))
+		}
+	}()
+	if m.dialect.lock != "" {
+		if _, err := tx.ExecContext(ctx, m.dialect.lock, m.lockTimeout); err != nil {
+			return false, fmt.Errorf("wait for other migrations: %w", err)
+		}
+	}
+	if now, err := ReadStatus(ctx, tx, m.dialect); err != nil || now.Version != at.Version || now.Dirty != at.Dirty {
+		return false, err
+	}
+	mark := m.dialect.table + `; DELETE FROM schema_migrations`
+	if version > 0 {
+		mark += `; INSERT INTO schema_migrations (version, dirty) VALUES (` + strconv.FormatUint(uint64(version), 10) + `, false)`
+	}
+	for _, text := range []string{statements, mark} {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return false, err
+		}
+	}
+	return true, tx.Commit()
+}
+
+// ignoreDone drops the error that a transaction is over already.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
 	}
 	return err
 }
 
 // Status lists all steps, ascending.
-func (m *Migrator) Status() ([]Step, error) {
-	at, _, err := m.migrate.Version()
-	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
-		return nil, fmt.Errorf("migration status: %w", err)
-	}
-	list := m.list()
-	for i := range list {
-		list[i].Applied = err == nil && list[i].Version <= at
-	}
-	return list, nil
+func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
+	status, err := ReadStatus(ctx, m.db, m.dialect)
+	return status.Steps, err
 }
 
 // Close gives the database connection back.
-func (m *Migrator) Close() error {
-	sourceErr, databaseErr := m.migrate.Close()
-	return errors.Join(sourceErr, databaseErr)
-}
+func (m *Migrator) Close() error { return m.db.Close() }
 
-// list returns the embedded steps, ascending, because their names are zero-padded and a folder is read sorted.
-func (m *Migrator) list() []Step {
-	names, err := fs.Glob(m.steps, "*.up.sql")
+// list returns the steps of a dialect, ascending, because their names are zero-padded and a folder is read sorted.
+func (d Dialect) list() (list []Step, err error) {
+	files, err := fs.Glob(steps, d.folder+"/*.up.sql")
 	if err != nil {
-		panic(fmt.Sprintf("constant pattern: %v", err))
+		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	var list []Step
-	for _, name := range names {
-		if parsed, err := source.Parse(path.Base(name)); err == nil {
-			list = append(list, Step{Version: parsed.Version, Name: parsed.Identifier})
+	for _, file := range files {
+		number, name, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".up.sql"), "_")
+		version, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %s: %w", file, err)
 		}
+		list = append(list, Step{Version: uint(version), Name: name})
 	}
-	return list
-}
-
-// before returns the version that precedes v, or golang-migrate's value for none.
-func (m *Migrator) before(v int) int {
-	previous := database.NilVersion
-	for _, step := range m.list() {
-		if version := int(step.Version); version < v { //nolint:gosec // versions are small
-			previous = version
-		}
-	}
-	return previous
-}
-
-// newer reports whether a version is above all steps here.
-func (m *Migrator) newer(version uint) bool {
-	steps := m.list()
-	return version > steps[len(steps)-1].Version
+	return list, nil
 }

@@ -16,10 +16,10 @@ func up(t *testing.T, file string) []migrations.Step {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Up(); err != nil {
+	if err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := m.Status()
+	steps, err := m.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func down(t *testing.T, file string, steps int) {
 		t.Fatal(err)
 	}
 	for range steps {
-		if err := m.Down(); err != nil {
+		if err := m.Down(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func (o older) do(name string, want []string, args ...any) {
 func TestTheFirstVersionWorksOnThisSchema(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	if _, err := migrate(url); err != nil {
+	if _, err := migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	o := older{t, connect(t, url)}

@@ -52,10 +52,10 @@ func downTo(t *testing.T, file, name string) {
 func undo(t *testing.T, m *migrations.Migrator, name string) {
 	t.Helper()
 	for applied := true; applied; {
-		if err := m.Down(); err != nil {
+		if err := m.Down(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		steps, err := m.Status()
+		steps, err := m.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 )
 
 // Status is which of this program's steps the schema of a database has.
@@ -30,44 +29,57 @@ func (s Status) Newer() bool { return s.Version > s.Steps[len(s.Steps)-1].Versio
 
 // Dialect is the language of a database.
 type Dialect struct {
-	folder  string
-	isThere string // reads whether there is a table of migrations
-	hasSKUs string // reads whether there is the table of the first step
+	folder    string
+	isThere   string             // reads whether there is a table of migrations
+	hasSKUs   string             // reads whether there is the table of the first step
+	table     string             // makes the table of migrations
+	isolation sql.IsolationLevel // of a step: it has to see what was done while it waited for the lock
+	lock      string             // of a step, which waits no longer than its argument; "": none
 }
 
-// Postgres returns the dialect of PostgreSQL.
+// Postgres returns the dialect of PostgreSQL. The number of its lock means nothing, but must be the same in all processes. The
+// lock belongs to the transaction: behind a pooler a session may be another process' a moment later. Earlier releases take it for
+// a session, which excludes a transaction as well.
 func Postgres() Dialect {
 	return Dialect{
-		"postgres",
-		`SELECT to_regclass('schema_migrations') IS NOT NULL`,
-		`SELECT to_regclass('skus') IS NOT NULL`,
+		folder:    "postgres",
+		isThere:   `SELECT to_regclass('schema_migrations') IS NOT NULL`,
+		hasSKUs:   `SELECT to_regclass('skus') IS NOT NULL`,
+		table:     `CREATE TABLE IF NOT EXISTS schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`,
+		isolation: sql.LevelReadCommitted,
+		lock: `WITH bounded AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true))
+SELECT pg_advisory_xact_lock(7325064181) FROM bounded`,
 	}
 }
 
 // SQLite returns the dialect of SQLite.
 func SQLite() Dialect {
 	return Dialect{
-		"sqlite",
-		`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_migrations'`,
-		`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'skus'`,
+		folder:  "sqlite",
+		isThere: `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_migrations'`,
+		hasSKUs: `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'skus'`,
+		table: `CREATE TABLE IF NOT EXISTS schema_migrations (version uint64, dirty bool);
+CREATE UNIQUE INDEX IF NOT EXISTS version_unique ON schema_migrations (version)`,
 	}
 }
 
-// lastStep reads the version; 0 for golang-migrate's value for none, which is there while the first step is undone.
+// lastStep reads the version; 0 for the value for none, which earlier releases write while they undo the first step.
 const lastStep = `SELECT CASE WHEN version > 0 THEN version ELSE 0 END, dirty FROM schema_migrations`
 
 // None returns the status of a database without a schema.
 func (d Dialect) None() (Status, error) {
-	files, err := fs.Sub(steps, d.folder)
-	if err != nil {
-		return Status{}, fmt.Errorf("read migrations: %w", err)
-	}
-	return Status{Steps: (&Migrator{steps: files}).list()}, nil
+	list, err := d.list()
+	return Status{Steps: list}, err
+}
+
+// Reader is a database, or a transaction of it.
+type Reader interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // ReadStatus reads the status of a database. It writes nothing and takes no locks, so it works while a service runs, and needs
 // only the right to read schema_migrations.
-func ReadStatus(ctx context.Context, db *sql.DB, d Dialect) (Status, error) {
+func ReadStatus(ctx context.Context, db Reader, d Dialect) (Status, error) {
 	status, err := d.None()
 	if err != nil {
 		return status, err

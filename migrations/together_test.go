@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -12,16 +13,16 @@ import (
 )
 
 // migrate brings the PostgreSQL database at a URL up to date, and returns its steps.
-func migrate(url string) (steps []migrations.Step, err error) {
+func migrate(ctx context.Context, url string) (steps []migrations.Step, err error) {
 	m, err := migrations.OpenPostgres(url)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	if err := m.Up(); err != nil {
+	if err := m.Up(ctx); err != nil {
 		return nil, err
 	}
-	return m.Status()
+	return m.Status(ctx)
 }
 
 func connect(t *testing.T, url string) *pgx.Conn {
@@ -49,7 +50,7 @@ func execute(t *testing.T, url string, statements ...string) {
 func TestManyMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	empty, begun := database(t), database(t)
-	if _, err := migrate(begun); err != nil {
+	if _, err := migrate(t.Context(), begun); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, begun, "UPDATE schema_migrations SET version = 3, dirty = true")
@@ -61,7 +62,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 			for range 8 {
 				all.Go(func() {
 					<-start
-					steps, err := migrate(url)
+					steps, err := migrate(t.Context(), url)
 					if err != nil {
 						t.Error(err)
 					}
@@ -84,11 +85,11 @@ func TestAnOlderProgramStartsOnANewerSchema(t *testing.T) {
 	t.Parallel()
 	for _, dirty := range []string{"false", "true"} {
 		url := database(t)
-		if _, err := migrate(url); err != nil {
+		if _, err := migrate(t.Context(), url); err != nil {
 			t.Fatal(err)
 		}
 		execute(t, url, "UPDATE schema_migrations SET version = 9999, dirty = "+dirty)
-		if _, err := migrate(url); err != nil {
+		if _, err := migrate(t.Context(), url); err != nil {
 			t.Errorf("dirty %s: %v", dirty, err)
 		}
 		conn := connect(t, url)
@@ -101,7 +102,7 @@ func TestAnOlderProgramStartsOnANewerSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Down(); err == nil || !strings.Contains(err.Error(), "9999") {
+		if err := m.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "9999") {
 			t.Errorf("a step of a newer program was undone: %v", err)
 		}
 		if err := errors.Join(m.Close(), conn.Close(t.Context())); err != nil {
@@ -120,13 +121,13 @@ func TestAMigrationDoesNotWaitForEver(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "BEGIN; CREATE TABLE skus (sku_id text)"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := migrate(url + "&lock_timeout=100ms"); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+	if _, err := migrate(t.Context(), url+"&lock_timeout=100ms"); err == nil || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("it went on with %v", err)
 	}
 	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := migrate(url); err != nil {
+	if _, err := migrate(t.Context(), url); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -89,10 +89,10 @@ func (u undoable) in(t *testing.T) undoable {
 func (u undoable) up() []migrations.Step {
 	u.Helper()
 	m := u.open()
-	if err := m.Up(); err != nil {
+	if err := m.Up(u.Context()); err != nil {
 		u.Fatal(err)
 	}
-	steps, err := m.Status()
+	steps, err := m.Status(u.Context())
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -116,14 +116,14 @@ func (u undoable) refusesToLose(table string) {
 	u.Helper()
 	m := u.open()
 	for {
-		if err := m.Down(); err != nil {
+		if err := m.Down(u.Context()); err != nil {
 			if want := "there are " + strings.TrimPrefix(table, "stock_"); !strings.Contains(err.Error(), want) {
 				u.Errorf("%v, want %q", err, want)
 			}
 			break
 		}
 	}
-	steps, err := m.Status()
+	steps, err := m.Status(u.Context())
 	if err != nil {
 		u.Fatal(err)
 	}

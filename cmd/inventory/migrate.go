@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,14 @@ func (migrateCommand) Help() string {
 }
 
 type (
-	migrateUp     struct{ databaseFlag }
-	migrateDown   struct{ databaseFlag }
-	migrateStatus struct{ databaseFlag }
+	migrateUp     struct{ schemaFlags }
+	migrateDown   struct{ schemaFlags }
+	migrateStatus struct{ schemaFlags }
+
+	schemaFlags struct {
+		databaseFlag
+		directFlag
+	}
 
 	migrateDistribute struct {
 		databaseFlag
@@ -39,15 +45,17 @@ type (
 	}
 )
 
+func (f schemaFlags) url() string { return cmp.Or(f.DirectURL, f.DatabaseURL) }
+
 // Run applies the pending steps.
 func (c *migrateUp) Run(ctx context.Context, s cli.Streams) error {
-	steps, err := app.MigrateUp(ctx, c.DatabaseURL)
+	steps, err := app.MigrateUp(ctx, c.url())
 	return printSteps(s.Out, steps, err)
 }
 
 // Run undoes the last step.
 func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
-	steps, err := app.MigrateDown(ctx, c.DatabaseURL)
+	steps, err := app.MigrateDown(ctx, c.url())
 	return printSteps(s.Out, steps, err)
 }
 
@@ -68,7 +76,7 @@ func (c *migrateDistribute) Run(ctx context.Context, s cli.Streams) error {
 
 // Run lists the steps.
 func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
-	status, err := app.MigrationStatus(ctx, c.DatabaseURL)
+	status, err := app.MigrationStatus(ctx, c.url())
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,11 @@ type databaseFlag struct {
 	DatabaseURL string `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE, citus://… for the coordinator of a cluster, or sqlite:FILE. Default: sqlite:inventory.db in the working directory, a temporary one for demo." placeholder:"URL"`
 }
 
+// directFlag is for commands that migrate.
+type directFlag struct {
+	DirectURL string `group:"servers" help:"postgres://… of the same database past a pooler that shares connections: for migrations, and for notifications of restocks. Default: --database-url." placeholder:"URL"`
+}
+
 type serviceFlags struct {
 	databaseFlag
 	RedisURL string `group:"servers" help:"redis://USER:PASSWORD@HOST:PORT/DB, or embedded: inside the process, for this process only. redis+sentinel://HOST:PORT,HOST:PORT/MASTER for the master that Sentinels know; redis+cluster://HOST:PORT,HOST:PORT for a cluster. rediss… with TLS; ?tls_ca=FILE&tls_cert=FILE&tls_key=FILE for your own certificates. For --lock redlock an odd number of redis://, 3 or more, separated by commas." placeholder:"URL" default:"embedded"`
@@ -23,6 +28,7 @@ type serviceFlags struct {
 
 type serveCommand struct {
 	serviceFlags
+	directFlag
 	ReadURL        string         `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE of a standby, for reads that need not be fresh: lists of SKUs and of deductions, and the ledger. While it does not answer, or does not follow, they go to the primary. Default: all reads go to the primary." placeholder:"URL"`
 	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
@@ -75,7 +81,7 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	log := c.logger(s.Err)
 	app.SpendMemory(log)
 	config := app.Config{
-		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, ReadURL: c.ReadURL, RedisURL: c.RedisURL,
+		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, DirectURL: c.DirectURL, ReadURL: c.ReadURL, RedisURL: c.RedisURL,
 		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, ShutdownDelay: c.ShutdownDelay,
 		DrainTimeout: c.DrainTimeout, Logger: log,
 	}

@@ -149,7 +149,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
 
 func (a *App) openStore(ctx context.Context) error {
-	d, err := parseDatabase(a.config.DatabaseURL)
+	d, err := parseDatabases(a.config.DatabaseURL, a.config.DirectURL)
 	if err != nil {
 		return err
 	}
@@ -165,6 +165,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.warnOfPooler(store)
 	if cluster, is := store.(*citus.Store); is {
 		a.nodes = cluster.Nodes
 	}

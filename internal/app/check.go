@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
 )
 
 // refuseCluster refuses a node of a Redis Cluster: it holds the locks of some SKUs only.
@@ -21,6 +24,14 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warnOfPooler tells what a session lacks because a pooler may give it to others.
+func (a *App) warnOfPooler(store stock.Store) {
+	if pg, is := store.(*postgres.Store); is && len(pg.Dropped()) > 0 {
+		a.warnings.begin("pooler_settings", "the pooler shares connections, so sessions cannot limit themselves: ALTER ROLE … "+
+			strings.Join(pg.Dropped(), ", ")+", and have the pooler reconnect")
+	}
 }
 
 // logFailures logs what does not work at the start. The service starts anyway: it sells without locks, and later a

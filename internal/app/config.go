@@ -30,6 +30,9 @@ type Config struct {
 	MetricsListen string
 	// DatabaseURL is postgres://…, citus://… of a coordinator, or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
+	// DirectURL is postgres://… of the same database, past a pooler: for migrations, and for notifications of restocks, which no
+	// pooler delivers that shares connections between transactions. "": DatabaseURL.
+	DirectURL string
 	// ReadURL is postgres://… of a standby, for reads that need not be fresh; "" is none.
 	ReadURL string
 	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,27 @@ import (
 // database is the store that a URL names.
 type database struct {
 	postgresURL string
+	directURL   string                  // of the same, past a pooler; "": there is none
 	citus       bool                    // postgresURL names a coordinator
 	file        string                  // of SQLite
 	configure   []func(*pgxpool.Config) // change what the URL says
+}
+
+// parseDatabases also takes the URL that leads to the same database past a pooler; "" is none.
+func parseDatabases(databaseURL, directURL string) (database, error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil || directURL == "" {
+		return d, err
+	}
+	direct, err := parseDatabase(directURL)
+	if err != nil {
+		return database{}, ConfigError{fmt.Errorf("of the direct URL: %w", err)}
+	}
+	if d.file != "" || direct.file != "" || d.citus || direct.citus {
+		return database{}, ConfigError{errors.New("a direct URL: needs PostgreSQL, and not Citus")}
+	}
+	d.directURL = direct.postgresURL
+	return d, nil
 }
 
 func parseDatabase(databaseURL string) (database, error) {
@@ -96,7 +115,7 @@ func (d database) migrator() (*migrations.Migrator, error) {
 	if d.file != "" {
 		return migrations.OpenSQLite(sqlite.DSN(d.file))
 	}
-	return migrations.OpenPostgres(d.postgresURL, postgres.ConnectSoon)
+	return migrations.OpenPostgres(cmp.Or(d.directURL, d.postgresURL), postgres.Settle)
 }
 
 // openStore opens a database whose schema is up to date.
@@ -110,7 +129,11 @@ func (d database) openStore(ctx context.Context) (stock.Store, error) {
 	if d.citus {
 		return citus.Open(ctx, d.postgresURL, d.configure...)
 	}
-	return postgres.Open(ctx, d.postgresURL, 0, d.configure...)
+	store, err := postgres.Open(ctx, d.postgresURL, 0, d.configure...)
+	if err != nil || d.directURL == "" {
+		return store, err
+	}
+	return store, store.ListenAt(d.directURL)
 }
 
 // MigrateUp applies every migration that a database lacks, and returns all migrations.
@@ -127,7 +150,9 @@ func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, er
 }
 
 // migrateAlone migrates a database while no service owns it.
-func migrateAlone(ctx context.Context, databaseURL string, work func(*migrations.Migrator) error) (steps []migrations.Step, err error) {
+func migrateAlone(
+	ctx context.Context, databaseURL string, work func(*migrations.Migrator, context.Context) error,
+) (steps []migrations.Step, err error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
 		return nil, err
@@ -141,10 +166,10 @@ func migrateAlone(ctx context.Context, databaseURL string, work func(*migrations
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	err = d.migrate(func(m *migrations.Migrator) error {
-		if err := work(m); err != nil {
+		if err := work(m, ctx); err != nil {
 			return err
 		}
-		steps, err = m.Status()
+		steps, err = m.Status(ctx)
 		return err
 	})
 	return steps, err
@@ -159,7 +184,7 @@ func (d database) migrate(work func(*migrations.Migrator) error) (err error) {
 	return work(m)
 }
 
-// reachable fails soon and with one clear line; golang-migrate would wait or be verbose.
+// reachable fails with one clear line, before anything is tried.
 func (d database) reachable(ctx context.Context) error {
 	if d.file != "" {
 		return sqlite.CheckFile(d.file)
@@ -183,7 +208,10 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 	status, err := d.status(ctx)
 	if err == nil {
 		logDirty(log, status)
-		err = d.migrate((*migrations.Migrator).Up)
+		err = d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) })
+	}
+	if err == nil && d.directURL != "" && d.upToDate(ctx) != nil {
+		err = errors.New("the direct URL leads to another database: it has the schema, and that of the database URL has not")
 	}
 	if err == nil {
 		err = d.logUnsafe(ctx, log)

@@ -61,7 +61,7 @@ func (d database) look(_ context.Context, read func(*sql.DB) error) (err error) 
 		if err != nil {
 			return fmt.Errorf("read the PostgreSQL URL: %w", err)
 		}
-		postgres.ConnectSoon(config.ConnConfig)
+		postgres.Settle(config.ConnConfig)
 		db = stdlib.OpenDB(*config.ConnConfig)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()

@@ -47,7 +47,7 @@ func distributed(t *testing.T, c *servertest.Citus) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.Up(), m.Close()); err != nil {
+	if err := errors.Join(m.Up(t.Context()), m.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := migrations.Distribute(t.Context(), url, testShards, false); err != nil {

@@ -51,7 +51,7 @@ func newTemplate(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return url, migrated(url)
+	return url, migrated(ctx, url)
 }
 
 func TestStore(t *testing.T) {
@@ -121,18 +121,18 @@ func hold(ctx context.Context, url string) (release func() error, err error) {
 
 func migrate(t *testing.T, url string) {
 	t.Helper()
-	if err := migrated(url); err != nil {
+	if err := migrated(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // migrated gives a database the schema.
-func migrated(url string) error {
+func migrated(ctx context.Context, url string) error {
 	m, err := migrations.OpenPostgres(url)
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.Up(), m.Close())
+	return errors.Join(m.Up(ctx), m.Close())
 }
 
 // fresh returns a database with a SKU "a" of one segment, a store on it, and another connection to it.

@@ -111,7 +111,7 @@ func migrated(ctx context.Context, server *servertest.Postgres) (url string, err
 	if err != nil {
 		return "", err
 	}
-	return url, errors.Join(m.Up(), m.Close())
+	return url, errors.Join(m.Up(ctx), m.Close())
 }
 
 func closeStore(t *testing.T, store stock.Store) {

@@ -30,7 +30,7 @@ func TestCitusMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.Up(), m.Close()); err != nil {
+	if err := errors.Join(m.Up(t.Context()), m.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := migrations.Distribute(t.Context(), url, 4, false); err != nil {

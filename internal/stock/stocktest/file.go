@@ -1,6 +1,7 @@
 package stocktest
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ var migrated = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(m.Up(), m.Close()); err != nil {
+	if err := errors.Join(m.Up(context.Background()), m.Close()); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(name)
