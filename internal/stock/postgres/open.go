@@ -73,6 +73,7 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, d *diale
 // prepareConnection prepares the configuration of one connection of a store.
 func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
 	sessions.watch(c)
+	sessions.mode(c)
 	hosts.order(&c.Config)
 	neverCancel(&c.Config)
 }
