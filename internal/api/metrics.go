@@ -318,9 +318,9 @@ func (m *Metrics) SoldOutCached(_ int, took time.Duration) {
 }
 
 // NotificationsFail implements [selling.Observer].
-func (m *Metrics) NotificationsFail(failing bool) {
+func (m *Metrics) NotificationsFail(err error) {
 	m.noticesFail.Set(0)
-	if failing {
+	if err != nil {
 		m.noticesFail.Set(1)
 	}
 }

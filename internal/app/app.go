@@ -60,6 +60,7 @@ type App struct {
 	traces      *tracing                // nil: off
 	warnings    *warnings
 	redisAt     []redisAddress
+	outage      *outage
 	public      *http.Server
 	room        *room            // of public
 	patient     *patientListener // of public
@@ -82,8 +83,10 @@ type App struct {
 func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
 	sampled := newSampling(a.config.Logger.Handler())
-	a.config.Logger = slog.New(sampled)
+	a.outage = &outage{}
+	a.config.Logger = slog.New(outageHandler{sampled, a.outage})
 	a.warnings = newWarnings(a.config.Logger)
+	a.outage.warnings = a.warnings
 	a.onClose(func(context.Context) error { sampled.close(); return nil })
 	defer func() {
 		if err != nil {
@@ -161,7 +164,11 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
-	store, release, err := d.openOwned(ctx, a.config.Logger)
+	primary := d
+	if !d.citus { // of several servers one may be away
+		primary.configure = append(slices.Clone(d.configure), a.outage.watch)
+	}
+	store, release, err := primary.openOwned(ctx, a.config.Logger)
 	if err != nil {
 		return err
 	}
@@ -201,9 +208,10 @@ func redisName(c Config) string {
 // openService starts the stock service, with Redis locks if the configuration wants them.
 func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := selling.Config{
-		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
+		Store: a.store, Workers: a.workers, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
 		LockAlways: a.config.Lock == LockFair, Placing: a.placing,
+		Observer: &noticesObserver{Observer: observer, warnings: a.warnings, outage: a.outage},
 	}
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers

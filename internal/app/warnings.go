@@ -6,6 +6,9 @@ import (
 	"sync"
 )
 
+// codeAttribute is what the log calls the code of a warning.
+const codeAttribute = "code"
+
 // warnings are what works less well than it should and what an operator can change: a setting of a server, a right that is
 // missing. Each stands in the log once, when it begins, and in /readyz while it holds.
 type warnings struct {
@@ -27,7 +30,7 @@ func (w *warnings) begin(code, text string, details ...any) {
 	w.current[code] = text
 	w.mu.Unlock()
 	if !before {
-		w.log.Warn(text, append([]any{"code", code}, details...)...)
+		w.log.Warn(text, append([]any{codeAttribute, code}, details...)...)
 	}
 }
 
@@ -38,7 +41,7 @@ func (w *warnings) end(code string) {
 	delete(w.current, code)
 	w.mu.Unlock()
 	if before {
-		w.log.Info("no longer so: "+text, "code", code)
+		w.log.Info("no longer so: "+text, codeAttribute, code)
 	}
 }
 

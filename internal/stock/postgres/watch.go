@@ -51,6 +51,9 @@ func (s *Store) ListenAt(databaseURL string) error {
 
 // Watch implements [stock.Store] on a connection of its own, which takes no place in the pool.
 func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku string)) error {
+	if s.listener.sessions.shared.Load() {
+		return ErrDeaf
+	}
 	conn, err := s.connectToListen(ctx)
 	if err != nil {
 		return err

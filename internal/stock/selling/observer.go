@@ -33,8 +33,8 @@ type Observer interface {
 	OrderWritten(lines int, took time.Duration, locked bool)
 	// Resegmented reports for how long workers were kept out while a SKU got other segments.
 	Resegmented(pause time.Duration)
-	// NotificationsFail reports that notifications of other processes' restocks have begun to fail, or work again.
-	NotificationsFail(failing bool)
+	// NotificationsFail reports, each time that it is tried, why notifications of other processes' restocks fail; nil: they work.
+	NotificationsFail(err error)
 }
 
 // NoObserver observes nothing.
@@ -68,7 +68,7 @@ func (NoObserver) SoldOutFromCache(int) {}
 func (NoObserver) SoldOutCached(int, time.Duration) {}
 
 // NotificationsFail does nothing.
-func (NoObserver) NotificationsFail(bool) {}
+func (NoObserver) NotificationsFail(error) {}
 
 // SettlementWritten does nothing.
 func (NoObserver) SettlementWritten(int, time.Duration) {}

@@ -38,14 +38,12 @@ type Service struct {
 	background    context.Context
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
-	// notificationsFail is whether this process misses other processes' restocks.
-	notificationsFail bool
-	breaker           breaker      // between the workers and the locks
-	requests          sync.Pool    // of *request
-	overloaded        error        // shared by all requests that a full queue refuses
-	placing           placing      // of orders of several SKUs
-	many              *turns.Turns // of requests with many orders
-	workers           registry
+	breaker       breaker      // between the workers and the locks
+	requests      sync.Pool    // of *request
+	overloaded    error        // shared by all requests that a full queue refuses
+	placing       placing      // of orders of several SKUs
+	many          *turns.Turns // of requests with many orders
+	workers       registry
 }
 
 // at is the instant by which a write decides: zero for the store's own clock, or the time of a test's clock.

@@ -330,14 +330,21 @@ func (w *world) checkNotifications(when string, store *meter, here, there *selli
 // notificationObserver is an observer of notifications.
 type notificationObserver struct {
 	selling.NoObserver
-	failing chan bool
+	failing chan bool // what has changed
+	last    bool
 }
 
 func newNotificationObserver() *notificationObserver {
 	return &notificationObserver{failing: make(chan bool, 9)}
 }
 
-func (h *notificationObserver) NotificationsFail(failing bool) { h.failing <- failing }
+// NotificationsFail is called by one goroutine.
+func (h *notificationObserver) NotificationsFail(err error) {
+	if failing := err != nil; failing != h.last {
+		h.last = failing
+		h.failing <- failing
+	}
+}
 
 // TestUnheardRestock: without any notification, units and accepted orders of another process are visible after a
 // second. The unit is sold before this process reads, so only the versions show that something has happened.

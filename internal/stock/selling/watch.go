@@ -20,34 +20,19 @@ func (s *Service) watch() {
 	listening := func() {
 		pause.Reset()
 		s.onMissedRestocks() // a notification may have been missed
-		s.noteNotifications(nil)
+		s.observer.NotificationsFail(nil)
 	}
 	for {
 		err := s.store.Watch(s.background, listening, s.onRestock)
 		if err == nil || s.background.Err() != nil {
 			return
 		}
-		s.noteNotifications(err)
+		s.observer.NotificationsFail(err)
 		select {
 		case <-time.After(pause.NextBackOff()):
 		case <-s.background.Done():
 			return
 		}
-	}
-}
-
-// noteNotifications reports when notifications begin to fail and when they work again. Only watch calls it.
-func (s *Service) noteNotifications(err error) {
-	failing := err != nil
-	if failing == s.notificationsFail {
-		return
-	}
-	s.notificationsFail = failing
-	s.observer.NotificationsFail(failing)
-	if failing {
-		s.log.Warn("notifications of restocks fail; sold out may last a second longer than it is true", "error", err)
-	} else {
-		s.log.Info("notifications of restocks work again")
 	}
 }
 
