@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"inventory/internal/stock/tables"
 )
 
 // findShared reports whether a pooler gives the session of a connection to others, once its transaction has ended. That is so
@@ -79,11 +81,13 @@ func (s *sessions) mode(config *pgx.ConnConfig) {
 
 const needsNoSession = "needs no session"
 
-// note records that a connection sends statements as a session that is shared needs it.
+// note records whether a connection sends statements as a session that is shared needs it. It also names the type of arguments
+// that the driver does not know, for modes in which it does not ask the server.
 func (s *sessions) note(next func(context.Context, *pgx.Conn) error) func(context.Context, *pgx.Conn) error {
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		mode := conn.Config().DefaultQueryExecMode
 		conn.PgConn().CustomData()[needsNoSession] = mode == pgx.QueryExecModeCacheDescribe || mode == pgx.QueryExecModeExec
+		conn.TypeMap().RegisterDefaultPgType([]tables.Instant(nil), "_timestamptz")
 		if next == nil {
 			return nil
 		}

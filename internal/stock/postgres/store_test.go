@@ -65,19 +65,29 @@ func TestStore(t *testing.T) {
 	for name, sharing := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conform(t, sharing)
+			conform(t, sharing, "")
 		})
 	}
 }
 
-// conform runs the suite.
-func conform(t *testing.T, sharing postgres.Sharing) {
+// TestStoreInEveryMode sends statements in each other way that the driver knows and a URL may ask for.
+func TestStoreInEveryMode(t *testing.T) {
+	for _, mode := range []string{"cache_describe", "describe_exec", "exec"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			conform(t, postgres.ShareWaiting, "&default_query_exec_mode="+mode)
+		})
+	}
+}
+
+// conform runs the suite, with further parameters in the URL.
+func conform(t *testing.T, sharing postgres.Sharing, parameters string) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
 		url, drop, err := server.CreateDatabase(t.Context(), template)
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := postgres.Open(t.Context(), url, 0)
+		store, err := postgres.Open(t.Context(), url+parameters, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
