@@ -15,15 +15,10 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// noJIT stops PostgreSQL from compiling plans. Tables of Citus have no index for some look-ups, and a sequential scan that is
-// forbidden counts as so expensive that each look-up would be compiled for a second.
-func noJIT(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["jit"] = "off" }
-
 // OpenNode returns a store on the connections to a node of Citus. It connects for its first statement, because the node may be
 // gone.
 func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
 	return openLater(ctx, databaseURL, 0, nil, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
-		noJIT(c)
 		c.ConnConfig.RuntimeParams["citus.enable_manual_changes_to_shards"] = "on" // the rows of shards
 	}}, configure...)...)
 }
@@ -44,7 +39,6 @@ func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(
 			return statement
 		},
 	}, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
-		noJIT(c)
 		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 		c.ConnConfig.RuntimeParams["citus.propagate_set_commands"] = "local"
 		c.ConnConfig.RuntimeParams["citus.multi_shard_modify_mode"] = "sequential" // over one connection to each node

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -36,6 +37,29 @@ func TestSessionsAreLimited(t *testing.T) {
 		if err = errors.Join(err, conn.Close(t.Context())); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", suffix, got, err, want)
 		}
+	}
+}
+
+// TestLimitsOfADatabaseDoNotMatter, but those of the URL do.
+func TestLimitsOfADatabaseDoNotMatter(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	limits := []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout"}
+	for _, limit := range limits {
+		set(t, url, limit+" = '1min'")
+	}
+	conn := session(t, url+"&statement_timeout=7s")
+	defer conn.Close(t.Context())
+	var got []string
+	for _, limit := range limits {
+		var value string
+		if err := conn.QueryRow(t.Context(), `SELECT current_setting($1)`, limit).Scan(&value); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, value)
+	}
+	if want := []string{"7s", "10s", "5s", "0"}; !slices.Equal(got, want) {
+		t.Errorf("%s are %s, want %s", limits, got, want)
 	}
 }
 
