@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,24 @@ func checkURL(text string) error {
 		return errReserved
 	}
 	return nil
+}
+
+// socketFolder finds a host of a PostgreSQL URL that is the folder of a socket, with the slashes written as %2F.
+var socketFolder = regexp.MustCompile(`(?i)^([a-z]+://(?:[^/?#@]*@)?)(%2F[^/?#:@]*)(?::([0-9]*))?([/?#].*)?$`)
+
+// withSocket returns a URL whose host is the folder of a socket in the form that Go can read: the folder is a parameter.
+func withSocket(text string) string {
+	parts := socketFolder.FindStringSubmatch(text)
+	if parts == nil {
+		return text
+	}
+	beginning, folder, port, rest := parts[1], parts[2], parts[3], parts[4]
+	path, parameters, _ := strings.Cut(rest, "?")
+	added := "host=" + folder
+	if port != "" {
+		added += "&port=" + port
+	}
+	return beginning + path + "?" + strings.Trim(added+"&"+parameters, "&")
 }
 
 // checkPostgresURL refuses a URL that can never reach a server. It accepts a URL that names a missing file, because the

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestSocketsInURLs: a folder in the place of the host is no wrong password.
+func TestSocketsInURLs(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"postgres://u@%2Fdir/db":                       "PostgreSQL /dir/db",
+		"postgres://%2fdir%2Fsub/db":                   "PostgreSQL /dir/sub/db",
+		"postgresql://u:p%40@%2Fdir:5433/db":           "PostgreSQL /dir/db",
+		"postgres://u@%2Fdir/db?pool_max_conns=3":      "PostgreSQL /dir/db",
+		"postgres://u:p@%2Fdir?dbname=db":              "PostgreSQL /dir/db",
+		"postgres:///db?host=/dir":                     "PostgreSQL /dir/db",
+		"postgres://u@localhost:5433/db?host=%2Fdir":   "PostgreSQL /dir/db",
+		"postgres://u:p%2F@localhost:5433/db?user=%2F": "PostgreSQL localhost:5433/db",
+	} {
+		d, err := parseDatabase(url)
+		if err != nil || d.String() != want {
+			t.Errorf("%s: %s, %v; want %s", url, d, err, want)
+		}
+	}
+	for _, url := range []string{"postgres://u:canary/x@%2Fdir/db", "postgres://u:%zzcanary@%2Fdir/db", "postgres://u:canary@x@%2Fdir/db"} {
+		if _, err := parseDatabase(url); !errors.Is(err, errReserved) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestDirectURLs are of PostgreSQL.
+func TestDirectURLs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ database, direct string }{
+		{"sqlite:a.db", "postgres://a/b"}, {"postgres://a/b", "sqlite:a.db"}, {"citus://a/b", "postgres://a/b"}, {"postgres://a/b", "http://a/b"},
+	} {
+		if _, err := parseDatabases(c.database, c.direct); !errors.As(err, new(ConfigError)) {
+			t.Errorf("%s and %s: %v", c.database, c.direct, err)
+		}
+	}
+	if d, err := parseDatabases("postgres://a/b", "postgres://c/d"); err != nil || d.directURL != "postgres://c/d" {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
