@@ -107,8 +107,13 @@ func (s redisServers) ping(ctx context.Context) error {
 	var last error
 	silent := 0
 	for range s {
-		if err := <-answers; err != nil {
-			silent, last = silent+1, err
+		select {
+		case err := <-answers:
+			if err != nil {
+				silent, last = silent+1, err
+			}
+		case <-ctx.Done(): // the client reads on until its own time-out
+			silent, last = silent+1, context.Cause(ctx)
 		}
 	}
 	if silent <= (len(s)-1)/2 {

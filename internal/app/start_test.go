@@ -1,0 +1,166 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/app"
+)
+
+// startLimit is how soon a start ends that is not wanted any more.
+const startLimit = time.Second
+
+// emptyDatabase returns the URL of a new database without a schema.
+func emptyDatabase(t *testing.T) string {
+	t.Helper()
+	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, func() error { return drop(context.WithoutCancel(t.Context())) })
+	return url
+}
+
+// silent accepts connections and answers nothing. met is closed when there is one.
+func silent(t *testing.T) (address string, met chan struct{}) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	met = make(chan struct{})
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for first := true; ; first = false {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			if first {
+				close(met)
+			}
+		}
+	})
+	stopLater(t, func() error {
+		defer accepting.Wait()
+		return listener.Close()
+	})
+	return listener.Addr().String(), met
+}
+
+// TestAStartEndsWithItsContext, whatever it waits for.
+func TestAStartEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*testing.T) (config app.Config, waits <-chan struct{}){
+		"a silent PostgreSQL": func(t *testing.T) (app.Config, <-chan struct{}) {
+			address, met := silent(t)
+			return app.Config{DatabaseURL: "postgres://u@" + address + "/db?sslmode=disable", Lock: app.LockNone}, met
+		},
+		"a silent PostgreSQL past a pooler": func(t *testing.T) (app.Config, <-chan struct{}) {
+			address, met := silent(t)
+			return app.Config{
+				DatabaseURL: emptyDatabase(t), DirectURL: "postgres://u@" + address + "/db?sslmode=disable", Lock: app.LockNone,
+			}, met
+		},
+		"a silent Redis": func(t *testing.T) (app.Config, <-chan struct{}) {
+			address, met := silent(t)
+			return app.Config{DatabaseURL: emptyDatabase(t), RedisURL: "redis+sentinel://" + address + "/main"}, met
+		},
+		"the lock of migrations": func(t *testing.T) (app.Config, <-chan struct{}) {
+			url := emptyDatabase(t)
+			return app.Config{DatabaseURL: url, Lock: app.LockNone}, lockMigrations(t, url)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, waits := prepare(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			over := make(chan error, 1)
+			go func() {
+				a, err := app.Start(ctx, config)
+				if err == nil {
+					err = errors.Join(errors.New("it has started"), a.Close(context.WithoutCancel(ctx)))
+				}
+				over <- err
+			}()
+			select {
+			case <-waits:
+			case err := <-over:
+				t.Fatalf("it did not wait: %v", err)
+			}
+			start := time.Now()
+			cancel()
+			err := <-over
+			if took := time.Since(start); err == nil || took > startLimit {
+				t.Errorf("ended after %v with %v", took, err)
+			}
+		})
+	}
+}
+
+// lockMigrations takes the lock as earlier releases do, for a session. The channel is closed when somebody waits for it.
+func lockMigrations(t *testing.T, url string) <-chan struct{} {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock(7325064181)`); err != nil {
+		t.Fatal(err)
+	}
+	waits, ctx := make(chan struct{}), context.WithoutCancel(t.Context())
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		defer close(waits)
+		for found := false; !found && t.Context().Err() == nil; {
+			err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`).Scan(&found)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	stopLater(t, func() error {
+		looking.Wait()
+		return conn.Close(ctx)
+	})
+	return waits
+}
+
+// TestManyStartTogether on an empty database: none finds a migration that nobody has finished. On a schema that is up to date
+// none waits for the lock of migrations.
+func TestManyStartTogether(t *testing.T) {
+	t.Parallel()
+	url, log := emptyDatabase(t), &lockedBuffer{}
+	start := func() {
+		a, err := app.Start(t.Context(), app.Config{DatabaseURL: url, Lock: app.LockNone, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(start)
+	}
+	all.Wait()
+	lockMigrations(t, url)
+	start()
+	if strings.Contains(log.String(), "not finish") {
+		t.Errorf("the log warns of a migration:\n%s", log.String())
+	}
+}
