@@ -9,6 +9,7 @@ import (
 	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 // take waits for locks that one script call can take together. If it cannot get all of them, it gives back what it took.
@@ -50,12 +51,12 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 		if err != nil {
 			return err
 		}
-		pause, moving := time.Duration(0), error(nil)
+		pause, refusal := time.Duration(0), error(nil)
 		switch may {
 		case turnAgain:
 			continue
 		case turnToAsk:
-			if pause, moving, err = l.askOnce(acq, a, run); err != nil {
+			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
 				return err
 			}
 			if run = unheld(run); len(run) == 0 || pause < 0 {
@@ -69,10 +70,10 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 		case turnToWait:
 		}
 		switch {
-		case moving == nil:
+		case refusal == nil:
 			waiting, acq.waitedForOthers = ErrBusy, true
 		case !errors.Is(waiting, ErrBusy):
-			waiting = moving
+			waiting = refusal
 		}
 		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
 			return waiting
@@ -109,25 +110,49 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 }
 
 // askOnce asks the server once. If a lock is still missing, it returns how long to wait at most before the next call;
-// negative is no wait. While the slot moves, it also returns the server's refusal.
-func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.Duration, moving, err error) {
+// negative is no wait. If the server has refused or is silent, and that may pass, it also returns what went wrong.
+func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part, waits bool) (pause time.Duration, refusal, err error) {
 	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
 	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))
 	answer, err := l.send(acq, q, trusted)
-	if l.server.IsMoving(err) && !acq.try { // the call may succeed in a moment
-		if q.attempt.Resent() {
-			a.disclaim(q, 0) // the first copy may still arrive
+	if pause = l.passes(acq, err, waits); pause > 0 {
+		if q.attempt.Resent() || !server.IsAnswer(err) {
+			a.disclaim(q, 0) // a copy may still arrive
 		}
-		return policy.Migration, failed("acquire", missing[0].lock.name, err), nil
+		return pause, failed("acquire", missing[0].lock.name, err), nil
 	}
 	if err != nil {
-		pause, err = a.unanswered(q, err)
-		return pause, nil, err
+		err = errors.Join(err, l.check(acq, nil)) // the context, or Close, may be why
+		a.unanswered(q)
+		return 0, nil, failed("acquire", missing[0].lock.name, err)
 	}
 	pause, err = l.applyAnswer(acq, a, q, answer, trusted)
 	return pause, nil, err
+}
+
+// passes returns when to ask again after an error that may pass, or 0 if it is the end. That a slot moves, everybody waits
+// for who waits at all. Only who has been told that the lock is busy goes on after other refusals, and for a while after
+// silence: to a caller that has just come, an error at once is worth more.
+func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
+	if server.IsAnswer(err) {
+		acq.silent = time.Time{}
+	} else if acq.silent.IsZero() {
+		acq.silent = time.Now()
+	}
+	switch {
+	case err == nil || acq.try || errors.Is(err, ErrNotReplicated):
+		return 0
+	case l.server.IsMoving(err):
+		return policy.Migration
+	case !waits || l.check(acq, nil) != nil:
+		return 0
+	case server.IsPassing(err) || !server.IsAnswer(err) && !acq.waitIsOver(time.Now()) && time.Since(acq.silent) < policy.Outage:
+		return policy.Silence
+	default:
+		return 0
+	}
 }
 
 // send sends a question to the server, within the bounds of the acquisition, and reads the answer.
@@ -183,7 +208,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	}
 	pause = a.stopped(q, n, answer)
 	switch {
-	case answer.Code == scripts.Busy:
+	case answer.Code == scripts.Busy, answer.Code == scripts.Entered:
 		return pause, nil
 	case answer.Code == scripts.Gone && re != nil:
 		l.denied(re, p.token)

@@ -19,6 +19,8 @@ type acquisition struct {
 	kept  bool          // except a MultiLock that has not taken all its parts yet
 	until time.Time     // when the wait runs out; zero for never
 
+	silent time.Time // when the server stopped answering; zero if it answers
+
 	ordered         bool // never wait backwards
 	taken           []*Hold
 	renewedAt       time.Time // the earliest at which a lease of taken began

@@ -1,11 +1,8 @@
 package locking
 
 import (
-	"errors"
 	"strconv"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
@@ -20,10 +17,9 @@ type fifoAsker struct {
 	acq   *acquisition
 	part  *part
 
-	ticket   *ticket   // nil before it waits
-	id       any       // of the holder that it asks as, a string; nil before it first asks
-	silent   time.Time // when the server stopped answering; zero if it answers
-	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
+	ticket   *ticket // nil before it waits
+	id       any     // of the holder that it asks as, a string; nil before it first asks
+	doubtful bool    // an attempt may have taken the lock under this id, or may still do so
 }
 
 // turn lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
@@ -148,31 +144,16 @@ func (f *fifoAsker) ask(missing []*part) *question {
 	return q
 }
 
-// unanswered lets a caller in the queue ask again, for a while: the next answer says what the lost one would have said, and
-// a late copy of this attempt meets a tombstone. Any other attempt is cancelled.
-func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
-	l := f.locks
-	refused := redis.Error(nil)
-	over := l.check(f.acq, nil)
-	if f.queued() && !errors.As(err, &refused) && !errors.Is(err, ErrNotReplicated) && over == nil && !f.acq.waitIsOver(time.Now()) {
-		if f.silent.IsZero() {
-			f.silent = time.Now()
-		}
-		if time.Since(f.silent) < policy.Outage {
-			f.disclaim(q, 0)
-			return policy.Silence, nil
-		}
-	}
+func (f *fifoAsker) unanswered(q *question) {
 	f.setQueued(q.attempt.Sent() || f.queued())
-	l.cancel(f.acq, q, 0)
+	f.locks.cancel(f.acq, q, 0)
 	if f.part.fresh {
 		f.doubtful = false // that is settled
 	}
-	return 0, failed("acquire", f.part.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
-// disclaim has a tombstone written for an attempt. Nothing else changes; for a re-entry the server gets the count that is
-// left.
+// disclaim has a tombstone written for an attempt: the next answer says what the lost one would have said. Nothing else
+// changes; for a re-entry the server gets the count that is left.
 func (f *fifoAsker) disclaim(q *question, _ int) {
 	if f.part.reenters != nil {
 		f.locks.cancel(f.acq, q, 0)
@@ -210,7 +191,6 @@ func (f *fifoAsker) sparedLocked() func(*Hold) bool {
 }
 
 func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {
-	f.silent = time.Time{}
 	if answer.Code == scripts.Busy {
 		f.setQueued(true)
 	}

@@ -32,7 +32,7 @@ type handoffCall struct {
 	to      any // a string: as whom the server will know the holder
 	next    *waiter
 	named   bool // next is the only waiter; else tokens are reserved for those after it
-	yield   any  // to other processes: scripts.YieldNever, YieldAndLook or YieldAndQueue
+	yield   any  // to other processes: scripts.YieldNever, YieldAndLook, YieldAndQueue or YieldAndPoll
 }
 
 // handOff unlocks a hold by handing its lock off. It returns false if that cannot be done: the owner still holds the
@@ -111,9 +111,13 @@ func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time
 	}
 	ho.yield = scripts.YieldNever
 	if ls.handoffs+1 >= turnScripts || now.Sub(ls.turnBegun) >= turnFor {
-		ho.yield = scripts.YieldAndLook
-		if l.subscription.Connected() {
+		switch {
+		case l.subscription.Counted():
 			ho.yield = scripts.YieldAndQueue
+		case l.hearingDecided():
+			ho.yield = scripts.YieldAndPoll
+		default:
+			ho.yield = scripts.YieldAndLook
 		}
 	}
 	return ho
@@ -179,13 +183,15 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	resent := ho.attempt.Resent()
-	if ho.yield == scripts.YieldAndQueue && (code == scripts.HandoffYielded || resent) { // the first copy may have queued
+	queues := ho.yield == scripts.YieldAndQueue || ho.yield == scripts.YieldAndPoll
+	if queues && (code == scripts.HandoffYielded || resent) { // the first copy may have queued
 		l.keepPositionLocked(ho.lock)
 	}
-	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
+	if code == scripts.HandoffYielded && queues {
 		st := l.states[ho.lock.stateKey]
 		st.lease, st.handingOff = nil, false // no waiter needs to ask: the process is in the queue
-		if st.wakePending {                  // or were: the lock was reserved for us before the answer came
+		st.placed, st.called = st.queued, st.wakePending
+		if st.wakePending || !l.subscription.Hears() { // or were: the lock was reserved for us before the answer came
 			st.wakeHeadLocked()
 		}
 		l.tidyLocked(ho.lock)

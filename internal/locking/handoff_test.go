@@ -625,7 +625,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		go func() { admitted <- w.must(other.Lock(ctx)) }()
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
 		w.soon("its turn comes", func() bool { return time.Since(first.grant.lease.turnBegun) > turnFor })
-		if m.locks.subscription.Connected() {
+		if m.locks.subscription.Hears() {
 			w.t.Fatal("it listens already")
 		}
 		w.ok(first.Unlock(ctx))

@@ -46,10 +46,10 @@ type asker interface {
 	// busy, it returns when to ask again at the latest.
 	stopped(q *question, n int, answer scripts.Acquired) time.Duration
 
-	// unanswered deals with a question whose outcome is uncertain. It returns when to ask again, or what went wrong.
-	unanswered(q *question, err error) (time.Duration, error)
+	// unanswered gives up after a question whose outcome is uncertain.
+	unanswered(q *question)
 
-	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it.
+	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it. The caller may ask again.
 	disclaim(q *question, n int)
 
 	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.

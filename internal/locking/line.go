@@ -129,7 +129,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 		l.removeLocked(p.lock, w)
 		return nil
 	}
-	st.queued = false
+	st.queued, st.placed = false, false
 	gone := *w // the part may be used again before the cleaner is done
 	gone.asking, gone.leaving = true, true
 	st.waiters[0] = &gone

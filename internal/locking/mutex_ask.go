@@ -2,7 +2,6 @@ package locking
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -42,7 +41,6 @@ func (m *mutexAsker) together(missing []*part) []*part {
 // ask makes the question. Counts of re-entries are those at the moment when it gets its number.
 func (m *mutexAsker) ask(missing []*part) *question {
 	l, acq, run := m.locks, m.acq, m.together(missing)
-	listening := l.subscription.Connected()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &question{start: time.Now(), run: run}
@@ -72,7 +70,7 @@ func (m *mutexAsker) ask(missing []*part) *question {
 			}
 			p.id = fresh
 		}
-		q.call = q.call.With(p.id, l.queueActionLocked(p, listening && !acq.try))
+		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try))
 		if len(run) == 1 && p.fresh && p.times == 1 { // the script takes the rest for granted
 			if spare > 0 {
 				q.call = q.call.With(spare)
@@ -85,19 +83,25 @@ func (m *mutexAsker) ask(missing []*part) *question {
 }
 
 // queueActionLocked returns the queue action for the script, and notes that the process may be in the queue from now on.
-func (l *Locks) queueActionLocked(p *part, queue bool) any {
+func (l *Locks) queueActionLocked(p *part, try bool) any {
 	if p.waiter == nil {
 		return scripts.QueueIgnore
 	}
 	st := l.states[p.lock.stateKey]
-	if st.queued {
+	counted, decided := l.subscription.Counted(), l.hearingDecided()
+	switch {
+	case st.queued && counted:
 		return scripts.QueueMayBeIn
-	}
-	if !queue || st.lease != nil {
-		return scripts.QueueIgnore // this process would not receive a wake-up, or does not need one
+	case st.queued:
+		return scripts.PollMayBeIn
+	case try || st.lease != nil || !decided:
+		return scripts.QueueIgnore // it does not wait, the lock comes without a place in the queue, or it soon hears
 	}
 	st.queued = true
-	return scripts.QueueEnter
+	if counted {
+		return scripts.QueueEnter
+	}
+	return scripts.PollEnter
 }
 
 // end allows handoffs to the waiters again, and ends the re-entries that have failed. Siblings of the waiters that go on
@@ -119,7 +123,10 @@ func (m *mutexAsker) granted(p *part, ls *lease, trusted time.Time) {
 	l.mu.Lock()
 	st := l.stateOfLocked(p.lock)
 	if w := p.waiter; w != nil {
-		st.queued = false // the script took us out of the queue
+		if st.placed && !st.called {
+			l.subscription.Unheard()
+		}
+		st.queued, st.placed = false, false // the script took us out of the queue
 		p.waiter = nil
 		l.removeLocked(p.lock, w)
 	}
@@ -142,16 +149,39 @@ func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.D
 		}
 		l.leaveLineLocked(p)
 	}
-	return policy.AfterBusy(answer.Busy, false)
+	if p := q.run[n]; p.waiter != nil {
+		l.placedLocked(l.states[p.lock.stateKey], answer)
+	}
+	if l.subscription.Hears() {
+		return policy.AfterBusy(answer.Busy, false)
+	}
+	l.subscription.Polled()
+	return min(answer.Busy, policy.Deaf)
 }
 
-func (m *mutexAsker) unanswered(q *question, err error) (time.Duration, error) {
-	m.disclaim(q, 0)
-	err = errors.Join(err, m.locks.check(m.acq, nil)) // the context, or Close, may be why
-	return 0, failed("acquire", q.run[0].lock.name, err)
+// placedLocked notes that the process is in the queue. If it was before, and now has entered it anew, it was to be woken, and
+// was not or was too late; or it was taken for dead.
+func (l *Locks) placedLocked(st *lockState, answer scripts.Acquired) {
+	if answer.Code == scripts.Entered && st.placed {
+		l.subscription.Doubt(st.called)
+	}
+	st.placed, st.called = st.queued, false
 }
 
-func (m *mutexAsker) disclaim(q *question, n int) { m.locks.cancel(m.acq, q, n) }
+func (m *mutexAsker) unanswered(q *question) { m.disclaim(q, 0) }
+
+// disclaim also notes that a copy may take the process out of the queues.
+func (m *mutexAsker) disclaim(q *question, n int) {
+	l := m.locks
+	l.mu.Lock()
+	for _, p := range q.run[n:] {
+		if p.waiter != nil {
+			l.states[p.lock.stateKey].placed = false
+		}
+	}
+	l.mu.Unlock()
+	l.cancel(m.acq, q, n)
+}
 
 // leave waits a moment for the traces of the caller to be gone.
 func (m *mutexAsker) leave() {

@@ -493,7 +493,7 @@ func TestUnwantedReservationIsPassedOn(t *testing.T) {
 		defer leave()
 		left := make(chan error, 1)
 		go func() { left <- second(m.Lock(waiting)) }()
-		w.soon("it listens and is queued", func() bool { return m.locks.subscription.Connected() && w.queued(rdb, m) == 1 })
+		w.soon("it listens and is queued", func() bool { return m.locks.subscription.Hears() && w.queued(rdb, m) == 1 })
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			w.t.Fatal(err)

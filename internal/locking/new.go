@@ -39,7 +39,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	l.cleaner = cleaner.New(l.server)
 	l.deadlines.fire = l.meetDeadlines
 	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
-	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads)
+	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
 			return nil, err

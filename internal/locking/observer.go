@@ -28,6 +28,16 @@ type Observer interface {
 	Renewed(locks int, took time.Duration, answered bool)
 }
 
+// A PollingObserver is an Observer that is also told when its process cannot be woken.
+type PollingObserver interface {
+	Observer
+
+	// Polling is called when no wake-ups reach this process, with the reason: it may not subscribe, its client cannot, or
+	// messages do not arrive. Its waiters poll then, so locks change hands more slowly. It is called with nil when wake-ups
+	// reach it again.
+	Polling(why error)
+}
+
 // A Kind of lock.
 type Kind string
 

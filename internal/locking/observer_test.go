@@ -17,8 +17,9 @@ import (
 
 // A diary is an Observer that records everything.
 type diary struct {
-	mu    sync.Mutex
-	lines []string
+	mu     sync.Mutex
+	lines  []string
+	polled []string
 }
 
 func (d *diary) note(format string, args ...any) {
@@ -35,6 +36,23 @@ func (d *diary) Released(k Kind, _ time.Duration)         { d.note("released %s"
 func (d *diary) Lost(k Kind, _ time.Duration)             { d.note("lost %s", k) }
 func (d *diary) Renewed(locks int, _ time.Duration, answered bool) {
 	d.note("renewed %d %t", locks, answered)
+}
+
+func (d *diary) Polling(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := ""
+	if why != nil {
+		text = why.Error()
+	}
+	d.polled = append(d.polled, text)
+}
+
+// polling returns all that was told about wake-ups: reasons, and empty when they came again.
+func (d *diary) polling() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.polled)
 }
 
 // since returns what was recorded since the last call.

@@ -8,6 +8,7 @@ import (
 
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/quorum"
+	"inventory/internal/locking/internal/server"
 )
 
 // attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
@@ -137,18 +138,20 @@ func (b *candidate) run() (*Hold, error) {
 	pause := policy.Candidates()
 	var woken *firstNode
 	var waiting error
-	silent := 0
+	silent, answered := 0, time.Now()
 	for {
 		h, busy, err := b.attempt(woken)
 		if silent++; errors.Is(err, ErrBusy) {
-			silent, waiting = 0, ErrBusy
+			silent, answered, waiting = 0, time.Now(), ErrBusy
 		}
 		switch {
 		case err == nil:
 			return h, nil
 		case endOf(b.call.ctx) != nil:
 			return nil, ended(b.call.ctx, waiting)
-		case b.call.try || silent >= silences || b.call.waitIsOver(time.Now()):
+		case b.call.try || b.call.waitIsOver(time.Now()):
+			return nil, err
+		case silent >= silences && !(waiting != nil && (server.IsPassing(err) || time.Since(answered) < policy.Outage)):
 			return nil, err
 		}
 		woken = b.await(busy, policy.Jitter(pause.Now()))
@@ -227,6 +230,6 @@ func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	return h
 }
 
-// silences is how many attempts in a row may find less than a quorum that answers: a moment in which the
-// network or the machine stands still does not end a long wait.
+// silences is how many attempts in a row may find less than a quorum that answers, before the candidate has been told that
+// the lock is busy; after that it waits as for any other lock.
 const silences = 3

@@ -35,6 +35,8 @@ type lockState struct {
 	wakePending bool      // a wake-up came while that went on
 	waiters     []*waiter // first come, first served
 	queued      bool      // the process may be in the server's queue, or may have its reservation
+	placed      bool      // the server has said that it is in the queue
+	called      bool      // a wake-up has come since
 
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
 }

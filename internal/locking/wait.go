@@ -58,18 +58,27 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration, waiting er
 	return nil
 }
 
-// subscribe starts the subscription for wake-ups if it has not started yet, and waits until it works. It returns true if the caller
-// should look at its lock once more: it last looked before wake-ups could be received.
+// subscribe starts the subscription for wake-ups if it has not started yet, and waits until it works, or fails, or takes too
+// long. It returns true if the caller should look at its lock once more: before that it could not queue.
 func (l *Locks) subscribe(acq *acquisition) bool {
-	if !l.server.CanListen() {
+	if l.hearingDecided() {
 		return false
-	}
-	select {
-	case <-l.subscription.Ready():
-		return false
-	default:
 	}
 	l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
-	ready, _ := l.pause(acq, l.subscription.Ready(), acq.within(policy.Subscribe), nil)
+	ready, err := l.pause(acq, l.subscription.Ready(), acq.within(policy.Subscribe), nil)
+	if late := !ready && err == nil && !acq.waitIsOver(time.Now()); late {
+		l.subscription.Decide()
+		return true
+	}
 	return ready
+}
+
+// hearingDecided reports whether it is known if this process is woken, or must poll.
+func (l *Locks) hearingDecided() bool {
+	select {
+	case <-l.subscription.Ready():
+		return true
+	default:
+		return !l.server.CanListen()
+	}
 }

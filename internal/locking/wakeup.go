@@ -19,6 +19,7 @@ func (l *Locks) woken(payload string) {
 	}
 	state := payload
 	if st := l.states[state]; st != nil && len(st.waiters) > 0 {
+		st.called = true
 		st.wakeHeadLocked()
 		return
 	}
@@ -28,11 +29,20 @@ func (l *Locks) woken(payload string) {
 	}
 }
 
-// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed.
+// polls tells the observer that wake-ups do not reach this process, or nil when they do again.
+func (l *Locks) polls(why error) {
+	if o, ok := l.observer.(PollingObserver); ok {
+		o.Polling(why)
+	}
+}
+
+// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed, and processes that
+// did not listen for a moment taken for dead.
 func (l *Locks) wakeHeads() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, st := range l.states {
+		st.placed = false
 		st.wakeHeadLocked()
 	}
 	for _, t := range l.tickets.all {

@@ -6,8 +6,9 @@
 //	locking_held{kind}                       holds at this moment
 //	locking_renewal_seconds{answered}        round trips of the watchdog
 //	locking_renewed_total                    locks in round trips that were answered
+//	locking_polling                          servers from which no wake-ups reach this process
 //
-// What to alert on: holds with lost="true", renewals with answered="false".
+// What to alert on: holds with lost="true", renewals with answered="false", polling for more than a while.
 package lockmetrics
 
 import (
@@ -20,7 +21,7 @@ import (
 	"inventory/internal/locking"
 )
 
-// Metrics is a [locking.Observer]. It is safe for concurrent use and can observe several Locks.
+// Metrics is a [locking.PollingObserver]. It is safe for concurrent use and can observe several Locks.
 type Metrics struct {
 	wait     *prometheus.HistogramVec
 	failures *prometheus.CounterVec
@@ -28,9 +29,10 @@ type Metrics struct {
 	held     *prometheus.GaugeVec
 	renewal  *prometheus.HistogramVec
 	renewed  prometheus.Counter
+	polling  prometheus.Gauge
 }
 
-var _ locking.Observer = (*Metrics)(nil)
+var _ locking.PollingObserver = (*Metrics)(nil)
 
 // New returns metrics that are registered with r, or the error of the registration.
 func New(r prometheus.Registerer) (*Metrics, error) {
@@ -53,8 +55,11 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		renewed: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "locking", Name: "renewed_total", Help: "Locks in round trips of the watchdog that were answered.",
 		}),
+		polling: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "locking", Name: "polling", Help: "Servers from which no wake-ups reach this process: its waiters poll.",
+		}),
 	}
-	for _, c := range []prometheus.Collector{m.wait, m.failures, m.hold, m.held, m.renewal, m.renewed} {
+	for _, c := range []prometheus.Collector{m.wait, m.failures, m.hold, m.held, m.renewal, m.renewed, m.polling} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register lock metrics: %w", err)
 		}
@@ -89,5 +94,14 @@ func (m *Metrics) Renewed(locks int, took time.Duration, answered bool) {
 	m.renewal.WithLabelValues(strconv.FormatBool(answered)).Observe(took.Seconds())
 	if answered {
 		m.renewed.Add(float64(locks))
+	}
+}
+
+// Polling implements [locking.PollingObserver].
+func (m *Metrics) Polling(why error) {
+	if why != nil {
+		m.polling.Inc()
+	} else {
+		m.polling.Dec()
 	}
 }

@@ -29,6 +29,9 @@ const (
 	// Migration is when a caller asks again about a slot that is moving from one node to another.
 	Migration = 10 * time.Millisecond
 
+	// Deaf is when the first in line asks for a mutex if this process cannot be woken: while the lock is reserved for it.
+	Deaf = Reservation / 5
+
 	// Subscribe is how long a waiter waits for the subscription to work before it polls without it.
 	Subscribe = 250 * time.Millisecond
 )

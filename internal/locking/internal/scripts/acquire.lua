@@ -3,7 +3,8 @@
 -- KEYS  1 clock of the bucket, 2 tombstone of this attempt, then for each lock: state, queue
 -- ARGV  1 attempt (grows with every attempt of the process), 2 lease in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
---         queue action ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
+--         queue action ('n' do not queue, 'q' queue if busy, 'p' the same and we poll, 'Q', 'P' the same as these and we
+--         may be in the queue already),
 --         how many tokens after the first to reserve at most, count to hold afterwards,
 --         token in the state of the grant that is re-entered (0 for any, '' for none).
 --       For one lock what comes after the id may be missing: 'n', 0, 1 and ''.
@@ -11,6 +12,7 @@
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. After a token
 --         may come a space and how many more are reserved.
 --   code  0 all taken   1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
+--         5 busy, and we were not in the queue until now
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute. The
 -- clock lives for 30 days after the last acquisition, a queue for 1 min after somebody in it last asked. Every call,
@@ -19,7 +21,7 @@ local call = redis.call
 
 -- One lock that is free, without a re-entry, a position in the queue or tokens to reserve: nearly every call is of this
 -- kind. It returns before the functions below are made, which cost as much as all that happens here.
-if #KEYS == 4 and not ARGV[5] and ARGV[4] ~= 'Q' and call('EXISTS', KEYS[3], KEYS[2]) == 0 then
+if #KEYS == 4 and not ARGV[5] and ARGV[4] ~= 'Q' and ARGV[4] ~= 'P' and call('EXISTS', KEYS[3], KEYS[2]) == 0 then
   local time = call('TIME') -- the token is what mint makes
   local token = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.format('%06d', time[2])
   local last = call('SET', KEYS[1], token, 'EX', '2592000', 'GET')
@@ -39,7 +41,7 @@ end
 local attempt, lease = ARGV[1], ARGV[2]
 
 local function grant(state, queue, id, action, reserved, count)
-  if action == 'Q' then call('ZREM', queue, process_of(id)) end
+  if action == 'Q' or action == 'P' then call('ZREM', queue, process_of(id)) end
   local token, spare = mint(KEYS[1], reserved)
   call('HSET', state, id, count, 'seq', attempt, 'token', token)
   call('PEXPIRE', state, lease)
@@ -69,8 +71,8 @@ local function occupied(state, queue, id, count, token, action)
     call('DEL', state)
     return nil
   end
-  if action ~= 'n' then enqueue(queue, process) end
-  return 1, call('PTTL', state)
+  local entered = action ~= 'n' and enqueue(queue, process, action == 'p' or action == 'P')
+  return entered and 5 or 1, call('PTTL', state)
 end
 
 local result = {0, 0}

@@ -14,6 +14,7 @@ const (
 	Gone      = 2 // up to the first whose grant is gone, so that it cannot be re-entered
 	Cancelled = 3 // this attempt may not take anything any more
 	Upgrade   = 4 // a reader wants to write
+	Entered   = 5 // as Busy, and the process was not in the queue until now
 )
 
 // The answers of release.lua and fifo_release.lua for each lock.
@@ -42,6 +43,8 @@ const (
 	QueueIgnore  = "n"
 	QueueEnter   = "q"
 	QueueMayBeIn = "Q" // enter; the process may be in it already
+	PollEnter    = "p" // as QueueEnter: the process polls, so it lives even if PUBLISH does not count it
+	PollMayBeIn  = "P" // as QueueMayBeIn
 )
 
 // The queue actions of release.lua.
@@ -51,12 +54,12 @@ const (
 	QueueLeave   = "l" // the same, and leave the queue
 )
 
-// Whether handoff.lua yields to other processes that wait. A process that does not listen must not queue, for
-// nobody could wake it, and it would be taken for dead.
+// Whether handoff.lua yields to other processes that wait, and queues behind them.
 const (
 	YieldNever    = "n"
 	YieldAndLook  = "y"
-	YieldAndQueue = "q"
+	YieldAndQueue = QueueEnter
+	YieldAndPoll  = PollEnter
 )
 
 // The sides of a first-come lock.
@@ -86,7 +89,7 @@ func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 	}
 	code, isCode := list[0].(int64)
 	busy, isBusy := list[1].(int64)
-	if !isCode || !isBusy || code < Taken || code > Upgrade || (code == Taken) != (len(list) == n+2) {
+	if !isCode || !isBusy || code < Taken || code > Entered || (code == Taken) != (len(list) == n+2) {
 		return Acquired{}, Strange(answer)
 	}
 	a := Acquired{Code: code, Busy: min(time.Duration(min(max(busy, 0), longest.Milliseconds())+1)*time.Millisecond, longest)}

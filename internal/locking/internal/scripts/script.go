@@ -35,28 +35,15 @@ var (
 	FifoForce     = load("fifo_force.lua")
 )
 
-// A Script knows the words that its calls begin with, in the form that the client wants, which are strings. There are
-// two texts of it: for servers where PUBLISH counts all listeners, and for others.
-type Script struct {
-	Source, Hash any
-	Uncounted    *Script
-}
+// A Script knows the words that its calls begin with, in the form that the client wants, which are strings.
+type Script struct{ Source, Hash any }
 
-var (
-	include = regexp.MustCompile(`(?m)^-- include (\S+)$`)
-	counted = regexp.MustCompile(`(?m)^local counted = true$`)
-)
+var include = regexp.MustCompile(`(?m)^-- include (\S+)$`)
 
 func load(name string) *Script {
 	source := include.ReplaceAllStringFunc(read(name), func(line string) string {
 		return read(include.FindStringSubmatch(line)[1])
 	})
-	s := newScript(source)
-	s.Uncounted = newScript(counted.ReplaceAllString(source, "local counted = false"))
-	return s
-}
-
-func newScript(source string) *Script {
 	return &Script{Source: source, Hash: redis.NewScript(source).Hash()}
 }
 
@@ -94,7 +81,7 @@ func (c Call) With(words ...any) Call {
 // Key is the first key, which says where the script must run.
 func (c Call) Key() string { return c.Command[firstKey].(string) }
 
-// InFull returns the command with the text of a script in place of its hash.
-func (c Call) InFull(s *Script) []any {
-	return append([]any{"eval", s.Source}, c.Command[2:]...)
+// InFull returns the command with the text of the script in place of its hash.
+func (c Call) InFull() []any {
+	return append([]any{"eval", c.Script.Source}, c.Command[2:]...)
 }

@@ -34,12 +34,11 @@ func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan stru
 
 // eval runs a script by its hash, or by its text if the server does not have it.
 func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	script := s.variant(call)
 	for {
 		answer, err := s.evalOnce(ctx, call, call.Command, attempt)
 		if isNoScript(err) {
 			attempt.NotDone()
-			answer, err = s.evalOnce(ctx, call, call.InFull(script), attempt)
+			answer, err = s.evalOnce(ctx, call, call.InFull(), attempt)
 		}
 		s.NoticeError(err)
 		if !call.Patient || !s.IsMoving(err) || !Rest(ctx, policy.Migration) {
@@ -88,9 +87,9 @@ func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bo
 	answers = make([]*redis.Cmd, len(calls))
 	pipe := s.Client.Pipeline()
 	for i, c := range calls {
-		script, command := s.variant(c), c.Command
+		command := c.Command
 		if full {
-			command = c.InFull(script)
+			command = c.InFull()
 		}
 		answers[i] = pipe.Do(ctx, command...)
 	}

@@ -26,10 +26,6 @@ type Server struct {
 	// other nodes without a check of the deadline.
 	inPlace bool
 
-	// PUBLISH counts all listeners. On a cluster it counts the listeners of one node, and any client but that of a single
-	// server may spread its commands over several.
-	counted bool
-
 	canListen bool
 
 	replicas replicas
@@ -40,7 +36,7 @@ type Server struct {
 func New(rdb redis.UniversalClient) *Server {
 	one, ok := rdb.(*redis.Client)
 	return &Server{
-		Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, counted: ok, canListen: canListen(rdb),
+		Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, canListen: canListen(rdb),
 	}
 }
 
@@ -58,6 +54,13 @@ func canListen(rdb redis.UniversalClient) (can bool) {
 // CanListen reports whether the client receives what scripts publish. A Ring does not: it publishes on the lock's shard, and
 // listens on any one of them.
 func (s *Server) CanListen() bool { return s.canListen }
+
+// Counts reports whether PUBLISH counts all listeners. On a cluster it counts those of one node, and any client but that of a
+// single server may spread its commands over several.
+func (s *Server) Counts() bool {
+	_, one := s.Client.(*redis.Client)
+	return one
+}
 
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
@@ -129,13 +132,17 @@ func IsAnswer(err error) bool {
 	return err == nil || errors.As(err, &refused)
 }
 
-// variant returns the script for this kind of server, and makes the call run it.
-func (s *Server) variant(call scripts.Call) *scripts.Script {
-	if s.counted {
-		return call.Script
-	}
-	call.Command[1] = call.Script.Uncounted.Hash
-	return call.Script.Uncounted
+// passing is how refusals begin that pass without anybody's doing, or when an operator has done something.
+var passing = []string{
+	"BUSY ", "READONLY ", "LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "OOM ", "MISCONF ", "NOREPLICAS ",
+	"ERR max number of clients reached",
+}
+
+// IsPassing reports whether the server has refused for a reason that may pass: another script runs for long, a server becomes
+// master, or has no memory just now. It has changed nothing.
+func IsPassing(err error) bool {
+	refused := redis.Error(nil)
+	return errors.As(err, &refused) && slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(refused.Error(), code) })
 }
 
 func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }

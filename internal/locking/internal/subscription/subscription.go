@@ -15,32 +15,136 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// A Subscription receives what is published on a channel. While it is broken this process should not queue: without
-// wake-ups it would be taken for dead.
+// ErrDeaf is why no messages come although the server has accepted the subscription.
+var ErrDeaf = errors.New("the server accepts the subscription, but no messages come")
+
+// errCannotListen is why none come to a Ring, or to any client that embeds one.
+var errCannotListen = errors.New("this client cannot listen where scripts publish")
+
+// A Subscription receives what is published on a channel.
 type Subscription struct {
 	Silence time.Duration // before Listen only
 
-	server    *server.Server
-	channel   string
-	received  func(payload string)
-	missed    func() // called whenever it begins to work: earlier messages have been missed
+	server   *server.Server
+	channel  string
+	received func(payload string)
+	missed   func()          // called whenever it begins to work: earlier messages have been missed
+	tell     func(why error) // called with why no messages come, and with nil when they come again
+
 	ready     chan struct{}
-	first     sync.Once
-	connected atomic.Bool
+	decided   sync.Once
+	connected atomic.Bool  // the server has confirmed it
+	unheard   atomic.Int32 // how many messages have not come, it seems, since the last one that has
+	uncounted atomic.Bool  // PUBLISH does not always count it
+
+	mu      sync.Mutex
+	renew   context.CancelFunc // ends this connection, so that the next one begins
+	failure error              // why it does not work
+	since   time.Time          // since when it has worked, or not
+	told    bool               // that no messages come
 }
 
 // New returns the subscription of a channel.
-func New(s *server.Server, channel string, received func(payload string), missed func()) *Subscription {
-	return &Subscription{
-		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, ready: make(chan struct{}),
+func New(s *server.Server, channel string, received func(payload string), missed func(), tell func(why error)) *Subscription {
+	l := &Subscription{
+		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, tell: tell, ready: make(chan struct{}),
+	}
+	l.uncounted.Store(!s.Counts())
+	if !s.CanListen() {
+		l.failure = errCannotListen
+	}
+	return l
+}
+
+// Hears reports whether a message would be received.
+func (s *Subscription) Hears() bool { return s.connected.Load() && s.unheard.Load() == 0 }
+
+// Counted reports whether PUBLISH would count it.
+func (s *Subscription) Counted() bool { return s.connected.Load() && !s.uncounted.Load() }
+
+// Ready is closed when nobody should wait for the subscription any more: it has worked, or has failed.
+func (s *Subscription) Ready() <-chan struct{} { return s.ready }
+
+// Decide closes Ready: the server takes too long.
+func (s *Subscription) Decide() { s.decided.Do(func() { close(s.ready) }) }
+
+// Doubt is called when this process has lost its turn: a message did not come, or PUBLISH did not count the subscription and
+// it was taken for dead. Then the subscription is made anew; not often, because a slow process loses its turn as well.
+func (s *Subscription) Doubt(heard bool) {
+	if !s.connected.Load() {
+		return // that is known
+	}
+	s.uncounted.Store(true)
+	if !heard {
+		s.unheard.Add(1)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.renew != nil && s.failure == nil && time.Since(s.since) >= s.Silence {
+		s.renew()
 	}
 }
 
-// Connected reports whether a message would be received.
-func (s *Subscription) Connected() bool { return s.connected.Load() }
+// Polled is called when the server has answered a caller who cannot be woken. What goes wrong is told once it is more than a
+// moment without a connection.
+func (s *Subscription) Polled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure != nil && (server.IsAnswer(s.failure) || time.Since(s.since) >= s.Silence) {
+		s.reportLocked(s.failure)
+	}
+}
 
-// Ready is closed when the subscription first works.
-func (s *Subscription) Ready() <-chan struct{} { return s.ready }
+// Unheard is called when a caller has had its turn without having been woken. That can be: a lease ran out, or the message is
+// about to come. But not again and again.
+func (s *Subscription) Unheard() {
+	if !s.connected.Load() || s.unheard.Add(1) < deafAfter {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked(ErrDeaf)
+}
+
+// deafAfter is after how many messages that have not come it is told.
+const deafAfter = 3
+
+// reportLocked tells why no messages come, once.
+func (s *Subscription) reportLocked(why error) {
+	if !s.told {
+		s.told = true
+		s.tell(why)
+	}
+}
+
+// works notes that the server has confirmed the subscription, or has sent a message.
+func (s *Subscription) works(heard bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if heard {
+		s.unheard.Store(0)
+	}
+	if !s.connected.Swap(true) {
+		s.failure, s.since = nil, time.Now()
+	}
+	if s.told && s.unheard.Load() == 0 {
+		s.told = false
+		s.tell(nil)
+	}
+}
+
+// fails notes that it does not work.
+func (s *Subscription) fails(err error) {
+	s.server.NoticeError(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connected.Store(false)
+	if s.failure == nil {
+		s.since = time.Now()
+	}
+	s.failure = err
+	s.Decide()
+}
 
 // Listen receives until stop is closed. If the server falls silent, it continues on a new connection.
 func (s *Subscription) Listen(stop <-chan struct{}) {
@@ -57,9 +161,15 @@ func (s *Subscription) Listen(stop <-chan struct{}) {
 	}
 }
 
-// receive receives until ctx ends or the server no longer answers. After an error the client reconnects and subscribes
-// again by itself. But a dead host sends no error, so after a silence it sends a ping.
+// receive receives until ctx ends, the subscription is to be made anew, or the server no longer answers. After an error the
+// client reconnects and subscribes again by itself; after a refusal it does not. And a dead host sends no error, so after a
+// silence it sends a ping.
 func (s *Subscription) receive(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	s.renew = cancel
+	s.mu.Unlock()
 	sub := s.server.Client.Subscribe(ctx)
 	closed := make(chan struct{})
 	ended := context.AfterFunc(ctx, func() {
@@ -82,7 +192,7 @@ func (s *Subscription) receive(ctx context.Context) {
 		}
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 			if asked {
-				s.server.NoticeError(err)
+				s.fails(err)
 				return
 			}
 			asked = true
@@ -94,17 +204,20 @@ func (s *Subscription) receive(ctx context.Context) {
 		switch message := message.(type) {
 		case *redis.Subscription:
 			pause.Reset()
-			s.connected.Store(true)
+			s.works(false)
 			s.missed()
-			s.first.Do(func() { close(s.ready) }) // last: its waiters look again by themselves
+			s.Decide() // last: its waiters look again by themselves
 		case *redis.Message:
+			s.works(true)
 			s.received(message.Payload)
 		}
 		if err != nil {
-			s.server.NoticeError(err)
-			s.connected.Store(false)
-			server.Rest(ctx, pause.Now()) // before it tries again to connect
+			s.fails(err)
+			server.Rest(ctx, pause.Now()) // before it tries again
 			pause.Double()
+			if server.IsAnswer(err) {
+				_ = sub.Subscribe(ctx, s.channel)
+			}
 		}
 	}
 }

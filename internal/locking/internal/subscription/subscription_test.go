@@ -30,6 +30,7 @@ type listener struct {
 	*subscription.Subscription
 	received chan string
 	missed   chan struct{}
+	told     chan error
 	stop     func() // and wait until it has ended
 
 	worked bool // it has reported that it works
@@ -49,12 +50,12 @@ func listen(t *testing.T) *listener {
 	})
 	l := &listener{
 		t: t, own: own, client: redis.NewClient(&redis.Options{Addr: own.Addr(), DisableIdentity: true}),
-		received: make(chan string, 100), missed: make(chan struct{}, 100),
+		received: make(chan string, 100), missed: make(chan struct{}, 100), told: make(chan error, 100),
 	}
 	t.Cleanup(func() { _ = l.client.Close() })
-	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, l.works)
+	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, l.works, func(why error) { l.told <- why })
 	l.Silence = 200 * time.Millisecond
-	if l.Connected() {
+	if l.Hears() {
 		t.Error("connected before it listens")
 	}
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -72,7 +73,7 @@ func listen(t *testing.T) *listener {
 	if l.late {
 		t.Error("it was ready before it told so: those who waited for it look twice")
 	}
-	if !l.Connected() {
+	if !l.Hears() {
 		t.Error("not connected")
 	}
 	return l
@@ -105,7 +106,7 @@ func within[T any](t *testing.T, what string, signal <-chan T) (got T) {
 // until waits until a subscription is connected, or is not.
 func (l *listener) until(connected bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); l.Connected() != connected; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); l.Hears() != connected; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("connected: %t", !connected)
 		}
@@ -189,7 +190,7 @@ func TestStop(t *testing.T) {
 		l.stop()
 	}()
 	within(t, "it ends", ended)
-	if l.Connected() {
+	if l.Hears() {
 		t.Error("connected after its end")
 	}
 	if err := l.own.Resume(); err != nil {

@@ -1,0 +1,283 @@
+package locking
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/servertest"
+)
+
+// turnLimit is how long the documents let a process wait for its turn when wake-ups do not reach it, and as much again for a
+// busy machine.
+const turnLimit = 4 * time.Second
+
+// greedy locks, works for a moment and unlocks without end, with a pause after each, until the test ends. It returns when it
+// has the lock for the first time.
+func (w *world) greedy(l offered, pause time.Duration) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var loop sync.WaitGroup
+	has := make(chan struct{})
+	first := sync.OnceFunc(func() { close(has) })
+	loop.Go(func() {
+		for ctx.Err() == nil {
+			if h, err := l.Lock(ctx); err == nil {
+				first()
+				time.Sleep(2 * time.Millisecond)
+				_ = h.Unlock(ctx)
+			}
+			time.Sleep(pause)
+		}
+	})
+	<-has
+	w.t.Cleanup(func() {
+		cancel()
+		loop.Wait()
+	})
+}
+
+// takesTurns fails the test if a lock that somebody greedy has does not come in time, several times.
+func (w *world) takesTurns(l offered) {
+	w.t.Helper()
+	for turn := range 8 {
+		start := time.Now()
+		h := w.must(l.Lock(w.ctx()))
+		if took := time.Since(start); took > turnLimit {
+			w.t.Errorf("turn %d came after %s, want %s", turn, took, turnLimit)
+		}
+		w.ok(h.Unlock(w.ctx()))
+	}
+}
+
+// besideGreedy runs a test for a process that locks again at once, and for one that pauses for a hop.
+func besideGreedy(t *testing.T, test func(w *world, pause time.Duration)) {
+	t.Helper()
+	t.Parallel()
+	for name, pause := range map[string]time.Duration{"at once": 0, "hops": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			onRedis(t, func(w *world) { test(w, pause) })
+		})
+	}
+}
+
+// user returns the settings of a client whose user has some rights less.
+func (w *world) user(name string, but ...any) func(*redis.Options) {
+	w.t.Helper()
+	name += w.name
+	w.ok(w.client().Do(w.ctx(), append([]any{"acl", "setuser", name, "on", ">secret", "~lk:*", "&lk:wake:*", "+@all"}, but...)...).Err())
+	return func(o *redis.Options) { o.Username, o.Password = name, "secret" }
+}
+
+func TestTurnWithoutTheRightToSubscribe(t *testing.T) {
+	besideGreedy(t, func(w *world, pause time.Duration) {
+		seen := &diary{}
+		may, mayNot := w.user("may"), w.user("maynot", "-subscribe")
+		w.greedy(w.locksOn(w.client(may)).Mutex(w.name), pause)
+		l := w.locksOn(w.client(mayNot), Observe(seen))
+		w.takesTurns(l.Mutex(w.name))
+		if told := seen.polling(); len(told) != 1 || told[0] == "" {
+			w.t.Errorf("the observer is told %q of a refused subscription, want a reason once", told)
+		}
+		w.user("maynot", "+subscribe")
+		w.soon("it is told that wake-ups come again", func() bool { told := seen.polling(); return len(told) == 2 && told[1] == "" })
+		w.takesTurns(l.Mutex(w.name))
+	})
+}
+
+func TestTurnsOfTwoWithoutTheRightToSubscribe(t *testing.T) {
+	besideGreedy(t, func(w *world, pause time.Duration) {
+		mayNot := w.user("maynot", "-subscribe")
+		w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(mayNot)).Mutex(w.name))
+	})
+}
+
+func TestTurnWithoutTheRightToPublish(t *testing.T) {
+	besideGreedy(t, func(w *world, pause time.Duration) {
+		mayNot := w.user("maynot", "-publish")
+		w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(mayNot)).Mutex(w.name))
+	})
+}
+
+func TestTurnOnARing(t *testing.T) {
+	besideGreedy(t, func(w *world, pause time.Duration) {
+		ring := func() *Locks {
+			rdb := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": w.addr, "b": three[1].Addr(), "c": three[2].Addr()}, DisableIdentity: true})
+			w.t.Cleanup(func() { _ = rdb.Close() })
+			return w.locksOn(rdb)
+		}
+		w.greedy(ring().Mutex(w.name), pause)
+		w.takesTurns(ring().Mutex(w.name))
+	})
+}
+
+// A listening is a connection that goes another way once it subscribes.
+type listening struct {
+	net.Conn
+	elsewhere func(own net.Conn) (net.Conn, error)
+}
+
+func (c *listening) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("subscribe")) {
+		other, err := c.elsewhere(c.Conn)
+		if err != nil {
+			return 0, err
+		}
+		c.Conn = other
+	}
+	return c.Conn.Write(p)
+}
+
+// listensBy makes the connections of a client that subscribe go another way.
+func listensBy(elsewhere func(own net.Conn) (net.Conn, error)) func(*redis.Options) {
+	return func(o *redis.Options) {
+		o.Protocol = 2 // the other connection needs no greeting
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			return &listening{Conn: conn, elsewhere: elsewhere}, err
+		}
+	}
+}
+
+// Messages arrive by way of a replica, so PUBLISH counts no listener at the master. The same is true of some proxies.
+func TestTurnWherePublishCountsNobody(t *testing.T) {
+	replica, err := servertest.StartReplica(t.Context(), three[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := replica.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	besideGreedy(t, func(w *world, pause time.Duration) {
+		byReplica := listensBy(func(own net.Conn) (net.Conn, error) {
+			_ = own.Close()
+			return net.Dial("tcp", replica.Addr())
+		})
+		w.greedy(w.locksOn(w.client(byReplica)).Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(byReplica)).Mutex(w.name))
+	})
+}
+
+// silenced lets what a server sends through until the first message.
+type silenced struct {
+	net.Conn
+	deaf bool
+}
+
+func (c *silenced) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		c.deaf = c.deaf || bytes.Contains(p[:n], []byte("\r\nmessage\r\n"))
+		if !c.deaf || err != nil {
+			return n, err
+		}
+	}
+}
+
+// The server counts a listener, and no message reaches it: not on this connection, nor on the next.
+func TestTurnOfADeafSubscription(t *testing.T) {
+	besideGreedy(t, func(w *world, pause time.Duration) {
+		seen := &diary{}
+		deaf := listensBy(func(own net.Conn) (net.Conn, error) { return &silenced{Conn: own}, nil })
+		w.greedy(w.locks().Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(deaf), Observe(seen)).Mutex(w.name))
+		w.takesTurns(w.locksOn(w.client(deaf)).Mutex(w.name))
+		if told := seen.polling(); len(told) != 1 {
+			w.t.Errorf("the observer is told %q, want a reason once", told)
+		}
+	})
+}
+
+// BUSY, for as long as somebody's script runs. Nobody who waits gets an error.
+func TestWaitersOutlastASlowScript(t *testing.T) {
+	outlast(t, func(w *world) {
+		rdb := w.client(func(o *redis.Options) { o.ReadTimeout = patience })
+		w.ok(rdb.ConfigSet(w.ctx(), "busy-reply-threshold", "10").Err())
+		w.ok(rdb.Eval(w.ctx(), `local t = redis.call('TIME')
+			repeat local n = redis.call('TIME') until (n[1] - t[1]) * 1000 + (n[2] - t[2]) / 1000 > 1500
+			return 1`, nil).Err())
+	})
+}
+
+// READONLY, for as long as a master is the replica of another.
+func TestWaitersOutlastARefusalToWrite(t *testing.T) {
+	outlast(t, func(w *world) {
+		rdb := w.client()
+		w.ok(rdb.ConfigSet(w.ctx(), "replica-read-only", "yes").Err())
+		w.ok(rdb.ReplicaOf(w.ctx(), "127.0.0.1", "1").Err())
+		time.Sleep(4 * time.Second) // the test needs this time to pass
+		w.ok(rdb.ReplicaOf(w.ctx(), "no", "one").Err())
+	})
+}
+
+// outlast has callers of each kind wait in one process and in several while a server refuses for a moment.
+func outlast(t *testing.T, refuse func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	for kind, lock := range exclusiveKinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w, _ := private(t)
+			held := w.must(lock(w.locks(), w.name).Lock(w.ctx()))
+			together := w.locks()
+			const waiters = 20
+			results := make(chan error, waiters)
+			for i := range waiters {
+				l := together
+				if i%4 == 0 {
+					l = w.locks()
+				}
+				go func() {
+					h, err := lock(l, w.name).Lock(w.ctx())
+					if err == nil {
+						err = h.Unlock(w.ctx())
+					}
+					results <- err
+				}()
+			}
+			w.soon("they wait", func() bool {
+				s, err := lock(together, w.name).Inspect(w.ctx())
+				return err == nil && s.Waiting >= 6
+			})
+			refuse(w)
+			if err := held.Unlock(w.ctx()); err != nil {
+				t.Errorf("unlock after the refusal: %v", err)
+			}
+			failed := 0
+			for range waiters {
+				if err := <-results; err != nil {
+					failed++
+					t.Log(err)
+				}
+			}
+			if failed > 0 {
+				t.Errorf("%d of %d waiters got an error", failed, waiters)
+			}
+		})
+	}
+}
+
+// What cannot pass ends the wait: the right to run scripts is taken away.
+func TestWaiterIsToldWhatCannotPass(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	set := w.user("loses")
+	l := w.locksOn(w.client(set))
+	w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
+	result := make(chan error, 1)
+	go func() { result <- second(l.Mutex(w.name).Lock(w.ctx())) }()
+	w.soon("it waits", func() bool { return w.waits(l.Mutex(w.name)) })
+	w.user("loses", "-evalsha", "-eval")
+	if err := <-result; err == nil || errors.Is(err, context.DeadlineExceeded) || !redis.HasErrorPrefix(err, "NOPERM") {
+		t.Errorf("the waiter got %v, want NOPERM", err)
+	}
+}
