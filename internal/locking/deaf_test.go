@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,34 +19,52 @@ import (
 // busy machine.
 const turnLimit = 4 * time.Second
 
-// greedy locks, works for a moment and unlocks without end, with a pause after each, until the test ends. It returns when it
-// has the lock for the first time.
-func (w *world) greedy(l offered, pause time.Duration) {
+// greedy locks, works for a moment and unlocks without end, with a pause after each, until the test ends. What it returns
+// waits until it has the lock once more, and returns how often it has had it.
+func (w *world) greedy(l offered, pause time.Duration) (again func() int64) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var loop sync.WaitGroup
-	has := make(chan struct{})
-	first := sync.OnceFunc(func() { close(has) })
+	has := make(chan struct{}, 1)
+	var times atomic.Int64
 	loop.Go(func() {
 		for ctx.Err() == nil {
 			if h, err := l.Lock(ctx); err == nil {
-				first()
+				times.Add(1)
+				select {
+				case has <- struct{}{}:
+				default:
+				}
 				time.Sleep(2 * time.Millisecond)
 				_ = h.Unlock(ctx)
 			}
 			time.Sleep(pause)
 		}
 	})
-	<-has
 	w.t.Cleanup(func() {
 		cancel()
 		loop.Wait()
 	})
+	return func() int64 {
+		select {
+		case <-has: // perhaps of before
+		default:
+		}
+		select {
+		case <-has:
+		case <-time.After(patience):
+			w.t.Error("the greedy one itself waits in vain")
+		}
+		return times.Load()
+	}
 }
 
-// takesTurns fails the test if a lock that somebody greedy has does not come in time, several times.
-func (w *world) takesTurns(l offered) {
+// takesTurns takes a lock a few times, each after somebody greedy has had it, and fails the test if it does not come in time.
+// It returns how often the greedy one has had the lock meanwhile.
+func (w *world) takesTurns(l offered, again func() int64) int64 {
 	w.t.Helper()
-	for turn := range 8 {
+	before := again()
+	for turn := range 6 {
+		again()
 		start := time.Now()
 		h := w.must(l.Lock(w.ctx()))
 		if took := time.Since(start); took > turnLimit {
@@ -53,6 +72,7 @@ func (w *world) takesTurns(l offered) {
 		}
 		w.ok(h.Unlock(w.ctx()))
 	}
+	return again() - before
 }
 
 // besideGreedy runs a test for a process that locks again at once, and for one that pauses for a hop.
@@ -78,31 +98,31 @@ func TestTurnWithoutTheRightToSubscribe(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		seen := &diary{}
 		may, mayNot := w.user("may"), w.user("maynot", "-subscribe")
-		w.greedy(w.locksOn(w.client(may)).Mutex(w.name), pause)
+		again := w.greedy(w.locksOn(w.client(may)).Mutex(w.name), pause)
 		l := w.locksOn(w.client(mayNot), Observe(seen))
-		w.takesTurns(l.Mutex(w.name))
+		w.takesTurns(l.Mutex(w.name), again)
 		if told := seen.polling(); len(told) != 1 || told[0] == "" {
 			w.t.Errorf("the observer is told %q of a refused subscription, want a reason once", told)
 		}
 		w.user("maynot", "+subscribe")
 		w.soon("it is told that wake-ups come again", func() bool { told := seen.polling(); return len(told) == 2 && told[1] == "" })
-		w.takesTurns(l.Mutex(w.name))
+		w.takesTurns(l.Mutex(w.name), again)
 	})
 }
 
 func TestTurnsOfTwoWithoutTheRightToSubscribe(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		mayNot := w.user("maynot", "-subscribe")
-		w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
-		w.takesTurns(w.locksOn(w.client(mayNot)).Mutex(w.name))
+		again := w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(mayNot)).Mutex(w.name), again)
 	})
 }
 
 func TestTurnWithoutTheRightToPublish(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		mayNot := w.user("maynot", "-publish")
-		w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
-		w.takesTurns(w.locksOn(w.client(mayNot)).Mutex(w.name))
+		again := w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(mayNot)).Mutex(w.name), again)
 	})
 }
 
@@ -113,8 +133,8 @@ func TestTurnOnARing(t *testing.T) {
 			w.t.Cleanup(func() { _ = rdb.Close() })
 			return w.locksOn(rdb)
 		}
-		w.greedy(ring().Mutex(w.name), pause)
-		w.takesTurns(ring().Mutex(w.name))
+		again := w.greedy(ring().Mutex(w.name), pause)
+		w.takesTurns(ring().Mutex(w.name), again)
 	})
 }
 
@@ -146,6 +166,15 @@ func listensBy(elsewhere func(own net.Conn) (net.Conn, error)) func(*redis.Optio
 	}
 }
 
+// A detour brings what a server sends a little later than the answers of others.
+type detour struct{ net.Conn }
+
+func (c *detour) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	time.Sleep(5 * time.Millisecond)
+	return n, err
+}
+
 // Messages arrive by way of a replica, so PUBLISH counts no listener at the master. The same is true of some proxies.
 func TestTurnWherePublishCountsNobody(t *testing.T) {
 	replica, err := servertest.StartReplica(t.Context(), three[0])
@@ -160,10 +189,14 @@ func TestTurnWherePublishCountsNobody(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		byReplica := listensBy(func(own net.Conn) (net.Conn, error) {
 			_ = own.Close()
-			return net.Dial("tcp", replica.Addr())
+			conn, err := net.Dial("tcp", replica.Addr())
+			return &detour{conn}, err
 		})
-		w.greedy(w.locksOn(w.client(byReplica)).Mutex(w.name), pause)
-		w.takesTurns(w.locksOn(w.client(byReplica)).Mutex(w.name))
+		again := w.greedy(w.locksOn(w.client(byReplica)).Mutex(w.name), pause)
+		// Messages come, so luck would give it the lock in the end; with a place in the queue it needs none.
+		if n := w.takesTurns(w.locksOn(w.client(byReplica)).Mutex(w.name), again); n > 30 {
+			w.t.Errorf("the greedy one had the lock %d times in 6 turns", n)
+		}
 	})
 }
 
@@ -188,9 +221,9 @@ func TestTurnOfADeafSubscription(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		seen := &diary{}
 		deaf := listensBy(func(own net.Conn) (net.Conn, error) { return &silenced{Conn: own}, nil })
-		w.greedy(w.locks().Mutex(w.name), pause)
-		w.takesTurns(w.locksOn(w.client(deaf), Observe(seen)).Mutex(w.name))
-		w.takesTurns(w.locksOn(w.client(deaf)).Mutex(w.name))
+		again := w.greedy(w.locks().Mutex(w.name), pause)
+		w.takesTurns(w.locksOn(w.client(deaf), Observe(seen)).Mutex(w.name), again)
+		w.takesTurns(w.locksOn(w.client(deaf)).Mutex(w.name), again)
 		if told := seen.polling(); len(told) != 1 {
 			w.t.Errorf("the observer is told %q, want a reason once", told)
 		}
