@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -198,6 +199,50 @@ func TestTurnWherePublishCountsNobody(t *testing.T) {
 			w.t.Errorf("the greedy one had the lock %d times in 6 turns", n)
 		}
 	})
+}
+
+// FAILOVER makes the master a replica, which goes on answering pings. So subscriptions stay there, while all else goes to the
+// new master, as Sentinel's clients and proxies do it.
+func TestTurnAfterAFailoverByCommand(t *testing.T) {
+	t.Parallel()
+	w, old := private(t)
+	successor, err := servertest.StartReplica(w.ctx(), old)
+	w.ok(err)
+	t.Cleanup(func() { w.ok(successor.Stop()) })
+	var master atomic.Pointer[string]
+	before, after := old.Addr(), successor.Addr()
+	master.Store(&before)
+	follows := func(o *redis.Options) {
+		listensBy(func(own net.Conn) (net.Conn, error) { return &detour{own}, nil })(o)
+		dial := o.Dialer
+		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return dial(ctx, network, *master.Load())
+		}
+	}
+	other := w.locksOn(w.client(follows)).Mutex(w.name)
+	again := w.greedy(w.locksOn(w.client(follows)).Mutex(w.name), 0)
+	w.takesTurns(other, again)
+	rdb := w.client()
+	w.ok(rdb.Do(w.ctx(), "FAILOVER").Err())
+	master.Store(&after)
+	w.soon("the master follows", func() bool { return w.follows(rdb) })
+	w.ok(rdb.Do(w.ctx(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+	w.soon("locks work", func() bool {
+		h, err := other.Lock(w.ctx())
+		return err == nil && h.Unlock(w.ctx()) == nil
+	})
+	if n := w.takesTurns(other, again); n > 30 {
+		t.Errorf("the greedy one had the lock %d times in 6 turns", n)
+	}
+	w.soon("both listen at the new master", func() bool {
+		channels, err := other.locks.server.Client.PubSubChannels(w.ctx(), "lk:wake:*").Result()
+		return err == nil && len(channels) == 2
+	})
+}
+
+// follows reports whether a server is a replica that is up to date.
+func (w *world) follows(rdb *redis.Client) bool {
+	return strings.Contains(rdb.Info(w.ctx(), "replication").Val(), "master_link_status:up")
 }
 
 // silenced lets what a server sends through until the first message.

@@ -32,7 +32,7 @@ func TestSentinel(t *testing.T) {
 		run  func(w *guarded)
 	}
 	// This comes first: Sentinel acts by itself only if the last failover was a while ago.
-	tests := []part{{"Death", sentinelDeath}, {"Failover", sentinelFailover}, {"Turns", sentinelTurns}}
+	tests := []part{{"Death", sentinelDeath}, {"Failover", sentinelFailover}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&guarded{&world{t: t, name: t.Name()}, sentinel})
@@ -96,18 +96,4 @@ func sentinelDeath(w *guarded) {
 	w.end(c)
 	w.alternate(m, other, 8)
 	w.ok(dead.Restart(ctx))
-}
-
-// After an ordered failover the old master lives on as a replica and answers pings, so subscriptions stay there. Who waits
-// beside somebody greedy gets its turns all the same.
-func sentinelTurns(w *guarded) {
-	greedy, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
-	again := w.greedy(greedy, 0)
-	w.takesTurns(other, again)
-	w.ok(w.sentinel.Failover(w.ctx()))
-	w.soon("locks work", func() bool {
-		h, err := other.Lock(w.ctx())
-		return err == nil && h.Unlock(w.ctx()) == nil
-	})
-	w.takesTurns(other, again)
 }

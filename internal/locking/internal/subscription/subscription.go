@@ -74,13 +74,13 @@ func (s *Subscription) Doubt(heard bool) {
 	if !s.connected.Load() {
 		return // that is known
 	}
-	s.uncounted.Store(true)
+	first := !s.uncounted.Swap(true)
 	if !heard {
 		s.unheard.Add(1)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.renew != nil && s.failure == nil && time.Since(s.since) >= s.Silence {
+	if first || time.Since(s.since) >= s.Silence {
 		s.renew()
 	}
 }
