@@ -230,6 +230,51 @@ func TestProcessFarAway(t *testing.T) {
 	})
 }
 
+// A process that no wake-up reaches gets its turn beside one that locks again at once: its subscription is refused, or silent
+// for ever, or never counted; and beside others of its kind.
+func TestTurnsWithoutWakeUps(t *testing.T) {
+	for name, breaks := range map[string]func(w *locksim.World, c *locksim.Client){
+		"refused":  func(w *locksim.World, c *locksim.Client) { w.At(0, locksim.Refuse(c, time.Hour)) },
+		"silent":   func(w *locksim.World, c *locksim.Client) { w.At(0, locksim.Deaf(c, time.Hour)) },
+		"unheeded": func(w *locksim.World, _ *locksim.Client) { w.Miscounts = true },
+	} {
+		for _, all := range []bool{false, true} {
+			scripted(t, func(t *testing.T, w *locksim.World) {
+				greedy, other := bounded(w), bounded(w)
+				breaks(w, other)
+				if all {
+					breaks(w, greedy)
+				}
+				time.Sleep(latency)
+				var over atomic.Bool
+				var running sync.WaitGroup
+				cycle := func(a *locksim.Actor) (longest time.Duration) {
+					for !over.Load() {
+						start := time.Now()
+						grip := must(t, a, a.Ctx, alone)
+						longest = max(longest, time.Since(start))
+						time.Sleep(5 * latency)
+						ok(t, grip.Unlock(a.Ctx))
+					}
+					return longest
+				}
+				waited := make([]time.Duration, 2)
+				for i, c := range []*locksim.Client{greedy, other} {
+					running.Go(func() { waited[i] = cycle(c.Actor()) })
+				}
+				time.Sleep(4 * time.Second)
+				over.Store(true)
+				running.Wait()
+				for i, longest := range waited {
+					if longest > 1500*time.Millisecond {
+						t.Errorf("%s, both: %t: process %d had to wait %s for a turn", name, all, i, longest)
+					}
+				}
+			})
+		}
+	}
+}
+
 // A caller whose deadline passes while the server is silent gets that error, whichever comes first: the timer of its
 // context, or the timer of the connection, which has the same deadline.
 func TestCallersDeadlineIsTold(t *testing.T) {

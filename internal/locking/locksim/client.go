@@ -35,6 +35,8 @@ type Client struct {
 	severed   bool                  // it is dead: nothing comes or goes
 	heldUntil time.Time             // it stands still, or its network does
 	parted    map[*server]time.Time // until then the way to a server does
+	deafUntil time.Time             // no message reaches it, though it is subscribed
+	mayListen time.Time             // before that it may not subscribe
 }
 
 // String names it.

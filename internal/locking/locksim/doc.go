@@ -1,6 +1,7 @@
 // Package locksim plays histories of the lock library in virtual time: many processes on one server, or on several
 // that RedLocks are on, with a network between them that delays, loses, repeats, cuts and parts, servers that stand
-// still, restart, forget and set their clocks, and processes that stop or die. A seed decides all of it, and the
+// still, restart, forget and set their clocks, subscriptions that are refused, die silently or are not counted, and
+// processes that stop or die. A seed decides all of it, and the
 // history of a seed is the same each time it is played. What is true of locks at any time is checked all the time.
 //
 //	go test ./internal/locking/locksim -run '^TestSimulation$' -sim.seed=N            the history of a seed again

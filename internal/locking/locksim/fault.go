@@ -158,6 +158,23 @@ func Deafen(drop bool) Fault {
 	return func(w *World, _ *server) { w.dropMessages = drop }
 }
 
+// Deaf lets no message reach a process for a while, on whatever connection it listens.
+func Deaf(c *Client, d time.Duration) Fault {
+	return func(w *World, _ *server) {
+		w.note("%s is deaf for %s", c, d)
+		c.deafUntil = later(c.deafUntil, time.Now().Add(d))
+	}
+}
+
+// Refuse takes the right to subscribe from a process for a while, and cuts its connections.
+func Refuse(c *Client, d time.Duration) Fault {
+	return func(w *World, s *server) {
+		w.note("%s may not subscribe for %s", c, d)
+		c.mayListen = later(c.mayListen, time.Now().Add(d))
+		Cut(c)(w, s)
+	}
+}
+
 func (w *World) linksOf(c *Client) []*link {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -95,7 +95,24 @@ func (l *link) arrive() {
 	}
 	l.server.setClock()
 	w.running, w.runningOn = q, l
-	_, _ = l.conn.Write(bytes.Join(q.frames, nil)) // a closed connection takes nothing, as it should be
+	if q.Verb == "subscribe" && now.Before(l.client.mayListen) {
+		w.note("%s may not subscribe", l)
+		l.mu.Lock()
+		l.got = append(l.got, "-NOPERM this user may not subscribe\r\n"...)
+		l.mu.Unlock()
+		return
+	}
+	sent := bytes.Join(q.frames, nil)
+	if w.Miscounts {
+		sent = miscounting(sent)
+	}
+	_, _ = l.conn.Write(sent) // a closed connection takes nothing, as it should be
+}
+
+// miscounting changes the text of a script: the count is another one than what is asked for. Then the server knows no script
+// by the hash that the client has of it, so every call brings its text.
+func miscounting(sent []byte) []byte {
+	return bytes.ReplaceAll(sent, []byte(", state) ~= 0 or"), []byte(", state) == 9 or"))
 }
 
 // settle passes on what the server has answered or published. The world is at rest.
@@ -129,7 +146,7 @@ func (l *link) send(frame []byte) {
 			w.note("%s the answer to %s is lost", l, w.running)
 		}
 	}
-	if isMessage(frame) && (w.weather.dropsMessage(random, now) || w.dropMessages) {
+	if isMessage(frame) && (w.weather.dropsMessage(random, now) || w.dropMessages || now.Before(l.client.deafUntil)) {
 		w.note("%s a wake-up is lost", l)
 		return
 	}

@@ -65,6 +65,7 @@ func (p *Play) run(faults func()) {
 	p.world.Peaceful = p.calm
 	p.people()
 	if !p.calm {
+		p.world.Miscounts = p.random.IntN(8) == 0
 		faults()
 	}
 	p.act()
@@ -130,7 +131,7 @@ func (p *Play) faults() {
 	forgets := p.random.IntN(2) == 0 // not both: only keys or the time keep tokens growing
 	for range p.random.IntN(4) {
 		var f Fault
-		switch p.random.IntN(11) {
+		switch p.random.IntN(14) {
 		case 0, 1:
 			f = Pause(p.span(5, 4*p.fast.Milliseconds()))
 		case 2, 3:
@@ -148,6 +149,10 @@ func (p *Play) faults() {
 		case 9:
 			f = Restart(p.span(1, 300), !forgets)
 			p.forgets = p.forgets || forgets
+		case 10, 11:
+			f = Deaf(someone(), p.span(1, 20000))
+		case 12:
+			f = Refuse(someone(), p.span(1, 20000))
 		default:
 			f = Step(-p.span(1, 100000))
 			if forgets || p.reads() {

@@ -20,6 +20,9 @@ type World struct {
 	// Peaceful says that nothing goes wrong, so that nobody may have to wait for a time to run out.
 	Peaceful bool
 
+	// Miscounts makes PUBLISH in scripts count nobody, though messages arrive, as some proxies do it. Set it at the beginning.
+	Miscounts bool
+
 	seed uint64
 
 	agenda  *agenda
