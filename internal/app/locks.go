@@ -22,8 +22,12 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 			return nil, fmt.Errorf("open locks: %w", err)
 		}
 		a.onClose(func(context.Context) error { return locks.Close() })
-		if err := locks.CheckServer(ctx); errors.Is(err, locking.ErrEviction) {
+		err = locks.CheckServer(ctx)
+		if errors.Is(err, locking.ErrEviction) {
 			a.warnings.begin("redis_evicts_locks", "a Redis server throws locks away when its memory is full: set maxmemory-policy noeviction", "error", err)
+		}
+		if errors.Is(err, locking.ErrRights) {
+			a.warnings.begin("redis_refuses_locks", "a Redis server refuses commands that locks need: give its user the rights of OPERATIONS.md", "error", err)
 		}
 		all = append(all, locks)
 	}

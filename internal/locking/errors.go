@@ -35,6 +35,9 @@ var (
 	// ErrEviction means that the server may evict locks when its memory is full.
 	ErrEviction = server.ErrEviction
 
+	// ErrRights means that the server refuses commands that locks need: the user has no right to them, or they are renamed.
+	ErrRights = server.ErrRights
+
 	// ErrUpgrade refuses the writing side of a lock to an owner that reads: it would wait for itself, and two that
 	// tried would wait for each other. Unlock the reading side first.
 	ErrUpgrade = errors.New("locking: who reads cannot write")

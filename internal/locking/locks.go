@@ -30,6 +30,7 @@ type Locks struct {
 	subscribed   sync.Once // it begins with the first wait
 	heartbeat    *heartbeat.Heartbeat
 
+	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
 	calls   sync.WaitGroup // of Lock, TryLock and Unlock

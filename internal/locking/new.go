@@ -2,6 +2,7 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"inventory/internal/locking/internal/heartbeat"
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 	"inventory/internal/locking/internal/subscription"
 )
@@ -27,6 +29,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		process:  newID(),
 		lease:    defaultWatchdogLease,
 		observer: nobody{},
+		hurry:    make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
 		registry: registry{
@@ -72,16 +75,21 @@ func (l *Locks) Close() error {
 	return nil
 }
 
-// CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
+// CheckServer asks the server whether this user may run the commands that locks need, and returns ErrRights with the names of
+// those that are refused. It asks the server, or each master of a cluster, whether it may throw locks away when its memory is
 // full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. The library
-// does not call it; a program's start is a good time. Any other error means that the policy could not be read: miniredis
-// and some services do not show it.
+// does not call it; a program's start is a good time. Any other error means that this could not be read: miniredis
+// and some services do not show their policy.
 func (l *Locks) CheckServer(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.calls.Done()
-	if err := l.server.CheckMemory(ctx, time.Now().Add(policy.Release), l.closing); err != nil {
+	until := time.Now().Add(policy.Release)
+	where, to := keys.BucketOf("", l.process), keys.TailOf("", l.process)
+	rights := scripts.Check.NewCall(3, 1).With(where.Key("a", to), where.Key("b", to), where.Key("c", to), keys.WakeChannel(l.process))
+	err := errors.Join(l.server.CheckRights(ctx, until, l.closing, rights), l.server.CheckMemory(ctx, until, l.closing))
+	if err != nil {
 		return fmt.Errorf("locking: check the server: %w", err)
 	}
 	return nil

@@ -21,12 +21,23 @@ func (l *Locks) watch() {
 	for {
 		select {
 		case <-timer.C:
+		case <-l.hurry:
 		case <-l.stop:
 			return
 		}
 		start := time.Now()
 		next := policy.AfterRenewal(l.lease, l.renew(l.due(), period))
 		timer.Reset(max(next-time.Since(start), time.Millisecond))
+	}
+}
+
+// hurryLocked lets the watchdog renew at once what has begun with less than its next turn needs: the answer took long.
+func (l *Locks) hurryLocked(h *Hold) {
+	if h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true) {
+		select {
+		case l.hurry <- struct{}{}:
+		default: // it is about to
+		}
 	}
 }
 

@@ -35,6 +35,9 @@ var (
 	FifoForce     = load("fifo_force.lua")
 )
 
+// Check is about the rights of the user.
+var Check = load("check.lua")
+
 // A Script knows the words that its calls begin with, in the form that the client wants, which are strings.
 type Script struct{ Source, Hash any }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,11 +33,16 @@ func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan stru
 	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
 }
 
-// eval runs a script by its hash, or by its text if the server does not have it.
+// eval runs a script by its hash, or by its text if the server does not have it or bars EVALSHA.
 func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
 	for {
-		answer, err := s.evalOnce(ctx, call, call.Command, attempt)
-		if isNoScript(err) {
+		barred := s.textOnly.Load()
+		command := call.Command
+		if barred {
+			command = call.InFull()
+		}
+		answer, err := s.evalOnce(ctx, call, command, attempt)
+		if !barred && s.wantsText(err) {
 			attempt.NotDone()
 			answer, err = s.evalOnce(ctx, call, call.InFull(), attempt)
 		}
@@ -45,6 +51,20 @@ func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.A
 			return answer, err
 		}
 	}
+}
+
+// wantsText reports whether a call by hash is refused while one by text may work: the script is not known, or EVALSHA is barred,
+// by rename-command or by the rights of the user. That it notes.
+func (s *Server) wantsText(err error) bool {
+	if err == nil {
+		return false
+	}
+	why := strings.ToLower(err.Error())
+	if strings.Contains(why, "evalsha") && (strings.Contains(why, "unknown command") || strings.HasPrefix(why, "noperm")) {
+		s.textOnly.Store(true)
+		return true
+	}
+	return isNoScript(err)
 }
 
 func (s *Server) evalOnce(ctx context.Context, call scripts.Call, command []any, attempt *scripts.Attempt) (any, error) {
@@ -69,11 +89,14 @@ func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Ca
 		answers = slices.Repeat([]*redis.Cmd{none}, len(calls))
 	}
 	answered = slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return IsAnswer(answer.Err()) })
+	s.piped.Store(answered)
 	return answers, answered
 }
 
-// pipeline runs many calls in one round trip. If the server does not know a script, all are repeated once with the
-// scripts in full: a repetition does no harm. Each call has its own error.
+// pipeline runs many calls in one round trip. The first call of each script brings its text, so a server that does not know
+// it needs no second trip: a renewal may have no time for one. If the calls went to several nodes, which can be while a slot
+// moves, and one does not know a script, all are repeated once, each with its text: a repetition does no harm. Each call has
+// its own error.
 func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cmd {
 	answers, unknown := s.pipelineOnce(ctx, calls, false)
 	if unknown {
@@ -82,21 +105,36 @@ func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cm
 	return answers
 }
 
-// pipelineOnce is pipeline without a second try. In full, every call brings its script: each may go to another node.
+// pipelineOnce is pipeline without a second try. In full, every call brings its script.
 func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bool) (answers []*redis.Cmd, unknown bool) {
 	answers = make([]*redis.Cmd, len(calls))
-	pipe := s.Client.Pipeline()
+	pipe, done := s.openPipeline()
+	defer done()
+	var brought []*scripts.Script
 	for i, c := range calls {
 		command := c.Command
-		if full {
+		if full || s.textOnly.Load() || !slices.Contains(brought, c.Script) {
 			command = c.InFull()
+			brought = append(brought, c.Script)
 		}
 		answers[i] = pipe.Do(ctx, command...)
 	}
 	_, _ = pipe.Exec(ctx) // every command has its own error
 	for _, answer := range answers {
-		unknown = unknown || isNoScript(answer.Err())
+		unknown = s.wantsText(answer.Err()) || unknown
 		s.NoticeError(answer.Err())
 	}
 	return answers, unknown
+}
+
+// openPipeline begins a pipeline. The client has connections of their own for pipelines. The first trip uses one of the others,
+// which a lock has been taken over: to connect to a server far away costs more trips than a renewal has time for. So does the
+// trip after one without an answer: that may have been the connection's fault, or it has not been made in time.
+func (s *Server) openPipeline() (pipe redis.Pipeliner, done func()) {
+	one, ok := s.Client.(*redis.Client)
+	if !ok || s.piped.Load() {
+		return s.Client.Pipeline(), func() {}
+	}
+	conn := one.Conn()
+	return conn.Pipeline(), func() { _ = conn.Close() } // it goes back to the pool
 }

@@ -8,7 +8,37 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/scripts"
 )
+
+// ErrRights means that the server refuses commands that locks need.
+var ErrRights = errors.New("locking: the server refuses commands that locks need")
+
+// CheckRights asks the server, or a node of a cluster, whether this user may run the commands that locks need.
+func (s *Server) CheckRights(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call) error {
+	answer, err := s.Run(ctx, until, quit, call, &scripts.Attempt{})
+	if err != nil {
+		if why := strings.ToLower(err.Error()); strings.HasPrefix(why, "noperm") || strings.Contains(why, "unknown command") {
+			return fmt.Errorf("%w: %w", ErrRights, err)
+		}
+		return err
+	}
+	refused, ok := answer.([]any)
+	if !ok {
+		return scripts.Strange(answer)
+	}
+	if s.replicas.count > 0 {
+		_, err := Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.Client.Do(ctx, "wait", 0, 1).Result() })
+		if IsAnswer(err) && err != nil {
+			refused = append(refused, "WAIT")
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("%w: %v", ErrRights, refused)
+	}
+	return nil
+}
 
 // ErrEviction means that the server may evict locks when its memory is full.
 var ErrEviction = errors.New("locking: the server may evict locks")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,6 +29,8 @@ type Server struct {
 
 	canListen bool
 
+	textOnly atomic.Bool // EVALSHA is barred
+	piped    atomic.Bool // the last round trip of many calls was answered
 	replicas replicas
 	running  sync.WaitGroup // commands under way
 }
