@@ -94,7 +94,9 @@ func hears(t *testing.T, store, other *postgres.Store) error {
 	select {
 	case <-heard:
 		cancel()
-		<-over
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			return err
+		}
 		return nil
 	case err := <-over:
 		return err

@@ -70,7 +70,11 @@ func TestEncodingsOfADatabase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer store.Close()
+			defer func() {
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			migrate(t, url)
 			sell(t, store)
 			const name = "日本 é 😀"
