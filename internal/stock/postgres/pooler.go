@@ -64,6 +64,19 @@ func transactions(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
+// readsHere refuses a pooler that sends what a connection reads to a standby, and what it writes to the primary. What a server says
+// of itself when a connection begins is the primary's; SHOW goes where reads go.
+func readsHere(ctx context.Context, conn *pgconn.PgConn) error {
+	results, err := conn.Exec(ctx, `SHOW in_hot_standby`).ReadAll()
+	if err != nil {
+		return fmt.Errorf("find out where the pooler reads: %w", err)
+	}
+	if is := string(results[0].Rows[0][0]); is == "on" && conn.ParameterStatus("in_hot_standby") == "off" {
+		return refusal("the pooler sends what is read to a standby, whose rows are older: turn its load balancing off (Pgpool: load_balance_mode = off)")
+	}
+	return nil
+}
+
 // Dropped returns the settings that a pooler keeps sessions from making, each as ALTER ROLE takes it.
 func (s *Store) Dropped() []string {
 	if dropped := s.sessions.dropped.Load(); dropped != nil {

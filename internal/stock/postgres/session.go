@@ -179,6 +179,9 @@ var sessionSQL string
 // begin gives a connection its settings, or refuses it.
 func (s *sessions) begin(ctx context.Context, conn *pgconn.PgConn, config *pgconn.Config) error {
 	pooled, err := s.ask(ctx, conn)
+	if err == nil {
+		err = readsHere(ctx, conn)
+	}
 	if err != nil || !pooled || s.shared.Load() {
 		return err
 	}
