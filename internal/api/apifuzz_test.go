@@ -344,6 +344,8 @@ func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
 		return nil
 	case f.chance(1):
 		return oneOf[any](f, nil, 1, -1, 1.5, "", "x", true, []any{}, map[string]any{}, []any{1}, 1e300)
+	case len(schema.Enum) == 1:
+		return schema.Enum[0]
 	case len(schema.OneOf) > 0:
 		return f.value(name, oneOf(f, schema.OneOf...).Value)
 	case schema.Type.Is(openapi3.TypeObject):

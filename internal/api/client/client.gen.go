@@ -896,6 +896,8 @@ type Terms struct {
 	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
 	// MaxReserveFor As in NewSKU; null for the service's `--max-reserve-for`
+	//
+	// Example: 15m
 	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
 
 	// Name As in NewSKU; null for none
@@ -923,6 +925,8 @@ type TermsRequest struct {
 	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
 	// MaxReserveFor As in NewSKU; null for the service's `--max-reserve-for`
+	//
+	// Example: 15m
 	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
 
 	// Name As in NewSKU; null for none
@@ -1260,7 +1264,9 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
 	ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Audit Recompute the balance of every SKU from the rows, in one snapshot
+	// Audit Recompute the balance of every SKU from the rows
+	//
+	// Compares the sums of each SKU's rows in one snapshot.
 	//
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1366,7 +1372,9 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
 	ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadSKU Read a SKU's totals and segments, in one snapshot
+	// ReadSKU Read a SKU's totals and segments
+	//
+	// The answer is one snapshot of the present state.
 	//
 	// Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 	ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1409,12 +1417,16 @@ type ClientInterface interface {
 
 	// CreateSKUWithBody Create a SKU
 	//
+	// 201 when the SKU was created now, 200 when the same SKU was created before.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
 	CreateSKUWithBody(ctx context.Context, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateSKU Create a SKU
+	//
+	// 201 when the SKU was created now, 200 when the same SKU was created before.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1441,7 +1453,9 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
 	Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AuditSKU Recompute the balance of a SKU from its rows, in one snapshot
+	// AuditSKU Recompute the balance of a SKU from its rows
+	//
+	// Compares the sums of the SKU's rows in one snapshot.
 	//
 	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 	AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1647,7 +1661,9 @@ func (c *Client) ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
-// Audit Recompute the balance of every SKU from the rows, in one snapshot
+// Audit Recompute the balance of every SKU from the rows
+//
+// Compares the sums of each SKU's rows in one snapshot.
 //
 // Corresponds with GET /v1/audit (the `Audit` operationId).
 func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1833,7 +1849,9 @@ func (c *Client) ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKU
 	return c.Client.Do(req)
 }
 
-// ReadSKU Read a SKU's totals and segments, in one snapshot
+// ReadSKU Read a SKU's totals and segments
+//
+// The answer is one snapshot of the present state.
 //
 // Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 func (c *Client) ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1906,6 +1924,8 @@ func (c *Client) ChangeTerms(ctx context.Context, sku SKUPath, params *ChangeTer
 
 // CreateSKUWithBody Create a SKU
 //
+// 201 when the SKU was created now, 200 when the same SKU was created before.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
@@ -1922,6 +1942,8 @@ func (c *Client) CreateSKUWithBody(ctx context.Context, sku SKUPath, params *Cre
 }
 
 // CreateSKU Create a SKU
+//
+// 201 when the SKU was created now, 200 when the same SKU was created before.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1978,7 +2000,9 @@ func (c *Client) Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, 
 	return c.Client.Do(req)
 }
 
-// AuditSKU Recompute the balance of a SKU from its rows, in one snapshot
+// AuditSKU Recompute the balance of a SKU from its rows
+//
+// Compares the sums of the SKU's rows in one snapshot.
 //
 // Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3761,7 +3785,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
 	ReadActivityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReadActivityResponse, error)
 
-	// AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
+	// AuditWithResponse Recompute the balance of every SKU from the rows
+	//
+	// Compares the sums of each SKU's rows in one snapshot.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3875,7 +3901,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
 	ArchiveSKUWithResponse(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*ArchiveSKUResponse, error)
 
-	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
+	// ReadSKUWithResponse Read a SKU's totals and segments
+	//
+	// The answer is one snapshot of the present state.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3920,12 +3948,16 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSKUWithBodyWithResponse Create a SKU
 	//
+	// 201 when the SKU was created now, 200 when the same SKU was created before.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
 	CreateSKUWithBodyWithResponse(ctx context.Context, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error)
 
 	// CreateSKUWithResponse Create a SKU
+	//
+	// 201 when the SKU was created now, 200 when the same SKU was created before.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3952,7 +3984,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
 	AdjustWithResponse(ctx context.Context, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
 
-	// AuditSKUWithResponse Recompute the balance of a SKU from its rows, in one snapshot
+	// AuditSKUWithResponse Recompute the balance of a SKU from its rows
+	//
+	// Compares the sums of the SKU's rows in one snapshot.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7709,7 +7743,9 @@ func (c *ClientWithResponses) ReadActivityWithResponse(ctx context.Context, reqE
 	return ParseReadActivityResponse(rsp)
 }
 
-// AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
+// AuditWithResponse Recompute the balance of every SKU from the rows
+//
+// Compares the sums of each SKU's rows in one snapshot.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7871,7 +7907,9 @@ func (c *ClientWithResponses) ArchiveSKUWithResponse(ctx context.Context, sku SK
 	return ParseArchiveSKUResponse(rsp)
 }
 
-// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
+// ReadSKUWithResponse Read a SKU's totals and segments
+//
+// The answer is one snapshot of the present state.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7934,6 +7972,8 @@ func (c *ClientWithResponses) ChangeTermsWithResponse(ctx context.Context, sku S
 
 // CreateSKUWithBodyWithResponse Create a SKU
 //
+// 201 when the SKU was created now, 200 when the same SKU was created before.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
@@ -7946,6 +7986,8 @@ func (c *ClientWithResponses) CreateSKUWithBodyWithResponse(ctx context.Context,
 }
 
 // CreateSKUWithResponse Create a SKU
+//
+// 201 when the SKU was created now, 200 when the same SKU was created before.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7990,7 +8032,9 @@ func (c *ClientWithResponses) AdjustWithResponse(ctx context.Context, sku SKUPat
 	return ParseAdjustResponse(rsp)
 }
 
-// AuditSKUWithResponse Recompute the balance of a SKU from its rows, in one snapshot
+// AuditSKUWithResponse Recompute the balance of a SKU from its rows
+//
+// Compares the sums of the SKU's rows in one snapshot.
 //
 // Returns a wrapper object for the known response body format(s).
 //
