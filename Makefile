@@ -118,6 +118,12 @@ test-load-tools: servers ## Run the lab's scripts for k6 and wrk, which it build
 	@GO=$(GO) scripts/install-load-tools
 	$(GO) test -count 1 -timeout 5m -v -tags loadtools -run '^TestTools' ./loadtest
 
+# Apart from make test, which installs no Node.js.
+.PHONY: test-openapi
+test-openapi: ## Lint the document of the API, and sell with the TypeScript clients that four generators make of it
+	@scripts/install-node
+	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestTypeScript$$' ./internal/api
+
 .PHONY: check
 check: check-format check-lint check-modules check-generated check-compose ## Hold the code against the house rules
 
