@@ -125,7 +125,7 @@ test-openapi: ## Lint the document of the API, and sell with the TypeScript clie
 	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestTypeScript$$' ./internal/api
 
 .PHONY: check
-check: check-format check-lint check-modules check-generated check-compose ## Hold the code against the house rules
+check: check-format check-lint check-builds check-modules check-generated check-compose ## Hold the code against the house rules
 
 .PHONY: check-format
 check-format:
@@ -137,6 +137,12 @@ check-lint:
 	$(GO) vet $(PACKAGES)
 	$(TOOL) staticcheck $(PACKAGES)
 	$(TOOL) golangci-lint run $(PACKAGES)
+
+# With 32 bits, where constants may overflow an int, the tests too; and on Windows, which has the files of neither Unix nor Linux.
+.PHONY: check-builds
+check-builds:
+	GOOS=linux GOARCH=386 $(GO) vet ./...
+	GOOS=windows GOARCH=amd64 $(GO) build ./...
 
 # tools.mod is the module file of a module without packages. It is tidied in a
 # folder of its own, or else it would take in what the product imports.

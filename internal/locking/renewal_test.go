@@ -97,7 +97,7 @@ func TestOutdatedRenewal(t *testing.T) {
 		m := l.Mutex(w.name)
 		h := w.must(m.Lock(w.ctx()))
 		before := h.until()
-		w.ok(w.client().HSet(w.ctx(), m.stateKey, "seq", 1<<40).Err())
+		w.ok(w.client().HSet(w.ctx(), m.stateKey, "seq", int64(1)<<40).Err())
 		if l.renew(l.due(), patience) {
 			w.t.Error("it counts as a renewal")
 		}

@@ -11,7 +11,7 @@ const memoryRoom = 4 << 30
 // quickFolder returns the folder for a server's files that need not survive the machine: in memory, if there is room.
 func quickFolder() string {
 	var there syscall.Statfs_t
-	if syscall.Statfs(memoryFolder, &there) != nil || int64(there.Bavail)*there.Bsize < memoryRoom {
+	if syscall.Statfs(memoryFolder, &there) != nil || there.Bavail*uint64(there.Bsize) < memoryRoom {
 		return os.TempDir()
 	}
 	return memoryFolder

@@ -13,7 +13,7 @@ const lockToPrune = `
 WITH mine AS (SELECT FROM stock_segments WHERE sku_id = $1 ORDER BY segment FOR UPDATE SKIP LOCKED)
 SELECT pg_try_advisory_xact_lock($2) AND (SELECT count(*) FROM mine) = (SELECT count(*) FROM stock_segments WHERE sku_id = $1)`
 
-const pruneLock = 7325064182
+const pruneLock int64 = 7325064182
 
 const selectEnded = `
 SELECT asked.id FROM (SELECT $1 AS sku) AS line, unnest($2::text[]) AS asked (id) WHERE EXISTS (` + tables.Ended + `)`
