@@ -48,11 +48,16 @@ func alertCases() map[string]alertCase {
 	const steady, idle = "0+60x30", "0x30"
 	const deductions = `inventory_http_request_seconds_bucket{route="/v1/skus/:sku/deductions",`
 	request := func(code string) string { return `inventory_http_requests_total{job="inventory",code="` + code + `"}` }
+	order := func(outcome string) string { return `inventory_http_order_seconds_bucket{outcome="` + outcome + `",` }
 	return map[string]alertCase{
 		"InventoryGuardFired": {fires: one("inventory_guard_fired_total", "0x25 1x5"), quiet: one("inventory_guard_fired_total", idle)},
 		"InventoryDown": {
 			fires: one(`up{job="inventory",instance="a"}`, "1x20 0x10"), quiet: one(`up{job="inventory",instance="a"}`, "1x30"),
 			labels: map[string]string{"job": "inventory", "instance": "a"},
+		},
+		"InventoryProcessMissing": { // discovery drops one of two
+			fires: two(`up{job="inventory",instance="a"}`, "1x30", `up{job="inventory",instance="b"}`, "1x10 stale"),
+			quiet: two(`up{job="inventory",instance="a"}`, "1x30", `up{job="inventory",instance="b"}`, "1x30"),
 		},
 		"InventoryUnavailable": {fires: two(request(""), steady, request("unavailable"), "0+2x30"), quiet: two(request(""), steady, request("client_gone"), steady)},
 		"InventoryStalled": {
@@ -61,6 +66,10 @@ func alertCases() map[string]alertCase {
 		},
 		"InventoryOverloaded":  {fires: two(request(""), steady, request("overloaded"), "0+6x30"), quiet: two(request(""), steady, request("overloaded"), "0+1x30")},
 		"InventorySlowAnswers": {fires: buckets(deductions, "0+1x30"), quiet: buckets(deductions, "0+100x30")},
+		"InventorySlowOrders": { // in the first, refusals are many and fast
+			fires: append(buckets(order("accepted"), "0+1x30"), fast(order("refused"))...),
+			quiet: append(buckets(order("refused"), "0+1x30"), fast(order("accepted"))...),
+		},
 		"InventorySlowBatches": {
 			fires:  buckets(`inventory_batch_seconds_bucket{instance="a",`, "0+1x30"),
 			quiet:  buckets(`inventory_batch_seconds_bucket{instance="a",`, "0+100x30"),
@@ -70,7 +79,7 @@ func alertCases() map[string]alertCase {
 		"InventoryNoticesFail": {fires: one("inventory_notices_failing", "1x30"), quiet: one("inventory_notices_failing", idle)},
 		"InventoryFencedOut":   {fires: one("inventory_fenced_out_total", "0+2x30"), quiet: one("inventory_fenced_out_total", "0x25 1x5")},
 		"InventoryLocksLost": {
-			fires: one(`locking_hold_seconds_count{lost="true"}`, "0+2x30"), quiet: one(`locking_hold_seconds_count{lost="false"}`, steady),
+			fires: one(`locking_hold_seconds_count{lost="true"}`, "0x20 20x10"), quiet: one(`locking_hold_seconds_count{lost="false"}`, steady),
 			labels: map[string]string{"lost": "true"},
 		},
 		"InventoryRenewalsUnanswered": {
@@ -92,6 +101,11 @@ func alertCases() map[string]alertCase {
 // buckets returns the series of a histogram: some observations are below 0.4 s and the others below 1.6 s.
 func buckets(begin, soon string) []series {
 	return []series{{begin + `le="0.4"}`, soon}, {begin + `le="1.6"}`, "0+100x30"}, {begin + `le="+Inf"}`, "0+100x30"}}
+}
+
+// fast returns the series of a histogram with many observations below 0.4 s and none above.
+func fast(begin string) []series {
+	return []series{{begin + `le="0.4"}`, "0+100000x30"}, {begin + `le="1.6"}`, "0+100000x30"}, {begin + `le="+Inf"}`, "0+100000x30"}}
 }
 
 // TestAlertsFireAndDoNot plays each rule with promtool, twice.

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -114,6 +115,8 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	lockMetrics.Begin(locking.KindMutex, locking.KindFair)
+	a.warnOfPlatform(runtime.GOOS)
 	redis, err := a.openService(ctx, metrics, lockMetrics)
 	if err != nil {
 		return nil, err

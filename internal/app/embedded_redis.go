@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 
 	"github.com/alicebob/miniredis/v2"
@@ -29,6 +31,9 @@ const connBuffer = 64 << 10 // bytes, each way
 // Its connections are buffered, unlike those of miniredis: otherwise a client that sends many commands at once would
 // wait for the server to read more, and the server for the client to take the first answer.
 func StartEmbeddedRedis() (*EmbeddedRedis, error) {
+	if strconv.IntSize < 64 { // miniredis keeps times in an int
+		return nil, errors.New("the embedded Redis needs a 64-bit system: give --redis-url, or --lock none")
+	}
 	r := &EmbeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer)}
 	first, err := r.server.Dial() // this starts it
 	if err != nil {

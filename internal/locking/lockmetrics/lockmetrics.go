@@ -64,7 +64,20 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			return nil, fmt.Errorf("register lock metrics: %w", err)
 		}
 	}
+	for _, answered := range []string{"true", "false"} {
+		m.renewal.WithLabelValues(answered)
+	}
 	return m, nil
+}
+
+// Begin makes the series of kinds on which one alerts. A rate needs an earlier value, and the first loss would have none.
+func (m *Metrics) Begin(kinds ...locking.Kind) {
+	for _, kind := range kinds {
+		m.failures.WithLabelValues(string(kind), string(locking.ReasonError))
+		for _, lost := range []string{"true", "false"} {
+			m.hold.WithLabelValues(string(kind), lost)
+		}
+	}
 }
 
 // Acquired implements [locking.Observer].
