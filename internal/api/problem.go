@@ -103,7 +103,11 @@ type problem struct {
 
 func problemOf(err error) problem {
 	e := asStockError(err)
-	return problem{kindOf(e.Code), e}
+	k := kindOf(e.Code)
+	if e.Code == stock.CodeUnavailable && errors.Is(e, stock.ErrUnwritten) {
+		k.title = "Nothing was written"
+	}
+	return problem{k, e}
 }
 
 // asStockError gives an error of Echo or of unknown origin a code. The caller does not get the text of an unknown error,

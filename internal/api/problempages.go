@@ -41,7 +41,7 @@ func explanations() []explanation {
 		{stock.CodeOrderIDReused, "The order id belongs to another order: another quantity, buyer, or time of reservation. Nothing was changed.", "Use a new order id for each order, and the same one for each of its attempts."},
 		{stock.CodeRefReused, "The ref belongs to another change of this SKU, or of this deduction. Nothing was changed.", "Use a new ref for each change, and the same one for each of its attempts."},
 		{stock.CodeOverloaded, "More requests wait than can be answered in time. Nothing was changed.", "Wait as long as Retry-After says. " + sameAgain},
-		{stock.CodeUnavailable, "The outcome is not known: the database did not answer in time, or the service is stopping.", sameAgain},
+		{stock.CodeUnavailable, "The outcome is not known, or nothing was written, as the title says: the database did not answer in time, the SKU changed again and again, or the service is stopping.", sameAgain},
 		{codeUnauthenticated, "The request has no key or token, or one that is not valid.", "Send Authorization: Bearer, with a key or a token that has not expired."},
 		{codeForbidden, "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock need a key of the shop, or of an admin. A token acts for its own buyer."},
 		{codeRateLimited, "You send more requests than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},

@@ -65,8 +65,21 @@ func CodeOf(err error) Code {
 	}
 }
 
+// ErrUnwritten is wrapped by errors after which it is certain that nothing was written for the request, nor will be.
+var ErrUnwritten = errors.New("nothing was written")
+
+// Unwritten marks an error as one of a step that writes nothing for the request. An error with a code says by itself what was
+// done.
+func Unwritten(err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnwritten, err)
+}
+
 // ErrFenced is what a [FencedError] wraps.
-var ErrFenced = errors.New("fencing token is older than the segment's")
+var ErrFenced = fmt.Errorf("%w: fencing token is older than the segment's", ErrUnwritten)
 
 // FencedError is returned by a [Store] that has seen newer fencing tokens than the caller's. Nothing was written.
 type FencedError struct {
@@ -80,23 +93,23 @@ func (e *FencedError) Unwrap() error { return ErrFenced }
 
 // ErrLayout is returned by a [Store] that found another layout than the caller knew: the SKU has other segments or terms
 // now, or is archived. Nothing was written.
-var ErrLayout = errors.New("the SKU has other segments now")
+var ErrLayout = fmt.Errorf("%w: the SKU has other segments now", ErrUnwritten)
 
 // ErrSpread is returned by [Store.Order] if the one segment chosen for a line does not hold enough, or the buyer is at
 // the limit with reservations that have expired. Nothing was written; all segments together may fill the line.
-var ErrSpread = errors.New("one segment does not fill its line")
+var ErrSpread = fmt.Errorf("%w: one segment does not fill its line", ErrUnwritten)
 
 // ErrStale is returned by [Store.Order] if more reservations have expired than one transaction gives back, and the
 // order may succeed once they are back. Nothing was written; after [Store.Expire] it may be tried again.
-var ErrStale = errors.New("more reservations have expired than one transaction gives back")
+var ErrStale = fmt.Errorf("%w: more reservations have expired than one transaction gives back", ErrUnwritten)
 
 // ErrLate is returned by a [Store] that reached the end of a write after its deadline. Nothing was written, nor will
 // be.
-var ErrLate = errors.New("the deadline has passed")
+var ErrLate = fmt.Errorf("%w: the deadline has passed", ErrUnwritten)
 
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
 // impossible: a bug, or another program that writes to the tables. Nothing was written.
-var ErrGuard = errors.New("database guard fired")
+var ErrGuard = fmt.Errorf("%w: database guard fired", ErrUnwritten)
 
 // UnknownSKU is the error for a SKU that does not exist.
 func UnknownSKU(sku string) *Error {
@@ -108,15 +121,16 @@ func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
 }
 
-// Unavailable wraps an error of the store or a context: the request may or may not have been carried out.
+// Unavailable wraps an error of the store or a context: the request may or may not have been carried out, unless the error is
+// [ErrUnwritten].
 func Unavailable(err error, doing string) error {
 	var e *Error
 	if errors.As(err, &e) {
 		return err
 	}
 	message := "the outcome is not known; send the same request again to learn it"
-	if errors.Is(err, ErrLate) {
-		message = "it was too late to carry out the request; send it again"
+	if errors.Is(err, ErrUnwritten) {
+		message = "nothing was written for the request, nor will be; send it again"
 	}
 	return &Error{
 		Code:    CodeUnavailable,

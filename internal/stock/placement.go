@@ -31,10 +31,11 @@ type PlacedOrder struct {
 }
 
 // Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none. With
-// KnownOnly, a pruned order is unknown: its caller then gives the reason of today, that its SKUs are archived.
+// KnownOnly, a pruned order is unknown: its caller then gives the reason of today, that its SKUs are archived. With OfBuyer
+// its id is taken all the same: the buyer must not sell under it in another namespace.
 func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	order := p.Order
-	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned) {
+	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned && !p.OfBuyer) {
 		return nil, UnknownDeduction(order.Lines[0].SKU, order.OrderID)
 	}
 	same := !there.Pruned && there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)

@@ -78,11 +78,13 @@ func (s *Store) again(ctx context.Context, work func(*placements) error) error {
 		p := s.placements()
 		err := work(p)
 		switch {
-		case err == nil || try == mostTries || ctx.Err() != nil:
-			return err
+		case err == nil:
+			return nil
+		case (postgres.ShardGone(err) || postgres.Deadlocked(err)) && (try == mostTries || ctx.Err() != nil):
+			return stock.Unwritten(err)
 		case postgres.ShardGone(err):
 			if failed := s.load(ctx, p); failed != nil {
-				return errors.Join(err, failed)
+				return stock.Unwritten(errors.Join(err, failed))
 			}
 		case postgres.Deadlocked(err):
 		default:
@@ -94,7 +96,7 @@ func (s *Store) again(ctx context.Context, work func(*placements) error) error {
 		select {
 		case <-time.After(time.Duration(try) * tryPause):
 		case <-ctx.Done():
-			return err
+			return stock.Unwritten(err)
 		}
 	}
 }
@@ -175,6 +177,11 @@ func (s *Store) Movements(ctx context.Context, sku string, after stock.Position,
 
 // Now implements [stock.Store]. It is the coordinator's clock; each node decides by its own.
 func (s *Store) Now() time.Time { return s.whole.Now() }
+
+// Clock implements [stock.Store]. It is the clock of the SKU's node.
+func (s *Store) Clock(sku string) (earliest, latest time.Time) {
+	return s.placements().of(sku).store.Clock(sku)
+}
 
 // Pool implements [stock.Store]. It counts the connections to all nodes together.
 func (s *Store) Pool() (sum stock.Pool) {

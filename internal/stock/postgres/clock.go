@@ -1,48 +1,108 @@
 package postgres
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
-// serverClock knows the server's clock from what statements have read of it. A statement read the clock between the
-// instant when it was sent and the instant when its answer came. If both clocks run equally fast, this gives for any
-// later instant here the earliest time that the server's clock can show.
+// serverClock knows the server's clock from what statements have read of it, as an interval. A statement read the clock between
+// the instant when it was sent and the instant when its answer came: at that last instant the server's clock showed what was
+// read, or up to the time that the statement took more. Each reading makes the interval smaller, and a slow one does no harm.
 //
 // So this process can send the server a deadline in the server's time, even if the two clocks differ. A statement that
-// the network delays then notices by itself that it is too late.
+// the network delays then notices by itself that it is too late. What must not be too late takes the earliest time that the
+// server's clock can show, what must not be too early the latest.
 type serverClock struct {
 	mu   sync.RWMutex
 	best reading
 }
 
-// reading is what one statement has read.
+// reading is what statements have read: at an instant here the server's clock showed a time in an interval.
 type reading struct {
-	server time.Time
-	after  time.Time     // when its answer arrived, by the monotonic clock
-	unsure time.Duration // how long the statement took
+	earliest, latest time.Time
+	after            time.Time // the instant here, by the monotonic clock
 }
 
-// unsureGrows makes the uncertainty of a reading grow by a tenth of its age: the server's clock may have been set, or
-// another server may have taken over. A new reading that is less uncertain replaces it.
-const unsureGrows = 10
+// clocksDrift bounds how much two clocks drift apart: by one part in a thousand. Daemons slew them by half of that at most.
+const clocksDrift = 1000
 
-// note takes a reading of the server's clock, by a statement that was sent at an instant and has been answered now.
+// at returns the reading as it is at an instant here.
+func (r reading) at(here time.Time) reading {
+	age := here.Sub(r.after)
+	drift := age.Abs() / clocksDrift
+	return reading{earliest: r.earliest.Add(age - drift), latest: r.latest.Add(age + drift), after: here}
+}
+
+// note takes a reading of the server's clock, by a statement that was sent at an instant and has been answered now. If it
+// contradicts what is known, the clock was set, or another server has taken over: then it replaces that.
 func (c *serverClock) note(sent, server time.Time) {
 	now := time.Now()
+	read := reading{earliest: server, latest: server.Add(now.Sub(sent)), after: now}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if unsure := now.Sub(sent); c.best.server.IsZero() || unsure <= c.best.unsure+now.Sub(c.best.after)/unsureGrows {
-		c.best = reading{server: server, after: now, unsure: unsure}
+	known := c.best.at(now)
+	if c.best.after.IsZero() || read.earliest.After(known.latest) || read.latest.Before(known.earliest) {
+		c.best = read
+		return
 	}
+	if known.earliest.After(read.earliest) {
+		read.earliest = known.earliest
+	}
+	if known.latest.Before(read.latest) {
+		read.latest = known.latest
+	}
+	c.best = read
 }
 
-// at returns the time that the server's clock has at an instant here, or a little less.
-func (c *serverClock) at(here time.Time) time.Time {
+// between returns the earliest and the latest time that the server's clock can show at an instant here. Before the first
+// reading that is long ago.
+func (c *serverClock) between(here time.Time) (earliest, latest time.Time) {
 	c.mu.RLock()
 	best := c.best
 	c.mu.RUnlock()
-	return best.server.Add(here.Sub(best.after))
+	if best.after.IsZero() {
+		return time.Time{}, time.Time{}
+	}
+	now := best.at(here)
+	return now.earliest, now.latest
+}
+
+// at returns the earliest time that the server's clock can show at an instant here.
+func (c *serverClock) at(here time.Time) time.Time {
+	earliest, _ := c.between(here)
+	return earliest
+}
+
+const selectClock = `SELECT clock_timestamp()`
+
+// noting reads from a database, and the server's clock after each query, in the same message: nothing that is read is later
+// than the clock is known to be.
+type noting struct {
+	database
+	clock *serverClock
+}
+
+// Each implements [tables.Querier].
+func (n noting) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
+	statements := &pgx.Batch{}
+	if n.dialect.locks() {
+		statements.Queue(n.dialect.shardLock)
+	}
+	var server time.Time
+	statements.Queue(n.dialect.of(sql), args...).Query(each(read))
+	statements.Queue(selectClock).QueryRow(func(row pgx.Row) error { return row.Scan(&server) })
+	sent := time.Now()
+	if err := n.SendBatch(ctx, statements).Close(); err != nil {
+		return err
+	}
+	n.clock.note(sent, server)
+	return nil
 }
 
 // deadline converts an instant of this process to the server's clock, for a statement.
@@ -52,4 +112,23 @@ func (s *Store) deadline(here time.Time) *time.Time {
 	}
 	there := s.clock.at(here)
 	return &there
+}
+
+// Clock implements [stock.Store].
+func (s *Store) Clock(string) (earliest, latest time.Time) {
+	earliest, latest = s.clock.between(time.Now())
+	return earliest.UTC(), latest.UTC()
+}
+
+// reads returns the reads by whose answers a caller sees whether a reservation has expired.
+func (s *Store) reads() tables.Base { return tables.Base{DB: noting{s.pool, s.clock}} }
+
+// Deduction implements [stock.Store].
+func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
+	return s.reads().Deduction(ctx, sku, orderID)
+}
+
+// Deductions implements [stock.Store].
+func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
+	return s.reads().Deductions(ctx, sku, orderIDs)
 }

@@ -46,3 +46,48 @@ func TestASaleBeginsByTheClockOfTheDatabase(t *testing.T) {
 		}
 	}
 }
+
+// TestAnExpiredReservationIsToldOnTime, also by a process that has looked at the database's clock once, slowly: so it takes that
+// clock for late.
+func TestAnExpiredReservationIsToldOnTime(t *testing.T) {
+	t.Parallel()
+	const late = 400 * time.Millisecond
+	order := stock.Order{OrderID: "o", Quantity: 1, ReserveFor: stock.MinReserve}
+	for name, tell := range map[string]func(s *selling.Service) (stock.Deduction, error){
+		"a read": func(s *selling.Service) (stock.Deduction, error) { return s.Deduction(t.Context(), "a", "o", "") },
+		"the order again": func(s *selling.Service) (stock.Deduction, error) {
+			d, _, err := s.Deduct(t.Context(), "a", order)
+			return d, err
+		},
+		"many orders again": func(s *selling.Service) (stock.Deduction, error) {
+			results, err := s.DeductAll(t.Context(), "", []selling.SKUOrder{{SKU: "a", Order: order}})
+			if err != nil {
+				return stock.Deduction{}, err
+			}
+			return results[0].Deduction, results[0].Err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, conn := fresh(t, 9)
+			s := selling.NewService(selling.Config{Store: store, Workers: 1})
+			defer func() {
+				if err := s.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			reserved, _, err := s.Deduct(t.Context(), "a", order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = conn.Exec(t.Context(), `SELECT pg_sleep(extract(epoch FROM $1::timestamptz - clock_timestamp()))`, reserved.ExpiresAt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store.ClockReadSlowly(late)
+			if d, err := tell(s); err != nil || d.Status != stock.StatusExpired {
+				t.Errorf("got %s, %v after its end, want %s", d.Status, err, stock.StatusExpired)
+			}
+		})
+	}
+}

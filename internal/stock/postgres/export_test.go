@@ -136,7 +136,16 @@ func (s *Store) ClockSetForward(by time.Duration) {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
 	s.clock.best.after = s.clock.best.after.Add(-time.Minute)
-	s.clock.best.server = s.clock.best.server.Add(-time.Minute - by)
+	s.clock.best.earliest, s.clock.best.latest = s.clock.best.earliest.Add(-time.Minute-by), s.clock.best.latest.Add(-time.Minute-by)
+}
+
+// ClockReadSlowly acts as if the only look at the server's clock so far had taken that long after the clock was read.
+func (s *Store) ClockReadSlowly(took time.Duration) {
+	server := s.Now()
+	s.clock.mu.Lock()
+	s.clock.best = reading{}
+	s.clock.mu.Unlock()
+	s.clock.note(time.Now().Add(-took), server.Add(-took))
 }
 
 // WaitedLong is how old the instant of a decision may be when its last row is written.

@@ -17,7 +17,7 @@ import (
 // At the coordinator of a cluster an order is a transaction over nodes, and an order that is there already is not read.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if placement.KnownOnly {
-		lines, err = tables.ReplayOrder(ctx, s.pool, placement)
+		lines, err = tables.ReplayOrder(ctx, noting{s.pool, s.clock}, placement)
 		return lines, false, translate(err)
 	}
 	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
@@ -49,7 +49,7 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 // inTime has an order that has waited since its decision begin again if a sale has ended meanwhile, and be reserved for as long as
 // was asked.
 func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, lines []stock.Deduction) error {
-	now := s.Now()
+	_, now := s.Clock("")
 	ended := func(l stock.PlacedLine) bool {
 		return !l.SaleWindow.EndsAt.IsZero() && !now.Before(l.SaleWindow.EndsAt)
 	}

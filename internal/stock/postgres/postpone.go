@@ -24,7 +24,7 @@ func (t transaction) postpone(ctx context.Context, given time.Time, taken []*sto
 	if len(reserved) == 0 || !given.IsZero() {
 		return nil
 	}
-	if decided := reserved[0].ExpiresAt.Add(-reserved[0].ReserveFor); t.clock.at(time.Now()).Sub(decided) < waitedLong {
+	if _, now := t.clock.between(time.Now()); now.Sub(reserved[0].ExpiresAt.Add(-reserved[0].ReserveFor)) < waitedLong {
 		return nil
 	}
 	var since time.Time

@@ -16,7 +16,7 @@ import (
 // REPEATABLE READ has the versions, the zero and the ids of one instant.
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
 	if limit == 0 {
-		return tables.SoldOut(ctx, s.pool, sku) // one statement is one snapshot
+		return tables.SoldOut(ctx, noting{s.pool, s.clock}, sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = s.pool.snapshot(ctx, snapshot, func(tx transaction) error {

@@ -31,7 +31,7 @@ func (s *Service) writeContext(ctx context.Context) (writing context.Context, do
 // derived from it would not.
 func (s *Service) writeContextUntil(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, stock.Unavailable(err, "wait to be written")
+		return nil, nil, stock.Unavailable(stock.Unwritten(err), "wait to be written")
 	}
 	if !s.begin() {
 		return nil, nil, shuttingDown()
@@ -44,3 +44,14 @@ func (s *Service) writeContextUntil(ctx context.Context, deadline time.Time) (wr
 		s.workers.running.Done()
 	}, nil
 }
+
+// overtaken rests before the next try of a write that another one has overtaken, longer each time. There is no bound but the
+// context's: nothing was written, and a change of the SKU that comes in between is no reason to refuse an order.
+func overtaken(ctx context.Context, tries int) {
+	select {
+	case <-time.After(time.Duration(min(tries, mostRest)-1) * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+const mostRest = 10 // milliseconds

@@ -61,11 +61,12 @@ func (s *Service) expire(ctx context.Context, sku string) error {
 		case own, err == nil && shared > 0:
 			return err
 		case ctx.Err() != nil:
-			return stock.Unavailable(context.Cause(ctx), "give back expired reservations")
+			return stock.Unavailable(stock.Unwritten(context.Cause(ctx)), "give back expired reservations")
 		}
 	}
 }
 
+// expireNow gives them back once. For a request that waits for it nothing is written, also if that fails.
 func (s *Service) expireNow(ctx context.Context, sku string) error {
 	reservations, err := s.store.Expire(ctx, sku, s.at())
 	if reservations > 0 {
@@ -73,7 +74,7 @@ func (s *Service) expireNow(ctx context.Context, sku string) error {
 		s.onRestock(sku)
 	}
 	if err != nil {
-		return stock.Unavailable(err, "give back expired reservations")
+		return stock.Unavailable(stock.Unwritten(err), "give back expired reservations")
 	}
 	return nil
 }

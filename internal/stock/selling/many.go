@@ -68,7 +68,7 @@ func (s *Service) enterMany(ctx context.Context, deadline time.Time, caller stri
 	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
 		return nil, s.overloaded
 	case err != nil:
-		return nil, stock.Unavailable(err, "wait for a turn")
+		return nil, stock.Unavailable(stock.Unwritten(err), "wait for a turn")
 	default:
 		return leave, nil
 	}
@@ -98,7 +98,7 @@ func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first []int,
 		}
 		switch {
 		case first[i] < i:
-		case a.err == nil && a.deduction.Due(s.now()):
+		case a.err == nil && s.mayBeDue(a.deduction):
 			ending.Go(tell)
 		default:
 			tell()

@@ -10,9 +10,6 @@ import (
 	"inventory/internal/stock"
 )
 
-// placements is how often an order of several SKUs is placed again because another write came first.
-const placements = 8
-
 // Order deducts all lines of an order of several SKUs, or nothing. Created is false when the same order was accepted before;
 // its lines are then returned as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
 // belongs to another order, or to a deduction of one of the SKUs.
@@ -58,7 +55,8 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 }
 
 // shopOrder returns the lines of an order that the shop made for a buyer under one of the buyer's own ids. If there is none,
-// it returns the key of that id.
+// it returns the key of that id. If the id belongs to another order of the shop, or to one that was pruned, it returns the shop's
+// key, under which the order is refused as the shop's own would be.
 func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
 	lines, _, err = s.store.Order(ctx, stock.Placement{
 		Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
@@ -66,17 +64,21 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	if stock.CodeOf(err) == stock.CodeUnknownDeduction {
 		return nil, stock.OrderKey(order.BuyerID, order.OrderID), nil
 	}
-	return lines, order.OrderID, err
+	if stock.CodeOf(err) == stock.CodeOrderIDReused {
+		return nil, order.OrderID, nil
+	}
+	return lines, order.OrderID, stock.Unwritten(err)
 }
 
 // place writes an order whose lines are sorted, unless its caller has left.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
-	for range placements {
+	for tries := 1; ctx.Err() == nil; tries++ {
+		overtaken(ctx, tries)
 		looked := time.Now()
 		placement, views, refusal, err := s.lookupTerms(ctx, order)
 		if err != nil {
-			return nil, false, err
+			return nil, false, stock.Unwritten(err)
 		}
 		if refusal == nil {
 			refusal, err = s.refuseOrder(ctx, placement, views)
@@ -86,12 +88,12 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		case errors.Is(err, stock.ErrLayout):
 			continue
 		case err != nil:
-			return nil, false, err
+			return nil, false, stock.Unwritten(err)
 		case refusal == nil && whole:
 			choose(&placement, views)
 		}
 		if err := caller.Err(); err != nil {
-			return nil, false, err
+			return nil, false, stock.Unwritten(err)
 		}
 		lines, created, err = s.writeOrder(ctx, placement)
 		switch {
@@ -109,7 +111,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 			return lines, created, err
 		}
 	}
-	return nil, false, stock.ErrLayout
+	return nil, false, stock.Unwritten(context.Cause(ctx))
 }
 
 // lookupTerms reads the order's SKUs and checks the order against their terms. A refusal is no answer yet: the order is

@@ -23,7 +23,7 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 		switch {
 		case !limited && left >= line.Quantity:
 			continue
-		case s.over(view.NextExpiry):
+		case s.over(line.SKU, view.NextExpiry):
 			if err := s.expire(ctx, line.SKU); err != nil {
 				return nil, err
 			}

@@ -62,10 +62,10 @@ func (p placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(
 	}
 	leave, err = size.Enter(ctx, order.Caller, lines)
 	switch {
-	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate):
+	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
 		return nil, p.service.overloaded
 	case err != nil:
-		return nil, stock.Unavailable(err, "wait to place the order")
+		return nil, stock.Unavailable(stock.Unwritten(err), "wait to place the order")
 	default:
 		return leave, nil
 	}

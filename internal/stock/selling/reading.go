@@ -20,7 +20,7 @@ func (s *Service) reading(ctx context.Context) (done func(), err error) {
 	case s.reads <- struct{}{}:
 		return func() { <-s.reads }, nil
 	case <-ctx.Done():
-		return nil, stock.Unavailable(context.Cause(ctx), "wait to read")
+		return nil, stock.Unavailable(stock.Unwritten(context.Cause(ctx)), "wait to read")
 	}
 }
 
@@ -33,7 +33,7 @@ func read[T any](ctx context.Context, s *Service, doing string, from func() (T, 
 	defer done()
 	found, err = from()
 	if err != nil {
-		err = stock.Unavailable(err, doing)
+		err = stock.Unavailable(stock.Unwritten(err), doing)
 	}
 	return found, err
 }
@@ -52,7 +52,7 @@ func checkLimit(limit, most int) error {
 func (s *Service) view(ctx context.Context, sku string) (stock.View, error) {
 	views, err := s.store.Views(ctx, sku)
 	if err != nil {
-		return stock.View{}, stock.Unavailable(err, "look at the SKU")
+		return stock.View{}, stock.Unavailable(stock.Unwritten(err), "look at the SKU")
 	}
 	view, ok := views[sku]
 	if !ok {
@@ -126,7 +126,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 // upToDate returns a deduction as a caller may see it: an expired reservation is ended first. Otherwise a commit in flight
 // could contradict what the caller has seen.
 func (s *Service) upToDate(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
-	if !d.Due(s.now()) {
+	if !s.mayBeDue(d) {
 		return d, nil
 	}
 	return s.settleKey(ctx, s.deadlineOf(ctx), d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
@@ -143,7 +143,7 @@ func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key 
 	own := stock.OrderKey(buyerID, orderID)
 	known, err := s.store.Deductions(ctx, sku, []string{own})
 	if err != nil {
-		return "", stock.Unavailable(err, "look up the order id")
+		return "", stock.Unavailable(stock.Unwritten(err), "look up the order id")
 	}
 	if _, ok := known[own]; ok {
 		return own, nil

@@ -35,7 +35,7 @@ func (w *worker) replyKnown(ctx context.Context, requests []*request, key func(s
 	}
 	known, err := w.service.store.Deductions(ctx, w.sku, keys)
 	if err != nil {
-		return requests, stock.Unavailable(err, "look up order ids")
+		return requests, stock.Unavailable(stock.Unwritten(err), "look up order ids")
 	}
 	for _, r := range requests {
 		k := key(r.order)
@@ -107,7 +107,8 @@ func (w *worker) byTerms(batch []*request) (allowed, refused []*request) {
 // refuses returns the refusal of an order by terms. It is no answer yet: the order may have been accepted before, on other
 // terms or by a process with other bounds, or its id may belong to another order.
 func (s *Service) refuses(t stock.Terms, sku string, o stock.Order) error {
-	if err := cmp.Or(t.Allow(sku, o), t.SaleWindow().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
+	at, _ := s.between(sku) // no earlier than the clock was when the terms were read: so the refusal was true since
+	if err := cmp.Or(t.Allow(sku, o), t.SaleWindow().Refusal(sku, at), t.Exceeds(sku, o, s.maxReserve)); err != nil {
 		return err
 	}
 	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {
@@ -138,7 +139,7 @@ func (w *worker) refuseSoldOut(ctx context.Context, batch []*request) ([]*reques
 }
 
 func (w *worker) isSoldOut() bool {
-	if !w.soldOut.IsZero() && time.Since(w.soldOut) < soldOutFor && !w.service.over(w.until) {
+	if !w.soldOut.IsZero() && time.Since(w.soldOut) < soldOutFor && !w.service.over(w.sku, w.until) {
 		return true
 	}
 	return w.service.soldOut.entry(w.sku).valid()

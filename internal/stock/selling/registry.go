@@ -18,7 +18,7 @@ type registry struct {
 
 // shuttingDown is the error of a request that comes after Close.
 func shuttingDown() error {
-	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
+	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down: nothing was written", Err: stock.ErrUnwritten}
 }
 
 // retire removes a seller or settler from the service unless a request has come in. Afterwards push refuses.

@@ -79,7 +79,7 @@ func (r *request) replyOutcome(o stock.Outcome) {
 func (r *request) unstartable(now time.Time) error {
 	select {
 	case <-r.ctx.Done():
-		return stock.Unavailable(context.Cause(r.ctx), "wait in the queue")
+		return stock.Unavailable(stock.Unwritten(context.Cause(r.ctx)), "wait in the queue")
 	default:
 	}
 	if r.deadline.Before(now) {
@@ -116,7 +116,7 @@ func stillWaiting(requests []*request) []*request {
 func (r *request) giveUp() {
 	var err error = overloaded()
 	if gone := r.ctx.Err(); gone != nil {
-		err = stock.Unavailable(gone, "wait to be written")
+		err = stock.Unavailable(stock.Unwritten(gone), "wait to be written")
 	} else if r.sent {
 		err = stock.Unavailable(stock.ErrLate, "write")
 	}

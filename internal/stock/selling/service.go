@@ -54,7 +54,8 @@ func (s *Service) at() time.Time {
 	return s.now()
 }
 
-// now is approximately the instant by which a write would decide now: in UTC, in microseconds as both stores keep it.
+// now is approximately the instant by which a write would decide now: in UTC, in microseconds as both stores keep it. It is for
+// what decides nothing.
 func (s *Service) now() time.Time {
 	if s.clock == nil {
 		return s.store.Now()
@@ -62,5 +63,24 @@ func (s *Service) now() time.Time {
 	return s.clock().UTC().Truncate(time.Microsecond)
 }
 
-// over reports whether the expiry of a reservation has come; the zero time never does.
-func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now().Before(until) }
+// between returns the earliest and the latest instant by which a write of a SKU could decide now.
+func (s *Service) between(sku string) (earliest, latest time.Time) {
+	if s.clock == nil {
+		return s.store.Clock(sku)
+	}
+	at := s.now()
+	return at, at
+}
+
+// over reports whether the expiry of a reservation of a SKU may have come; the zero time never does. Who asks then reads the
+// rows, or ends what has expired by the store's own clock: so it must not be late.
+func (s *Service) over(sku string, until time.Time) bool {
+	_, latest := s.between(sku)
+	return !until.IsZero() && !latest.Before(until)
+}
+
+// mayBeDue reports whether a deduction may be a reservation that has expired.
+func (s *Service) mayBeDue(d stock.Deduction) bool {
+	_, latest := s.between(d.SKU)
+	return d.Due(latest)
+}

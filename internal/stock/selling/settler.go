@@ -105,7 +105,7 @@ func (t *settler) serve(batch []*request) {
 	var err error
 	for len(batch) > 0 && err == nil {
 		if batch, err = isolate(batch, func(requests []*request) ([]*request, error) { return t.write(ctx, requests) }); err == nil {
-			err = context.Cause(ctx)
+			err = stock.Unwritten(context.Cause(ctx))
 		}
 	}
 	refuseAll(batch, stock.Unavailable(err, "settle"))

@@ -54,7 +54,7 @@ func (e *soldOutEntry) valid() bool {
 	if age > refreshAfter {
 		signal(e.refreshWanted)
 	}
-	return age < soldOutFor && !e.service.over(e.until)
+	return age < soldOutFor && !e.service.over(e.sku, e.until)
 }
 
 // refuse returns the refusal of an order that was never accepted, nil if the rows have to be read.

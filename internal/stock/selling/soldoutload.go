@@ -75,7 +75,7 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	case accepted.n > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
 		return false, fullRest
-	case empty.SoldOut && !s.over(empty.NextExpiry):
+	case empty.SoldOut && !s.over(e.sku, empty.NextExpiry):
 		s.soldOut.count(accepted.n)
 		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
 		s.observer.SoldOutCached(accepted.n, took)
@@ -88,7 +88,8 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 func (e *soldOutEntry) keepFresh() {
 	expiry := make(<-chan time.Time) // never
 	if !e.until.IsZero() {
-		timer := time.NewTimer(e.until.Sub(e.service.now()))
+		_, now := e.service.between(e.sku)
+		timer := time.NewTimer(e.until.Sub(now))
 		defer timer.Stop()
 		expiry = timer.C
 	}

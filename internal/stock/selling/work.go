@@ -117,13 +117,14 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 		} else {
 			pending, err = w.mergeFirst(ctx, pending, hop)
 		}
-		if errors.Is(err, stock.ErrLayout) && layouts < maxLayouts {
+		if errors.Is(err, stock.ErrLayout) && ctx.Err() == nil {
 			layouts++
 			w.levels = nil
+			overtaken(ctx, layouts)
 			continue
 		}
 		if err == nil && len(pending) > 0 {
-			err = context.Cause(ctx)
+			err = stock.Unwritten(context.Cause(ctx))
 		}
 		if err != nil {
 			return pending, stock.Unavailable(err, "sell")

@@ -13,7 +13,6 @@ import (
 const (
 	batchParts = 4                // one write takes one part in this many of a long queue
 	maxHops    = 4                // segments tried before a merge
-	maxLayouts = 8                // changes of the layout during one batch, before it is given up
 	workerIdle = time.Second      // without a request for this long a worker ends
 	shortIdle  = workerIdle / 10  // and for this long it gives its stack back
 	writeLimit = 10 * time.Second // for work that no caller waits for

@@ -127,6 +127,12 @@ func (s *Store) Close() error {
 // Now implements [stock.Store].
 func (s *Store) Now() time.Time { return now(time.Time{}) }
 
+// Clock implements [stock.Store].
+func (s *Store) Clock(string) (earliest, latest time.Time) {
+	at := s.Now()
+	return at, at
+}
+
 // now returns the instant of a decision in a transaction: the given one, or the time of the process' clock. A transaction that
 // has the file does not wait any more.
 func now(given time.Time) time.Time {

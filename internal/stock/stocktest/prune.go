@@ -141,9 +141,8 @@ func testPruneOrders(t *testing.T, k *kit) {
 	replay(very, stock.CodeUnknownDeduction) // so that it is refused as today: a is archived
 	k.prunes("b", soon, 1, 7, "o", "p")
 	replay(very, stock.CodeUnknownDeduction)
-	if very.OfBuyer = true; true {
-		replay(very, stock.CodeUnknownDeduction)
-	}
+	very.OfBuyer = true // a buyer that is told of no such order would sell under an id of its own
+	replay(very, stock.CodeOrderIDReused)
 	if _, err := k.store.CreateSKU(t.Context(), stock.NewSKU{SKU: "d", Stock: 5, Segments: 2}, at); err != nil {
 		t.Fatal(err)
 	}

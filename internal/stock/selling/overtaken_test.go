@@ -1,0 +1,112 @@
+package selling_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// overtaking is a store in which the first writes of orders find that the SKU has changed since it was read, as if another
+// process had given it other segments each time.
+type overtaking struct {
+	stock.Store
+	left atomic.Int64
+}
+
+func (s *overtaking) overtaken() bool { return s.left.Add(-1) >= 0 }
+
+func (s *overtaking) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+	if s.overtaken() {
+		return stock.BatchResult{}, stock.ErrLayout
+	}
+	return s.Store.Deduct(ctx, batch)
+}
+
+func (s *overtaking) Order(ctx context.Context, p stock.Placement) ([]stock.Deduction, bool, error) {
+	if s.overtaken() {
+		return nil, false, stock.ErrLayout
+	}
+	return s.Store.Order(ctx, p)
+}
+
+// TestAnOvertakenOrderIsTriedUntilItsDeadline: an order that changes of its SKU overtake is sold when they end. If they do not
+// end before its deadline, the answer says that nothing was written.
+func TestAnOvertakenOrderIsTriedUntilItsDeadline(t *testing.T) {
+	t.Parallel()
+	const overtakes, short = 40, 300 * time.Millisecond
+	for name, buy := range map[string]func(ctx context.Context, s *selling.Service, id string) error{
+		"an order": func(ctx context.Context, s *selling.Service, id string) error {
+			_, _, err := s.Deduct(ctx, sku, stock.Order{OrderID: id, Quantity: 1})
+			return err
+		},
+		"an order of several SKUs": func(ctx context.Context, s *selling.Service, id string) error {
+			_, _, err := s.Order(ctx, multi(id, sku))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := embedded(t)
+			store := &overtaking{Store: w.store}
+			s := w.startOn(store, nil)
+			w.create(s, 10, 2)
+			store.left.Store(overtakes)
+			if err := buy(t.Context(), s, "sold"); err != nil {
+				t.Errorf("overtaken %d times: %v", overtakes, err)
+			}
+			impatient := selling.NewService(selling.Config{Store: store, AnswerWithin: short})
+			defer func() {
+				if err := impatient.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			store.left.Store(1 << 40)
+			err := buy(t.Context(), impatient, "never")
+			if !errors.Is(err, stock.ErrUnwritten) || strings.Contains(err.Error(), "not known") {
+				t.Errorf("overtaken until the deadline: got %v, want that nothing was written", err)
+			}
+			if b := w.audit(); b.Committed != 1 {
+				t.Errorf("%d units are sold, want 1", b.Committed)
+			}
+		})
+	}
+}
+
+// TestAPrunedOrderSellsInNoNamespace: the shop's order of several SKUs for a buyer was pruned. The buyer's token cannot sell under
+// its id, neither the same nor another SKU; another buyer's can, as before.
+func TestAPrunedOrderSellsInNoNamespace(t *testing.T) {
+	eachShop(t, []int64{10, 10}, func(t *testing.T, w *world, services []*selling.Service) {
+		s, sku, later := services[0], shopSKU(0), shopSKU(1)
+		order := multi("o", sku)
+		if _, _, err := s.Order(t.Context(), order); err != nil {
+			t.Fatal(err)
+		}
+		order.Own = true
+		buy := func(when, sku, buyer string, want stock.Code) {
+			t.Helper()
+			order := order
+			order.BuyerID, order.Lines = buyer, []stock.Line{{SKU: sku, Quantity: 1}}
+			if lines, created, err := s.Order(t.Context(), order); stock.CodeOf(err) != want {
+				t.Errorf("%s, %s of %s: got %+v, %v, %v, want %q", when, buyer, sku, lines, created, err, want)
+			}
+		}
+		buy("live", sku, "x", "")
+		buy("live", later, "x", stock.CodeOrderIDReused)
+		if _, err := s.Archive(t.Context(), sku); err != nil {
+			t.Fatal(err)
+		}
+		pruned, err := w.store.Prune(t.Context(), stock.Pruning{SKU: sku, OrderIDs: []string{"o"}, Before: time.Now().Add(time.Hour)})
+		if err != nil || pruned.Deductions != 1 {
+			t.Fatalf("pruned %+v, %v", pruned, err)
+		}
+		buy("pruned", sku, "x", stock.CodeSKUArchived)
+		buy("pruned", later, "x", stock.CodeOrderIDReused)
+		buy("pruned", later, "y", "")
+	})
+}
