@@ -225,7 +225,7 @@ func (p *Postgres) fill(ctx context.Context, name string, arguments ...string) e
 		return fmt.Errorf("making a PostgreSQL cluster: %w", err)
 	}
 	defer log.Close()
-	command := p.asAccount(exec.Command(filepath.Join(p.programs, name), arguments...))
+	command := p.account.in(p.folder, exec.Command(filepath.Join(p.programs, name), arguments...))
 	command.Stdout, command.Stderr = log, log
 	program, err := launch(command, syscall.SIGKILL)
 	if err != nil {
@@ -255,22 +255,7 @@ func (p *Postgres) serverCommand() *exec.Cmd {
 	for _, setting := range p.settings {
 		arguments = append(arguments, "-c", setting.name+"="+setting.value)
 	}
-	return p.asAccount(exec.Command(filepath.Join(p.programs, "postgres"), arguments...))
-}
-
-// asAccount prepares a command to run in the folder, as the right user, and
-// without the settings for other servers in the caller's environment.
-func (p *Postgres) asAccount(command *exec.Cmd) *exec.Cmd {
-	command.Dir = p.folder.path
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "LC_") {
-			command.Env = append(command.Env, variable)
-		}
-	}
-	// Messages in English, because start searches for one.
-	command.Env = append(command.Env, "LC_ALL=C")
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: p.account.credential()}
-	return command
+	return p.account.in(p.folder, exec.Command(filepath.Join(p.programs, "postgres"), arguments...))
 }
 
 // answers connects and compares the data folder. It needs no process id.

@@ -77,8 +77,8 @@ func majorVersion(text string) int {
 	return version
 }
 
-// account is the user that PostgreSQL runs as if the caller is root. It is nil
-// if PostgreSQL runs as the caller.
+// account is the user that PostgreSQL, poolers and proxies run as if the caller is
+// root, whom some of them refuse. It is nil if they run as the caller.
 type account struct{ uid, gid uint32 }
 
 // postgresAccount finds the account.
@@ -108,7 +108,22 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// own hands a folder to the account.
+// in prepares a command to run in a folder, as the account, and without the
+// settings for other servers in the caller's environment.
+func (a *account) in(f *folder, command *exec.Cmd) *exec.Cmd {
+	command.Dir = f.path
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "LC_") {
+			command.Env = append(command.Env, variable)
+		}
+	}
+	// Messages in English, because start searches for one.
+	command.Env = append(command.Env, "LC_ALL=C")
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential()}
+	return command
+}
+
+// own hands a folder or a file to the account.
 func (a *account) own(path string) error {
 	if a == nil {
 		return nil

@@ -1,0 +1,210 @@
+//go:build environments
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"inventory/internal/servertest"
+)
+
+// heardWithin is how soon a process sells what another one has restocked.
+const heardWithin = 100 * time.Millisecond
+
+// between starts a program that stands between the processes and their servers or callers.
+func between(t *testing.T, name string, setup servertest.Setup) *servertest.Program {
+	t.Helper()
+	p, err := servertest.StartProgram(t.Context(), name, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// restarts kills a program, as a crash would, and starts it again.
+func restarts(t *testing.T, p *servertest.Program) func() {
+	return func() {
+		if err := errors.Join(p.Kill(), p.Restart(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// at returns a URL with another address.
+func at(t *testing.T, of, address string) string {
+	t.Helper()
+	u, err := url.Parse(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = address
+	return u.String()
+}
+
+// site is three processes on one database, as an environment shows it to them.
+type site struct {
+	*testing.T
+	database  []string // the flags that name the database
+	processes []*process
+}
+
+// openSite migrates a new database three times at once, and starts the processes with some flags.
+func openSite(t *testing.T, database []string, flags ...string) *site {
+	t.Helper()
+	s := &site{T: t, database: database}
+	var migrations sync.WaitGroup
+	for range 3 {
+		migrations.Go(func() { s.run("migrate", "up") })
+	}
+	migrations.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	s.run("outbox", "on")
+	for range 3 {
+		s.processes = append(s.processes, launch(t, slices.Concat(database, flags)...))
+	}
+	for _, p := range s.processes {
+		p.listens()
+	}
+	return s
+}
+
+// run runs a command on the database, and returns what it prints.
+func (s *site) run(args ...string) string {
+	s.Helper()
+	r := spawn(s.T, slices.Concat(args, s.database)...)
+	if r.code != 0 {
+		s.Errorf("%v: exit status %d, %s%s", args, r.code, r.out, r.err)
+	}
+	return r.out
+}
+
+// works holds a sale, in the middle of which the environment is disturbed, and then does what else shops and operators do.
+func (s *site) works(buyers int, disturb func()) {
+	s.Helper()
+	stock := buyers / 2
+	c := newCrowd(s.T, int64(stock), s.processes...)
+	start := time.Now()
+	c.buy(buyers, func(accepted int64) {
+		if accepted == int64(stock/3) && disturb != nil {
+			disturb()
+		}
+	})
+	s.Logf("%d buyers in %v", buyers, time.Since(start))
+	if len(c.won) != stock || len(c.errors) > 0 {
+		s.Errorf("%d won of %d, %d errors: %v", len(c.won), stock, len(c.errors), errors.Join(c.errors...))
+	}
+	c.everyWinHasItsRow(s.processes[1])
+	s.isHealthy()
+	s.hears()
+	s.shops()
+	if rows := len(changesIn(s.T, s.run("outbox", "read", "--json"))); rows < stock {
+		s.Errorf("the outbox has %d rows after %d orders", rows, stock)
+	}
+	s.run("migrate", "status")
+	s.run("audit")
+	s.ends()
+}
+
+// isHealthy waits until no process reports that something works less well than it should.
+func (s *site) isHealthy() {
+	s.Helper()
+	for _, p := range s.processes {
+		for pace, end := time.Tick(50*time.Millisecond), time.Now().Add(20*time.Second); ; <-pace {
+			ready, metrics := p.get("/readyz"), p.get("/metrics")
+			if strings.Contains(ready, `"database":"ok"`) && strings.Contains(ready, `"locks":"ok"`) && !strings.Contains(ready, "warnings") &&
+				strings.Contains(metrics, "\ninventory_notices_failing 0\n") {
+				break
+			}
+			if time.Now().After(end) {
+				s.Errorf("not healthy: %s\n%s", ready, p.log.String())
+				break
+			}
+		}
+	}
+}
+
+// hears measures how soon one process sells the units that another has added.
+func (s *site) hears() {
+	s.Helper()
+	here, there := s.processes[0], s.processes[2]
+	s.is("201", here.ask(http.MethodPut, "/skus/heard", `{"stock":0,"segments":1}`))
+	var took []time.Duration
+	for round := range 9 {
+		order := fmt.Sprintf(`{"order_id":"heard-%d","quantity":1}`, round)
+		for range 2 { // the second is refused from memory
+			s.is("409 sold_out", here.ask(http.MethodPost, "/skus/heard/deductions", order))
+		}
+		s.is("201", there.ask(http.MethodPost, "/skus/heard/restock", fmt.Sprintf(`{"ref":"heard-%d","quantity":1}`, round)))
+		start := time.Now()
+		for here.ask(http.MethodPost, "/skus/heard/deductions", order) != "201" {
+			if time.Since(start) > 10*time.Second {
+				s.Fatal("a restock elsewhere is not heard")
+			}
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	if took[len(took)/2] > heardWithin {
+		s.Errorf("accepted after a restock elsewhere: %v", took)
+	}
+}
+
+// shops reserves, extends, commits and gives back, and orders several SKUs, each at another process than before.
+func (s *site) shops() {
+	s.Helper()
+	turn := 0
+	for _, step := range []struct{ want, method, path, body string }{
+		{"201", http.MethodPut, "/skus/left", `{"stock":10}`},
+		{"201", http.MethodPut, "/skus/right", `{"stock":10}`},
+		{"201", http.MethodPost, "/skus/left/deductions", `{"order_id":"a","quantity":3,"reserve_for":"1h"}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/extend", `{"ref":"longer","reserve_for":"2h"}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/cancel", `{"ref":"one","quantity":1}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/commit", `{"ref":"part","quantity":1}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/cancel", `{"ref":"back","quantity":1}`},
+		{"201", http.MethodPost, "/orders", `{"order_id":"basket","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":10}]}`},
+		{"409 sold_out", http.MethodPost, "/orders", `{"order_id":"other","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":1}]}`},
+		{"200", http.MethodPost, "/orders", `{"order_id":"basket","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":10}]}`},
+		{"200", http.MethodPost, "/deductions", `{"orders":[{"sku":"left","order_id":"many","quantity":1}]}`},
+		{"200", http.MethodPost, "/skus/left/resegment", `{"segments":4}`},
+		{"200", http.MethodPatch, "/skus/left", `{"per_buyer_limit":5}`},
+		{"200", http.MethodGet, "/skus", ""},
+		{"200", http.MethodGet, "/skus/left/deductions", ""},
+		{"200", http.MethodGet, "/skus/left/movements", ""},
+	} {
+		s.is(step.want, s.processes[turn%len(s.processes)].ask(step.method, step.path, step.body), step.method, step.path)
+		turn++
+	}
+}
+
+func (s *site) is(want, got string, of ...string) {
+	s.Helper()
+	if got != want {
+		s.Errorf("%v: %s, want %s", of, got, want)
+	}
+}
+
+// ends stops the processes in order.
+func (s *site) ends() {
+	s.Helper()
+	for _, p := range s.processes {
+		if code := p.end(syscall.SIGTERM); code != 0 {
+			s.Errorf("exit status %d: %s", code, p.log.String())
+		}
+	}
+}
