@@ -27,12 +27,17 @@ func between(t *testing.T, name string, setup servertest.Setup) *servertest.Prog
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopLater(t, p.Stop)
+	return p
+}
+
+// stopLater stops a server at the end of the test.
+func stopLater(t *testing.T, stop func() error) {
 	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return p
 }
 
 // restarts kills a program, as a crash would, and starts it again.
@@ -172,17 +177,17 @@ func (s *site) shops() {
 	for _, step := range []struct{ want, method, path, body string }{
 		{"201", http.MethodPut, "/skus/left", `{"stock":10}`},
 		{"201", http.MethodPut, "/skus/right", `{"stock":10}`},
-		{"201", http.MethodPost, "/skus/left/deductions", `{"order_id":"a","quantity":3,"reserve_for":"1h"}`},
-		{"200", http.MethodPost, "/skus/left/deductions/a/extend", `{"ref":"longer","reserve_for":"2h"}`},
+		{"201", http.MethodPost, "/skus/left/deductions", `{"order_id":"a","quantity":3,"reserve_for":"5m"}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/extend", `{"ref":"longer","reserve_for":"10m"}`},
 		{"200", http.MethodPost, "/skus/left/deductions/a/cancel", `{"ref":"one","quantity":1}`},
-		{"200", http.MethodPost, "/skus/left/deductions/a/commit", `{"ref":"part","quantity":1}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/commit", `{"quantity":1}`},
 		{"200", http.MethodPost, "/skus/left/deductions/a/cancel", `{"ref":"back","quantity":1}`},
 		{"201", http.MethodPost, "/orders", `{"order_id":"basket","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":10}]}`},
 		{"409 sold_out", http.MethodPost, "/orders", `{"order_id":"other","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":1}]}`},
 		{"200", http.MethodPost, "/orders", `{"order_id":"basket","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":10}]}`},
-		{"200", http.MethodPost, "/deductions", `{"orders":[{"sku":"left","order_id":"many","quantity":1}]}`},
-		{"200", http.MethodPost, "/skus/left/resegment", `{"segments":4}`},
-		{"200", http.MethodPatch, "/skus/left", `{"per_buyer_limit":5}`},
+		{"200", http.MethodPost, "/deductions", `{"deductions":[{"sku":"left","order_id":"many","quantity":1}]}`},
+		{"201", http.MethodPost, "/skus/left/resegment", `{"ref":"four","segments":4}`},
+		{"201", http.MethodPatch, "/skus/left", `{"ref":"five","per_buyer_limit":5}`},
 		{"200", http.MethodGet, "/skus", ""},
 		{"200", http.MethodGet, "/skus/left/deductions", ""},
 		{"200", http.MethodGet, "/skus/left/movements", ""},

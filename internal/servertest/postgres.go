@@ -122,6 +122,9 @@ func (p *Postgres) begin(ctx context.Context, fill func(context.Context) error) 
 	return nil
 }
 
+// Addr returns the address as host:port.
+func (p *Postgres) Addr() string { return p.address() }
+
 // URL returns the address of the maintenance database.
 func (p *Postgres) URL() string { return p.databaseURL("postgres") }
 

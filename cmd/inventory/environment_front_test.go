@@ -1,0 +1,161 @@
+//go:build environments
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/internal/servertest"
+)
+
+// front is three processes behind a proxy of HTTP.
+type front struct {
+	*testing.T
+	proxy    *servertest.Program
+	database string
+}
+
+// newFront starts the processes with some flags, and then the proxy, which start makes of their addresses.
+func newFront(t *testing.T, start func(processes []string) *servertest.Program, flags ...string) *front {
+	t.Helper()
+	f := &front{T: t, database: database(t)}
+	var addresses []string
+	for range 3 {
+		p := serve(t, append(flags, "--database-url", f.database, "--redis-url", redisServer.URL())...)
+		addresses = append(addresses, strings.TrimPrefix(p.url, "http://"))
+	}
+	f.proxy = start(addresses)
+	return f
+}
+
+// isServed does through a proxy what callers do.
+func isServed(t *testing.T, start func(processes []string) *servertest.Program) {
+	f := newFront(t, start)
+	f.sells(3000)
+	f.tellsEvents()
+	f = newFront(t, start, "--trust-proxy", "127.0.0.1/32", "--address-rate-limit", "1", "--rate-burst", "6")
+	f.tellsCallersApart()
+}
+
+// sells holds a sale, in the middle of which the proxy is restarted.
+func (f *front) sells(buyers int) {
+	f.Helper()
+	c := newCrowd(f.T, int64(buyers/2), &process{T: f.T, url: "http://" + f.proxy.Addr()})
+	c.buy(buyers, func(accepted int64) {
+		if accepted == int64(buyers/6) {
+			restarts(f.T, f.proxy)()
+		}
+	})
+	if len(c.won) != buyers/2 || len(c.errors) > 0 {
+		f.Errorf("%d won of %d, %d errors: %v", len(c.won), buyers/2, len(c.errors), errors.Join(c.errors...))
+	}
+	audited(f.T, f.database)
+}
+
+// tellsEvents checks that an event comes when it happens, and is not held back until there are more.
+func (f *front) tellsEvents() {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.proxy.Addr()+"/v1/events?sku=hot", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer response.Body.Close()
+	through := &process{T: f.T, url: "http://" + f.proxy.Addr()}
+	if got := through.ask(http.MethodPost, "/skus/hot/restock", `{"ref":"told","quantity":1}`); got != "201" {
+		f.Fatal(got)
+	}
+	for frame, err := range client.Frames(response.Body) {
+		if err != nil {
+			f.Error(err)
+		}
+		if strings.Contains(frame.Data, string(client.EventBackInStock)) {
+			return
+		}
+	}
+	f.Error("the stream ended without the event")
+}
+
+// tellsCallersApart lets one address use up its limit: also under a forged address, and without taking from another.
+func (f *front) tellsCallersApart() {
+	f.Helper()
+	const greedy, honest = "127.0.0.2", "127.0.0.3"
+	counts := make(map[int]int)
+	for n := range 60 {
+		counts[f.from(greedy, fmt.Sprintf("192.0.2.%d", n))]++
+	}
+	if counts[http.StatusTooManyRequests] == 0 || counts[http.StatusOK] == 0 || len(counts) > 2 {
+		f.Errorf("60 requests from an address with a limit of 6 in each of 3 processes, at once: statuses %v", counts)
+	}
+	if got := f.from(honest, ""); got != http.StatusOK {
+		f.Errorf("another address: status %d", got)
+	}
+}
+
+// from reads the list of SKUs from an address of loopback, and returns the status.
+func (f *front) from(address, forwardedFor string) int {
+	f.Helper()
+	transport := &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(f.Context(), http.MethodGet, "http://"+f.proxy.Addr()+"/v1/skus", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if forwardedFor != "" {
+		request.Header.Set("X-Forwarded-For", forwardedFor)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		f.Fatal(err)
+	}
+	return response.StatusCode
+}
+
+// answersHalfClosed sends requests of callers that close their sending side after it.
+func (f *front) answersHalfClosed() {
+	f.Helper()
+	for order, want := range map[string]int{
+		"GET /v1/skus HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                                      http.StatusOK,
+		"POST /v1/skus/hot/restock HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n" + `{"ref":"half","quantity":1} `: http.StatusCreated,
+	} {
+		conn, err := net.Dial("tcp", f.proxy.Addr())
+		if err != nil {
+			f.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, order); err != nil {
+			f.Fatal(err)
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			f.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			f.Errorf("%s: %v", order, err)
+			continue
+		}
+		defer response.Body.Close()
+		if response.StatusCode != want {
+			f.Errorf("%s: status %d, want %d", order, response.StatusCode, want)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+//go:build environments
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"inventory/internal/servertest"
+)
+
+// pgpool starts a Pgpool before PostgreSQL servers, with its defaults except for some settings.
+func pgpool(t *testing.T, settings string, servers ...*servertest.Postgres) *servertest.Program {
+	t.Helper()
+	return between(t, "pgpool", func(folder string, port int) (map[string]string, []string) {
+		config := fmt.Sprintf(`listen_addresses = '127.0.0.1'
+port = %d
+pcp_listen_addresses = ''
+socket_dir = '%[2]s'
+pcp_socket_dir = '%[2]s'
+pid_file_name = '%[2]s/pgpool.pid'
+logdir = '%[2]s'
+sr_check_user = 'postgres'
+`, port, folder) + settings
+		for i, server := range servers {
+			config += fmt.Sprintf("\nbackend_hostname%d = '127.0.0.1'\nbackend_port%[1]d = %[2]d\nbackend_weight%[1]d = 1", i, server.Port())
+		}
+		return map[string]string{"pgpool.conf": config + "\n", "pcp.conf": ""},
+			[]string{"-n", "-f", filepath.Join(folder, "pgpool.conf"), "-F", filepath.Join(folder, "pcp.conf")}
+	})
+}
+
+// Environment: Pgpool before PostgreSQL, raw | works with a setting
+func TestBehindPgpool(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	pooler := pgpool(t, "backend_clustering_mode = 'raw'\nnum_init_children = 100", postgresServer)
+	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr())}, "--redis-url", redisServer.URL())
+	s.works(3000, restarts(t, pooler))
+}
+
+// Environment: Pgpool before a primary and a standby | works with a setting
+func TestBehindPgpoolThatReplicates(t *testing.T) {
+	t.Parallel()
+	primary, err := servertest.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, primary.Stop)
+	url, _, err := primary.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby, err := servertest.StartStandby(context.WithoutCancel(t.Context()), primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, standby.Stop)
+	pooler := pgpool(t, "backend_clustering_mode = 'streaming_replication'\nnum_init_children = 100", primary, standby)
+	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr())}, "--redis-url", redisServer.URL())
+	s.works(3000, restarts(t, pooler))
+}
