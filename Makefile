@@ -98,6 +98,12 @@ test-citus: servers ## Run the tests of the store on Citus, on one node and on s
 test-citus-installed:
 	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./internal/stock/selling ./migrations ./internal/app ./loadtest/internal/contenders -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
 
+# Apart from make test, which installs no poolers and proxies. Each test has a site of three processes: few run at a time.
+.PHONY: test-environments
+test-environments: ## Sell behind PgBouncer, Pgpool, HAProxy, nginx and stunnel, which it finds or installs
+	@scripts/install-servers environments
+	$(GO) test -count 1 -timeout 10m -parallel 2 -tags environments -run '^TestBehind' ./cmd/inventory
+
 # Apart from make test, which installs no browser.
 .PHONY: test-browser
 test-browser: servers ## Run the tests of the pages (/docs, the console, the classroom, the lab's) in Chromium, which must be on PATH
@@ -231,9 +237,9 @@ chaos: servers ## Sell amid faults for CHAOSTIME, then with Redis under Sentinel
 	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest
 
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, shop, chaos, test-citus
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, shop, chaos, test-citus, test-environments
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) fuzz-api simulate machine shop chaos test-citus
+	$(MAKE) fuzz-api simulate machine shop chaos test-citus test-environments
 
 .PHONY: clean
 clean: ## Remove what was built
