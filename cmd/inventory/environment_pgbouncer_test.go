@@ -4,15 +4,18 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"inventory/internal/servertest"
 )
 
-// pgbouncer starts a PgBouncer before PostgreSQL, with its defaults except for some settings.
-func pgbouncer(t *testing.T, settings ...string) *servertest.Program {
+// pgbouncer starts a PgBouncer before a port of this machine, with its defaults except for some settings.
+func pgbouncer(t *testing.T, server int, settings ...string) *servertest.Program {
 	t.Helper()
 	return between(t, "pgbouncer", func(folder string, port int) (map[string]string, []string) {
 		return map[string]string{
@@ -25,7 +28,7 @@ listen_port = %d
 unix_socket_dir =
 auth_type = trust
 auth_file = %s/users
-`, postgresServer.Port(), port, folder) + strings.Join(settings, "\n"),
+`, server, port, folder) + strings.Join(settings, "\n"),
 		}, []string{filepath.Join(folder, "pgbouncer.ini")}
 	})
 }
@@ -34,7 +37,7 @@ auth_file = %s/users
 func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	pooler := pgbouncer(t, "default_pool_size = 60")
+	pooler := pgbouncer(t, postgresServer.Port(), "default_pool_size = 60")
 	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr())}, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))
 }
@@ -43,7 +46,7 @@ func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 func TestBehindPgBouncerWithTransactionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	pooler := pgbouncer(t, "pool_mode = transaction")
+	pooler := pgbouncer(t, postgresServer.Port(), "pool_mode = transaction")
 	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr()), "--direct-url", url}, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))
 }
@@ -52,8 +55,34 @@ func TestBehindPgBouncerWithTransactionPooling(t *testing.T) {
 func TestBehindPgBouncerWithStatementPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	pooler := pgbouncer(t, "pool_mode = statement")
+	pooler := pgbouncer(t, postgresServer.Port(), "pool_mode = statement")
 	for _, flags := range [][]string{{"migrate", "up"}, {"serve", "--lock", "none"}} {
 		oneLine(t, invoke(t, append(flags, "--database-url", at(t, url, pooler.Addr()), "--direct-url", url)...), "statement")
+	}
+}
+
+// Environment: PgBouncer whose server does not answer | works
+func TestBehindPgBouncerAStartEndsSoon(t *testing.T) {
+	t.Parallel()
+	silent, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err == nil {
+		err = silent.SetDeadline(time.Now().Add(30 * time.Second))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	pooler := pgbouncer(t, silent.Addr().(*net.TCPAddr).Port)
+	p := launch(t, "--database-url", "postgres://postgres@"+pooler.Addr()+"/silent", "--lock", "none")
+	conn, err := silent.Accept() // PgBouncer, for the process that waits
+	if err != nil {
+		p.end(syscall.SIGKILL)
+		t.Fatal(err, p.log.String())
+	}
+	defer conn.Close()
+	start := time.Now()
+	code := p.end(syscall.SIGTERM)
+	if took := time.Since(start); took > time.Second || code == -1 {
+		t.Errorf("exit status %d after %v: %s", code, took, p.log.String())
 	}
 }
