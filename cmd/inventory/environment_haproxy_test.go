@@ -35,7 +35,7 @@ func TestBehindHAProxyBeforeTheServers(t *testing.T) {
 	url := database(t)
 	const short = "  timeout client 3s\n  timeout server 3s" // closes what is idle for longer
 	postgres, redis := haproxy(t, "tcp", short, postgresServer.Addr()), haproxy(t, "tcp", short, redisServer.Addr())
-	s := openSite(t, []string{"--database-url", at(t, url, postgres.Addr())}, "--redis-url", at(t, redisServer.URL(), redis.Addr()))
+	s := openSite(t, at(t, url, postgres.Addr()), nil, "--redis-url", at(t, redisServer.URL(), redis.Addr()))
 	s.works(3000, func() {
 		restarts(t, redis)()
 		restarts(t, postgres)()

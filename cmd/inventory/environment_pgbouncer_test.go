@@ -38,7 +38,7 @@ func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pooler := pgbouncer(t, postgresServer.Port(), "default_pool_size = 60")
-	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr())}, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))
 }
 
@@ -47,7 +47,7 @@ func TestBehindPgBouncerWithTransactionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pooler := pgbouncer(t, postgresServer.Port(), "pool_mode = transaction")
-	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr()), "--direct-url", url}, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr()), []string{"--direct-url", url}, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))
 }
 

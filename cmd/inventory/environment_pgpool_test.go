@@ -37,7 +37,7 @@ func TestBehindPgpool(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pooler := pgpool(t, "backend_clustering_mode = 'raw'\nnum_init_children = 100", postgresServer)
-	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr())}, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
 	s.works(3000, restarts(t, pooler))
 }
 
@@ -59,7 +59,7 @@ func TestBehindPgpoolThatReplicates(t *testing.T) {
 	}
 	stopLater(t, standby.Stop)
 	pooler := pgpool(t, "backend_clustering_mode = 'streaming_replication'\nnum_init_children = 100", primary, standby)
-	s := openSite(t, []string{"--database-url", at(t, url, pooler.Addr())}, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
 	execute(t, standby.URL(), "SELECT pg_wal_replay_pause()") // what is read there is old
 	s.works(3000, restarts(t, pooler))
 }

@@ -53,12 +53,12 @@ func certified(t *testing.T) servertest.TLS {
 // Environment: stunnel before Redis, with its own CA and certificates of clients | works with a setting
 func TestBehindStunnelBeforeRedis(t *testing.T) {
 	t.Parallel()
-	own, database := certified(t), []string{"--database-url", database(t)}
+	own, database := certified(t), database(t)
 	tunnel := stunnel(t, own, false, redisServer.Addr())
 	address := "rediss://" + tunnel.Addr() + "/0?tls_ca=" + url.QueryEscape(own.CA)
-	oneLine(t, invoke(t, append([]string{"serve", "--redis-url", address}, database...)...), "reach Redis")
+	oneLine(t, invoke(t, "serve", "--database-url", database, "--redis-url", address), "reach Redis")
 	address += "&tls_cert=" + url.QueryEscape(own.Cert) + "&tls_key=" + url.QueryEscape(own.Key)
-	openSite(t, database, "--redis-url", address).works(3000, restarts(t, tunnel))
+	openSite(t, database, nil, "--redis-url", address).works(3000, restarts(t, tunnel))
 }
 
 // Environment: stunnel before the service | works

@@ -63,17 +63,18 @@ func at(t *testing.T, of, address string) string {
 // site is three processes on one database, as an environment shows it to them.
 type site struct {
 	*testing.T
-	database  []string // the flags that name the database
+	database  string // its URL
 	processes []*process
 }
 
-// openSite migrates a new database three times at once, and starts the processes with some flags.
-func openSite(t *testing.T, database []string, flags ...string) *site {
+// openSite migrates a new database three times at once, and starts the processes with some flags. direct are the flags for what
+// needs a session of its own.
+func openSite(t *testing.T, database string, direct []string, flags ...string) *site {
 	t.Helper()
 	s := &site{T: t, database: database}
 	var migrations sync.WaitGroup
 	for range 3 {
-		migrations.Go(func() { s.run("migrate", "up") })
+		migrations.Go(func() { s.run(append([]string{"migrate", "up"}, direct...)...) })
 	}
 	migrations.Wait()
 	if t.Failed() {
@@ -81,7 +82,7 @@ func openSite(t *testing.T, database []string, flags ...string) *site {
 	}
 	s.run("outbox", "on")
 	for range 3 {
-		s.processes = append(s.processes, launch(t, slices.Concat(database, flags)...))
+		s.processes = append(s.processes, launch(t, slices.Concat([]string{"--database-url", database}, direct, flags)...))
 	}
 	for _, p := range s.processes {
 		p.listens()
@@ -92,7 +93,7 @@ func openSite(t *testing.T, database []string, flags ...string) *site {
 // run runs a command on the database, and returns what it prints.
 func (s *site) run(args ...string) string {
 	s.Helper()
-	r := spawn(s.T, slices.Concat(args, s.database)...)
+	r := spawn(s.T, append(args, "--database-url", s.database)...)
 	if r.code != 0 {
 		s.Errorf("%v: exit status %d, %s%s", args, r.code, r.out, r.err)
 	}
