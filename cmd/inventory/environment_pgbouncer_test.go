@@ -33,11 +33,11 @@ auth_file = %s/users
 	})
 }
 
-// Environment: PgBouncer with session pooling | works with a setting
+// Environment: PgBouncer with session pooling | works
 func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	pooler := pgbouncer(t, postgresServer.Port(), "default_pool_size = 60")
+	pooler := pgbouncer(t, postgresServer.Port())
 	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))
 }
@@ -46,6 +46,9 @@ func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 func TestBehindPgBouncerWithTransactionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
+	for _, setting := range []string{"client_connection_check_interval = '1s'", "idle_in_transaction_session_timeout = '5s'", "lock_timeout = '10s'"} {
+		execute(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET "+strings.ReplaceAll(setting, "'", "''")+"', current_database()); END $$")
+	}
 	pooler := pgbouncer(t, postgresServer.Port(), "pool_mode = transaction")
 	s := openSite(t, at(t, url, pooler.Addr()), []string{"--direct-url", url}, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))

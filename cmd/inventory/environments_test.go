@@ -138,7 +138,7 @@ func (s *site) isHealthy() {
 				break
 			}
 			if time.Now().After(end) {
-				s.Errorf("not healthy: %s\n%s", ready, p.log.String())
+				s.Errorf("not healthy: %s", ready)
 				break
 			}
 		}
