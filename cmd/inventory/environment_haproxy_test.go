@@ -29,7 +29,6 @@ listen it
 	})
 }
 
-// Environment: HAProxy (TCP) before PostgreSQL and Redis | works
 func TestBehindHAProxyBeforeTheServers(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -42,7 +41,6 @@ func TestBehindHAProxyBeforeTheServers(t *testing.T) {
 	})
 }
 
-// Environment: HAProxy (HTTP) before the service | works with a setting
 func TestBehindHAProxyBeforeTheService(t *testing.T) {
 	t.Parallel()
 	isServed(t, func(processes []string) *servertest.Program {
@@ -50,7 +48,6 @@ func TestBehindHAProxyBeforeTheService(t *testing.T) {
 	})
 }
 
-// Environment: HAProxy (TCP) before the service | works
 func TestBehindHAProxyThatHalfCloses(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, func(processes []string) *servertest.Program { return haproxy(t, "tcp", "", processes...) })

@@ -40,13 +40,11 @@ proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
 	})
 }
 
-// Environment: nginx before the service, as it comes (HTTP/1.0, no keep-alive, buffers) | works with a setting
 func TestBehindNginx(t *testing.T) {
 	t.Parallel()
 	isServed(t, func(processes []string) *servertest.Program { return nginx(t, "", "", processes) })
 }
 
-// Environment: nginx before the service, with keep-alive connections | works with a setting
 func TestBehindNginxThatKeepsConnections(t *testing.T) {
 	t.Parallel()
 	isServed(t, func(processes []string) *servertest.Program {

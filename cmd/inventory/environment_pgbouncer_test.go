@@ -33,7 +33,6 @@ auth_file = %s/users
 	})
 }
 
-// Environment: PgBouncer with session pooling | works
 func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -42,7 +41,6 @@ func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 	s.works(12000, restarts(t, pooler))
 }
 
-// Environment: PgBouncer with transaction pooling | works with a setting
 func TestBehindPgBouncerWithTransactionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -54,7 +52,6 @@ func TestBehindPgBouncerWithTransactionPooling(t *testing.T) {
 	s.works(12000, restarts(t, pooler))
 }
 
-// Environment: PgBouncer with statement pooling | refused
 func TestBehindPgBouncerWithStatementPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -64,7 +61,6 @@ func TestBehindPgBouncerWithStatementPooling(t *testing.T) {
 	}
 }
 
-// Environment: PgBouncer whose server does not answer | works
 func TestBehindPgBouncerAStartEndsSoon(t *testing.T) {
 	t.Parallel()
 	silent, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})

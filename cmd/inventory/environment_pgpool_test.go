@@ -25,14 +25,13 @@ logdir = '%[2]s'
 sr_check_user = 'postgres'
 `, port, folder) + settings
 		for i, server := range servers {
-			config += fmt.Sprintf("\nbackend_hostname%d = '127.0.0.1'\nbackend_port%[1]d = %[2]d\nbackend_weight%[1]d = 1", i, server.Port())
+			config += fmt.Sprintf("\nbackend_hostname%d = '127.0.0.1'\nbackend_port%[1]d = %[2]d", i, server.Port())
 		}
 		return map[string]string{"pgpool.conf": config + "\n", "pcp.conf": ""},
 			[]string{"-n", "-f", filepath.Join(folder, "pgpool.conf"), "-F", filepath.Join(folder, "pcp.conf")}
 	})
 }
 
-// Environment: Pgpool before PostgreSQL, raw | works with a setting
 func TestBehindPgpool(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -41,8 +40,7 @@ func TestBehindPgpool(t *testing.T) {
 	s.works(3000, restarts(t, pooler))
 }
 
-// Environment: Pgpool before a primary and a standby | works with a setting
-func TestBehindPgpoolThatReplicates(t *testing.T) {
+func TestBehindPgpoolBeforeAStandby(t *testing.T) {
 	t.Parallel()
 	primary, err := servertest.StartPostgres(t.Context())
 	if err != nil {
@@ -58,7 +56,12 @@ func TestBehindPgpoolThatReplicates(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopLater(t, standby.Stop)
-	pooler := pgpool(t, "backend_clustering_mode = 'streaming_replication'\nnum_init_children = 100", primary, standby)
+	const streaming = "num_init_children = 100\nbackend_clustering_mode = 'streaming_replication'\n"
+	reads := pgpool(t, streaming+"backend_weight0 = 0", primary, standby) // all of them at the standby
+	for _, flags := range [][]string{{"migrate", "up"}, {"serve", "--lock", "none"}} {
+		oneLine(t, spawn(t, append(flags, "--database-url", at(t, url, reads.Addr()))...), "load_balance_mode = off")
+	}
+	pooler := pgpool(t, streaming+"load_balance_mode = off", primary, standby)
 	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
 	execute(t, standby.URL(), "SELECT pg_wal_replay_pause()") // what is read there is old
 	s.works(3000, restarts(t, pooler))

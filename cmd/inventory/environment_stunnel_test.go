@@ -50,7 +50,6 @@ func certified(t *testing.T) servertest.TLS {
 	return own
 }
 
-// Environment: stunnel before Redis, with its own CA and certificates of clients | works with a setting
 func TestBehindStunnelBeforeRedis(t *testing.T) {
 	t.Parallel()
 	own, database := certified(t), database(t)
@@ -61,7 +60,6 @@ func TestBehindStunnelBeforeRedis(t *testing.T) {
 	openSite(t, database, nil, "--redis-url", address).works(3000, restarts(t, tunnel))
 }
 
-// Environment: stunnel before the service | works
 func TestBehindStunnelBeforeTheService(t *testing.T) {
 	t.Parallel()
 	own := certified(t)

@@ -101,7 +101,8 @@ func (s *site) run(args ...string) string {
 }
 
 // works holds a sale, in the middle of which the environment is disturbed, and then does what else shops and operators do.
-func (s *site) works(buyers int, disturb func()) {
+// /readyz says the texts, or else that all is well.
+func (s *site) works(buyers int, disturb func(), says ...string) {
 	s.Helper()
 	stock := buyers / 2
 	c := newCrowd(s.T, int64(stock), s.processes...)
@@ -116,7 +117,7 @@ func (s *site) works(buyers int, disturb func()) {
 		s.Errorf("%d won of %d, %d errors: %v", len(c.won), stock, len(c.errors), errors.Join(c.errors...))
 	}
 	c.everyWinHasItsRow(s.processes[1])
-	s.isHealthy()
+	s.isHealthy(says...)
 	s.hears()
 	s.shops()
 	if rows := len(changesIn(s.T, s.run("outbox", "read", "--json"))); rows < stock {
@@ -127,14 +128,19 @@ func (s *site) works(buyers int, disturb func()) {
 	s.ends()
 }
 
-// isHealthy waits until no process reports that something works less well than it should.
-func (s *site) isHealthy() {
+// isHealthy waits until each process hears of restocks, and says the texts, or else that all is well.
+func (s *site) isHealthy(says ...string) {
 	s.Helper()
+	well := func(ready string) bool {
+		if len(says) == 0 {
+			return strings.Contains(ready, `"locks":"ok"`) && !strings.Contains(ready, "warnings")
+		}
+		return !slices.ContainsFunc(says, func(text string) bool { return !strings.Contains(ready, text) })
+	}
 	for _, p := range s.processes {
 		for pace, end := time.Tick(50*time.Millisecond), time.Now().Add(20*time.Second); ; <-pace {
 			ready, metrics := p.get("/readyz"), p.get("/metrics")
-			if strings.Contains(ready, `"database":"ok"`) && strings.Contains(ready, `"locks":"ok"`) && !strings.Contains(ready, "warnings") &&
-				strings.Contains(metrics, "\ninventory_notices_failing 0\n") {
+			if strings.Contains(ready, `"database":"ok"`) && strings.Contains(metrics, "\ninventory_notices_failing 0\n") && well(ready) {
 				break
 			}
 			if time.Now().After(end) {

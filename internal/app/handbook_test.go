@@ -77,6 +77,43 @@ func parse(t *testing.T, text string) time.Duration {
 	return d
 }
 
+// TestTheHandbookKnowsTheEnvironments: each row of the table names tests that exist, and each test of an environment has a row.
+func TestTheHandbookKnowsTheEnvironments(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/OPERATIONS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n### Environments\n")
+	table, _, _ = strings.Cut(table, "\n### ")
+	var code strings.Builder
+	err = filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			read(t, path, func(text []byte) error { _, err := code.Write(text); return err })
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| [^|]+ \| (?:works|works with a setting|refused|works; refused) \| .+ \| (.+) \|$`).FindAllStringSubmatch(table, -1)
+	if want := strings.Count(table, "\n|") - 2; len(rows) != want || want < 15 {
+		t.Errorf("%d of %d rows name an environment, a verdict, a setting and tests", len(rows), want)
+	}
+	for _, row := range rows {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			if !strings.Contains(code.String(), "\nfunc "+strings.Trim(name, "`")+"(t *testing.T)") {
+				t.Errorf("there is no %s", name)
+			}
+		}
+	}
+	for _, name := range regexp.MustCompile(`\nfunc (TestBehind\w+)\(`).FindAllStringSubmatch(code.String(), -1) {
+		if !strings.Contains(table, "`"+name[1]+"`") {
+			t.Errorf("no row names %s", name[1])
+		}
+	}
+}
+
 // TestTheTestsThatGuardTheLocksExist: docs/LOCKS.md names them, rule by rule.
 func TestTheTestsThatGuardTheLocksExist(t *testing.T) {
 	t.Parallel()
