@@ -56,7 +56,7 @@ func TestBehindPgpoolBeforeAStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopLater(t, standby.Stop)
-	const streaming = "num_init_children = 100\nbackend_clustering_mode = 'streaming_replication'\n"
+	const streaming = "num_init_children = 100\nbackend_clustering_mode = 'streaming_replication'\nbackend_weight1 = 1\n"
 	reads := pgpool(t, streaming+"backend_weight0 = 0", primary, standby) // all of them at the standby
 	for _, flags := range [][]string{{"migrate", "up"}, {"serve", "--lock", "none"}} {
 		oneLine(t, spawn(t, append(flags, "--database-url", at(t, url, reads.Addr()))...), "load_balance_mode = off")
