@@ -134,7 +134,7 @@ func (f *front) from(address, forwardedFor string) int {
 func (f *front) answersHalfClosed() {
 	f.Helper()
 	for order, want := range map[string]int{
-		"GET /v1/skus HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                                      http.StatusOK,
+		"GET /v1/skus HTTP/1.1\r\nHost: localhost\r\n\r\n": http.StatusOK,
 		"POST /v1/skus/hot/restock HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n" + `{"ref":"half","quantity":1} `: http.StatusCreated,
 	} {
 		conn, err := net.Dial("tcp", f.proxy.Addr())
