@@ -84,6 +84,9 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 		if refusal := p.refusal(caller); refusal != "" {
 			return forbidden(refusal)
 		}
+		if p != public {
+			connectionIn(c.Request().Context()).Admit(caller)
+		}
 		return handler(&call{c, caller})
 	}
 }

@@ -2,23 +2,34 @@ package api
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync/atomic"
 	"syscall"
+	"time"
+
+	"inventory/internal/access"
 )
 
-// connection carries requests, and can report whether its other end has hung up.
-type connection struct {
-	raw  syscall.RawConn
-	look func(fd uintptr) // notes the state of the socket; made once, since it is called for every request
-	gone atomic.Bool
+// Connection carries requests, and knows whether the caller at its other end has hung up.
+//
+// A caller that has reset its connection has hung up. One that has ended its sending side may have hung up, or reads on: the
+// two look the same until something is sent. Callers that read on end their side right after their request. So a caller
+// counts as one that reads on if it has done that, and otherwise as one that has hung up.
+type Connection struct {
+	raw      syscall.RawConn  // nil: there is no socket to look at
+	look     func(fd uintptr) // notes the state of the socket; made once, since it is called for every request
+	gone     atomic.Bool      // the caller has hung up
+	admitted atomic.Int64     // requests of admitted callers
 }
+
+// readsOn is how long after its request a caller that reads on ends its sending side, at most.
+const readsOn = 40 * time.Millisecond
 
 type connectionKey struct{}
 
-// ConnContext is for [http.Server.ConnContext]. With it a write checks the socket of its caller. If the process stopped
-// while a request waited, net/http notices too late that its caller has hung up.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+// NewConnection returns a connection whose socket is inside the given one.
+func NewConnection(conn net.Conn) *Connection {
 	for {
 		wrapped, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {
@@ -26,30 +37,67 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 		}
 		conn = wrapped.NetConn()
 	}
-	socket, ok := conn.(syscall.Conn)
-	if !ok {
-		return ctx
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return ctx // it is closed
-	}
-	c := &connection{raw: raw}
+	c := new(Connection)
 	c.look = func(fd uintptr) {
-		if peerClosed(fd) {
+		if hasHungUp(fd) {
 			c.gone.Store(true)
 		}
 	}
+	if socket, ok := conn.(syscall.Conn); ok {
+		c.raw, _ = socket.SyscallConn() // fails if it is closed, and so does every use
+	}
+	return c
+}
+
+// ConnContext is for [http.Server.ConnContext]. With it a write checks the socket of its caller. If the process stopped
+// while a request waited, net/http notices too late that its caller has hung up.
+func ConnContext(ctx context.Context, c *Connection) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// hungUp reports whether the other end has closed the connection.
-func (c *connection) hungUp() bool {
-	if c == nil || c.gone.Load() {
-		return c != nil
+func connectionIn(ctx context.Context) *Connection {
+	c, _ := ctx.Value(connectionKey{}).(*Connection)
+	return c
+}
+
+// hungUp reports whether the caller has hung up.
+func (c *Connection) hungUp() bool {
+	if c == nil || c.raw == nil || c.gone.Load() {
+		return c != nil && c.raw != nil
 	}
 	if err := c.raw.Control(c.look); err != nil {
 		return true // it is closed at this end
 	}
 	return c.gone.Load()
+}
+
+// AwaitEnd is for who reads from a connection whose caller has ended its sending side that long after its last bytes; 0 if only the
+// system knows. It returns io.EOF when the caller has hung up, and the error of the connection if that is closed or its
+// deadline for reading comes.
+func (c *Connection) AwaitEnd(after time.Duration) error {
+	if c.raw == nil || !tellsApart || after > readsOn {
+		return io.EOF
+	}
+	err := c.raw.Read(func(fd uintptr) bool {
+		c.look(fd)
+		return c.gone.Load()
+	})
+	if err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// Known reports whether the connection has had a request of a caller with a key or a token, or two of admitted callers.
+func (c *Connection) Known() bool { return c.admitted.Load() > 1 }
+
+// Admit notes a request of an admitted caller.
+func (c *Connection) Admit(caller access.Caller) {
+	switch {
+	case c == nil:
+	case caller.ID != "":
+		c.admitted.Store(2)
+	default:
+		c.admitted.Add(1)
+	}
 }

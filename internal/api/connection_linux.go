@@ -1,10 +1,26 @@
 package api
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
 
-// peerClosed reports whether the peer of a socket sends no more, even if there is something left to read before the end.
-func peerClosed(fd uintptr) bool {
+	"golang.org/x/sys/unix"
+)
+
+// tellsApart: the system knows when a caller has ended its side.
+const tellsApart = true
+
+// hasHungUp reports whether the peer of a socket has reset the connection, or has ended its side of it later than one that
+// reads on. It need not be read to its end.
+func hasHungUp(fd uintptr) bool {
 	events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // a file descriptor
 	n, err := unix.Poll(events, 0)
-	return err == nil && n > 0 && events[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+	if err != nil || n == 0 {
+		return false
+	}
+	if events[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
+		return true
+	}
+	// The end of its side came with the last acknowledgement: none follows while nothing is sent.
+	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) //nolint:gosec // a file descriptor
+	return err == nil && time.Duration(int64(info.Last_data_recv)-int64(info.Last_ack_recv))*time.Millisecond > readsOn
 }

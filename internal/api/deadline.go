@@ -61,12 +61,11 @@ func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 type waiting struct {
 	context.Context
 	deadline   time.Time
-	connection *connection // nil: there is none to check
+	connection *Connection // nil: there is none to check
 }
 
 func waitUntil(ctx context.Context, deadline time.Time) waiting {
-	connection, _ := ctx.Value(connectionKey{}).(*connection)
-	return waiting{ctx, deadline, connection}
+	return waiting{ctx, deadline, connectionIn(ctx)}
 }
 
 // Deadline implements [context.Context].

@@ -7,6 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// ReadsOn is how long after its request a caller that reads on ends its sending side, at most.
+const ReadsOn = readsOn
+
 // Route is a line of the table of routes, for the tests that go through all of them.
 type Route struct {
 	Method, Path  string

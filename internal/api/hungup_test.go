@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -78,20 +79,37 @@ func TestWhoHangsUp(t *testing.T) {
 	}
 }
 
-// TestWhoHasJustHungUp: the socket shows it before net/http ends the request's context.
+// TestWhoHasJustHungUp: the socket shows it before net/http ends the request's context. A caller that has ended its sending side
+// right after its request reads on.
 func TestWhoHasJustHungUp(t *testing.T) {
 	t.Parallel()
-	handler, registry, log := watched(t, brokenStore{err: errors.New("broken")})
-	r := post(t, "/v1/skus/a/restock", `{"ref":"r","quantity":1}`)
-	handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(api.ConnContext(t.Context(), left(t))))
-	const counted = `{code="client_gone",route="/v1/skus/:sku/restock",status="499"} 1`
-	if metrics := scraped(t, registry); !strings.Contains(metrics, counted) || log.Len() > 0 {
-		t.Error(log.String(), metrics)
+	const gone, failed = `{code="client_gone",route="/v1/skus/:sku/restock",status="499"} 1`, `{code="unavailable",route="/v1/skus/:sku/restock",status="503"} 1`
+	for name, c := range map[string]struct {
+		leave func(*net.TCPConn) error
+		want  string
+	}{
+		"reset": {func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }, gone},
+		"closed later": {func(c *net.TCPConn) error {
+			time.Sleep(2 * api.ReadsOn) // that long a caller has waited
+			return c.Close()
+		}, gone},
+		"ended its side": {func(c *net.TCPConn) error { return c.CloseWrite() }, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handler, registry, log := watched(t, brokenStore{err: errors.New("broken")})
+			r := post(t, "/v1/skus/a/restock", `{"ref":"r","quantity":1}`)
+			left := api.NewConnection(left(t, c.leave))
+			handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(api.ConnContext(t.Context(), left)))
+			if metrics := scraped(t, registry); !strings.Contains(metrics, c.want) || (log.Len() > 0) != (c.want == failed) {
+				t.Errorf("%s is not in\n%s\nthe log says %s", c.want, metrics, log)
+			}
+		})
 	}
 }
 
-// left returns a connection whose other end has been closed.
-func left(t *testing.T) net.Conn {
+// left returns a connection whose other end has sent a byte and left.
+func left(t *testing.T, leave func(*net.TCPConn) error) net.Conn {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,12 +124,15 @@ func left(t *testing.T) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
-	if err := caller.Close(); err != nil {
+	t.Cleanup(func() { conn.Close(); caller.Close() })
+	if _, err := caller.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+	if err := leave(caller.(*net.TCPConn)); err != nil {
 		t.Fatal(err)
+	}
+	for err == nil { // a reset may overtake the byte
+		_, err = conn.Read(make([]byte, 1))
 	}
 	return conn
 }

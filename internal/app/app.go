@@ -251,7 +251,6 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = a.newServer(a.lastAnswers(public), answerTimeout), a.newServer(admin, profileLimit)
 	a.room = newRoom(publicAt, a.config.MaxConnections)
-	a.public.ConnState = a.room.note
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.patient = newPatientListener(a.room)
 	a.serving.Go(func() error { return a.servePublic() })
@@ -271,11 +270,9 @@ func listenOn(ctx context.Context, address string) (*net.TCPListener, error) {
 
 func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
-		ErrorLog: newServerLog(a.config.Logger),
-		Handler:  lingering(handler),
-		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return api.ConnContext(wireContext(ctx, conn), conn)
-		},
+		ErrorLog:          newServerLog(a.config.Logger),
+		Handler:           attended(handler),
+		ConnContext:       placeContext,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      answer,

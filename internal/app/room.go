@@ -1,54 +1,54 @@
 package app
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"inventory/internal/api"
 )
 
 // defaultMaxConnections bounds the connections of the public listener if the configuration does not.
 const defaultMaxConnections = 10_000
 
+// leastWait is for how long the service waits for any caller before it closes the connection for another one: a new caller sends
+// its request within that time. Callers that connect again at once cannot keep the service busy with that.
+const leastWait = 10 * time.Millisecond
+
 // noneComes is for how long no connection has come when a listener that stops is closed.
 const noneComes = time.Millisecond
 
-// A room is a listener with a bounded number of connections. If a connection comes to a full room, the room closes the
-// connection that has been without a request for the longest time. So idle connections, and those whose requests never
-// come, keep no caller out. A new connection waits only if all others are being answered.
+// A room is a listener with a bounded number of connections. If a connection comes to a full room, the room closes one whose
+// caller the service waits for: for a header, for a body, until an answer is read, or for the next request. Of those it closes
+// the one for which it has waited longest. So a caller that does not go on keeps nobody out, whatever it leaves undone. A new
+// connection waits only if the service works for all others.
+//
+// Callers that only connect could still take the place of one that rests between two requests. So strangers, whose
+// connections have not had two requests of admitted callers, are closed first while they have more than half of the room.
 type room struct {
 	*net.TCPListener
-	most int
+	most    int
+	crowded atomic.Bool // somebody waits until a guest goes, or is waited for
 
-	mu      sync.Mutex
-	freed   *sync.Cond // with mu: a connection has gone or become idle
-	inside  int
-	idle    list.List // of *guest, the one idle for longest first
-	stopped bool      // accepts only those that wait already
-	empty   bool      // none waits any more, and the listener is closed
-	closed  bool
+	mu       sync.Mutex
+	freed    *sync.Cond // with mu: see crowded
+	guests   map[*guest]struct{}
+	closable []resting // from the last search; the last one is to be closed first
+	stopped  bool      // accepts only those that wait already
+	empty    bool      // none waits any more, and the listener is closed
+	closed   bool
 }
 
 func newRoom(l *net.TCPListener, most int) *room {
-	r := &room{TCPListener: l, most: most}
+	r := &room{TCPListener: l, most: most, guests: make(map[*guest]struct{})}
 	r.freed = sync.NewCond(&r.mu)
 	return r
 }
-
-// guest is a connection in a room.
-type guest struct {
-	net.Conn
-	room  *room
-	place *list.Element // among the idle ones; nil: not idle
-	left  bool
-}
-
-// NetConn returns the connection inside.
-func (g *guest) NetConn() net.Conn { return g.Conn }
 
 // Accept waits for the next connection, and for room for it.
 func (r *room) Accept() (net.Conn, error) {
@@ -59,21 +59,88 @@ func (r *room) Accept() (net.Conn, error) {
 		r.end()
 		return nil, err
 	}
-	g := &guest{Conn: conn, room: r}
-	for r.inside >= r.most && !r.closed {
-		if longest := r.idle.Front(); longest != nil {
-			r.leave(longest.Value.(*guest)).Close()
-		} else {
-			r.freed.Wait()
+	defer r.crowded.Store(false)
+	for len(r.guests) >= r.most && !r.closed {
+		r.crowded.Store(true) // before the search, so that it misses nobody
+		if soon, closed := r.closeOne(); !closed {
+			r.waitFor(soon)
 		}
 	}
 	if r.closed {
 		conn.Close()
 		return nil, net.ErrClosed
 	}
-	r.inside++
-	g.place = r.idle.PushBack(g)
+	g := &guest{Conn: conn, room: r, caller: api.NewConnection(conn), since: time.Now()}
+	r.guests[g] = struct{}{}
 	return g, nil
+}
+
+// resting is a guest that was waited for when it was searched.
+type resting struct {
+	*guest
+	since time.Time
+}
+
+// closeOne closes the connection of a guest, if the service has waited for any long enough. Otherwise it returns when that will
+// be so for one of them; 0: nobody knows.
+func (r *room) closeOne() (soon time.Duration, closed bool) {
+	for range 2 {
+		for len(r.closable) > 0 {
+			last := len(r.closable) - 1
+			g := r.closable[last]
+			if _, inside := r.guests[g.guest]; !inside || !g.restsSince(g.since) {
+				r.closable = r.closable[:last]
+				continue
+			}
+			if soon = leastWait - time.Since(g.since); soon > 0 {
+				return soon, false
+			}
+			r.closable = r.closable[:last]
+			delete(r.guests, g.guest)
+			g.Conn.Close()
+			return 0, true
+		}
+		r.search()
+	}
+	return 0, false
+}
+
+// waitFor waits until a guest goes, or is waited for, or a time has passed if it is not 0.
+func (r *room) waitFor(d time.Duration) {
+	if d > 0 {
+		defer time.AfterFunc(d, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.freed.Broadcast()
+		}).Stop()
+	}
+	r.freed.Wait()
+}
+
+// search finds whom to close next. It goes through all guests, and so finds an eighth of those that rest at a time.
+func (r *room) search() {
+	var all, strange []resting
+	strangers := 0
+	for g := range r.guests {
+		known := g.isKnown()
+		if !known {
+			strangers++
+		}
+		since, rests := g.rests()
+		if !rests {
+			continue
+		}
+		all = append(all, resting{g, since})
+		if !known {
+			strange = append(strange, resting{g, since})
+		}
+	}
+	found, enough := all, max(1, len(all)/8)
+	if beyond := strangers - r.most/2; beyond > 0 && len(strange) > 0 {
+		found, enough = strange, min(enough, beyond)
+	}
+	slices.SortFunc(found, func(a, b resting) int { return b.since.Compare(a.since) })
+	r.closable = found[max(0, len(found)-enough):]
 }
 
 // accept waits for the next connection. After stop it waits for a moment only.
@@ -120,7 +187,7 @@ func (r *room) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	for (r.inside > 0 || !r.empty) && ctx.Err() == nil {
+	for (len(r.guests) > 0 || !r.empty) && ctx.Err() == nil {
 		r.freed.Wait()
 	}
 	return nil
@@ -139,70 +206,10 @@ func (r *room) Close() error {
 	return r.TCPListener.Close()
 }
 
-// note is for [http.Server.ConnState]: a connection is busy from when a request's header is complete until the answer.
-func (r *room) note(conn net.Conn, state http.ConnState) {
-	g := guestOf(conn)
-	if g == nil || (state != http.StateActive && state != http.StateIdle) {
-		return
-	}
+// leave takes a guest out that has gone.
+func (r *room) leave(g *guest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case g.left:
-	case state == http.StateActive && g.place != nil:
-		r.idle.Remove(g.place)
-		g.place = nil
-	case state == http.StateIdle && g.place == nil:
-		g.place = r.idle.PushBack(g)
-		r.freed.Broadcast()
-	}
-}
-
-// guestOf finds the guest inside the connections around it.
-func guestOf(conn net.Conn) *guest {
-	for {
-		if g, ok := conn.(*guest); ok {
-			return g
-		}
-		around, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		conn = around.NetConn()
-	}
-}
-
-// leave takes a guest out and returns its connection. The room's mutex is held.
-func (r *room) leave(g *guest) net.Conn {
-	if g.left {
-		return g.Conn
-	}
-	g.left = true
-	if g.place != nil {
-		r.idle.Remove(g.place)
-		g.place = nil
-	}
-	r.inside--
+	delete(r.guests, g)
 	r.freed.Broadcast()
-	return g.Conn
-}
-
-// Close closes the connection.
-func (g *guest) Close() error {
-	g.room.mu.Lock()
-	conn := g.room.leave(g)
-	g.room.mu.Unlock()
-	return conn.Close()
-}
-
-// CloseWrite ends the sending side, and leaves the other open.
-func (g *guest) CloseWrite() error { return closeWrite(g.Conn) }
-
-// closeWrite ends the sending side of a connection, if it can. net/http does this so that a caller can read the answer
-// before the connection ends.
-func closeWrite(conn net.Conn) error {
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }

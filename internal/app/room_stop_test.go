@@ -23,7 +23,7 @@ func TestFullRoomThatStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.note(conn, http.StateActive)
+	guestOf(conn).begin()
 	call(t, plain.Addr().String())
 	stopped, refused := make(chan error, 1), make(chan error, 1)
 	go func() {

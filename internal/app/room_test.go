@@ -7,9 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"inventory/internal/access"
 )
 
 // testRoom is a room that signals whenever one of its connections has become idle, a moment after its answer.
@@ -33,12 +36,16 @@ func openRoom(t *testing.T, handler http.HandlerFunc) (r testRoom, address strin
 		t.Fatal(err)
 	}
 	r = testRoom{newRoom(plain, 2), make(chan struct{}, 10)}
-	note := func(conn net.Conn, state http.ConnState) {
-		if r.note(conn, state); state == http.StateIdle {
+	note := func(_ net.Conn, state http.ConnState) {
+		if state == http.StateIdle {
 			r.becameIdle <- struct{}{}
 		}
 	}
-	server := &http.Server{Handler: handler, ConnState: note, ReadHeaderTimeout: time.Minute}
+	admitting := func(w http.ResponseWriter, r *http.Request) {
+		r.Context().Value(placeKey{}).(*place).guest.caller.Admit(access.Caller{ID: "somebody"})
+		handler(w, r)
+	}
+	server := &http.Server{Handler: attended(http.HandlerFunc(admitting)), ConnContext: placeContext, ConnState: note, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(wires{r}) }()
 	t.Cleanup(func() {
@@ -145,7 +152,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	end <- struct{}{}
 	<-begun // the one that waited; otherwise this blocks
 	r.mu.Lock()
-	inside := r.inside
+	inside := len(r.guests)
 	r.mu.Unlock()
 	if inside > 2 {
 		t.Errorf("%d are in a room of two", inside)
@@ -177,7 +184,7 @@ func TestFullRoomCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.note(conn, http.StateActive)
+	guestOf(conn).begin()
 	call(t, plain.Addr().String())
 	refused := make(chan error, 1)
 	go func() {
@@ -190,8 +197,8 @@ func TestFullRoomCloses(t *testing.T) {
 	if err := <-refused; !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
-	if err := conn.Close(); err != nil || r.inside != 0 || r.idle.Len() != 0 {
-		t.Errorf("%v, %d inside, %d idle", err, r.inside, r.idle.Len())
+	if err := conn.Close(); err != nil || len(r.guests) != 0 {
+		t.Errorf("%v, %d inside", err, len(r.guests))
 	}
 }
 
@@ -255,6 +262,63 @@ func untilRefused(t *testing.T, address string) {
 		}
 		if err == nil {
 			conn.Close()
+		}
+	}
+}
+
+// TestWhoDoesNotGoOnKeepsNobodyOut: neither callers whose bodies do not come, nor those that do not read their answers, nor those
+// that were answered before their bodies had come.
+func TestWhoDoesNotGoOnKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string]string{
+		"no body":             "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
+		"a part of a body":    "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx",
+		"no last chunk":       "POST /read HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n",
+		"a body when asked":   "POST /read HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n",
+		"an unread answer":    "GET /large HTTP/1.1\r\nHost: a\r\n\r\n",
+		"an unread stream":    "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n",
+		"a body for nobody":   "POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
+		"and then the end":    "POST /refused HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 100\r\n\r\n",
+		"chunks for nobody":   "POST /refused HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"a request too early": strings.Repeat("GET /large HTTP/1.1\r\nHost: a\r\n\r\n", 2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun := make(chan struct{}, 10)
+			_, address := openRoom(t, func(w http.ResponseWriter, r *http.Request) {
+				begun <- struct{}{}
+				switch r.URL.Path {
+				case "/read":
+					_, _ = io.Copy(io.Discard, r.Body)
+				case "/large":
+					_, _ = w.Write(make([]byte, 64<<20))
+				case "/stream":
+					for err := error(nil); err == nil; err = http.NewResponseController(w).Flush() {
+						_, _ = w.Write(make([]byte, 1<<10))
+					}
+				}
+			})
+			for range 2 {
+				call(t, address).send(sent)
+				<-begun
+			}
+			honest := call(t, address)
+			honest.send(request)
+			honest.answered()
+		})
+	}
+}
+
+// TestStrangersLeaveOthersTheirConnections: however many strangers come, a caller that is known keeps its connection.
+func TestStrangersLeaveOthersTheirConnections(t *testing.T) {
+	t.Parallel()
+	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
+	known := call(t, address)
+	for range 5 {
+		known.send(request)
+		r.answered(known)
+		for range 5 {
+			call(t, address)
 		}
 	}
 }

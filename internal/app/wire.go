@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"inventory/internal/api"
 )
@@ -15,7 +17,40 @@ import (
 // wire is an HTTP/1 connection that turns the answers that net/http makes itself into problems.
 type wire struct {
 	net.Conn
+	caller *api.Connection
 	unread atomic.Bool // the caller may still be sending a body when it is closed: see linger
+	hasty  atomic.Bool // the caller has sent a request before it had the answer to an earlier one
+
+	encrypted bool
+	heard     atomic.Int64 // when an encrypted caller has last sent something, in nanoseconds
+}
+
+func newWire(conn net.Conn) *wire { return &wire{Conn: conn, caller: connectionOf(conn)} }
+
+// Read reads what the caller sends. While a handler works, net/http reads a single byte: what it reads is the next request,
+// and at the end of input it cancels the handler. But a caller may end its sending side and read on. So the end of input
+// is told only if the caller has hung up.
+func (w *wire) Read(to []byte) (int, error) {
+	n, err := w.Conn.Read(to)
+	switch {
+	case len(to) > 1:
+	case n > 0:
+		w.hasty.Store(true)
+	case errors.Is(err, io.EOF):
+		return 0, w.caller.AwaitEnd(w.silence())
+	}
+	if w.encrypted && n > 0 {
+		w.heard.Store(time.Now().UnixNano())
+	}
+	return n, err
+}
+
+// silence returns for how long an encrypted caller has sent nothing: to the system the end of its side is a few bytes more.
+func (w *wire) silence() time.Duration {
+	if !w.encrypted {
+		return 0
+	}
+	return time.Since(time.Unix(0, w.heard.Load()))
 }
 
 // Write writes an answer, or a part of one. An answer that net/http makes itself is one write.
@@ -62,7 +97,7 @@ func (l wires) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{Conn: conn}, nil
+	return newWire(conn), nil
 }
 
 // encrypted is a listener that returns connections after their handshake, when their version of HTTP is known. net/http
@@ -110,7 +145,9 @@ func (e *encrypted) shake(conn net.Conn) {
 	}
 	var ready net.Conn = secure
 	if secure.ConnectionState().NegotiatedProtocol != "h2" {
-		ready = encryptedWire{&wire{Conn: secure}, secure}
+		inside := newWire(secure)
+		inside.encrypted = true
+		ready = encryptedWire{inside, secure}
 	}
 	select {
 	case e.shaken <- ready:
