@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"inventory/internal/access"
+	"inventory/internal/api"
 	"inventory/internal/app"
 	"inventory/internal/stock"
 )
@@ -30,7 +31,8 @@ type accessFlags struct {
 	AdminAllowAnonymous bool          `group:"keys" help:"Permit an admin address beyond loopback. The admin listener asks for no key, and profiles slow the service down: for metrics and health only there is --metrics-listen."`
 	RateLimit           float64       `group:"limits" help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0: no limit." default:"0"`
 	RateBurst           int           `group:"limits" help:"Requests that each may send at once under --rate-limit. 0: the requests of a second." default:"0"`
-	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address without a valid key or token, or to unknown paths; beyond it, tokens from the address are refused unread. Behind a proxy all callers have its address. Default: --rate-limit." placeholder:"NUMBER"`
+	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address without a valid key or token, or to unknown paths; beyond it, tokens from the address are refused unread. Behind a proxy all callers have its address, unless --trust-proxy names it. Default: --rate-limit." placeholder:"NUMBER"`
+	TrustProxy          []string      `group:"limits" name:"trust-proxy" help:"Networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For or Forwarded header names the address of a caller. Each must set one of the two. Default: none." placeholder:"CIDR"`
 	AllowedHosts        []string      `group:"keys" help:"Host names, in addition to localhost and loopback addresses, that a listener on loopback accepts if it asks for no key: those that a proxy on this machine passes on." placeholder:"NAME"`
 	TLSCert             string        `group:"keys" name:"tls-cert" help:"PEM file of the public listener's certificate and its chain. SIGHUP makes the service read it again. Default: no TLS." placeholder:"FILE"`
 	TLSKey              string        `group:"keys" name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
@@ -39,6 +41,7 @@ type accessFlags struct {
 // check returns an error if a flag lacks another one that it needs.
 func (f accessFlags) check() error {
 	tokens := f.tokens()
+	_, proxies := api.ParseProxies(f.TrustProxy)
 	switch {
 	case access.IsKey(f.APIKeys):
 		return errors.New("--api-keys is a file of the lines that let keys in, and this is a key itself")
@@ -46,6 +49,8 @@ func (f accessFlags) check() error {
 		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return errors.New("TLS needs both --tls-cert and --tls-key")
+	case proxies != nil:
+		return fmt.Errorf("--trust-proxy: %w", proxies)
 	case f.AddressRateLimit < 0:
 		return errors.New("--address-rate-limit must be 0 or more")
 	case f.RateLimit < 0 || f.RateBurst < 0:
@@ -87,7 +92,7 @@ func (f accessFlags) into(c *app.Config) (err error) {
 	c.MaxReserveFor = f.MaxReserveFor
 	c.AllowAnonymous, c.AdminAllowAnonymous = f.AllowAnonymous, f.AdminAllowAnonymous
 	c.AddressRateLimit, c.AllowedHosts = f.AddressRateLimit, f.AllowedHosts
-	c.RateLimit, c.RateBurst = f.RateLimit, f.RateBurst
+	c.RateLimit, c.RateBurst, c.TrustProxy = f.RateLimit, f.RateBurst, f.TrustProxy
 	c.TLSCert, c.TLSKey = f.TLSCert, f.TLSKey
 	return nil
 }

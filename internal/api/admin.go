@@ -46,7 +46,7 @@ func NewAdmin(c AdminConfig) http.Handler {
 		e.GET(livePath+"*", echo.WrapHandler(c.Live))
 		e.GET(strings.TrimSuffix(livePath, "/"), func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, livePath) })
 	}
-	return e
+	return unsniffed(e)
 }
 
 // profile ends a profile at the limit. pprof itself puts off the end of its answer by as much as its caller asks for.

@@ -26,7 +26,10 @@ func (h *Hosts) check(r *http.Request) error {
 	if h == nil || r.Host == "" {
 		return nil
 	}
-	name := strings.TrimSuffix(hostname(r.Host), ".")
+	name, ok := hostname(r.Host)
+	if !ok {
+		return forbidden("the Host header is no name or address with a port")
+	}
 	if strings.EqualFold(name, "localhost") || slices.ContainsFunc(h.more, func(more string) bool { return strings.EqualFold(name, more) }) {
 		return nil
 	}
@@ -36,14 +39,31 @@ func (h *Hosts) check(r *http.Request) error {
 	return forbidden("this listens on loopback, and not under this Host: name it with --allowed-hosts if that is meant")
 }
 
-// hostname returns a Host header without its port, and an IPv6 address without brackets.
-func hostname(host string) string {
-	if rest, v6 := strings.CutPrefix(host, "["); v6 {
-		host, _, _ = strings.Cut(rest, "]")
-		return host
+// hostname returns a Host header without its port, without the dot at the end of a name, and an IPv6 address without brackets. It
+// reports false if the header is anything else: what follows a part that is accepted must not be skipped.
+func hostname(host string) (name string, ok bool) {
+	rest, v6 := strings.CutPrefix(host, "[")
+	if !v6 {
+		name, port, hasPort := strings.Cut(host, ":")
+		return strings.TrimSuffix(name, "."), !hasPort || isDigits(port)
 	}
-	host, _, _ = strings.Cut(host, ":")
-	return host
+	name, rest, ok = strings.Cut(rest, "]")
+	if ip, err := netip.ParseAddr(name); err != nil || !ip.Is6() || ip.Zone() != "" {
+		return "", false
+	}
+	port, hasPort := strings.CutPrefix(rest, ":")
+	return name, ok && (rest == "" || hasPort && isDigits(port))
+}
+
+func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+
+// unsniffed makes browsers take answers for what their headers say.
+func unsniffed(next http.Handler) http.Handler {
+	only := []string{"nosniff"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()[echo.HeaderXContentTypeOptions] = only
+		next.ServeHTTP(w, r)
+	})
 }
 
 // refuseOtherPages refuses requests that a browser sends for a page of another site, and requests under another name.

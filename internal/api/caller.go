@@ -205,8 +205,7 @@ func setLimitHeaders(c echo.Context, limiter *access.Limiter, verdict access.Ver
 // v6Network is the length of the prefix that one customer gets: all IPv6 addresses with the prefix are theirs.
 const v6Network = 64
 
-// addressOf returns the address that a request comes from, cut to the network of one customer. It ignores
-// X-Forwarded-For, because anybody can send it.
+// addressOf returns the address that a request comes from, cut to the network of one customer: see [Proxies].
 func addressOf(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -46,7 +46,8 @@ func (s *server) watchEvents(c echo.Context) error {
 		sendStreamHead(c)
 		return nil
 	}
-	subscription, err := s.events.SubscribeFor(cmp.Or(callerOf(c).ID, addressOf(c.Request())), sku)
+	caller := callerOf(c)
+	subscription, err := s.events.SubscribeFor(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.Request())), Buyer: caller.Buyer != ""}, sku)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func NewProbes(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
 	e.Use(refuseOtherHosts(c.Hosts))
 	c.probes(e)
-	return e
+	return unsniffed(e)
 }
 
 func (c AdminConfig) probes(e *echo.Echo) {

@@ -72,7 +72,7 @@ func rawAnswer(e *stock.Error) []byte {
 	p := problemOf(e)
 	body := append(appendProblem(make([]byte, 0, problemSize), p), '\n')
 	head := fmt.Sprintf(statusLine+"%d %s\r\nCache-Control: %s\r\nConnection: close\r\nContent-Length: %d\r\nContent-Type: %s\r\n"+
-		"Date: %s\r\nX-Request-Id: %s\r\n\r\n",
+		"Date: %s\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n\r\n",
 		p.status, http.StatusText(p.status), noStore, len(body), mediaProblem, time.Now().UTC().Format(http.TimeFormat), newRequestID())
 	return append([]byte(head), body...)
 }

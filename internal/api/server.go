@@ -47,7 +47,8 @@ type Config struct {
 	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
-	Hosts     *Hosts // the accepted hosts; nil: any
+	Proxies   *Proxies // that are believed; nil: none
+	Hosts     *Hosts   // the accepted hosts; nil: any
 	Streams   Streams
 	// AnswerWithin is the time from when a request was read until nothing is written for it; 0 is
 	// selling.DefaultAnswerWithin.
@@ -74,7 +75,7 @@ type server struct {
 }
 
 // New returns the public handler.
-func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
+func New(c Config) http.Handler { return withRequestID(unsniffed(c.Proxies.behind(newPublic(c)))) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{

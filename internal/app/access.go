@@ -59,6 +59,7 @@ func (a *App) openAccess() (err error) {
 			return err
 		}
 	}
+	a.checkKeyFiles()
 	if a.certificate, err = a.config.openCertificate(); err != nil {
 		return err
 	}
@@ -117,6 +118,7 @@ func (a *App) Reload() error {
 	if a.certificate != nil {
 		errs = append(errs, a.certificate.reload())
 	}
+	a.checkKeyFiles()
 	return errors.Join(append(errs, readTLS(a.redisAt))...)
 }
 

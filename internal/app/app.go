@@ -129,6 +129,9 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
 		Strangers: a.strangers, AnswerWithin: a.config.AnswerWithin,
 	}
+	if public.Proxies, err = api.ParseProxies(a.config.TrustProxy); err != nil {
+		return nil, ConfigError{err}
+	}
 	if a.guard == nil {
 		public.Hosts = a.config.hostsOf(a.config.Listen)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"inventory/internal/access"
+	"inventory/internal/api"
 	"inventory/internal/stock"
 )
 
@@ -58,6 +59,7 @@ type Config struct {
 	RateBurst     int     // requests that a caller may send at once; 0: those of a second
 	// AddressRateLimit limits each address, for callers without a credential or with a bad one; 0: RateLimit.
 	AddressRateLimit float64
+	TrustProxy       []string      // networks of proxies that are believed about the addresses of callers
 	AllowedHosts     []string      // further host names that listeners on loopback accept
 	TLSCert          string        // PEM file of the public listener's certificate; "": no TLS
 	TLSKey           string        // PEM file of the certificate's key
@@ -144,6 +146,9 @@ func (c Config) check() error {
 		return fmt.Errorf("quantity of tokens: must be 1 to %d", stock.MaxQuantity)
 	}
 	if _, err := redisAddresses(c); err != nil {
+		return err
+	}
+	if _, err := api.ParseProxies(c.TrustProxy); err != nil {
 		return err
 	}
 	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {

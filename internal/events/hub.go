@@ -50,6 +50,7 @@ type Hub struct {
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
 	callers       map[string]int // subscriptions of each
+	buyers        int            // subscriptions of buyers
 	dismissed     bool
 	positions     map[string]position        // by process
 	changes       map[string]stock.EventKind // by SKU: the last one sent to its listeners, sold out or back in stock
@@ -99,26 +100,35 @@ func (h *Hub) Publish(e stock.Event) {
 }
 
 // Subscribe starts a subscription to one SKU, or with "" to all, for the process itself.
-func (h *Hub) Subscribe(sku string) (*Subscription, error) { return h.SubscribeFor("", sku) }
+func (h *Hub) Subscribe(sku string) (*Subscription, error) { return h.SubscribeFor(Caller{}, sku) }
 
-// SubscribeFor starts a subscription for a caller; "" is the process itself. It refuses with CodeOverloaded if there
-// are too many listeners, in all or of this caller: one caller must not take the places of all.
-func (h *Hub) SubscribeFor(caller, sku string) (*Subscription, error) {
+// Caller is who subscribes.
+type Caller struct {
+	ID    string // "": the process itself
+	Buyer bool   // with a token. There may be any number of buyers, so a quarter of the places is for others
+}
+
+// SubscribeFor starts a subscription for a caller. It refuses with CodeOverloaded if there are too many listeners, in all, of
+// buyers, or of this caller: none of them must take the places of all.
+func (h *Hub) SubscribeFor(caller Caller, sku string) (*Subscription, error) {
 	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.dismissed:
 		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
-	case len(h.subscriptions) >= h.most:
+	case len(h.subscriptions) >= h.most, caller.Buyer && h.buyers >= h.most-h.most/4:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "too many are listening; try again later"}
-	case caller != "" && h.callers[caller] >= h.perCaller:
+	case caller.ID != "" && h.callers[caller.ID] >= h.perCaller:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
 	case len(h.subscriptions) == 0:
 		clear(h.changes) // no listener has received the changes since
 	}
 	h.subscriptions[s] = struct{}{}
-	h.callers[caller]++
+	h.callers[caller.ID]++
+	if caller.Buyer {
+		h.buyers++
+	}
 	h.listeners.Store(int64(len(h.subscriptions)))
 	return s, nil
 }
@@ -128,8 +138,11 @@ func (h *Hub) leave(s *Subscription) {
 	defer h.mu.Unlock()
 	if _, listens := h.subscriptions[s]; listens {
 		delete(h.subscriptions, s)
-		if h.callers[s.caller]--; h.callers[s.caller] == 0 {
-			delete(h.callers, s.caller)
+		if h.callers[s.caller.ID]--; h.callers[s.caller.ID] == 0 {
+			delete(h.callers, s.caller.ID)
+		}
+		if s.caller.Buyer {
+			h.buyers--
 		}
 	}
 	h.listeners.Store(int64(len(h.subscriptions)))

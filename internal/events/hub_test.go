@@ -226,6 +226,26 @@ func TestListenersAreBounded(t *testing.T) {
 	wantCode(stock.CodeUnavailable)
 }
 
+// Buyers may be any number: a quarter of the places is for keys.
+func TestBuyersLeavePlacesForKeys(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{Listeners: 8, PerCaller: 3})
+	for n := range 8 {
+		s, err := h.SubscribeFor(Caller{ID: fmt.Sprint("buyer ", n), Buyer: true}, "")
+		if (err == nil) != (n < 6) {
+			t.Errorf("listener %d of buyers: %v, where 6 are let in", n+1, err)
+		}
+		if err == nil {
+			t.Cleanup(s.Close)
+		}
+	}
+	operator, err := h.SubscribeFor(Caller{ID: "key"}, "")
+	if err != nil {
+		t.Fatal("an operator is locked out:", err)
+	}
+	operator.Close()
+}
+
 func TestPublishAllocatesNothing(t *testing.T) {
 	e := sold("a", 1)
 	alone := newHub(t, Config{})

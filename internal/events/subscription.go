@@ -20,7 +20,7 @@ const maxBuffered = 4096
 // Subscription is the buffer of one listener. Get it from [Hub.Subscribe] and close it.
 type Subscription struct {
 	hub    *Hub
-	caller string // "": the process itself
+	caller Caller
 	sku    string // "": all
 	ready  chan struct{}
 	done   chan struct{}
