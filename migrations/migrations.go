@@ -1,4 +1,4 @@
-// Package migrations holds the schema of each store as steps, and runs them.
+// Package migrations holds the schema of each store as golang-migrate steps, and runs them.
 //
 // A step and its mark in schema_migrations are one transaction. So if a process is killed, a step has happened or has not, and
 // the next start finishes the work. Both dialects have the same steps under the same numbers. Earlier releases marked a step as
@@ -17,9 +17,10 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -91,8 +92,8 @@ func (m *Migrator) up(ctx context.Context) error {
 		if err != nil || at.Newer() || at.Pending() == 0 {
 			return err
 		}
-		next := at.Steps[slices.IndexFunc(at.Steps, func(s Step) bool { return !s.Applied })]
-		if _, err := m.carryOut(ctx, at, next, "up", next.Version); err != nil {
+		next := slices.IndexFunc(at.Steps, func(s Step) bool { return !s.Applied })
+		if _, err := m.carryOut(ctx, at, at.Steps[next], 1); err != nil {
 			return err
 		}
 	}
@@ -121,74 +122,31 @@ func (m *Migrator) down(ctx context.Context) error {
 		case at.Dirty:
 			return fmt.Errorf("version %d was begun and not finished: migrate up finishes it", at.Version)
 		}
-		n := slices.IndexFunc(at.Steps, func(s Step) bool { return s.Version == at.Version })
-		var before uint
-		if n > 0 {
-			before = at.Steps[n-1].Version
-		}
-		if done, err := m.carryOut(ctx, at, at.Steps[n], "down", before); done || err != nil {
+		last := slices.IndexFunc(at.Steps, func(s Step) bool { return s.Version == at.Version })
+		if done, err := m.carryOut(ctx, at, at.Steps[last], -1); done || err != nil {
 			return err
 		}
 	}
 }
 
-// columnIsThere is SQLite's error for a column that is added twice: an earlier release was killed after the step, and before it
-// had marked the step as done.
-const columnIsThere = "duplicate column name"
-
-// carryOut carries out the statements of a step, in one direction, and marks the version that the database has then. It reports
-// false, with nothing changed, if the database's status is another one by now.
-func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction string, version uint) (done bool, err error) {
-	statements, err := fs.ReadFile(steps, path.Join(m.dialect.folder, fmt.Sprintf("%04d_%s.%s.sql", step.Version, step.Name, direction)))
+// carryOut has golang-migrate carry out the next step up (1) or down (-1). It reports false, with nothing changed, if the
+// database's status is another one by now.
+func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction int) (done bool, err error) {
+	from, err := iofs.New(steps, m.dialect.folder)
 	if err != nil {
 		return false, fmt.Errorf("read migrations: %w", err)
 	}
-	done, err = m.inStep(ctx, at, string(statements), version)
-	if err != nil && at.Dirty && strings.Contains(err.Error(), columnIsThere) {
-		done, err = m.inStep(ctx, at, "", version)
-	}
+	to := &driver{ctx: ctx, db: m.db, dialect: m.dialect, lockTimeout: m.lockTimeout, at: at}
+	engine, err := migrate.NewWithInstance("embedded", from, m.dialect.folder, to)
 	if err != nil {
+		return false, fmt.Errorf("open migrations: %w", err)
+	}
+	err = engine.Steps(direction) // one at a time: golang-migrate reads ahead, and leaves a goroutine when a step fails
+	fromErr, toErr := engine.Close()
+	if err := errors.Join(err, fromErr, toErr); err != nil {
 		return false, fmt.Errorf("step %d %s: %w", step.Version, step.Name, err)
 	}
-	return done, nil
-}
-
-func (m *Migrator) inStep(ctx context.Context, at Status, statements string, version uint) (done bool, err error) {
-	tx, err := m.db.BeginTx(ctx, &sql.TxOptions{Isolation: m.dialect.isolation})
-	if err != nil {
-		return false, fmt.Errorf("begin: %w", err)
-	}
-	defer func() {
-		if !done {
-			err = errors.Join(err, ignoreDone(tx.Rollback()))
-		}
-	}()
-	if m.dialect.lock != "" {
-		if _, err := tx.ExecContext(ctx, m.dialect.lock, m.lockTimeout); err != nil {
-			return false, fmt.Errorf("wait for other migrations: %w", err)
-		}
-	}
-	if now, err := ReadStatus(ctx, tx, m.dialect); err != nil || now.Version != at.Version || now.Dirty != at.Dirty {
-		return false, err
-	}
-	mark := m.dialect.table + `; DELETE FROM schema_migrations`
-	if version > 0 {
-		mark += `; INSERT INTO schema_migrations (version, dirty) VALUES (` + strconv.FormatUint(uint64(version), 10) + `, false)`
-	}
-	for _, text := range []string{statements, mark} {
-		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return false, err
-		}
-	}
-	return true, tx.Commit()
-}
-
-// ignoreDone drops the error that a transaction is over already.
-func ignoreDone(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
+	return to.done, nil
 }
 
 // Status lists all steps, ascending.
@@ -207,12 +165,11 @@ func (d Dialect) list() (list []Step, err error) {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
 	for _, file := range files {
-		number, name, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".up.sql"), "_")
-		version, err := strconv.ParseUint(number, 10, 32)
+		step, err := source.Parse(path.Base(file))
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %s: %w", file, err)
 		}
-		list = append(list, Step{Version: uint(version), Name: name})
+		list = append(list, Step{Version: step.Version, Name: step.Identifier})
 	}
 	return list, nil
 }
