@@ -17,7 +17,7 @@ func TestBehindARedisThatDeniesMuch(t *testing.T) {
 	}{
 		{"SUBSCRIBE", `"locks":"ok"`, []string{"--rename-command", "SUBSCRIBE", ""}},
 		{"PUBLISH", `"locks":"ok"`, []string{"--rename-command", "PUBLISH", ""}},
-		{"EVALSHA", "", []string{"--rename-command", "EVALSHA", ""}},
+		{"EVALSHA", `"locks":"ok"`, []string{"--rename-command", "EVALSHA", ""}},
 		{"all scripts", `"locks":"failing"`, []string{"--rename-command", "EVALSHA", "", "--rename-command", "EVAL", ""}},
 		{"room", `"locks":"failing"`, []string{"--maxmemory", "1b"}},
 		{"to keep locks", `"locks":"ok"`, []string{"--maxmemory-policy", "allkeys-lru", "--maxmemory", "64mb"}},
