@@ -33,23 +33,23 @@ func (m *measured) Run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-// with runs the scenario, under the name tail, as the program does.
+// with runs the scenario, under the name chaos, as the program does.
 func (m *measured) with(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var grammar struct {
-		Tail measured `cmd:""`
+		Chaos measured `cmd:""`
 	}
-	grammar.Tail = *m
+	grammar.Chaos = *m
 	var out, errs bytes.Buffer
-	code := cli.Run(t.Context(), append([]string{"tail"}, args...), cli.Streams{Out: &out, Err: &errs}, &grammar, options()...)
-	m.runs = grammar.Tail.runs
+	code := cli.Run(t.Context(), append([]string{"chaos"}, args...), cli.Streams{Out: &out, Err: &errs}, &grammar, options()...)
+	m.runs = grammar.Chaos.runs
 	return outcome{code, out.String(), errs.String()}
 }
 
-// aRun is a report of the scenario tail.
+// aRun is a report of the scenario chaos.
 func aRun(p99 float64) report.Document {
 	return report.Document{
-		Scenario: "tail", Summary: []string{"all was sold"}, AuditOK: true, Figures: []report.Figure{{Name: "p99", Unit: "ms", Value: p99}},
+		Scenario: "chaos", Summary: []string{"all was sold"}, AuditOK: true, Figures: []report.Figure{{Name: "p99", Unit: "ms", Value: p99}},
 		Sections: []report.Section{{Name: "latency", Plots: []report.Plot{
 			{Name: "p", Title: "Latency", Kind: report.Bars, Categories: []string{"a"}, Series: []report.Series{{Name: "p99", Y: []float64{p99}}}},
 		}}},
@@ -129,7 +129,7 @@ func TestWhatIsWrongIsKnownBeforeTheRun(t *testing.T) {
 		"no such report":  {[]string{"--compare=none.json"}, "--compare: open none.json"},
 		"no report":       {[]string{"--compare", writeFile(t, "order_id,at")}, "not a report of the lab"},
 		"another report":  {[]string{"--compare", writeFile(t, `{"schema":"inventory-lab/9"}`)}, "inventory-lab/9"},
-		"other scenario":  {[]string{"--compare", saved(t, other)}, "a report of the scenario soak cannot be compared with one of tail"},
+		"other scenario":  {[]string{"--compare", saved(t, other)}, "a report of the scenario soak cannot be compared with one of chaos"},
 		"a flag too much": {[]string{"--html"}, "--html"},
 	} {
 		m := &measured{document: aRun(30)}

@@ -98,14 +98,3 @@ func TestComparisonsKeepWhatTheyHave(t *testing.T) { // not parallel: the cases 
 		}
 	}
 }
-
-// TestAnInterruptedSweepKeepsItsRuns interrupts the second run of three.
-func TestAnInterruptedSweepKeepsItsRuns(t *testing.T) {
-	t.Parallel()
-	document, told := interrupted(t, "sweep: run 2 of 3", "sweep", "--grid", "concurrency=4,8,16", "replay", "--quick", "--orders", shopFile)
-	wantStopped(t, "sweep", told)
-	rows := document.Sections[0].Table.Rows
-	if !document.AuditOK || rows[0][1] == "-" || rows[1][1] != "-" || rows[2][1] != "-" || strings.Contains(told, "run 3 of 3") {
-		t.Errorf("%v, %q", document.Wrong, rows)
-	}
-}

@@ -86,11 +86,6 @@ func abouts() map[string]about {
 			Shows: "accepted orders a second and p99 by segments and processes; throughput over time while a process stands still; goodput and latency over time under three times the capacity.",
 			Full:  "about ten minutes", Quick: "40 seconds", Needs: needsServers, Cases: segments.Names(),
 		},
-		"tail": {
-			Shows: "latency, sales, waits for locks and merges over time around the death of a process that holds a lock; stranded units, false refusals, " +
-				"the longest time without a sale, and what the requests of the dead were told when they asked again.",
-			Full: "about two and a half minutes", Quick: "under 40 seconds", Needs: needsServers,
-		},
 		"capacity": {
 			Shows: "what an order costs each part, in microseconds; from that what a sale needs of processes, PostgreSQL nodes and Redis, where each " +
 				"work stops, and how long buyers wait; and how far such predictions are from measurements.",
@@ -100,11 +95,6 @@ func abouts() map[string]about {
 			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +
 				"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault.",
 			Full: "three minutes; --rounds and --for say otherwise", Quick: "under 20 seconds", Needs: needsPrograms + ".",
-		},
-		"sweep": {
-			Shows: "how each figure of a scenario hangs on its flags: a row and a point of a plot for each combination.",
-			Full:  "as long as its runs together", Needs: "what the scenario needs.",
-			More: "Example: go run ./loadtest sweep --grid concurrency=8,64 --grid whole-orders=false,true -- replay --quick",
 		},
 	}
 }

@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
-	"inventory/internal/app"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/capacity"
 	"inventory/loadtest/internal/chaos"
-	"inventory/loadtest/internal/tail"
 )
 
 // The scenarios that start servers and services of their own.
@@ -59,42 +55,5 @@ func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
 			config.Rounds, config.Length = 1, 8*time.Second
 		}
 		return chaos.Run(ctx, config)
-	})
-}
-
-type tailCommand struct {
-	tail.Config
-	Quick bool `help:"One round of each kind. Default: off."`
-	Tiny  bool `help:"Hardly anything, for tests." hidden:""`
-	reportFlags
-}
-
-// Validate checks how many servers there are for the kind of lock.
-func (c *tailCommand) Validate() error {
-	const least = 3
-	switch n := strings.Count(c.RedisURL, ",") + 1; {
-	case c.RedisURL == "":
-	case c.Lock == app.LockRed && (n < least || n%2 == 0):
-		return fmt.Errorf("--redis-url: %s needs an odd number of servers, %d or more", c.Lock, least)
-	case c.Lock != app.LockRed && n > 1:
-		return fmt.Errorf("--redis-url: several servers are for %s", app.LockRed)
-	}
-	return nil
-}
-
-// Run measures, and delivers the report.
-func (c *tailCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.run(ctx, s, func(ctx context.Context) (r result, err error) {
-		config := c.Config
-		switch config.Progress = s.Err; {
-		case c.Tiny:
-			config.Rounds, config.Stock, config.Rate = 1, 100_000, 200
-		case c.Quick:
-			config.Rounds = 1
-		}
-		if config.Process, err = serviceProcess(io.Discard, slog.LevelError); err != nil {
-			return nil, err
-		}
-		return tail.Run(ctx, config)
 	})
 }

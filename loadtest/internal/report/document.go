@@ -25,7 +25,7 @@ type Document struct {
 	Environment Environment    `json:"environment"`
 	Summary     []string       `json:"summary"`  // sentences, the most important first
 	Warnings    []string       `json:"warnings"` // why figures may not be what they seem
-	Figures     []Figure       `json:"figures"`  // by which two runs are compared; the columns of a sweep
+	Figures     []Figure       `json:"figures"`  // by which two runs are compared
 	Sections    []Section      `json:"sections"`
 	AuditOK     bool           `json:"audit_ok"`
 	Wrong       []string       `json:"wrong"`  // what does not add up
