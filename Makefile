@@ -120,7 +120,7 @@ test-deploy: ## Let kubectl and systemd-analyze, which must be on PATH, read the
 
 # Apart from make test, which builds no k6.
 .PHONY: test-load-tools
-test-load-tools: servers ## Run the lab's scripts for k6 and wrk, which it builds or installs, and count the rows
+test-load-tools: servers ## Run the lab's script for k6, which it builds, and count the rows
 	@GO=$(GO) scripts/install-load-tools
 	$(GO) test -count 1 -timeout 5m -v -tags loadtools -run '^TestTools' ./loadtest
 

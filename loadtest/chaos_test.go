@@ -11,8 +11,8 @@ import (
 // TestChaosStartsItself runs a short round as a person does: it starts itself as the processes, and breaks them.
 func TestChaosStartsItself(t *testing.T) {
 	t.Parallel()
-	result, raw := filepath.Join(t.TempDir(), "result.json"), newRawFiles(t)
-	out, err := exec.CommandContext(t.Context(), program, append([]string{"chaos", "--quick", "--json", result}, raw.flags()...)...).CombinedOutput()
+	result := filepath.Join(t.TempDir(), "result.json")
+	out, err := exec.CommandContext(t.Context(), program, "chaos", "--quick", "--json", result).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -33,14 +33,6 @@ func TestChaosStartsItself(t *testing.T) {
 	err = json.Unmarshal(text, &got)
 	if err != nil || got.Scenario != "chaos" || got.Seed == 0 || !got.AuditOK || len(got.Rounds) != 1 || got.Rounds[0].Accepted == 0 || len(got.Rounds[0].Faults) == 0 {
 		t.Fatalf("%v: %s", err, text)
-	}
-	var all int64
-	for _, n := range raw.outcomes(t) {
-		all += n
-	}
-	// In addition to those of the round there is at most one for each SKU that has units left at the end.
-	if most := got.Rounds[0].Operations + 22; all < got.Rounds[0].Operations || all > most || raw.logged(t) != all {
-		t.Errorf("%d operations in the table, %d waits; the report says %d", all, raw.logged(t), got.Rounds[0].Operations)
 	}
 }
 

@@ -11,19 +11,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/report"
 )
 
 // reportFlags choose the forms of the report. Every scenario has them.
 type reportFlags struct {
-	JSON       string             `help:"Write the report as one JSON object (docs/lab/json.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	JSON       string             `help:"Write the report as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	HTML       string             `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
-	CSV        string             `name:"csv" help:"Write to this file of comma-separated values each attempt of each operation (docs/lab/answers.md), or of a comparison what each window came to, a row for each contender, round and metric. Default: none." placeholder:"FILE"`
-	HDR        string             `name:"hdr" help:"Write to this file, a log of HdrHistogram, how long operations took by round and outcome, or in each window of a comparison. Default: none." placeholder:"FILE"`
-	Compare    earlier            `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
+	Markdown   string             `help:"Write the report as Markdown, for a page of a repository, to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Target     map[string]float64 `mapsep:"none" help:"Another bound for the target of this name, as the report tells it; given several times, for several. Default: those of the scenario." placeholder:"NAME=VALUE"`
 	FailOnMiss bool               `help:"Exit status 1 where a target is missed. One that is undecided is not. Default: off."`
 
@@ -80,9 +76,6 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(co
 	return errors.Join(err, closeAll(outputs))
 }
 
-// raw reports whether a form with raw figures was chosen.
-func (f reportFlags) raw() bool { return f.CSV != "" || f.HDR != "" }
-
 // output is a form of the report, and where it goes.
 type output struct {
 	flag string
@@ -95,21 +88,21 @@ type output struct {
 type form func(report.Document, io.Writer) error
 
 func (f reportFlags) open(s cli.Streams) (all []output, err error) {
-	if f.JSON != "" && f.JSON == f.HTML {
-		return nil, fmt.Errorf("--json and --html cannot both be written to %s", f.JSON)
-	}
-	if f.JSON != "-" && f.HTML != "-" {
-		all = append(all, output{flag: "for a person", to: s.Out, form: f.Compare.under(report.Document.Print)})
-	}
-	for _, o := range []struct {
+	forms := []struct {
 		flag, name string
 		form       form
-	}{
-		{"--json", f.JSON, report.Document.WriteJSON}, // of this run alone, so that later runs can be compared with it
-		{"--html", f.HTML, f.Compare.under(report.Document.WriteHTML)},
-		{"--csv", f.CSV, report.Document.WriteCSV},
-		{"--hdr", f.HDR, report.Document.WriteHDR},
-	} {
+	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--html", f.HTML, report.Document.WriteHTML}, {"--markdown", f.Markdown, report.Document.WriteMarkdown}}
+	printed, taken := true, map[string]string{}
+	for _, o := range forms {
+		if other, is := taken[o.name]; is && o.name != "" {
+			return nil, fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name)
+		}
+		taken[o.name], printed = o.flag, printed && o.name != "-"
+	}
+	if printed {
+		all = append(all, output{flag: "for a person", to: s.Out, form: report.Document.Print})
+	}
+	for _, o := range forms {
 		switch o.name {
 		case "":
 		case "-":
@@ -143,45 +136,4 @@ func closeAll(outputs []output) (err error) {
 		}
 	}
 	return err
-}
-
-// earlier is the report of another run, which --compare names. It is read before anything is measured.
-type earlier struct {
-	document *report.Document // nil: nothing is compared
-}
-
-// Decode reads the report.
-func (e *earlier) Decode(ctx *kong.DecodeContext) error {
-	var name string
-	if err := ctx.Scan.PopValueInto("file", &name); err != nil {
-		return err
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	document, err := report.Read(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	e.document = &document
-	return nil
-}
-
-// AfterApply refuses the report of another scenario than the one that is to run.
-func (e *earlier) AfterApply(flags *kong.Context) error {
-	scenario := flags.Selected()
-	if scenario == nil {
-		return errors.New("--compare: there is no scenario to compare")
-	}
-	return wrongFlag("--compare", report.Comparable(scenario.Name, e.document.Scenario))
-}
-
-// under is a form with the earlier report under this one.
-func (e *earlier) under(f form) form {
-	if e.document == nil {
-		return f
-	}
-	return func(d report.Document, to io.Writer) error { return f(report.Overlay(d, *e.document), to) }
 }

@@ -86,11 +86,6 @@ func abouts() map[string]about {
 			Shows: "accepted orders a second and p99 by segments and processes; throughput over time while a process stands still; goodput and latency over time under three times the capacity.",
 			Full:  "about ten minutes", Quick: "40 seconds", Needs: needsServers, Cases: segments.Names(),
 		},
-		"capacity": {
-			Shows: "what an order costs each part, in microseconds; from that what a sale needs of processes, PostgreSQL nodes and Redis, where each " +
-				"work stops, and how long buyers wait; and how far such predictions are from measurements.",
-			Full: "about three minutes", Quick: "under a minute", Needs: needsPrograms + ".",
-		},
 		"chaos": {
 			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +
 				"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault.",

@@ -35,12 +35,9 @@ type scenarios struct {
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
 	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
 
-	Capacity capacityCommand `cmd:"" help:"Measure what an order costs each part, tell what a sale needs and where it stops, and hold predictions against measurements. Exit status 1 if the rows do not add up."`
-
 	Chaos chaosCommand `cmd:"" help:"Have the whole service sell while everything goes wrong, and hold what callers saw against the rows. Exit status 1 if a promise was broken."`
 
-	List    listCommand    `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
-	Publish publishCommand `cmd:"" help:"Put the tables and plots of reports into a document, such as docs/BENCHMARKS.md."`
+	List listCommand `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
 
 	Worker workerCommand `cmd:"" hidden:""`
 }

@@ -7,31 +7,10 @@ import (
 	"time"
 
 	"inventory/internal/cli"
-	"inventory/loadtest/internal/capacity"
 	"inventory/loadtest/internal/chaos"
 )
 
-// The scenarios that start servers and services of their own.
-
-type capacityCommand struct {
-	capacity.Config
-	Quick bool `help:"One round. Default: off."`
-	Tiny  bool `help:"Hardly anything, for tests." hidden:""`
-	seedFlag
-	reportFlags
-}
-
-// Run measures, and delivers the report.
-func (c *capacityCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.run(ctx, s, func(ctx context.Context) (r result, err error) {
-		config := c.Config
-		if config.Process, err = serviceProcess(io.Discard, slog.LevelError); err != nil {
-			return nil, err
-		}
-		config.Seed, config.Scale, config.OnRound = c.drawn(), scaleOf(c.Tiny, c.Quick, capacity.Tiny, capacity.Quick, capacity.Full), roundsTo(s)
-		return capacity.Run(ctx, config)
-	})
-}
+// The scenario that starts servers and services of their own.
 
 type chaosCommand struct {
 	chaos.Config
@@ -50,7 +29,7 @@ func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
 		if config.Process, err = serviceProcess(logs, slog.LevelError); err != nil {
 			return nil, err
 		}
-		config.Seed, config.Progress, config.Keep = drawnSeed(c.Seed), s.Err, c.raw()
+		config.Seed, config.Progress = drawnSeed(c.Seed), s.Err
 		if c.Quick {
 			config.Rounds, config.Length = 1, 8*time.Second
 		}

@@ -37,8 +37,7 @@ func TestSoak(t *testing.T) {
 	for _, where := range []string{"--private-servers=false", "--private-servers"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			raw := newRawFiles(t)
-			out, err := exec.CommandContext(t.Context(), program, smallSoak(append(raw.flags(), where)...)...).Output()
+			out, err := exec.CommandContext(t.Context(), program, smallSoak(where)...).Output()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -53,7 +52,6 @@ func TestSoak(t *testing.T) {
 					all[outcome] += n
 				}
 			}
-			raw.want(t, all)
 			for _, kind := range []string{
 				"deduct", "reserve", "order", "commit", "cancel", "return", "retry", "restock", "adjust", "resegment", "read_sku", "read_deduction",
 			} {

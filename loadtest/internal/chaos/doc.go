@@ -23,7 +23,6 @@ type Config struct {
 	Redis  string        `help:"Where the locks are: one server, one under sentinel with two replicas, or a cluster. Default: ${default}." default:"one" enum:"one,sentinel,cluster" placeholder:"KIND"`
 	Faults []string      `name:"fault" sep:";" help:"Only the kinds of faults of these names, as reports tell them, separated by semicolons. Default: all." placeholder:"NAME"`
 
-	Keep     bool           `kong:"-"` // the operations, for raw figures
 	Process  target.Process `kong:"-"`
 	Progress io.Writer      `kong:"-"`
 }

@@ -61,13 +61,13 @@ func newRound(s *stack, seed uint64) *round {
 }
 
 // play plays a round, and compares the operations with the rows.
-func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, seen *load.Result, err error) {
+func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, err error) {
 	if r.services, err = r.stack.open(); err != nil {
-		return Round{}, nil, err
+		return Round{}, err
 	}
 	defer r.services.Close()
 	if err := r.create(ctx); err != nil {
-		return Round{}, nil, err
+		return Round{}, err
 	}
 	random := rand.New(rand.NewPCG(r.seed, 0)) //nolint:gosec // it is to be played again
 	faults := schedule(random, kinds, length)
@@ -89,9 +89,9 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 	}
 	running.Wait()
 	if err == nil {
-		seen, err = r.judge(ctx, all, &result)
+		err = r.judge(ctx, all, &result)
 	}
-	return result, seen, errors.Join(ctx.Err(), err)
+	return result, errors.Join(ctx.Err(), err)
 }
 
 // caller is the caller of a number.
@@ -161,13 +161,13 @@ func (r *Round) recover() {
 }
 
 // judge waits until nothing changes any more, and checks.
-func (r *round) judge(ctx context.Context, all []*caller, result *Round) (*load.Result, error) {
+func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	if err := r.stack.ready(ctx, r.services); err != nil {
-		return nil, err
+		return err
 	}
 	// The last reservations have ended by then, and all processes know: a refusal after that is false.
 	if !load.Sleep(ctx, longestStay+staleness+time.Second/2) {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	var operations []history.Operation
 	for _, c := range all {
@@ -179,23 +179,23 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) (*load.
 	for sku, stock := range r.stocks {
 		if stock.BuyerLimit == 0 {
 			if err := last.buyAll(ctx, sku); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	rows, err := history.ReadRows(ctx, r.stack.database, r.name+"-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.stack.readFences(ctx, rows.SKUs); err != nil {
-		return nil, err
+		return err
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
 	operations = append(operations, last.history...)
 	for _, v := range history.Check(operations, rows, promise).Violations {
 		result.Broken = append(result.Broken, v.String())
 	}
-	return load.Closed(r.began, operations), nil
+	return nil
 }
 
 // buyAll buys all that is left of a SKU by one order.
@@ -236,15 +236,12 @@ func (r *Result) play(ctx context.Context, s *stack, kinds []faultKind) error {
 			break
 		}
 		seed := r.Config.Seed + uint64(i) //nolint:gosec // no round has a number below zero
-		round, seen, err := newRound(s, seed).play(ctx, r.Length, kinds)
+		round, err := newRound(s, seed).play(ctx, r.Length, kinds)
 		if err != nil {
 			return fmt.Errorf("round of seed %d: %w", seed, err)
 		}
 		if r.rounds = append(r.rounds, round); r.Parts == nil {
-			r.Parts = []load.Part{}
-		}
-		if r.Keep {
-			r.Parts = append(r.Parts, load.Part{Name: fmt.Sprint("seed ", seed), Result: seen})
+			r.Parts = []*load.Result{}
 		}
 		if _, err := fmt.Fprintf(r.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
 			seed, round.Operations, round.Accepted, len(round.Faults), len(round.Broken)); err != nil {

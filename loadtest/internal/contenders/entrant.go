@@ -98,9 +98,6 @@ func (w *world) contender(e *entrant) experiment.Contender {
 			if err != nil {
 				return nil, err
 			}
-			if r.waits != nil {
-				experiment.Keep(ctx, r.waits)
-			}
 			return r.sample(e.answers), nil
 		},
 	}

@@ -195,7 +195,7 @@ func (r Result) Document() (report.Document, error) {
 		}
 	}
 	return d, d.SetOwn(map[string]any{
-		"in_process": entries[false], "http": entries[true], "rows": r.Targets(), "skus_audited": r.Audited(),
+		"in_process": entries[false], "http": entries[true], "skus_audited": r.Audited(),
 		"rounds": r.scale.Rounds, "window_seconds": r.scale.Window.Seconds(),
 	})
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"inventory/loadtest/internal/report"
@@ -155,35 +152,12 @@ func (r Report) Document() report.Document {
 		d.Sections, d.Wrong = append(d.Sections, one.Section(one.Name)), append(d.Wrong, one.Wrong...)
 		d.Summary, d.Figures = append(d.Summary, one.sentences()...), append(d.Figures, one.figures()...)
 	}
-	d.Raw = Raw(r.Results...)
 	if r.SKUs > 0 && len(r.Wrong) == 0 {
 		d.Summary = append(d.Summary, audited(r.SKUs))
 	}
 	d.Summary = append(d.Summary, r.LeftOut...)
 	d.AuditOK = len(d.Wrong) == 0
 	return d
-}
-
-// Raw has a row for each metric of each contender in each round, and the waits of each window.
-func Raw(results ...Result) report.Raw {
-	raw := report.Raw{Columns: []string{"case", "contender", "round", "metric", "value"}}
-	var rows [][]string
-	for _, one := range results {
-		for i, round := range one.Rounds {
-			for _, c := range one.Case.Contenders {
-				for _, metric := range slices.Sorted(maps.Keys(round[c.Name])) {
-					value := strconv.FormatFloat(round[c.Name][metric], 'g', -1, 64)
-					rows = append(rows, []string{one.Name, c.Name, strconv.Itoa(i + 1), metric, value})
-				}
-			}
-		}
-		for _, w := range one.Waits {
-			w.Of = strings.TrimPrefix(one.Name+": "+w.Of, ": ")
-			raw.Waits = append(raw.Waits, w)
-		}
-	}
-	raw.Rows = slices.Values(rows)
-	return raw
 }
 
 // audited reports that nothing is wrong.

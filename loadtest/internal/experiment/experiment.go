@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/report"
 )
 
@@ -97,7 +96,6 @@ type Result struct {
 	SKUs        int      // that were audited
 	Wrong       []string // what does not add up
 	Notes       []string
-	Waits       []report.Waits // of all windows in order, the warm-up included
 }
 
 // Round has the samples of a round by the names of contenders.
@@ -145,8 +143,7 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 		if ctx.Err() != nil || r.Failed[c.Name] != nil {
 			continue
 		}
-		began := time.Now()
-		sample, err := c.Play(context.WithValue(ctx, keeper{}, func(waits *latency.Histogram) { r.keep(c.Name, waits, began) }), window)
+		sample, err := c.Play(ctx, window)
 		if err != nil && ctx.Err() == nil { // otherwise the end of ctx is the reason
 			r.Failed[c.Name] = fmt.Errorf("%s, round %d: %w", c.Name, len(r.Rounds)+1, err)
 		}
@@ -155,22 +152,6 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 		}
 	}
 	return round
-}
-
-// keeper is the key of the function that keeps the waits of a window.
-type keeper struct{}
-
-// Keep keeps the waits of the window that ctx is of, for a log.
-func Keep(ctx context.Context, waits *latency.Histogram) {
-	if keep, is := ctx.Value(keeper{}).(func(*latency.Histogram)); is {
-		keep(waits)
-	}
-}
-
-func (r *Result) keep(contender string, waits *latency.Histogram, began time.Time) {
-	if text, err := waits.MarshalText(); err == nil { // which only memory could make fail
-		r.Waits = append(r.Waits, report.Waits{Of: contender, From: began, To: time.Now(), Counts: text})
-	}
 }
 
 // narrow reports whether all intervals are narrow enough.

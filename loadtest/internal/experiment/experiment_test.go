@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/report"
 )
 
@@ -196,25 +195,6 @@ func TestIntervalsHoldWhatIsTrue(t *testing.T) {
 			t.Errorf("%d rounds: %.3f of the intervals hold the mean", n, share)
 		}
 	}
-}
-
-// TestWindowsAreKept: the windows of the rounds, in a row for each metric, and how long things took in each.
-func TestWindowsAreKept(t *testing.T) {
-	t.Parallel()
-	c := Contender{Name: "a", Play: func(ctx context.Context, _ time.Duration) (Sample, error) {
-		waits := latency.New()
-		waits.Record(time.Second)
-		Keep(ctx, waits)
-		return Sample{sold: 2.5, "more": 1}, nil
-	}}
-	r := Run(t.Context(), Case{Contenders: []Contender{c}}, Rules{Rounds: 2})
-	r.Name = "case"
-	raw := Raw(r)
-	want := "[[case a 1 more 1] [case a 1 sold/s 2.5] [case a 2 more 1] [case a 2 sold/s 2.5]]"
-	if got := fmt.Sprint(slices.Collect(raw.Rows)); got != want || len(raw.Waits) != 2 || raw.Waits[1].Of != "case: a" || len(raw.Waits[1].Counts) == 0 {
-		t.Errorf("%s, %+v", got, raw.Waits)
-	}
-	Keep(t.Context(), latency.New()) // outside of any window it is not kept
 }
 
 func TestLevelsThatAreNumbers(t *testing.T) {

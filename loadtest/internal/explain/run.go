@@ -122,7 +122,6 @@ func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (exp
 	}
 	all := load.Together(sales)
 	s.gcPercent = all.GCPercent
-	experiment.Keep(ctx, all.Waits)
 	return experiment.Sample{
 		throughput: float64(all.InTime) / all.Window.Seconds(),
 		median:     compare.Quantile(all.Waits, 50),

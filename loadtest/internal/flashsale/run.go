@@ -181,7 +181,7 @@ func (s *Sale) sell(ctx context.Context, r *round) {
 	r.result = s.services.Show(ctx, r.load, s.live, s.begun, func() string {
 		return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
 	})
-	s.rounds, s.Parts = append(s.rounds, r), append(s.Parts, load.Part{Name: fmt.Sprintf("round %d", r.number+1), Result: r.result})
+	s.rounds, s.Parts = append(s.rounds, r), append(s.Parts, r.result)
 	stop()
 	watcher.Wait()
 }

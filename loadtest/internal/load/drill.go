@@ -22,7 +22,7 @@ type Drill struct {
 	Promise     history.Promise // of the SKUs that were put up for sale
 	Environment report.Environment
 	Bad         []Outcome // that no request may come to
-	Parts       []Part    // what was sent; nil: there is nothing to report
+	Parts       []*Result // what was sent; nil: there is nothing to report
 	All         *Result   // of all parts
 	Rows        history.Rows
 	Found       history.Findings
@@ -81,7 +81,6 @@ func (d *Drill) Head() report.Document {
 	return report.Document{
 		Scenario: d.Scenario, Started: d.started, Elapsed: d.took.Seconds(), Interrupted: d.Interrupted(), Seed: d.Seed,
 		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Describe(d.Found.Violations),
-		Raw: Raw(d.Parts...),
 	}
 }
 

@@ -129,10 +129,22 @@ func replyOf(o history.Operation, start time.Time) Reply {
 	return reply
 }
 
+// Closed is what became of operations in a closed loop, where each is due when it is sent first.
+func Closed(start time.Time, operations []history.Operation) *Result {
+	r := &Result{Load: Load{Start: start, At: make([]time.Duration, len(operations)), Operations: operations}, Replies: make([]Reply, len(operations))}
+	for i, o := range operations {
+		if len(o.Attempts) > 0 {
+			r.At[i], r.Replies[i] = o.Attempts[0].Sent.Sub(start), replyOf(o, start)
+			r.Elapsed = max(r.Elapsed, r.Replies[i].Over)
+		}
+	}
+	return r
+}
+
 // together is the result of all parts of a run, whose times are those since the beginning of each.
-func together(parts []Part) *Result {
+func together(parts []*Result) *Result {
 	if len(parts) == 1 {
-		return parts[0].Result
+		return parts[0]
 	}
 	all := &Result{}
 	for _, p := range parts {

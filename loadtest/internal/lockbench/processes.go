@@ -62,7 +62,6 @@ func (b *bench) meet(ctx context.Context, all []entry, figures func(all []*tally
 				return nil, err
 			}
 			t := together(tallies)
-			experiment.Keep(ctx, t.Waits)
 			return figures(tallies), t.err
 		}})
 	}

@@ -81,7 +81,7 @@ func (r *Replay) run(ctx context.Context) error {
 		err = r.send(ctx)
 	}
 	if err == nil || ctx.Err() != nil {
-		r.Parts = []load.Part{{Name: "replay", Result: load.Closed(start, r.operations)}}
+		r.Parts = []*load.Result{load.Closed(start, r.operations)}
 	}
 	return err
 }

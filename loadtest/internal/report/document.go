@@ -1,5 +1,5 @@
 // Package report is what a run of the lab found, in one shape for every scenario, and the forms of it: text for a terminal, JSON, a
-// page that opens offline, and Markdown with plots. A scenario makes a Document, which has tables, plots and targets; forms know
+// page that opens offline, and Markdown. A scenario makes a Document, which has tables, plots and targets; forms know
 // nothing of scenarios. JSON members of one scenario alone are in Document.Own.
 package report
 
@@ -10,7 +10,7 @@ import (
 )
 
 // Schema names the shape of a Document as JSON. The number grows when a member goes or changes its meaning; members may be
-// added without. docs/lab/json.md describes them.
+// added without.
 const Schema = "inventory-lab/1"
 
 // Document is what a run found.
@@ -25,12 +25,11 @@ type Document struct {
 	Environment Environment    `json:"environment"`
 	Summary     []string       `json:"summary"`  // sentences, the most important first
 	Warnings    []string       `json:"warnings"` // why figures may not be what they seem
-	Figures     []Figure       `json:"figures"`  // by which two runs are compared
+	Figures     []Figure       `json:"figures"`  // those that one looks for first
 	Sections    []Section      `json:"sections"`
 	AuditOK     bool           `json:"audit_ok"`
 	Wrong       []string       `json:"wrong"`  // what does not add up
 	Own         jsontext.Value `json:",embed"` // an object: the members that only this scenario has
-	Raw         Raw            `json:"-"`
 }
 
 // Flag is a setting of the run, given or by default. None holds a secret.
@@ -110,10 +109,9 @@ type Axis struct {
 
 // Series is a line, or the bars of one colour. What is not a number is a gap.
 type Series struct {
-	Name  string    `json:"name"`
-	X     []float64 `json:"x,omitempty"`
-	Y     []float64 `json:"y"`
-	Other bool      `json:"-"` // of the run that this one is compared with (Overlay)
+	Name string    `json:"name"`
+	X    []float64 `json:"x,omitempty"`
+	Y    []float64 `json:"y"`
 }
 
 // Mark is an instant that explains what a plot shows, such as the sell-out.
@@ -121,5 +119,4 @@ type Mark struct {
 	X     float64 `json:"x"`
 	Label string  `json:"label"`
 	Broke bool    `json:"broke,omitempty"` // something was broken then
-	Other bool    `json:"-"`               // of the run that this one is compared with (Overlay)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -56,17 +55,11 @@ func (p Plot) draw(title string) *drawing {
 	return d
 }
 
-// classes are the looks of the series. One of another run has the colour of its namesake, which is before it. With more series than
+// classes are the looks of the series. With more series than
 // the 7 colours of plot.css, colours repeat with another line.
 func (p Plot) classes() (classes []string) {
-	numbers := map[string]int{}
-	for _, s := range p.Series {
-		if !s.Other {
-			s.Name = otherName(s.Name)
-		}
-		numbers[s.Name] = cmp.Or(numbers[s.Name], len(numbers)+1)
-		n := numbers[s.Name] - 1
-		classes = append(classes, fmt.Sprint("s", n%7, when(s.Other, " other"), strings.Repeat(" again", n/7)))
+	for n := range p.Series {
+		classes = append(classes, fmt.Sprint("s", n%7, strings.Repeat(" again", n/7)))
 	}
 	return classes
 }
@@ -176,7 +169,7 @@ func (f frame) marks(d *drawing, marks []Mark) {
 			d.height += rowHeight
 		}
 		ends[row] = from + textWidth(text)
-		look, y := "s6 mark"+when(m.Broke, " broke")+when(m.Other, " other"), above+float64(row+1)*rowHeight
+		look, y := "s6 mark"+when(m.Broke, " broke"), above+float64(row+1)*rowHeight
 		d.line(look, at, f.top, at, f.bottom)
 		d.line(look, at, above, at, y-5)
 		d.about = append(d.about, m.Label+" at "+Number(m.X))

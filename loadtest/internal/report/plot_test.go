@@ -113,7 +113,7 @@ func TestAnyPlotIsAnImage(t *testing.T) {
 		rapid.SampledFrom([]float64{0, -1, 1, 100, 5, 5, 5, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64}),
 	), 0, 30)
 	series := rapid.Custom(func(t *rapid.T) Series {
-		return Series{rapid.String().Draw(t, "name"), numbers.Draw(t, "x"), numbers.Draw(t, "y"), rapid.Bool().Draw(t, "other")}
+		return Series{rapid.String().Draw(t, "name"), numbers.Draw(t, "x"), numbers.Draw(t, "y")}
 	})
 	axis := rapid.Custom(func(t *rapid.T) Axis {
 		return Axis{rapid.String().Draw(t, "label"), rapid.Bool().Draw(t, "log")}
@@ -164,27 +164,6 @@ func TestLongRunsAreShortImages(t *testing.T) {
 	f := p.frame()
 	if peak := fmt.Sprintf("L%.2f ", f.across(40_000)); !strings.Contains(text, peak) {
 		t.Errorf("the peak is not drawn")
-	}
-}
-
-func TestColoursAreThoseOfTheNamesake(t *testing.T) {
-	t.Parallel()
-	p := Plot{Series: []Series{
-		{Name: "b"},
-		{Name: otherName("b"), Other: true},
-		{Name: "c"},
-		{Name: "d"},
-		{Name: "e"},
-		{Name: "f"},
-		{Name: "g"},
-		{Name: "h"},
-		{Name: "i"},
-		{Name: otherName("gone"), Other: true},
-		{Name: otherName("c"), Other: true},
-	}}
-	want := "s0,s0 other,s1,s2,s3,s4,s5,s6,s0 again,s1 other again,s1 other"
-	if got := strings.Join(p.classes(), ","); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Target is what a figure has to reach.
@@ -84,47 +81,24 @@ func (d *Document) SetBound(name string, bound float64) error {
 	}
 	d.Sections, d.Summary = slices.Clone(d.Sections), slices.Clone(d.Summary)
 	for i, s := range d.Sections {
-		d.Sections[i].Targets, _ = rebound(s.Targets, name, bound)
+		d.Sections[i].Targets = rebound(s.Targets, name, bound)
 	}
 	if i := slices.Index(d.Summary, before); i >= 0 {
 		d.Summary[i] = Verdict(d.Targets())
 	}
-	return d.setOwnBound(name, bound)
+	return nil
 }
 
 // rebound is targets of which the one of a name, if it is among them, has another bound.
-func rebound(targets []Target, name string, bound float64) (all []Target, found bool) {
-	all = slices.Clone(targets)
+func rebound(targets []Target, name string, bound float64) []Target {
+	all := slices.Clone(targets)
 	for i, t := range all {
-		if t.What == name && t.Sign != "" {
-			t.Bound, found = bound, true
+		if t.What == name {
+			t.Bound = bound
 			all[i] = t.judged()
 		}
 	}
-	return all, found
-}
-
-// setOwnBound does the same to targets among the members that only one scenario has.
-func (d *Document) setOwnBound(name string, bound float64) error {
-	if len(d.Own) == 0 {
-		return nil
-	}
-	var values map[string]jsontext.Value
-	if err := json.Unmarshal(d.Own, &values); err != nil {
-		return fmt.Errorf("read the members of %s: %w", d.Scenario, err)
-	}
-	members := map[string]any{}
-	for member, value := range values {
-		members[member] = value
-		var targets []Target
-		if json.Unmarshal(value, &targets, readsNumbers()) != nil {
-			continue // no targets
-		}
-		if others, found := rebound(targets, name, bound); found {
-			members[member] = others
-		}
-	}
-	return d.SetOwn(members)
+	return all
 }
 
 // Missed are the names of the missed targets. An undecided one is not missed.

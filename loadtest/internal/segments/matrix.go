@@ -107,7 +107,6 @@ func (s *shop) sell(ctx context.Context, name string, segments, processes int, w
 		return nil, err
 	}
 	s.skus[name] = append(s.skus[name], sku)
-	experiment.Keep(ctx, load.Together(sales).Waits)
 	return sampleOf(sales), nil
 }
 

@@ -91,7 +91,7 @@ func (s *shop) audit(ctx context.Context, result *Result) {
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
 	own := map[string]any{
-		"segments": []any{}, "stopped": nil, "overload": nil, "targets": r.Targets(), "skus_audited": r.SKUs,
+		"segments": []any{}, "stopped": nil, "overload": nil, "skus_audited": r.SKUs,
 		"rounds": r.config.Scale.Rounds, "window_seconds": r.config.Scale.Window.Seconds(), "callers": r.config.Scale.Callers, "lock": r.config.Lock,
 	}
 	if unfinished := r.Unfinished(); unfinished != "" {

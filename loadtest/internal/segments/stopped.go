@@ -126,7 +126,6 @@ func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experime
 // sample is what some processes sold together.
 func (c *stopping) sample(ctx context.Context, course string, sales []load.Sale, stopped, continued, window time.Duration) experiment.Sample {
 	all := load.Together(sales)
-	experiment.Keep(ctx, all.Waits)
 	c.sold(course, all.Timeline, window)
 	return experiment.Sample{
 		before:  all.Timeline.PerSecond(0, stopped),

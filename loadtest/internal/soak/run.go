@@ -96,7 +96,7 @@ func (s *Soak) send(ctx context.Context, services *load.Services) {
 	defer live.Finish()
 	l := load.Load{Start: time.Now(), At: s.plan.At, Operations: s.plan.operations}
 	result := services.Show(ctx, l, live, l.Start, func() string { return "" })
-	s.Parts, s.readings = []load.Part{{Name: "soak", Result: result}}, sampler.Stop()
+	s.Parts, s.readings = []*load.Result{result}, sampler.Stop()
 	if ctx.Err() == nil {
 		s.before, s.atRest = s.rest(ctx)
 	}
