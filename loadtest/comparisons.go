@@ -8,12 +8,12 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/internal/stock"
 	"inventory/loadtest/internal/breaks"
 	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/explain"
 	"inventory/loadtest/internal/lockbench"
-	"inventory/loadtest/internal/segments"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -91,27 +91,17 @@ func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-type segmentsCommand struct {
+type explainCommand struct {
 	comparisonFlags
-	caseFlags
-	Lock string `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	Segments  []int         `help:"Numbers of segments that are compared, 1 to 1024 each, with the first. Default: ${default}." default:"1,10" placeholder:"NUMBER,…"`
+	Processes []int         `help:"Numbers of processes that are compared, 1 to 16 each, with the first. Default: ${default}." default:"1,3" placeholder:"NUMBER,…"`
+	For       time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION" least:"1s" most:"24h"`
 }
 
 // Validate returns an error that names the wrong flag.
-func (c *segmentsCommand) Validate() error { return c.check(segments.Names()) }
-
-// Run measures, and delivers the report.
-func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, "crowd", c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
-		return segments.Run(ctx, segments.Config{
-			Config: config, Lock: c.Lock, Scale: scaleOf(c.Tiny, c.Quick, segments.Tiny, segments.Quick, segments.Full),
-		})
-	})
-}
-
-type explainCommand struct {
-	comparisonFlags
-	For time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION" least:"1s" most:"24h"`
+func (c *explainCommand) Validate() error {
+	const mostProcesses = 16
+	return errors.Join(wrongFlag("--segments", explain.CheckLevels(c.Segments, stock.MaxSegments)), wrongFlag("--processes", explain.CheckLevels(c.Processes, mostProcesses)))
 }
 
 // Run measures, and delivers the report.
@@ -121,7 +111,7 @@ func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
 		if scale.For = c.For; c.Tiny {
 			scale = explain.Tiny()
 		}
-		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, OnRound: roundsTo(s)})
+		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, Segments: c.Segments, Processes: c.Processes, OnRound: roundsTo(s)})
 	})
 }
 

@@ -69,6 +69,8 @@ func TestExplainStartsItself(t *testing.T) {
 
 func TestExplainWithWrongFlags(t *testing.T) {
 	t.Parallel()
-	got := runWith(t.Context(), "explain", "--for=10ms")
-	got.wantOneLine(t, "--for")
+	for flag, value := range map[string]string{"--for": "10ms", "--segments": "1,1", "--processes": "0,3"} {
+		got := runWith(t.Context(), "explain", flag+"="+value)
+		got.wantOneLine(t, flag)
+	}
 }

@@ -29,16 +29,16 @@ func parsed(t *testing.T, args ...string) *kong.Context {
 func TestTheReportTellsAllFlags(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
-	for _, f := range flagsOf(parsed(t, "segments", "--case=overload;segments", "--quick", "--lock=fair")) {
+	for _, f := range flagsOf(parsed(t, "contenders", "--case=mix;Redis", "--quick", "--generator=lab")) {
 		got[f.Name] = f.Value
 	}
-	want := map[string]string{"case": "overload;segments", "quick": "true", "lock": "fair", "redis-url": "", "database-url": ""}
+	want := map[string]string{"case": "mix;Redis", "quick": "true", "generator": "lab", "redis-url": "", "database-url": ""}
 	for name, value := range want {
 		if told, there := got[name]; !there || told != value {
 			t.Errorf("%s is told as %q, %v", name, told, there)
 		}
 	}
-	for _, name := range []string{"help", "tiny", "json", "html", "compare"} {
+	for _, name := range []string{"help", "tiny", "json", "html", "markdown"} {
 		if _, there := got[name]; there {
 			t.Errorf("%s is told", name)
 		}

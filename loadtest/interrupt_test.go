@@ -84,7 +84,6 @@ func TestComparisonsKeepWhatTheyHave(t *testing.T) { // not parallel: the cases 
 	for scenario, c := range map[string]struct{ first, second string }{
 		"locks":      {"one caller", "1,000 names"},
 		"contenders": {"one caller", "three processes"},
-		"segments":   {"segments", "overload"},
 	} {
 		document, told := interrupted(t, "measuring: "+c.second, scenario, "--tiny", "--case", c.first+";"+c.second)
 		wantStopped(t, "comparison", told)

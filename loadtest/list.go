@@ -11,7 +11,6 @@ import (
 	"inventory/loadtest/internal/breaks"
 	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/lockbench"
-	"inventory/loadtest/internal/segments"
 )
 
 // about is what --help and list say of a scenario in addition to its flags.
@@ -52,7 +51,7 @@ func abouts() map[string]about {
 	return map[string]about{
 		"explain": {
 			Shows: "in five sentences, with intervals, what batches, segments, locks and processes each buy, and when a lock costs more " +
-				"than it brings; below them all sixteen combinations.",
+				"than it brings; below them all combinations.",
 			Full: "about three minutes; --for says otherwise", Needs: needsServers,
 		},
 		"flash-sale": {
@@ -81,10 +80,6 @@ func abouts() map[string]about {
 			Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round; of one hot SKU, and of mixes of many.",
 			Full:  "about half an hour, of which the mixes take half, and two tables with 5 million orders each some", Quick: "under two minutes, with 50,000 orders",
 			Needs: needsServers + " Over HTTP wrk sends where it is on PATH.", Cases: contenders.Names(),
-		},
-		"segments": {
-			Shows: "accepted orders a second and p99 by segments and processes; throughput over time while a process stands still; goodput and latency over time under three times the capacity.",
-			Full:  "about ten minutes", Quick: "40 seconds", Needs: needsServers, Cases: segments.Names(),
 		},
 		"chaos": {
 			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +

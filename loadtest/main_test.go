@@ -148,7 +148,7 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 		},
 		"locks":      {"--case", "--json", "--quick", "--redis-url", "--database-url"},
 		"contenders": {"--case", "--json", "--quick", "--generator", "--redis-url", "--database-url"},
-		"segments":   {"--case", "--json", "--quick", "--lock", "--redis-url", "--database-url"},
+		"explain":    {"--for", "--segments", "--processes", "--json", "--redis-url", "--database-url"},
 	} {
 		help := runWith(t.Context(), scenario, "--help")
 		if help.code != 0 || help.err != "" {

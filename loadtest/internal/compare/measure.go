@@ -39,9 +39,6 @@ func (m Measure[R]) Value(rounds []R) float64 {
 	return Median(all)
 }
 
-// Cell is the value for a table, with the least and the most where there are several rounds.
-func (m Measure[R]) Cell(rounds []R) string { return m.told(rounds, "", "") }
-
 // Words are the value for a sentence, with its unit.
 func (m Measure[R]) Words(rounds []R) string {
 	return m.told(rounds, " "+m.Unit, fmt.Sprintf("median of %d rounds, ", len(rounds)))

@@ -45,7 +45,7 @@ func (m *market) processes(name string, x mix, n, callers int, redisURL string) 
 		}
 		sales, err := crowd.Job{
 			DatabaseURL: m.databaseURL, RedisURL: redisURL, SKU: sku, SKUs: x.skus, Callers: callers, WarmUp: scale.WarmUp, Window: scale.Window,
-		}.Share(ctx, m.world.Worker, n, nil)
+		}.Share(ctx, m.world.Worker, n)
 		if err != nil {
 			return round{sku: sku, unanswered: stock.MaxStock}, err // without a report, any number may be sold
 		}

@@ -12,7 +12,6 @@ import (
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/worker"
 )
 
 // Shop is a database of its own on servers that sync their commits, and a service of this process that makes SKUs.
@@ -51,20 +50,15 @@ func (s *Shop) Create(ctx context.Context, segments int) (sku string, err error)
 	return sku, nil
 }
 
-// Sell sells a fresh SKU by some processes that share the callers. meanwhile may do something to them; nil: nothing.
-func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job, meanwhile func(worker.All) error) (sku string, sales []load.Sale, err error) {
+// Sell sells a fresh SKU by some processes that share the callers.
+func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job) (sku string, sales []load.Sale, err error) {
 	if sku, err = s.Create(ctx, segments); err != nil {
 		return "", nil, err
 	}
 	like.DatabaseURL, like.RedisURL, like.SKU = s.DatabaseURL, s.RedisURL, sku
-	sales, err = like.Share(ctx, s.worker, processes, meanwhile)
+	sales, err = like.Share(ctx, s.worker, processes)
 	s.WriteDown(sku, sales, err)
 	return sku, sales, err
-}
-
-// AddAnswers adds the answers of a sale of a SKU.
-func (s *Shop) AddAnswers(sku string, accepted, unanswered int64) {
-	s.expected.Add(sku, accepted, unanswered)
 }
 
 // WriteDown adds the answers of a sale by several processes. If that failed, any number of orders may have rows.

@@ -42,12 +42,12 @@ const (
 )
 
 // Share has some processes of a command line do the job, and share its callers.
-func (j Job) Share(ctx context.Context, command []string, processes int, meanwhile func(worker.All) error) ([]load.Sale, error) {
+func (j Job) Share(ctx context.Context, command []string, processes int) ([]load.Sale, error) {
 	jobs := slices.Repeat([]Job{j}, processes)
 	for i := range jobs {
 		jobs[i].Callers = (j.Callers + i) / processes
 	}
-	return worker.Compete[load.Sale](ctx, command, j.WarmUp+j.Window+limit, jobs, meanwhile)
+	return worker.Compete[load.Sale](ctx, command, j.WarmUp+j.Window+limit, jobs)
 }
 
 // Work does one job, in a process that the lab has started. The first line of its input is the job.

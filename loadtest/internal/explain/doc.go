@@ -1,7 +1,7 @@
-// Package explain measures what batches, segments, locks and processes each buy. It sells one hot SKU in sixteen ways: with 1 or
+// Package explain measures what batches, segments, locks and processes each buy. It sells one hot SKU in all combinations: with 1 or
 // 10 segments, without locks or with the service's default, by 1 or 3 processes, in batches or order by order.
 //
-// What a factor buys is the geometric mean of the eight ratios between cells that differ in it alone, paired within rounds
+// Other numbers of segments and processes, and more than two, are possible. What a factor buys is the geometric mean of the ratios between cells that differ in it alone, paired within rounds
 // (package experiment).
 //
 // All else is the same: callers in a closed loop inside the processes that sell, a PostgreSQL that syncs commits, a Redis, the

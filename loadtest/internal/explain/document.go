@@ -11,19 +11,19 @@ import (
 // Document is the report.
 func (r Result) Document() (report.Document, error) {
 	d, m := r.Report.Document(), r.measured()
-	d.Summary, d.Warnings, d.Figures = sentences(m), slices.Clone(r.Warnings), nil
+	d.Summary, d.Warnings, d.Figures = r.design.sentences(m), slices.Clone(r.Warnings), nil
 	if !m.Narrow {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
 			len(m.Rounds), 100*(experiment.Narrow-1)))
 	}
-	findings := find(m)
+	findings := r.design.find(m)
 	for _, f := range findings {
 		d.Figures = append(d.Figures, report.Figure{Name: f.Factor, Unit: "times", Value: f.Ratio.Value})
 	}
 	m.SKUs, m.Wrong = r.SKUs, r.Wrong
 	cells := m.Section("cells")
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
-	d.Sections = []report.Section{effects(findings), cells}
+	d.Sections = append(effects(findings), cells)
 	return d, d.SetOwn(map[string]any{"rounds": len(m.Rounds), "narrow": m.Narrow, "effects": findings, "cells": entries(m), "skus_audited": r.SKUs})
 }
 
@@ -42,18 +42,24 @@ func entries(r experiment.Result) (all []map[string]any) {
 	return all
 }
 
-// effects have a row for each factor and combination, and a bar for each factor.
-func effects(findings []finding) report.Section {
-	table := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
+// effects have a row and a bar for each finding, and then a row for each combination with the other factors.
+func effects(findings []finding) []report.Section {
+	brief := &report.Table{Columns: []string{"factor", "over all combinations", "least", "with", "most", "with"}}
+	all := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
 	plot := report.Plot{Name: "effects", Title: "what each buys, over all combinations", Kind: report.Bars, Y: report.Axis{Label: "times the orders a second"}}
 	bars := report.Series{}
 	for _, f := range findings {
-		table.Rows = append(table.Rows, []string{f.Factor, "all combinations", f.Ratio.String()})
+		least, most := f.Cases[0], f.Cases[len(f.Cases)-1]
+		brief.Rows = append(brief.Rows, []string{f.Factor, f.Ratio.String(), least.Ratio.String(), least.With, most.Ratio.String(), most.With})
+		all.Rows = append(all.Rows, []string{f.Factor, "all combinations", f.Ratio.String()})
 		for _, c := range f.Cases {
-			table.Rows = append(table.Rows, []string{"", c.With, c.Ratio.String()})
+			all.Rows = append(all.Rows, []string{"", c.With, c.Ratio.String()})
 		}
 		plot.Categories, bars.Y = append(plot.Categories, f.Factor), append(bars.Y, f.Ratio.Value)
 	}
 	plot.Series = []report.Series{bars}
-	return report.Section{Name: "what each buys", Table: table, Plots: []report.Plot{plot}}
+	return []report.Section{
+		{Name: "what each buys, in times the orders a second", Table: brief, Plots: []report.Plot{plot}},
+		{Name: "each with the others", Table: all},
+	}
 }

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"inventory/internal/app"
@@ -17,48 +19,57 @@ const (
 	factorCount
 )
 
-// anyLevel stands for both levels of a factor.
+// anyLevel stands for all levels of a factor.
 const anyLevel = -1
 
-// factor is a property of the service with two levels.
+// factor is a property of the service with some levels, of which the first is compared with the others.
 type factor struct {
-	name  string
-	doing string    // what the second level does
-	cells [2]string // the levels in a table
-	words [2]string // and in a sentence
+	name   string
+	levels []level
 }
 
-func factors() [factorCount]factor {
-	return [factorCount]factor{
-		bySegments:  {"segments", "splitting the SKU into 10 segments", [2]string{"1", "10"}, [2]string{"1 segment", "10 segments"}},
-		byLock:      {"lock", "locking the segments", [2]string{app.LockNone, app.LockReentrant}, [2]string{"no lock", "a lock"}},
-		byProcesses: {"processes", "selling by 3 processes instead of 1", [2]string{"1", "3"}, [2]string{"1 process", "3 processes"}},
-		byBatching:  {"batching", "writing orders in batches", [2]string{"off", "on"}, [2]string{"order by order", "in batches"}},
+// level is one of a factor.
+type level struct {
+	number int    // of segments or processes
+	cell   string // in a table
+	words  string // in a sentence
+	doing  string // what it does in comparison with the first level
+}
+
+// design has all factors.
+type design [factorCount]factor
+
+// newDesign has these numbers of segments and processes.
+func newDesign(segments, processes []int) design {
+	return design{
+		bySegments: {"segments", counts(segments, "segment", "segments", "splitting the SKU into %s")},
+		byLock: {"lock", []level{
+			{cell: app.LockNone, words: "no lock"}, {cell: app.LockReentrant, words: "a lock", doing: "locking the segments"},
+		}},
+		byProcesses: {"processes", counts(processes, "process", "processes", "selling by %s")},
+		byBatching: {"batching", []level{
+			{cell: "off", words: "order by order"}, {cell: "on", words: "in batches", doing: "writing orders in batches"},
+		}},
 	}
 }
 
-// levels are those of all factors, 0 or 1. Of a group of cells, anyLevel is both.
+// counts are levels of so many things.
+func counts(numbers []int, one, several, doing string) (all []level) {
+	for _, n := range numbers {
+		words := fmt.Sprintf("%d %s", n, several)
+		if n == 1 {
+			words = "1 " + one
+		}
+		all = append(all, level{n, strconv.Itoa(n), words, fmt.Sprintf(doing+" instead of %d", words, numbers[0])})
+	}
+	return all
+}
+
+// levels are those of all factors, by their places. Of a group of cells, anyLevel is all of a factor.
 type levels [factorCount]int
 
 // everywhere are all cells.
 func everywhere() levels { return levels{anyLevel, anyLevel, anyLevel, anyLevel} }
-
-// cells are all combinations in a group.
-func (l levels) cells() []levels {
-	at := slices.Index(l[:], anyLevel)
-	if at < 0 {
-		return []levels{l}
-	}
-	return append(l.with(at, 0).cells(), l.with(at, 1).cells()...)
-}
-
-// combinations are those of all factors but one, which may be either.
-func (l levels) combinations(but int) (all []levels) {
-	for _, cell := range l.with(but, 0).cells() {
-		all = append(all, cell.with(but, anyLevel))
-	}
-	return all
-}
 
 // with is the group with another level of one factor.
 func (l levels) with(factor, level int) levels {
@@ -66,12 +77,32 @@ func (l levels) with(factor, level int) levels {
 	return l
 }
 
-// String are the fixed levels in words.
-func (l levels) String() string {
+// cells are all combinations in a group.
+func (d design) cells(group levels) (all []levels) {
+	at := slices.Index(group[:], anyLevel)
+	if at < 0 {
+		return []levels{group}
+	}
+	for i := range d[at].levels {
+		all = append(all, d.cells(group.with(at, i))...)
+	}
+	return all
+}
+
+// combinations are those of all factors but one, which may have any level.
+func (d design) combinations(group levels, but int) (all []levels) {
+	for _, cell := range d.cells(group.with(but, 0)) {
+		all = append(all, cell.with(but, anyLevel))
+	}
+	return all
+}
+
+// words are the fixed levels. A factor with one level is not told.
+func (d design) words(l levels) string {
 	var words []string
-	for i, f := range factors() {
-		if l[i] != anyLevel {
-			words = append(words, f.words[l[i]])
+	for i, f := range d {
+		if l[i] != anyLevel && len(f.levels) > 1 {
+			words = append(words, f.levels[l[i]].words)
 		}
 	}
 	if len(words) == 0 {
@@ -80,29 +111,29 @@ func (l levels) String() string {
 	return strings.Join(words, ", ")
 }
 
-// effect compares the levels of a factor in a group of cells.
-func effect(factor int, within levels) experiment.Comparison {
-	c := experiment.Comparison{Name: factors()[factor].name + ", " + within.String(), Metric: throughput}
-	for _, cell := range within.with(factor, 0).cells() {
-		c.Pairs = append(c.Pairs, experiment.Pair{cell.with(factor, 1).String(), cell.String()})
+// effect compares a level of a factor with the first one in a group of cells.
+func (d design) effect(factor, level int, within levels) experiment.Comparison {
+	c := experiment.Comparison{Metric: throughput}
+	for _, cell := range d.cells(within.with(factor, 0)) {
+		c.Pairs = append(c.Pairs, experiment.Pair{d.words(cell.with(factor, level)), d.words(cell)})
 	}
 	return c
 }
 
 // cover divides some combinations of all factors but one into few groups, which hold no others.
-func cover(some []levels, but int) (groups []levels) {
+func (d design) cover(some []levels, but int) (groups []levels) {
 	left := slices.Clone(some)
 	for len(left) > 0 {
 		best := left[0]
 		for _, group := range groupsAround(left[0]) {
-			all := group.combinations(but)
+			all := d.combinations(group, but)
 			others := slices.ContainsFunc(all, func(l levels) bool { return !slices.Contains(some, l) })
-			if !others && len(all) > len(best.combinations(but)) {
+			if !others && len(all) > len(d.combinations(best, but)) {
 				best = group
 			}
 		}
 		groups = append(groups, best)
-		left = slices.DeleteFunc(left, func(l levels) bool { return slices.Contains(best.combinations(but), l) })
+		left = slices.DeleteFunc(left, func(l levels) bool { return slices.Contains(d.combinations(best, but), l) })
 	}
 	return groups
 }

@@ -12,8 +12,8 @@ import (
 
 // finding is what a factor buys.
 type finding struct {
-	Factor string              `json:"factor"`
-	Ratio  experiment.Estimate `json:"ratio"` // over all cells
+	Factor string              `json:"factor"` // with its level, if it has more than two
+	Ratio  experiment.Estimate `json:"ratio"`  // over all cells
 	Cases  []findingAt         `json:"combinations"`
 	doing  string
 }
@@ -24,26 +24,31 @@ type findingAt struct {
 	Ratio experiment.Estimate `json:"ratio"`
 }
 
-// find has what each factor buys, the most first.
-func find(r experiment.Result) (all []finding) {
-	for i, f := range factors() {
-		found := finding{Factor: f.name, doing: f.doing, Ratio: r.Compare(effect(i, everywhere()))}
-		for _, l := range everywhere().combinations(i) {
-			found.Cases = append(found.Cases, findingAt{l.String(), r.Compare(effect(i, l))})
+// find has what each level of each factor buys, the most first.
+func (d design) find(r experiment.Result) (all []finding) {
+	for i, f := range d {
+		for n := 1; n < len(f.levels); n++ {
+			found := finding{Factor: f.name, doing: f.levels[n].doing, Ratio: r.Compare(d.effect(i, n, everywhere()))}
+			if len(f.levels) > 2 {
+				found.Factor += ", " + f.levels[n].cell
+			}
+			for _, l := range d.combinations(everywhere(), i) {
+				found.Cases = append(found.Cases, findingAt{d.words(l), r.Compare(d.effect(i, n, l))})
+			}
+			slices.SortFunc(found.Cases, func(a, b findingAt) int { return cmp.Compare(a.Ratio.Value, b.Ratio.Value) })
+			all = append(all, found)
 		}
-		slices.SortFunc(found.Cases, func(a, b findingAt) int { return cmp.Compare(a.Ratio.Value, b.Ratio.Value) })
-		all = append(all, found)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.Ratio.Value, a.Ratio.Value) })
 	return all
 }
 
 // sentences are the findings in words.
-func sentences(r experiment.Result) (all []string) {
-	for i, f := range find(r) {
+func (d design) sentences(r experiment.Result) (all []string) {
+	for i, f := range d.find(r) {
 		all = append(all, f.sentence(i == 0))
 	}
-	return append(all, lockSentence(r))
+	return append(all, d.lockSentence(r))
 }
 
 // sentence is the finding in words.
@@ -65,10 +70,10 @@ func (f finding) sentence(first bool) string {
 }
 
 // lockSentence says when a lock costs more than it brings.
-func lockSentence(r experiment.Result) string {
+func (d design) lockSentence(r experiment.Result) string {
 	var costs, brings, open []levels
-	for _, l := range everywhere().combinations(byLock) {
-		switch e := r.Compare(effect(byLock, l)); {
+	for _, l := range d.combinations(everywhere(), byLock) {
+		switch e := r.Compare(d.effect(byLock, 1, l)); {
 		case e.Below(1):
 			costs = append(costs, l)
 		case e.Above(1):
@@ -78,20 +83,20 @@ func lockSentence(r experiment.Result) string {
 		}
 	}
 	if len(costs)+len(brings) == 0 {
-		return "Whether a lock costs more than it brings is undecided " + inGroups(r, open) + "."
+		return "Whether a lock costs more than it brings is undecided " + d.inGroups(r, open) + "."
 	}
-	text := fmt.Sprintf("A lock costs more than it brings %s; it brings more than it costs %s", inGroups(r, costs), inGroups(r, brings))
+	text := fmt.Sprintf("A lock costs more than it brings %s; it brings more than it costs %s", d.inGroups(r, costs), d.inGroups(r, brings))
 	if len(open) > 0 {
-		text += "; neither is certain " + inGroups(r, open)
+		text += "; neither is certain " + d.inGroups(r, open)
 	}
 	return text + "."
 }
 
 // inGroups are combinations in groups, with what a lock buys in each.
-func inGroups(r experiment.Result, some []levels) string {
+func (d design) inGroups(r experiment.Result, some []levels) string {
 	var parts []string
-	for _, group := range cover(some, byLock) {
-		parts = append(parts, fmt.Sprintf("with %s: %s", group, times(r.Compare(effect(byLock, group)))))
+	for _, group := range d.cover(some, byLock) {
+		parts = append(parts, fmt.Sprintf("with %s: %s", d.words(group), times(r.Compare(d.effect(byLock, 1, group)))))
 	}
 	if len(parts) == 0 {
 		return "nowhere"

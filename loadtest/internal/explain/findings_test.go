@@ -14,18 +14,21 @@ import (
 // rounds.
 func played(sells func(cell levels) float64) experiment.Result {
 	random := rand.New(rand.NewPCG(1, 2))
-	r := experiment.Result{Case: (&shop{}).question(), Rules: experiment.Rules{Seed: 3}}
+	r := experiment.Result{Case: (&shop{design: usual()}).question(), Rules: experiment.Rules{Seed: 3}}
 	for range 12 {
 		round, machine := experiment.Round{}, math.Exp(0.2*random.NormFloat64())
-		for _, cell := range everywhere().cells() {
-			round[cell.String()] = experiment.Sample{throughput: sells(cell) * machine * math.Exp(0.01*random.NormFloat64())}
+		for _, cell := range usual().cells(everywhere()) {
+			round[usual().words(cell)] = experiment.Sample{throughput: sells(cell) * machine * math.Exp(0.01*random.NormFloat64())}
 		}
 		r.Rounds = append(r.Rounds, round)
 	}
 	return r
 }
 
-// times returns one of two factors, by the level.
+// usual is the design that is played by default.
+func usual() design { return Config{}.design() }
+
+// either returns one of two factors, by the level.
 func either(level int, first, second float64) float64 { return []float64{first, second}[level] }
 
 // TestOtherFiguresAreOtherSentences has other factors win.
@@ -41,7 +44,7 @@ func TestOtherFiguresAreOtherSentences(t *testing.T) {
 				return 1000 * either(l[byBatching], 1, 8) * either(l[bySegments], 1, 2) * either(l[byLock], 1, lock)
 			},
 			[]string{
-				"Writing orders in batches buys most: 8", "Splitting the SKU into 10 segments buys 2", "Selling by 3 processes instead of 1 buys 1.3",
+				"Writing orders in batches buys most: 8", "Splitting the SKU into 10 segments instead of 1 buys 2", "Selling by 3 processes instead of 1 buys 1.3",
 				"Locking the segments buys 1.1 times",
 				"A lock costs more than it brings with 1 process: 0.8", "; it brings more than it costs with 3 processes: 1.5 times (1.4",
 			},
@@ -51,7 +54,7 @@ func TestOtherFiguresAreOtherSentences(t *testing.T) {
 				return 1000 * either(l[bySegments], 1, 5) * either(l[byBatching], 1, 1.5) * either(l[byLock], 1, 0.7)
 			},
 			[]string{
-				"Splitting the SKU into 10 segments buys most: ", "Writing orders in batches buys 1.", "Whether selling by 3 processes instead of 1 buys anything is undecided: ",
+				"Splitting the SKU into 10 segments instead of 1 buys most: ", "Writing orders in batches buys 1.", "Whether selling by 3 processes instead of 1 buys anything is undecided: ",
 				"Locking the segments costs more than it brings: 0.7",
 				"A lock costs more than it brings with whatever else: 0.7", "; it brings more than it costs nowhere",
 			},
@@ -63,7 +66,7 @@ func TestOtherFiguresAreOtherSentences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := sentences(played(c.sells))
+			got := usual().sentences(played(c.sells))
 			if len(got) != 5 {
 				t.Fatalf("%d sentences: %q", len(got), got)
 			}
@@ -85,7 +88,7 @@ func TestAFindingNamesItsExtremes(t *testing.T) {
 		}
 		return 1000 * either(l[byBatching], 1, 3) * either(l[byProcesses], 1, either(l[byBatching], 1, 0.8))
 	})
-	first := find(r)[0]
+	first := usual().find(r)[0]
 	if most := first.Cases[len(first.Cases)-1]; first.Factor != "batching" || most.With != "1 segment, no lock, 1 process" || math.Abs(most.Ratio.Value-9) > 0.2 {
 		t.Errorf("%+v", first)
 	}
@@ -97,26 +100,26 @@ func TestAFindingNamesItsExtremes(t *testing.T) {
 // TestAnEffectIsThatOfItsFactorAlone compares pairs that differ in one factor.
 func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
 	t.Parallel()
-	if all := everywhere().cells(); len(all) != 16 {
+	if all := usual().cells(everywhere()); len(all) != 16 {
 		t.Fatalf("%d cells", len(all))
 	}
 	seen := map[string]bool{}
 	for f := range factorCount {
-		c := effect(f, everywhere())
+		c := usual().effect(f, 1, everywhere())
 		for _, pair := range c.Pairs {
 			seen[pair[0]], seen[pair[1]] = true, true
 			with, without := strings.Split(pair[0], ", "), strings.Split(pair[1], ", ")
 			for i := range with {
 				if (with[i] == without[i]) == (i == f) {
-					t.Errorf("%s: %q", c.Name, pair)
+					t.Errorf("%s: %q", usual()[f].name, pair)
 				}
 			}
-			if with[f] != factors()[f].words[1] {
-				t.Errorf("%s: %q the wrong way round", c.Name, pair)
+			if with[f] != usual()[f].levels[1].words {
+				t.Errorf("%s: %q the wrong way round", usual()[f].name, pair)
 			}
 		}
-		if len(c.Pairs) != 8 || len(everywhere().combinations(f)) != 8 {
-			t.Errorf("%s: %d pairs", c.Name, len(c.Pairs))
+		if len(c.Pairs) != 8 || len(usual().combinations(everywhere(), f)) != 8 {
+			t.Errorf("%s: %d pairs", usual()[f].name, len(c.Pairs))
 		}
 	}
 	if len(seen) != 16 {
@@ -126,7 +129,7 @@ func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
 
 func TestGroupsHoldWhatIsToldAndNothingElse(t *testing.T) {
 	t.Parallel()
-	all := everywhere().combinations(byLock)
+	all := usual().combinations(everywhere(), byLock)
 	without := func(not levels) []levels {
 		return slices.DeleteFunc(slices.Clone(all), func(l levels) bool { return l == not })
 	}
@@ -137,9 +140,9 @@ func TestGroupsHoldWhatIsToldAndNothingElse(t *testing.T) {
 		"none": {nil, 0}, "all": {all, 1}, "one": {all[:1], 1}, "half": {all[:4], 1}, "all but one": {without(all[3]), 3},
 	} {
 		var held []levels
-		groups := cover(c.some, byLock)
+		groups := usual().cover(c.some, byLock)
 		for _, g := range groups {
-			held = append(held, g.combinations(byLock)...)
+			held = append(held, usual().combinations(g, byLock)...)
 		}
 		for _, l := range all {
 			if slices.Contains(held, l) != slices.Contains(c.some, l) {
@@ -149,5 +152,32 @@ func TestGroupsHoldWhatIsToldAndNothingElse(t *testing.T) {
 		if len(groups) != c.groups {
 			t.Errorf("%s: %v", name, groups)
 		}
+	}
+}
+
+// TestMoreLevelsAreComparedWithTheFirst has three numbers of segments, and one of processes, which is no factor then.
+func TestMoreLevelsAreComparedWithTheFirst(t *testing.T) {
+	t.Parallel()
+	d := newDesign([]int{2, 8, 32}, []int{3})
+	if n := len(d.cells(everywhere())); n != 12 {
+		t.Errorf("%d cells, want 12", n)
+	}
+	r := experiment.Result{Case: (&shop{design: d}).question()}
+	for range 6 {
+		round := experiment.Round{}
+		for _, cell := range d.cells(everywhere()) {
+			round[d.words(cell)] = experiment.Sample{throughput: []float64{100, 200, 400}[cell[bySegments]]}
+		}
+		r.Rounds = append(r.Rounds, round)
+	}
+	var got []string
+	for _, f := range d.find(r) {
+		got = append(got, f.Factor+" "+f.Ratio.String())
+	}
+	if want := "segments, 32 4 (4 to 4); segments, 8 2 (2 to 2); lock 1 (1 to 1); batching 1 (1 to 1)"; strings.Join(got, "; ") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+	if got := d.sentences(r)[0]; !strings.HasPrefix(got, "Splitting the SKU into 32 segments instead of 2 buys most: 4 times") {
+		t.Error(got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"inventory/internal/app"
@@ -16,8 +17,9 @@ import (
 // Config says where to measure, and how long. Its worker does crowd.Work.
 type Config struct {
 	experiment.Config
-	Scale   Scale
-	OnRound func(rounds int) // is called after each round
+	Scale               Scale
+	Segments, Processes []int            // the levels of these factors; none: 1 and 10, and 1 and 3
+	OnRound             func(rounds int) // is called after each round
 }
 
 // Scale is the size of a run.
@@ -43,6 +45,7 @@ const firstWindow = 100 * time.Millisecond
 // shop is what all cells have in common.
 type shop struct {
 	*crowd.Shop
+	design    design
 	scale     Scale
 	gcPercent uint64 // of the processes that sell
 }
@@ -54,7 +57,8 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Close()) }()
-	s := &shop{Shop: on, scale: c.Scale}
+	s := &shop{Shop: on, design: c.design(), scale: c.Scale}
+	result.design = s.design
 	result.Report = c.Begin("explain", on.Servers)
 	err = result.Ask(ctx, c.Config, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {
 		rules := c.Rules(c.Scale.Window, 0)
@@ -69,12 +73,37 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return result, err
 }
 
+// CheckLevels checks numbers that are to be compared.
+func CheckLevels(numbers []int, most int) error {
+	for i, n := range numbers {
+		if n < 1 || n > most || slices.Contains(numbers[:i], n) {
+			return fmt.Errorf("must be numbers of 1 to %d, each once", most)
+		}
+	}
+	return nil
+}
+
+// design has the levels of the configuration.
+func (c Config) design() design {
+	segments, processes := c.Segments, c.Processes
+	if len(segments) == 0 {
+		segments = []int{1, 10}
+	}
+	if len(processes) == 0 {
+		processes = []int{1, 3}
+	}
+	return newDesign(segments, processes)
+}
+
 // Result is the result of a run, as one case.
-type Result struct{ experiment.Report }
+type Result struct {
+	experiment.Report
+	design design
+}
 
 func (r Result) measured() experiment.Result {
 	if len(r.Results) == 0 {
-		return experiment.Result{Case: (&shop{}).question()}
+		return experiment.Result{Case: (&shop{design: r.design}).question()}
 	}
 	return r.Results[0]
 }
@@ -91,19 +120,21 @@ const (
 // question is the factorial as a case.
 func (s *shop) question() experiment.Case {
 	c := experiment.Case{Metrics: []experiment.Metric{{Name: throughput, Exact: true}, {Name: median}, {Name: slowest}, {Name: perWrite}, {Name: unlocked}}}
-	for i, f := range factors() {
+	for i, f := range s.design {
 		c.Factors = append(c.Factors, f.name)
-		c.Comparisons = append(c.Comparisons, effect(i, everywhere()))
+		for n := 1; n < len(f.levels); n++ {
+			c.Comparisons = append(c.Comparisons, s.design.effect(i, n, everywhere()))
+		}
 	}
-	for _, l := range everywhere().combinations(byLock) {
-		c.Comparisons = append(c.Comparisons, effect(byLock, l))
+	for _, l := range s.design.combinations(everywhere(), byLock) {
+		c.Comparisons = append(c.Comparisons, s.design.effect(byLock, 1, l))
 	}
-	for _, cell := range everywhere().cells() {
-		contender := experiment.Contender{Name: cell.String(), Ours: true, Play: func(ctx context.Context, window time.Duration) (experiment.Sample, error) {
+	for _, cell := range s.design.cells(everywhere()) {
+		contender := experiment.Contender{Name: s.design.words(cell), Ours: true, Play: func(ctx context.Context, window time.Duration) (experiment.Sample, error) {
 			return s.play(ctx, cell, window)
 		}}
-		for i, f := range factors() {
-			contender.Levels = append(contender.Levels, f.cells[cell[i]])
+		for i, f := range s.design {
+			contender.Levels = append(contender.Levels, f.levels[cell[i]].cell)
 		}
 		c.Contenders = append(c.Contenders, contender)
 	}
@@ -112,11 +143,12 @@ func (s *shop) question() experiment.Case {
 
 // play sells a fresh SKU in the way of a cell.
 func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (experiment.Sample, error) {
-	segments, processes := []int{1, 10}[cell[bySegments]], []int{1, 3}[cell[byProcesses]]
+	level := func(factor int) level { return s.design[factor].levels[cell[factor]] }
+	segments, processes := level(bySegments).number, level(byProcesses).number
 	_, sales, err := s.Sell(ctx, segments, processes, crowd.Job{
-		Callers: s.scale.Callers, Lock: factors()[byLock].cells[cell[byLock]], BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
+		Callers: s.scale.Callers, Lock: level(byLock).cell, BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
 		WarmUp: s.scale.WarmUp, Window: window, Patient: true,
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}

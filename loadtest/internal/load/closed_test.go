@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
@@ -98,43 +97,16 @@ func TestPatientCallersLearnWhatHappened(t *testing.T) {
 	}
 }
 
-func TestTimelinesTellPerSecond(t *testing.T) {
-	t.Parallel()
-	var a, b Timeline
-	for step := range 10 {
-		a.note(time.Duration(step) * Step)
-		a.note(time.Duration(step)*Step + Step/2)
-	}
-	b.note(4 * Step)
-	all := b.add(a)
-	steps := func(n float64) float64 { return n / Step.Seconds() }
-	for name, c := range map[string]struct {
-		from, to time.Duration
-		want     float64
-	}{
-		"all":                {0, 10 * Step, steps(2.1)},
-		"whole steps alone":  {Step / 2, 3*Step + Step/2, steps(2)},
-		"more than there is": {8 * Step, 12 * Step, steps(1)},
-		"no whole step":      {Step / 2, Step, 0},
-	} {
-		if got := all.PerSecond(c.from, c.to); math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("%s: %v instead of %v", name, got, c.want)
-		}
-	}
-}
-
 func TestMetricsTellWhatLanesDid(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	m := api.NewMetrics(registry)
 	m.BatchWritten(30, time.Millisecond, true)
 	m.BatchWritten(10, time.Millisecond, false)
-	m.LockWaited(time.Second, true)
-	m.LockWaited(time.Second/2, false)
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
 	got, err := ReadLanes(t.Context(), server.URL)
-	if want := (Lanes{Batches: 2, Orders: 40, Unlocked: 1, LockWaits: 2, LockSeconds: 1.5}); err != nil || got != want {
+	if want := (Lanes{Batches: 2, Orders: 40, Unlocked: 1}); err != nil || got != want {
 		t.Errorf("%v: %+v instead of %+v", err, got, want)
 	}
 }

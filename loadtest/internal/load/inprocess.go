@@ -3,13 +3,10 @@ package load
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
-
-	"github.com/google/uuid"
 )
 
 // Through sells through a service.
@@ -68,48 +65,4 @@ func Patient(sell Seller) Seller {
 			time.Sleep(pause)
 		}
 	}
-}
-
-const (
-	tick = time.Millisecond
-	// visitors ask for the orders, as connections do. There are more than orders can wait at the service, so no order waits for
-	// a visitor. A goroutine for each order would cost more than most answers.
-	visitors = 16384
-)
-
-// Offer is an open loop: it sends each order to a service in this process at its time, and waits for all answers. The result is of
-// the orders that were sent, which are fewer if ctx ends.
-func Offer(ctx context.Context, service *selling.Service, sku string, at []time.Duration) *Result {
-	replies := make([]Reply, len(at))
-	ids := make([]string, len(at))
-	for i := range ids {
-		ids[i] = uuid.NewString() // before the window, because each needs a system call
-	}
-	due := make(chan int, len(at))
-	var start time.Time
-	var back sync.WaitGroup
-	for range min(visitors, len(at)) {
-		back.Go(func() {
-			// Each visitor has its own context, as requests have: all would contend for the mutex of a shared one.
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			for i := range due {
-				_, _, err := service.Deduct(ctx, sku, stock.Order{OrderID: ids[i], Quantity: 1})
-				became, _ := Became(err)
-				replies[i] = Reply{Over: time.Since(start), Outcome: became}
-			}
-		})
-	}
-	start = time.Now()
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	next := 0
-	for ; next < len(at) && ctx.Err() == nil; <-ticker.C {
-		for now := time.Since(start); next < len(at) && at[next] <= now; next++ {
-			due <- next
-		}
-	}
-	close(due)
-	back.Wait()
-	return &Result{Load: Load{Start: start, At: at[:next]}, Replies: replies[:next], Elapsed: time.Since(start)}
 }

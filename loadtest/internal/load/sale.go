@@ -18,10 +18,9 @@ type Sale struct {
 	Counts     Counts             `json:"counts"`  // with those of the warm-up
 	InTime     int64              `json:"in_time"` // accepted within the window
 	Window     time.Duration      `json:"window"`
-	Unanswered int64              `json:"unheard"` // orders without an answer, as their callers were stopped
-	Took       time.Duration      `json:"took"`    // until the last caller has come back
-	Waits      *latency.Histogram `json:"waits"`   // until orders were accepted, or given up
-	Timeline   Timeline           `json:"timeline"`
+	Unanswered int64              `json:"unheard"`    // orders without an answer, as their callers were stopped
+	Took       time.Duration      `json:"took"`       // until the last caller has come back
+	Waits      *latency.Histogram `json:"waits"`      // until orders were accepted, or given up
 	Lanes      Lanes              `json:"lanes"`      // of a process of its own, with the warm-up; so is the next
 	GCPercent  uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
 }
@@ -32,11 +31,8 @@ func (s *Sale) note(r Reply) {
 	if r.Over < 0 || r.Outcome != Accepted && r.Outcome != GaveUp {
 		return
 	}
-	if s.Waits.Record(r.Over - r.Sent); r.Outcome == Accepted {
-		s.Timeline.note(r.Over)
-		if r.Over <= s.Window {
-			s.InTime++
-		}
+	if s.Waits.Record(r.Over - r.Sent); r.Outcome == Accepted && r.Over <= s.Window {
+		s.InTime++
 	}
 }
 
@@ -48,22 +44,16 @@ func Together(sales []Sale) Sale {
 		all.InTime, all.Took, all.Window = all.InTime+s.InTime, max(all.Took, s.Took), max(all.Window, s.Window)
 		all.GCPercent = s.GCPercent
 		all.Waits.Add(s.Waits)
-		all.Timeline = all.Timeline.add(s.Timeline)
-		all.Lanes = Lanes{
-			all.Lanes.Batches + s.Lanes.Batches, all.Lanes.Orders + s.Lanes.Orders, all.Lanes.Unlocked + s.Lanes.Unlocked,
-			all.Lanes.LockWaits + s.Lanes.LockWaits, all.Lanes.LockSeconds + s.Lanes.LockSeconds,
-		}
+		all.Lanes = Lanes{all.Lanes.Batches + s.Lanes.Batches, all.Lanes.Orders + s.Lanes.Orders, all.Lanes.Unlocked + s.Lanes.Unlocked}
 	}
 	return all
 }
 
 // Lanes is what the workers of a service did, from its metrics.
 type Lanes struct {
-	Batches     int64   `json:"batches"`
-	Orders      int64   `json:"orders"`       // of all batches
-	Unlocked    int64   `json:"unlocked"`     // batches that were written under the guard alone
-	LockWaits   int64   `json:"lock_waits"`   // acquisitions, also those that failed
-	LockSeconds float64 `json:"lock_seconds"` // that workers waited for them
+	Batches  int64 `json:"batches"`
+	Orders   int64 `json:"orders"`   // of all batches
+	Unlocked int64 `json:"unlocked"` // batches that were written under the guard alone
 }
 
 // ReadLanes reads a service's metrics, by their URL.
@@ -74,47 +64,8 @@ func ReadLanes(ctx context.Context, metricsURL string) (Lanes, error) {
 	}
 	return Lanes{
 		Orders: int64(f.Sum("inventory_batch_orders")), Batches: int64(f.Total("inventory_batch_seconds")),
-		Unlocked:  int64(f.Total("inventory_batch_seconds", "locked=false")),
-		LockWaits: int64(f.Total("inventory_lock_wait_seconds")), LockSeconds: f.Sum("inventory_lock_wait_seconds"),
+		Unlocked: int64(f.Total("inventory_batch_seconds", "locked=false")),
 	}, nil
-}
-
-// Step is the length of a step of a timeline.
-const Step = 50 * time.Millisecond
-
-// Timeline counts what was accepted in each step since the sale began.
-type Timeline []int64
-
-// note counts an order that was accepted that long after the beginning.
-func (t *Timeline) note(after time.Duration) {
-	step := int(after / Step)
-	for len(*t) <= step {
-		*t = append(*t, 0)
-	}
-	(*t)[step]++
-}
-
-func (t Timeline) add(o Timeline) Timeline {
-	for len(t) < len(o) {
-		t = append(t, 0)
-	}
-	for i, n := range o {
-		t[i] += n
-	}
-	return t
-}
-
-// PerSecond is how much was accepted a second in the whole steps between two times.
-func (t Timeline) PerSecond(from, to time.Duration) float64 {
-	first, last := int((from+Step-1)/Step), int(to/Step)
-	if last <= first {
-		return 0
-	}
-	var sum int64
-	for step := first; step < min(last, len(t)); step++ {
-		sum += t[step]
-	}
-	return float64(sum) / (time.Duration(last-first) * Step).Seconds()
 }
 
 // Order orders one unit.

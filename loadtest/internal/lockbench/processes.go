@@ -74,7 +74,7 @@ func (b *bench) compete(ctx context.Context, e entry, lock string, jobs []job) (
 	for i := range jobs {
 		jobs[i].Servers, jobs[i].Kind, jobs[i].Lock = b.URLs, e.title(), lock
 	}
-	return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, jobs, nil) // one that hangs is killed
+	return worker.Compete[*tally](ctx, b.Worker, 3*slack+b.Scale.Window, jobs) // one that hangs is killed
 }
 
 // together is what some processes did as one. Fairness is that between processes.

@@ -38,13 +38,10 @@ func WaitForGo(lines *bufio.Scanner, out io.Writer) error {
 	return nil
 }
 
-// All are processes that start at once.
-type All []*Process
-
 // Compete runs each job in a process of its own, all at once, and returns their results in that order. A process that has not
-// ended after limit is interrupted. meanwhile is called while they work, unless it is nil.
-func Compete[R, J any](ctx context.Context, command []string, limit time.Duration, jobs []J, meanwhile func(All) error) (results []R, err error) {
-	var all All
+// ended after limit is interrupted.
+func Compete[R, J any](ctx context.Context, command []string, limit time.Duration, jobs []J) (results []R, err error) {
+	var all []*Process
 	defer func() {
 		for _, p := range all {
 			err = errors.Join(err, p.End())
@@ -65,11 +62,6 @@ func Compete[R, J any](ctx context.Context, command []string, limit time.Duratio
 	for _, p := range all {
 		if err := p.WriteLine(goAhead); err != nil {
 			return nil, fmt.Errorf("start the clock: %w", err)
-		}
-	}
-	if meanwhile != nil {
-		if err := meanwhile(all); err != nil {
-			return nil, err
 		}
 	}
 	results = make([]R, len(all))
