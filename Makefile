@@ -96,7 +96,7 @@ test-citus: servers ## Run the tests of the store on Citus, on one node and on s
 
 .PHONY: test-citus-installed
 test-citus-installed:
-	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./internal/stock/selling ./migrations ./internal/app ./loadtest/internal/contenders -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
+	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./internal/stock/selling ./migrations ./internal/app -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
 
 # Apart from make test, which installs no poolers and proxies. Each test has a site of three processes: few run at a time.
 .PHONY: test-environments

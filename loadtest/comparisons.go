@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"inventory/internal/app"
@@ -73,20 +75,23 @@ func scaleOf[S any](tiny, quick bool, tinyScale, quickScale, full func() S) S {
 type contendersCommand struct {
 	comparisonFlags
 	caseFlags
-	Generator string `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
 }
 
 // Validate returns an error that names the wrong flag.
 func (c *contendersCommand) Validate() error {
-	return errors.Join(c.check(contenders.Names()), contenders.CheckGenerator(c.Generator))
+	return c.check(contenders.Names())
 }
 
 // Run measures, and delivers the report.
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, "contenders", c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
+		process, err := serviceProcess(io.Discard, slog.LevelError)
+		if err != nil {
+			return nil, err
+		}
 		return contenders.Run(ctx, contenders.Config{
-			Config: config, Generator: c.Generator, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
+			Config: config, Process: process, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
 		})
 	})
 }

@@ -12,7 +12,7 @@ import (
 // TestContendersStartThemselves runs the program as a person does: it starts itself as the other processes.
 func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the processor for itself
 	result := filepath.Join(t.TempDir(), "result.json")
-	args := []string{"contenders", "--quick", "--tiny", "--generator=lab", "--case=three processes;replays", "--json", result}
+	args := []string{"contenders", "--quick", "--tiny", "--case=three processes;over HTTP", "--json", result}
 	out, err := exec.CommandContext(t.Context(), program, args...).Output()
 	if err != nil || strings.Count(string(out), "audit of ") != 2 {
 		t.Fatalf("%v\n%s", err, out)
@@ -27,7 +27,7 @@ func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the
 		AuditOK   bool  `json:"audit_ok"`
 		Sections  []any
 	}
-	if err := json.Unmarshal(text, &got); err != nil || !got.AuditOK || len(got.Sections) != 2 || len(got.InProcess) != 2 || len(got.HTTP) != 2 {
+	if err := json.Unmarshal(text, &got); err != nil || !got.AuditOK || len(got.Sections) != 2 || len(got.InProcess) != 2 || len(got.HTTP) != 10 {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -39,8 +39,7 @@ func TestContendersWithWrongFlags(t *testing.T) {
 		args []string
 		says string
 	}{
-		"case":      {[]string{"--case=one;two"}, `there is no case "one"`},
-		"generator": {[]string{"--generator=ab"}, `there is no generator "ab"`},
+		"case": {[]string{"--case=one;two"}, `there is no case "one"`},
 		"no database": {
 			[]string{"--redis-url=redis://" + nobody, "--database-url=postgres://me:secret@" + nobody + "/db"}, "reach PostgreSQL",
 		},

@@ -147,7 +147,7 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 			"--private-servers", "--database-url", "--redis-url", "--url", "--log-level", "--api-key",
 		},
 		"locks":      {"--case", "--json", "--quick", "--redis-url", "--database-url"},
-		"contenders": {"--case", "--json", "--quick", "--generator", "--redis-url", "--database-url"},
+		"contenders": {"--case", "--json", "--quick", "--redis-url", "--database-url"},
 		"explain":    {"--for", "--segments", "--processes", "--json", "--redis-url", "--database-url"},
 	} {
 		help := runWith(t.Context(), scenario, "--help")

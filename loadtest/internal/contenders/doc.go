@@ -9,9 +9,8 @@
 // Each round of a contender sells a SKU of its own, except in cases about existing rows. Rounds, ratios, intervals and verdicts
 // are those of package experiment.
 //
-// Each case ends with the audit of all its SKUs, which compares the answers with the rows. Inside the process the two must be
-// equal. Over HTTP, wrk closes its connections at the end of its window: there may be one row more for each request without an
-// answer.
+// Each case ends with the audit of all its SKUs, which compares the answers with the rows. The two must be
+// equal.
 //
 // # Designs
 //

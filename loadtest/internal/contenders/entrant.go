@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
@@ -21,6 +20,10 @@ const (
 	p99        = "p99 ms"
 	leastShare = "least share" // of the whole, that the process with the least got
 	rows       = "rows"
+	// The processor time of an order, by whose it is.
+	serviceCost  = "service us"
+	postgresCost = "PostgreSQL us"
+	redisCost    = "Redis us"
 	// counted is what ratios count: acceptances, or answers if every right one counts.
 	counted = "what counts per second"
 )
@@ -32,6 +35,9 @@ func metrics() []experiment.Metric {
 		{Name: p50},
 		{Name: p99, Exact: true, Log: true},
 		{Name: leastShare},
+		{Name: serviceCost},
+		{Name: postgresCost},
+		{Name: redisCost},
 		{Name: "accepted", Sum: true},
 		{Name: "replayed", Sum: true},
 		{Name: "refused", Sum: true},
@@ -47,6 +53,7 @@ type entrant struct {
 	mix     string // of SKUs; "": it sells one
 	ours    bool
 	callers int
+	units   int64 // of an order; 0: one
 	// answers means that refusals and replays count, too.
 	answers bool
 	// measure plays a round.
@@ -58,7 +65,6 @@ type entrant struct {
 // round is the result of a round.
 type round struct {
 	sku        string // "": nothing was sold
-	units      int64  // of an order; 0: one
 	counts     load.Counts
 	early      int64 // of those accepted, in the warm-up
 	unanswered int64 // requests without an answer when the window ended
@@ -66,7 +72,7 @@ type round struct {
 	took       time.Duration
 	p50        time.Duration
 	p99        time.Duration
-	waits      *latency.Histogram // nil: the quantiles are all that is known
+	spent      map[string]float64 // seconds of processors, by the metrics of what they are in microseconds an order; nil: not known
 	share      float64            // of the whole, that the process with the least got; 0 where there is one process
 }
 
@@ -92,7 +98,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
-				w.expected.Add(r.sku, max(1, r.units)*r.counts[load.Accepted], max(1, r.units)*r.unanswered)
+				w.expected.Add(r.sku, max(1, e.units)*r.counts[load.Accepted], max(1, e.units)*r.unanswered)
 			}
 			e.skus = append(e.skus, r.sku)
 			if err != nil {
@@ -119,6 +125,9 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 		delete(s, p50)
 		delete(s, p99)
 	}
+	for name, seconds := range r.spent {
+		s[name] = seconds * 1e6 / (s[counted] * r.took.Seconds())
+	}
 	if r.share > 0 {
 		s[leastShare] = r.share
 	}
@@ -129,7 +138,7 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 func roundOf(s load.Sale, sku string) round {
 	return round{
 		sku: sku, counts: s.Counts, early: s.Counts[load.Accepted] + s.Counts[load.GaveUp] - s.Waits.Count(), unanswered: s.Unanswered, took: s.Took,
-		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99), waits: s.Waits,
+		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"inventory/internal/api/client"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
@@ -57,7 +56,7 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if s, err = w.serveService(ctx, databaseURL, w.URLs.RedisURL); err != nil {
 		return nil, "", err
 	}
-	if sku, err = s.putUp(ctx, client.NewSKU{}); err != nil {
+	if sku, err = s.putUp(ctx); err != nil {
 		return nil, "", err
 	}
 	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -17,19 +18,15 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
 	"inventory/loadtest/internal/worker"
 )
 
-// job is the job of a process: that of a crowd, or to answer without doing anything.
-type job struct {
-	Noop bool `json:"noop"`
-	crowd.Job
-}
-
-// Work does the job of a process that the lab has started. A server reports its URL, and serves until its input is closed.
+// Work does the job of a process that the lab has started: that of a crowd, or, with Noop, to answer without doing anything.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	j, lines, err := worker.Read[job](in)
 	switch {
@@ -41,7 +38,12 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return j.Do(ctx, lines, out)
 }
 
-// serveNoop serves a plain Echo handler with nothing behind it.
+type job struct {
+	Noop bool `json:"noop"`
+	crowd.Job
+}
+
+// serveNoop serves a plain Echo handler with nothing behind it, until its input is closed.
 func serveNoop(lines *bufio.Scanner, out io.Writer) error {
 	app.SpendMemory(nil) // as the service does
 	e := echo.New()
@@ -64,8 +66,10 @@ func serveNoop(lines *bufio.Scanner, out io.Writer) error {
 
 // site is a process that answers over HTTP.
 type site struct {
-	world *world
-	url   string
+	world    *world
+	url      string
+	adminURL string // "": none has metrics
+	redisURL string // ""
 }
 
 const (
@@ -76,24 +80,26 @@ const (
 	noopSKU = "hot" // there is none
 )
 
-// serve starts a site.
-func (w *world) serve(ctx context.Context, j job) (*site, error) {
-	process, err := worker.Start(context.WithoutCancel(ctx), w.Worker, j, siteLimit)
+// serveNoop starts a site that does nothing.
+func (w *world) serveNoop(ctx context.Context) (*site, error) {
+	process, err := worker.Start(context.WithoutCancel(ctx), w.Worker, job{Noop: true}, siteLimit)
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(process.End)
 	url, err := process.ReadLine()
-	return &site{w, url}, err
+	return &site{world: w, url: url}, err
 }
 
 // serveService starts the service, and lets it sell for a moment.
 func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) (*site, error) {
-	s, err := w.serve(ctx, job{Job: crowd.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keys.file}})
+	service, err := w.Process.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keys.file})
 	if err != nil {
 		return nil, err
 	}
-	sku, err := s.putUp(ctx, client.NewSKU{})
+	w.OnClose(service.End)
+	s := &site{w, service.URL, service.AdminURL, redisURL}
+	sku, err := s.putUp(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +117,7 @@ func (w *world) serveReal(ctx context.Context) (*site, error) {
 
 // warmUp lets a site answer for a moment, so that its connections are there.
 func (s *site) warmUp(ctx context.Context, sku string) error {
-	r, err := labClient{}.drive(ctx, traffic{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.Scale.many(), window: warmUp})
+	r, err := drive(ctx, traffic{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.Scale.many(), window: warmUp})
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
@@ -129,14 +135,30 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	if l.together > 0 {
 		l.url, l.sku = s.url+"/v1/deductions", sku
 	}
-	return s.world.generator.drive(ctx, l)
+	if l.lines > 0 {
+		l.url = s.url + "/v1/orders"
+	}
+	if s.adminURL == "" {
+		return drive(ctx, l)
+	}
+	watched := gauges.Start(ctx, gauges.Sources{
+		ServiceMetricsURLs: []string{s.adminURL + "/metrics"}, RedisURL: s.redisURL, PostmasterPID: s.world.postmaster,
+	}, siteLimit)
+	r, err := drive(ctx, l)
+	r.spent = map[string]float64{}
+	read := watched.Stop()
+	for name, p := range map[string]gauges.Process{serviceCost: gauges.Service, postgresCost: gauges.PostgreSQL, redisCost: gauges.Redis} {
+		if seconds := read.CPU(p); !math.IsNaN(seconds) {
+			r.spent[name] = seconds
+		}
+	}
+	return r, err
 }
 
 // offer is what an entrant sells over HTTP.
 type offer struct {
 	name    string
-	sku     string        // "": a fresh one in each round
-	terms   client.NewSKU // of fresh SKUs
+	sku     string // "": a fresh one in each round
 	traffic traffic
 	answers bool // all right answers count, and not sales alone
 }
@@ -146,7 +168,7 @@ func (s *site) entrant(o offer) *entrant {
 	measure := func(ctx context.Context) (r round, err error) {
 		sku := o.sku
 		if sku == "" {
-			if sku, err = s.putUp(ctx, o.terms); err != nil {
+			if sku, err = s.putUp(ctx); err != nil {
 				return round{}, err
 			}
 		}
@@ -162,10 +184,10 @@ func (s *site) entrant(o offer) *entrant {
 	return &entrant{name: o.name, ours: o.name != noopName, callers: o.traffic.connections, answers: o.answers, measure: measure}
 }
 
-// putUp puts a fresh SKU of some terms up for sale, which will not be sold out.
-func (s *site) putUp(ctx context.Context, terms client.NewSKU) (sku string, err error) {
-	sku, terms.Stock, terms.Segments = servers.NewName("hot-"), stock.MaxStock, &s.world.Scale.Segments
-	return sku, s.create(ctx, sku, terms)
+// putUp puts a fresh SKU up for sale, which will not be sold out.
+func (s *site) putUp(ctx context.Context) (sku string, err error) {
+	sku = servers.NewName("hot-")
+	return sku, s.create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
 }
 
 // withServices does something with the admin's key.

@@ -1,12 +1,14 @@
 package contenders
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"inventory/internal/api/client"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/target"
 )
 
 // TestSitesAskForKeys: the services measured over HTTP require a key.
@@ -17,7 +19,7 @@ func TestSitesAskForKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Worker, w.generator = []string{program, asWorker}, labClient{}
+	w.Process = target.Process{Command: []string{program, asService}, Logs: io.Discard}
 	if err := w.issueKeys(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/load"
@@ -40,6 +41,7 @@ const (
 	hotMix        = "one hot SKU"
 	zipfMix       = "Zipf"
 	hotAmidMix    = "one hot amid many"
+	wholeMix      = "orders of 3 of 1,000"
 	uniformPrefix = "uniform over "
 )
 
@@ -112,7 +114,29 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 			entrants = append(entrants, m.processes(mixedThreeNames, x, threeProcesses, w.Scale.many(), w.URLs.RedisURL))
 		}
 	}
+	whole, service := mix{wholeMix, mixes[1].skus}, inventory(inventoryName, nil)
+	for _, callers := range w.Scale.Callers {
+		overHTTP := site.entrant(offer{name: overHTTPName, sku: manySKUs, traffic: traffic{connections: callers, skus: whole.skus, lines: wholeLines}})
+		overHTTP.mix, overHTTP.units = wholeMix, wholeLines
+		entrants = append(entrants, w.entrantOf(whole, service, wholeOrders(m.service, whole.skus), callers, wholeLines), overHTTP)
+	}
 	return entrants, nil
+}
+
+// wholeLines are the SKUs of an order of several.
+const wholeLines = 3
+
+// wholeOrders sells one unit each of several SKUs an order.
+func wholeOrders(service *selling.Service, skus []string) load.Seller {
+	return func(ctx context.Context, o load.Order) (load.Outcome, error) {
+		order := stock.MultiOrder{OrderID: o.ID}
+		from := rand.IntN(len(skus))
+		for i := range min(wholeLines, len(skus)) {
+			order.Lines = append(order.Lines, stock.Line{SKU: skus[(from+i)%len(skus)], Quantity: 1})
+		}
+		_, _, err := service.Order(ctx, order)
+		return load.Became(err)
+	}
 }
 
 // createAll puts SKUs of mixes up for sale.
@@ -159,11 +183,9 @@ func plainSQL(connections int) design {
 
 // entrantOf sells a mix in the process of the lab, that many units an order.
 func (w *world) entrantOf(x mix, d design, sell load.Seller, callers int, units int64) *entrant {
-	return &entrant{name: d.name, mix: x.name, ours: d.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
+	return &entrant{name: d.name, mix: x.name, ours: d.ours, callers: callers, units: units, measure: func(ctx context.Context) (round, error) {
 		sold, err := load.Buy(ctx, "", callers, 0, w.Scale.Window, load.Among(x.skus, sell))
-		r := roundOf(sold, manySKUs)
-		r.units = units
-		return r, err
+		return roundOf(sold, manySKUs), err
 	}}
 }
 

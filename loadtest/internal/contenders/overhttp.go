@@ -18,7 +18,7 @@ const (
 
 // overHTTP compares the service with a handler that does nothing.
 func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
-	noop, err := w.serve(ctx, job{Noop: true})
+	noop, err := w.serveNoop(ctx)
 	if err == nil {
 		err = noop.warmUp(ctx, noopSKU)
 	}
@@ -55,24 +55,4 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 		)
 	}
 	return entrants, nil
-}
-
-const (
-	noReplaysName = "inventory, no replays"
-	replaysName   = "inventory, 1% replays"
-	// onePercent: one request in this many is sent again.
-	onePercent = 100
-)
-
-// replays compares a sale in which some requests are sent again with one in which none is.
-func replays(ctx context.Context, w *world) ([]*entrant, error) {
-	site, err := w.serveReal(ctx)
-	if err != nil {
-		return nil, err
-	}
-	many := w.Scale.many()
-	return []*entrant{
-		site.entrant(offer{name: noReplaysName, answers: true, traffic: traffic{connections: many}}),
-		site.entrant(offer{name: replaysName, answers: true, traffic: traffic{connections: many, again: onePercent}}),
-	}, nil
 }

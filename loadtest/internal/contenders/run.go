@@ -12,19 +12,20 @@ import (
 	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
 )
 
 // Config says what to measure, where, and how long. Its worker does Work.
 type Config struct {
 	experiment.Config
-	Scale     Scale
-	Generator string // GeneratorWrk or GeneratorLab; "" is wrk where it is on PATH
+	Scale   Scale
+	Process target.Process // that serves
 }
 
 // Scale is the size of a measurement.
 type Scale struct {
 	Rounds   int           // at most
-	Window   time.Duration // of one contender in one round; wrk takes whole seconds
+	Window   time.Duration // of one contender in one round
 	Slices   int           // into which the window of one caller is cut
 	WarmUp   time.Duration // of fresh processes
 	Callers  [2]int        // some, and many; over HTTP they are connections
@@ -68,9 +69,6 @@ func (s Scale) of(q question) Scale {
 
 func (s Scale) many() int { return s.Callers[1] }
 
-// bots are the connections of a bot: one in sixteen of many, and at least one for each thread of wrk.
-func (s Scale) bots() int { return max(s.many()/16, wrkThreads) }
-
 // question is a case.
 type question struct {
 	name    string
@@ -81,8 +79,6 @@ type question struct {
 	slices  bool // short rounds, and as many times more
 	rounds  int  // times as many rounds, where a target is near the expected value; 0: no more
 	targets []experiment.Target
-	// without is why the case is left out here, "" if it is not; nil: it never is.
-	without func(ctx context.Context, on servers.URLs) (why string, err error)
 }
 
 // questions are all cases in the order of the report.
@@ -107,20 +103,10 @@ func questions(s Scale) []question {
 			name: redisCase, ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3,
 			targets: slices.Concat(toOneRedis(sentinelName), toOneRedis(clusterName)),
 		},
-		{name: citusCase, ratio: onPostgresName, about: onCitus(fewShards), ask: nodes, targets: nodesTargets(s), without: withoutCitus},
 		{name: mixCase, http: true, ratio: plainSQLName + ", 64 connections", about: inventoryName, ask: mixOfSKUs, targets: mixTargets(s)},
 		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.65), toNoop(soldOutName, 1, 1),
 		)},
-		{
-			name: "replays", http: true, ratio: noReplaysName, about: replaysName, ask: replays,
-			targets: s.inParts("1% replays, answers in parts of those without", replaysName, noReplaysName, 0, 0.90),
-		},
-		{
-			name: "terms", http: true, ratio: plainName, about: termsName, ask: underTerms,
-			targets: s.inParts("limit, window and reservations, in parts of plain deductions", termsName, plainName, 0, 0.80),
-		},
-		{name: "bot", http: true, ratio: aloneName, about: botName, ask: besideBot, targets: botTargets(s)},
 		{name: "many orders", http: true, ratio: emptyName, about: randomName, ask: manyOrders, targets: manyOrdersTargets(s)}, // leaves most behind
 	}
 }
@@ -138,11 +124,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err
 	}
-	generator, err := chooseGenerator(c.Generator)
-	if err != nil {
-		return Result{}, err
-	}
-	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Durable: true, Generator: generator.name()})
+	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Durable: true, Generator: "this program"})
 	if err != nil {
 		return Result{}, err
 	}
@@ -152,13 +134,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	var asked []experiment.Asked
 	for _, q := range questions(c.Scale) {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			if q.without != nil {
-				if why, err := q.without(ctx, on.URLs); why != "" || err != nil {
-					result.LeftOut = append(result.LeftOut, why)
-					return experiment.Result{}, err
-				}
-			}
-			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, expected: reconcile.Expected{}}
+			w := &world{Config: c, postmaster: on.PostmasterPID, expected: reconcile.Expected{}}
 			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
 			return w.answer(ctx, q)
 		}})

@@ -18,11 +18,10 @@ import (
 // world is what one case needs: databases of its own, what runs on them, and what the answers promise.
 type world struct {
 	Config
-	keep      bool // its databases: their server ends soon, and a drop takes a checkpoint
-	generator generator
-	keys      keys // of a case over HTTP
-	expected  reconcile.Expected
-	audits    []auditor
+	postmaster int  // of the PostgreSQL that was started; 0: none
+	keys       keys // of a case over HTTP
+	expected   reconcile.Expected
+	audits     []auditor
 	servers.Closers
 }
 
@@ -42,7 +41,7 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 		return experiment.Result{}, err
 	}
 	rules := w.Rules(w.Scale.Window, w.Scale.Rounds)
-	if (q.name == mixCase || q.name == citusCase) && rules.Rounds > 1 {
+	if q.name == mixCase && rules.Rounds > 1 {
 		rules.WarmUp = rules.Window // of a thousand SKUs without orders
 	}
 	result = experiment.Run(ctx, w.caseOf(q, entrants), rules)
@@ -108,7 +107,7 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !w.keep {
+	if w.postmaster == 0 { // a server of this run ends soon, and a drop takes a checkpoint
 		w.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
 	}
 	return w.audited(databaseURL), nil

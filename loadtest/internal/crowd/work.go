@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/target"
@@ -25,10 +24,9 @@ type Job struct {
 	Lock        string        `json:"lock"`        // its kind; "" is the default
 	BatchLimit  int           `json:"batch_limit"` // orders of one write; 0: as many as pay
 	Workers     int           `json:"workers"`     // of the SKU, at most; 0: as the product has it
-	KeysFile    string        `json:"keys_file"`   // of the API keys that it asks for over HTTP; "": it asks for none
 	SKU         string        `json:"sku"`
-	SKUs        []string      `json:"skus"`    // from which each order chooses by chance; none: all buy the one
-	Callers     int           `json:"callers"` // 0: it serves over HTTP
+	SKUs        []string      `json:"skus"` // from which each order chooses by chance; none: all buy the one
+	Callers     int           `json:"callers"`
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
 	Patient     bool          `json:"patient"` // whether the callers are
@@ -59,15 +57,11 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return j.Do(ctx, lines, out)
 }
 
-// Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and the sale is the output. A service
-// without callers writes its URL, and serves until its input ends.
+// Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and the sale is the output.
 func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err error) {
 	config := app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit, Workers: j.Workers,
-		Access: access.Config{KeysFile: j.KeysFile}, DrainTimeout: drainTimeout,
-	}
-	if j.Callers > 0 {
-		config.AnswerWithin = target.AnswerWithin
+		AnswerWithin: target.AnswerWithin, DrainTimeout: drainTimeout,
 	}
 	app.SpendMemory(nil) // as `inventory serve` does
 	service, err := app.Start(ctx, config)
@@ -75,11 +69,6 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err e
 		return fmt.Errorf("start the service: %w", err)
 	}
 	defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
-	if j.Callers == 0 {
-		_, err := fmt.Fprintln(out, service.URL())
-		lines.Scan()
-		return err
-	}
 	if err := worker.WaitForGo(lines, out); err != nil {
 		return err
 	}

@@ -49,14 +49,6 @@ func Connected(ctx context.Context, databaseURL string, do func(connection *pgx.
 	return errors.Join(do(connection), connection.Close(context.WithoutCancel(ctx)))
 }
 
-// HasExtension reports whether an extension is installed where PostgreSQL runs.
-func (u URLs) HasExtension(ctx context.Context, name string) (has bool, err error) {
-	err = Connected(ctx, u.DatabaseURL, func(connection *pgx.Conn) error {
-		return connection.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = $1)`, name).Scan(&has)
-	})
-	return has, err
-}
-
 // RedisOptions reads a URL. Its error does not quote that: it may hold a password.
 func RedisOptions(redisURL string) (*redis.Options, error) {
 	options, err := redis.ParseURL(redisURL)

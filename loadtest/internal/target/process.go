@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/worker"
@@ -31,6 +32,7 @@ type Job struct {
 	Lock         string        `json:"lock"`          // kind of lock of the segments; "" is the default
 	AnswerWithin time.Duration `json:"answer_within"` // 0 is the default
 	LogLevel     slog.Level    `json:"log_level"`
+	KeysFile     string        `json:"keys_file"` // of the API keys that it asks for over HTTP; "": it asks for none
 }
 
 // up is its report once it serves, or cannot.
@@ -81,6 +83,7 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 	app.SpendMemory(log) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: j.AnswerWithin, DrainTimeout: drainTimeout, Logger: log,
+		Access: access.Config{KeysFile: j.KeysFile},
 	})
 	if err != nil {
 		return say.Encode(up{Error: err.Error()})
