@@ -231,7 +231,7 @@ shop: servers ## Replay all orders of a real shop on both stores, and compare th
 # A broken promise prints its seed, and --seed plays it again. Which faults come when is the same then; what callers meet is not.
 .PHONY: chaos
 chaos: servers ## Sell amid faults for CHAOSTIME, then with Redis under Sentinel and a Redis Cluster, and see that services without their guards are caught
-	$(GO) run ./loadtest chaos --rounds 100000 --for $(CHAOSTIME)
+	$(GO) run ./loadtest chaos --for $(CHAOSTIME)
 	$(GO) run ./loadtest chaos --redis sentinel
 	$(GO) run ./loadtest chaos --redis cluster
 	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest

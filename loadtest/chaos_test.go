@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -36,10 +37,21 @@ func TestChaosStartsItself(t *testing.T) {
 	}
 }
 
+// TestChaosWithoutFaults tells what grows.
+func TestChaosWithoutFaults(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), program, "chaos", "--fault=none", "--rounds=1", "--length=2s").CombinedOutput()
+	for _, says := range []string{"No promise was broken.", "amid 0 faults", "\ngrowth\n", "resident memory, MB", "tables grew by", "What the machine did"} {
+		if err != nil || !strings.Contains(string(out), says) {
+			t.Fatalf("%v: no %q in\n%s", err, says, out)
+		}
+	}
+}
+
 func TestChaosWithWrongFlags(t *testing.T) {
 	t.Parallel()
 	for flag, args := range map[string][]string{
-		"--rounds": {"--rounds=0"},
+		"--rounds": {"--rounds=-1"},
 		"--length": {"--length=1s"},
 		"--for":    {"--for=-1s"},
 		"--lock":   {"--lock=redlock"},

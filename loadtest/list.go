@@ -59,11 +59,6 @@ func abouts() map[string]about {
 				"stranded, what retries are told, and how far the generator lagged.",
 			Full: "about a minute and a half", Quick: "under 20 seconds", Needs: needsNothing,
 		},
-		"soak": {
-			Shows: "whether memory and goroutines are given back, how much tables and indexes grow for each order, whether answers take longer as " +
-				"time goes by, and what the machine and the servers do meanwhile.",
-			Full: "ten minutes; --for says otherwise", Quick: "under a minute", Needs: needsNothing,
-		},
 		"replay": {
 			Shows: "what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
 			Full:  "under a minute", Quick: "seconds",
@@ -83,7 +78,7 @@ func abouts() map[string]about {
 		},
 		"chaos": {
 			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +
-				"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault.",
+				"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, how memory, goroutines and tables grow.",
 			Full: "three minutes; --rounds and --for say otherwise", Quick: "under 20 seconds", Needs: needsPrograms + ".",
 		},
 	}

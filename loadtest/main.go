@@ -29,7 +29,6 @@ import (
 type scenarios struct {
 	Explain    explainCommand    `cmd:"" help:"Tell in five sentences what batches, segments, locks and processes each buy, and when a lock costs more than it brings. Exit status 1 if the rows do not add up."`
 	FlashSale  flashSaleCommand  `cmd:"" help:"Sell one hot SKU to buyers who come when they like, from before the sale opens until after it has sold out, and hold the answers against the rows. Exit status 1 if a request failed or anything does not add up."`
-	Soak       soakCommand       `cmd:"" help:"Have the service do all of its work at once for a long time, and look for what only time brings: memory that is not given back, tables and indexes that grow, answers that take longer. Exit status 1 if a request failed or anything does not add up."`
 	Replay     replayCommand     `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
@@ -16,6 +17,7 @@ type Result struct {
 	Config
 	load.Drill
 	rounds []Round
+	read   *gauges.Readings // of a run without faults; nil: of another
 }
 
 func newResult(c Config) *Result {
@@ -69,7 +71,18 @@ func (r *Result) Document() (report.Document, error) {
 	}
 	d.AuditOK = len(d.Wrong) == 0
 	if len(r.rounds) > 0 {
-		d.Sections = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}
+		d.Sections = []report.Section{r.roundsSection()}
+		if r.read == nil {
+			d.Sections = append(d.Sections, r.recoverySection())
+		}
+		d.Sections = append(d.Sections, r.courseSection())
+	}
+	if r.read != nil {
+		var accepted int64
+		for _, round := range r.rounds {
+			accepted += round.Accepted
+		}
+		d.Sections = append(append(d.Sections, growth(*r.read, accepted)), r.read.Sections(accepted)...)
 	}
 	return d, d.SetOwn(map[string]any{"rounds": r.rounds})
 }

@@ -141,11 +141,14 @@ func (s *stack) endSessions(ctx context.Context) error {
 	return servers.Execute(ctx, s.database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 }
 
-// chosen are the kinds of faults with these names; no names: all.
+// chosen are the kinds of faults with these names; no names: all; None: none.
 func chosen(names []string, redis string) (kinds []faultKind, err error) {
 	all := faultKinds(redis)
 	if len(names) == 0 {
 		return all, nil
+	}
+	if len(names) == 1 && names[0] == None {
+		return nil, nil
 	}
 	for _, name := range names {
 		at := slices.IndexFunc(all, func(k faultKind) bool { return k.name == name })
@@ -168,7 +171,7 @@ const (
 
 // schedule draws the faults of a round, one after the other: the effects of several at once could not be told apart.
 func schedule(random *rand.Rand, kinds []faultKind, length time.Duration) (all []fault) {
-	for at := calmBefore; at+leastFault < length; {
+	for at := calmBefore; at+leastFault < length && len(kinds) > 0; {
 		f := fault{kind: &kinds[random.IntN(len(kinds))], process: random.IntN(processes), at: at, length: within(random, leastFault, mostFault)}
 		if f.kind.beginAll != nil || !f.kind.ofOne && random.IntN(3) == 0 {
 			f.process = -1

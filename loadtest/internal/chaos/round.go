@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inventory/internal/api/client"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
@@ -228,10 +229,35 @@ func Run(ctx context.Context, c Config) (r *Result, err error) {
 	return r, r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
 }
 
+// readEvery is how often the machine and the servers are looked at in a run without faults.
+const readEvery = 5 * time.Second
+
+// sources are what a run without faults looks at. Its processes stay the same.
+func (s *stack) sources() gauges.Sources {
+	all := gauges.Sources{GeneratorSelf: true, DatabaseURL: s.database, PostmasterPID: s.postgres.PID(), RedisURL: s.redis.nodes[0].URL()}
+	for _, p := range s.processes {
+		all.ServiceMetricsURLs = append(all.ServiceMetricsURLs, p.worker.AdminURL+"/metrics")
+	}
+	return all
+}
+
 // play plays the rounds one after the other, and reports each as progress.
 func (r *Result) play(ctx context.Context, s *stack, kinds []faultKind) error {
-	began := time.Now()
-	for i := range r.Rounds {
+	if len(kinds) == 0 {
+		sampler := gauges.Start(ctx, s.sources(), readEvery)
+		defer func() {
+			read := sampler.Stop()
+			r.read = &read
+		}()
+	}
+	began, rounds := time.Now(), r.Rounds
+	switch {
+	case rounds == 0 && r.For > 0:
+		rounds = mostRounds
+	case rounds == 0:
+		rounds = defaultRounds
+	}
+	for i := range rounds {
 		if r.For > 0 && time.Since(began) > r.For {
 			break
 		}

@@ -25,21 +25,6 @@ func StartCluster(ctx context.Context) (redisURL string, stop func() error, err 
 	return StartSentinel(ctx)
 }
 
-// Citus are servers that cannot be started here.
-type Citus struct{}
-
-// StartCitus cannot start anything here.
-func StartCitus(ctx context.Context, _ int) (Citus, error) {
-	_, _, err := StartSentinel(ctx)
-	return Citus{}, err
-}
-
-// CreateDatabase is for servers that were started.
-func (Citus) CreateDatabase(context.Context, int) (string, error) { return "", nil }
-
-// Stop is for servers that were started.
-func (Citus) Stop() error { return nil }
-
 // AddForLocks adds nothing.
 func (s *Servers) AddForLocks(context.Context) (leftOut []string, err error) {
 	if s.MongoDBURL == "" {

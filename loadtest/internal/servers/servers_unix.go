@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
-	"inventory/internal/app"
 	"inventory/internal/servertest"
 )
 
@@ -71,32 +69,6 @@ func StartCluster(ctx context.Context) (redisURL string, stop func() error, err 
 	}
 	return c.URL(), c.Stop, nil
 }
-
-// Citus is a coordinator and nodes, which sync their commits.
-type Citus struct{ cluster *servertest.Citus }
-
-// StartCitus starts a coordinator and that many nodes.
-func StartCitus(ctx context.Context, nodes int) (Citus, error) {
-	cluster, err := servertest.StartCitus(ctx, nodes, servertest.Durable())
-	return Citus{cluster}, err
-}
-
-// CreateDatabase makes a database of the service's schema that is divided into shards. It goes with the servers.
-func (c Citus) CreateDatabase(ctx context.Context, shards int) (databaseURL string, err error) {
-	plainURL, _, err := c.cluster.CreateDatabase(ctx)
-	if err != nil {
-		return "", err
-	}
-	if _, err := app.MigrateUp(ctx, plainURL); err != nil {
-		return "", err
-	}
-	databaseURL = "citus" + strings.TrimPrefix(plainURL, "postgres")
-	_, err = app.Distribute(ctx, databaseURL, shards, false)
-	return databaseURL, err
-}
-
-// Stop ends all of them.
-func (c Citus) Stop() error { return c.cluster.Stop() }
 
 // nodes is the least number of Redis servers of which most are left when one fails.
 const nodes = 3
