@@ -82,7 +82,7 @@ func TestAnInterruptedReplayIsAudited(t *testing.T) {
 // TestComparisonsKeepWhatTheyHave interrupts each as its second case begins.
 func TestComparisonsKeepWhatTheyHave(t *testing.T) { // not parallel: the cases need the processor for themselves
 	for scenario, c := range map[string]struct{ first, second string }{
-		"locks":      {"one caller", "1,000 names"},
+		"locks":      {"one caller", "16 clients"},
 		"contenders": {"one caller", "three processes"},
 	} {
 		document, told := interrupted(t, "measuring: "+c.second, scenario, "--tiny", "--case", c.first+";"+c.second)

@@ -16,7 +16,7 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	var out, errs bytes.Buffer
 	want := lockbench.Names()
 	if testing.Short() {
-		want = []string{"one caller", "1,000 names"}
+		want = []string{"one caller", "3 processes"}
 	}
 	args := []string{"locks", "--quick", "--tiny", "--json=-", "--case", strings.Join(want, ";")}
 	command := exec.CommandContext(t.Context(), program, args...)

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // cable carries the connections of a client. A cut ends them at both ends. While the cable is out, there are no new ones.
@@ -50,38 +47,4 @@ func (c *cable) set(out bool) {
 		_, _ = conn.CloseWrite(), conn.CloseRead()
 	}
 	c.conns = nil
-}
-
-// trap stops a process between two commands to Redis: after Redis has done the next one, and before the client knows.
-type trap struct {
-	armed  atomic.Bool
-	sprung func() // never returns
-}
-
-// done springs an armed trap, once.
-func (t *trap) done(err error) {
-	if err == nil && t.armed.CompareAndSwap(true, false) {
-		t.sprung()
-	}
-}
-
-// DialHook implements [redis.Hook].
-func (t *trap) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (t *trap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		t.done(err)
-		return err
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (t *trap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		t.done(err)
-		return err
-	}
 }

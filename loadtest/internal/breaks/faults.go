@@ -16,7 +16,6 @@ type fault struct {
 	happens func(ctx context.Context, t *trial) error
 	breaks  []string // the locks whose known flaw it shows
 	to      []string // the locks of others that it applies to; it applies to all of ours
-	alone   bool     // it applies only to locks that let in one at a time
 }
 
 // onRedis are the locks of others on Redis.
@@ -33,11 +32,6 @@ func faults() []fault {
 	short := job{Lease: lease, Session: lease}
 	return []fault{
 		{
-			name:   "dies while it locks",
-			steps:  "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
-			holder: job{Lease: lease, Session: lease, Trap: true}, happens: dies, to: onRedis(), breaks: []string{kinds.SetNXExpire},
-		},
-		{
 			name:   "dies while it holds",
 			steps:  "The process has the lock and gets SIGKILL. Somebody else waits.",
 			holder: short, happens: dies, to: single, breaks: []string{kinds.Row},
@@ -47,12 +41,6 @@ func faults() []fault {
 			steps: "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells 3 of 10 units. " +
 				"The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
 			holder: short, happens: standsStill, to: single, breaks: leased(),
-		},
-		{
-			name: "unlocks too late",
-			steps: "The process has the lock and gets SIGSTOP until somebody else has the lock. It goes on by SIGCONT, and unlocks. " +
-				"Somebody third tries to lock.",
-			holder: short, happens: unlocksTooLate, to: leased(), breaks: []string{kinds.SetNXExpire},
 		},
 		{
 			name: "loses its unlock",
@@ -66,22 +54,12 @@ func faults() []fault {
 				"sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
 			holder: job{Lease: long, Session: longSession}, happens: connectionIsCut, to: single, breaks: []string{kinds.Advisory},
 		},
-		{
-			name:   "shares a connection",
-			steps:  "Two callers share a pool of one connection. One has the lock; the other one tries.",
-			holder: job{Lease: long, Session: longSession, Connections: 1}, happens: sharesConnection, to: append(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled}, alone: true,
-		},
-		{
-			name:   "unlocks over another connection",
-			steps:  "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
-			holder: job{Lease: long, Session: longSession, Connections: 2}, happens: unlocksElsewhere, to: append(onRedis(), kinds.Pooled), breaks: []string{kinds.Pooled},
-		},
 	}
 }
 
 // happensTo reports whether a fault applies to a lock.
 func (f fault) happensTo(k kinds.Kind) bool {
-	return k.Ours && !(f.alone && k.Shared) || slices.Contains(f.to, k.Name)
+	return k.Ours || slices.Contains(f.to, k.Name)
 }
 
 // Names are those of all faults.

@@ -15,13 +15,11 @@ import (
 
 // job is what a process of its own holds. It goes to its standard input: addresses may hold passwords.
 type job struct {
-	Servers     servers.URLs  `json:"servers"`
-	Lock        string        `json:"lock"` // the kind's name
-	Name        string        `json:"name"` // of its lock, and of the row that it guards
-	Lease       time.Duration `json:"lease"`
-	Session     time.Duration `json:"session"`
-	Connections int           `json:"connections"`
-	Trap        bool          `json:"trap"` // stop for ever after the first command of the lock
+	Servers servers.URLs  `json:"servers"`
+	Lock    string        `json:"lock"` // the kind's name
+	Name    string        `json:"name"` // of its lock, and of the row that it guards
+	Lease   time.Duration `json:"lease"`
+	Session time.Duration `json:"session"`
 }
 
 // order is a step that the process shall do.
@@ -29,7 +27,6 @@ type order string
 
 const (
 	toLock   order = "lock"
-	toShare  order = "share"  // another caller of the process tries to lock
 	toRead   order = "read"   // the row
 	toWrite  order = "write"  // the row, whether the lock is still held or not
 	toListen order = "listen" // for the lock's report of its loss
@@ -39,12 +36,11 @@ const (
 	toPlug   order = "plug" // new ones work again
 )
 
-// answer is the result of a step. A trapped holder says so, and answers nothing more.
+// answer is the result of a step.
 type answer struct {
-	Error   string `json:"error,omitempty"`
-	Done    bool   `json:"done,omitempty"` // the write was accepted; the other caller has the lock as well
-	Told    string `json:"told,omitempty"` // how the lock reported its loss; "": it did not
-	Trapped bool   `json:"trapped,omitempty"`
+	Error string `json:"error,omitempty"`
+	Done  bool   `json:"done,omitempty"` // the write was accepted
+	Told  string `json:"told,omitempty"` // how the lock reported its loss; "": it did not
 }
 
 // holder is the process that has a lock.
@@ -53,7 +49,6 @@ type holder struct {
 	party     *party
 	stock     stock
 	cable     cable
-	trap      trap
 	grip      *grip
 	available int // as it was read
 }
@@ -71,7 +66,7 @@ func Hold(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	}
 	defer db.Close()
 	h.stock = stock{db}
-	if err := h.open(ctx, j, out); err != nil {
+	if err := h.open(ctx, j); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.party.close()) }()
@@ -84,20 +79,13 @@ func Hold(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 }
 
 // open connects, and sends the scripts, so that later each step does only what it says.
-func (h *holder) open(ctx context.Context, j job, out io.Writer) error {
+func (h *holder) open(ctx context.Context, j job) error {
 	these := kinds.These(j.Servers, j.Lock)
 	if len(these) == 0 {
 		return fmt.Errorf("there is no lock %q", j.Lock)
 	}
 	s := kinds.Setting{
-		URLs: j.Servers, Timing: kinds.Timing{Lease: j.Lease}, Session: j.Session, Connections: j.Connections, Dial: h.cable.dial,
-	}
-	if j.Trap {
-		h.trap.sprung = func() {
-			_ = json.NewEncoder(out).Encode(answer{Trapped: true}) // the lab has a time limit if this fails
-			select {}
-		}
-		s.Hook = &h.trap
+		URLs: j.Servers, Timing: kinds.Timing{Lease: j.Lease}, Session: j.Session, Dial: h.cable.dial,
 	}
 	var err error
 	if h.party, err = join(ctx, these[0], j.Name, s); err != nil {
@@ -107,7 +95,7 @@ func (h *holder) open(ctx context.Context, j job, out io.Writer) error {
 	if err == nil {
 		err = hold.Unlock(ctx)
 	}
-	if err != nil && !errors.Is(err, kinds.ErrNotHeld) { // a pool's unlock may go over another connection
+	if err != nil {
 		return errors.Join(fmt.Errorf("try the lock out: %w", err), h.party.close())
 	}
 	return nil
@@ -118,12 +106,7 @@ func (h *holder) do(ctx context.Context, o order) (a answer) {
 	var err error
 	switch o {
 	case toLock:
-		h.trap.armed.Store(true)
 		h.grip, err = h.party.lock(ctx)
-	case toShare:
-		var another *grip
-		another, err = h.party.try(ctx)
-		a.Done = another != nil
 	case toRead:
 		h.available, err = h.stock.read(ctx, h.name)
 	case toWrite:

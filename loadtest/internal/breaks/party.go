@@ -2,7 +2,6 @@ package breaks
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"inventory/internal/locking"
@@ -29,7 +28,7 @@ type party struct {
 
 // join opens a client for the lock of a name.
 func join(ctx context.Context, k kinds.Kind, name string, s kinds.Setting) (*party, error) {
-	s.Poll, s.InTurn = poll, true
+	s.Poll = poll
 	if s.Connections == 0 {
 		s.Connections = enough
 	}
@@ -41,15 +40,6 @@ func join(ctx context.Context, k kinds.Kind, name string, s kinds.Setting) (*par
 }
 
 func (p *party) lock(ctx context.Context) (*grip, error) { return p.note(p.way.Lock(ctx)) }
-
-// try tries once. It returns nil if another caller has the lock.
-func (p *party) try(ctx context.Context) (*grip, error) {
-	g, err := p.note(p.way.TryLock(ctx))
-	if errors.Is(err, kinds.ErrBusy) {
-		return nil, nil
-	}
-	return g, err
-}
 
 func (p *party) note(hold kinds.Hold, err error) (*grip, error) {
 	if err != nil {

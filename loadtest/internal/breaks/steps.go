@@ -6,12 +6,9 @@ import (
 	"time"
 )
 
-// dies kills the process when it has locked, or while it locks.
+// dies kills the process when it has locked.
 func dies(ctx context.Context, t *trial) error {
-	a, err := t.holder.must(toLock)
-	if err == nil && a.Trapped != t.fault.holder.Trap {
-		err = errors.New("the holder was not trapped in its lock")
-	}
+	_, err := t.holder.must(toLock)
 	if err := errors.Join(err, t.holder.Kill()); err != nil {
 		return err
 	}
@@ -34,43 +31,6 @@ func connectionIsCut(ctx context.Context, t *trial) error {
 	}
 	well := "the lock was kept for " + kept.String() + ", and given back"
 	return t.overtaken(ctx, cut, func() error { return nil }, kept, well, t.writesLate)
-}
-
-// unlocksTooLate is the pause of standsStill before the holder unlocks.
-func unlocksTooLate(ctx context.Context, t *trial) error {
-	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, waited, func(ctx context.Context, goOn func() error, next *grip) error {
-		if err := goOn(); err != nil {
-			return err
-		}
-		late, err := t.holder.do(toUnlock)
-		if err != nil {
-			return err
-		}
-		inside, err := t.letsIn(ctx)
-		switch {
-		case err != nil:
-			return err
-		case inside:
-			t.became(broken, "it gave away the next one's lock: two inside at once")
-			return nil // and nothing to unlock: the lock may be the third one's
-		case late.Error == "":
-			t.became(survived, "the next one kept the lock, but the late one was not told")
-		default:
-			t.became(refused, "the late unlock changed nothing: %s", late.Error)
-		}
-		return next.unlock(ctx)
-	})
-}
-
-// letsIn reports whether a lock that is held lets in a third caller, of another process.
-func (t *trial) letsIn(ctx context.Context) (inside bool, err error) {
-	another, err := t.open(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, another.close()) }()
-	g, err := another.try(ctx)
-	return g != nil, err
 }
 
 // overtaken causes something for a holder that has read its row, and has the rival wait for the lock up to a bound. If the
@@ -143,37 +103,4 @@ func unlockIsLost(ctx context.Context, t *trial) error {
 		return err
 	}
 	return t.await(ctx, forever.String(), "")
-}
-
-// sharesConnection is two callers of one process, whose pool has one connection.
-func sharesConnection(_ context.Context, t *trial) error {
-	second, err := t.holder.must(toLock, toShare)
-	if err != nil {
-		return err
-	}
-	if second.Done {
-		t.became(broken, "the second caller got the lock as well: two inside at once")
-	} else {
-		t.became(survived, "the second caller was kept out")
-	}
-	_, err = t.holder.must(toUnlock)
-	return err
-}
-
-// unlocksElsewhere is a pool of two connections, which are lent in turn.
-func unlocksElsewhere(ctx context.Context, t *trial) error {
-	if _, err := t.holder.must(toLock); err != nil {
-		return err
-	}
-	late, err := t.holder.do(toUnlock)
-	if err != nil {
-		return err
-	}
-	if err := t.await(ctx, forever.String(), ""); err != nil {
-		return err
-	}
-	if t.result.Broken && late.Error != "" {
-		t.became(broken, "still locked after %s; the unlock said: %s", forever, late.Error)
-	}
-	return nil
 }

@@ -64,14 +64,3 @@ func (r Result) First() string {
 func (r Result) measured(c Contender) bool {
 	return slices.ContainsFunc(r.Rounds, func(round Round) bool { return round[c.Name] != nil })
 }
-
-// Total asks for the sum of a metric over all contenders.
-func Total(metric string) Ask {
-	return func(r Result) (sum Estimate) {
-		for _, c := range r.Case.Contenders {
-			e := r.Of(c.Name, metric)
-			sum = Estimate{sum.Value + e.Value, sum.Low + e.Low, sum.High + e.High, len(r.Rounds)}
-		}
-		return sum
-	}
-}

@@ -26,12 +26,9 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
-	options.PoolSize, options.PoolFIFO = s.Connections+s.Spare, s.InTurn
+	options.PoolSize = s.Connections + s.Spare
 	options.Dialer = s.Meter.watching(underTLS(s.dial, options.TLSConfig), true)
 	rdb := redis.NewClient(options)
-	if s.Hook != nil {
-		rdb.AddHook(s.Hook)
-	}
 	if err := warm(s.Connections, func() (func(), error) {
 		conn := rdb.Conn()
 		return func() { _ = conn.Close() }, conn.Ping(ctx).Err()

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/loadtest/internal/servers"
 )
 
@@ -39,10 +37,8 @@ type Setting struct {
 	Session     time.Duration // for which ZooKeeper believes that a crashed holder lives
 	Connections int           // for callers
 	Spare       int           // to Redis, for what a library does in addition to its callers
-	InTurn      bool          // commands to Redis go over all connections in turn
 	Rival       bool          // of a caller that comes later: of a lock that many readers share, the writer
 	Dial        Dial          // how connections are made; nil: as usual
-	Hook        redis.Hook    // for commands to Redis; nil: none
 	Meter       *Meter        // counts what is sent; nil: it is not counted
 }
 
@@ -93,10 +89,6 @@ func Textbooks() []Kind {
 		{
 			Name: Advisory, Open: onPostgres(advisory),
 			Flaw: "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on",
-		},
-		{
-			Name: Pooled, Polls: true, Open: openPooled,
-			Flaw: "who shares a connection shares its locks; and what was locked over one is not given back over another",
 		},
 		{
 			Name: Sequential, Open: openSequential, absent: func(s servers.URLs) bool { return s.ZooKeeper == "" },

@@ -12,7 +12,6 @@ import (
 // Meter counts what clients send: commands to Redis and MongoDB, statements of PostgreSQL, packets to ZooKeeper.
 type Meter struct {
 	Commands atomic.Int64
-	Trips    atomic.Int64 // times that a connection to Redis went from reading to writing
 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
@@ -49,8 +48,7 @@ func (m *Meter) watching(dial Dial, redis bool) Dial {
 type counted struct {
 	net.Conn
 	meter    *Meter
-	requests *requests   // nil: each write is one command
-	asking   atomic.Bool // written since the last read
+	requests *requests // nil: each write is one command
 }
 
 // Write implements [net.Conn].
@@ -60,16 +58,7 @@ func (c *counted) Write(p []byte) (int, error) {
 		commands = c.requests.count(p)
 	}
 	c.meter.Commands.Add(commands)
-	if !c.asking.Swap(true) {
-		c.meter.Trips.Add(1)
-	}
 	return c.Conn.Write(p)
-}
-
-// Read implements [net.Conn].
-func (c *counted) Read(p []byte) (int, error) {
-	c.asking.Store(false)
-	return c.Conn.Read(p)
 }
 
 // countedTCP gives go-redis access to the socket, which it checks if it can.

@@ -3,10 +3,8 @@ package kinds
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,7 +18,6 @@ const (
 	Row       = "unique row"
 	RowExpiry = "unique row with expiry"
 	Advisory  = "PostgreSQL advisory"
-	Pooled    = "PostgreSQL advisory, pooled"
 )
 
 var (
@@ -114,52 +111,6 @@ func advisory(pool *pgxpool.Pool, name string, _ Timing) Lock {
 		}
 		return hold, err
 	}
-}
-
-// openPooled connects to a pooler that lends its connections for one statement each, in turn, as pgbouncer does in its mode for
-// transactions. The lock is the [advisory] one without a connection of its own. Waiters poll: one that waited inside would keep
-// the pool's connection.
-//
-// Its flaws: the lock belongs to the connection that the pool lent for it. The next caller that is lent the same one gets the lock
-// as well, for a session may take its locks again. And an unlock over another connection answers false, and leaves the lock
-// with a connection that the pool keeps open.
-func openPooled(ctx context.Context, s Setting) (*Client, error) {
-	lent, one := &turns{}, s
-	one.Connections = 1
-	for range s.Connections {
-		db, err := OpenPostgres(ctx, one)
-		if err != nil {
-			return nil, errors.Join(err, lent.close())
-		}
-		lent.pools = append(lent.pools, db)
-	}
-	asked := func(question, name string) func(context.Context, string) (bool, error) {
-		return func(ctx context.Context, _ string) (bool, error) { return ask(ctx, lent, question, name) }
-	}
-	return &Client{
-		Lock: func(name string) Lock {
-			return recipe{asked(tryLockKey, name), asked(unlockKey, name)}.polled(name, s.Poll)
-		},
-		Close: lent.close,
-	}, nil
-}
-
-// turns are connections that are lent in turn.
-type turns struct {
-	pools []*pgxpool.Pool // of one connection each
-	last  atomic.Int64
-}
-
-// QueryRow is that of the next connection.
-func (t *turns) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return t.pools[t.last.Add(1)%int64(len(t.pools))].QueryRow(ctx, sql, args...)
-}
-
-func (t *turns) close() error {
-	for _, db := range t.pools {
-		db.Close()
-	}
-	return nil
 }
 
 // ask runs a query about an advisory lock whose answer is yes or no.

@@ -32,14 +32,14 @@ func open(t *testing.T, on servers.URLs, kind string, timing Timing) Lock {
 	return client.Lock("a/b")
 }
 
-// locks returns every lock of textbooks that servers can be had for, by its name: not that of a pool, which shares it.
+// locks returns every lock of textbooks that servers can be had for, by its name.
 func locks(t *testing.T) map[string]Lock {
 	t.Helper()
 	on := servers.URLs{RedisURL: startRedis(t), DatabaseURL: startPostgres(t)}
 	startOthers(t, &on)
 	all := map[string]Lock{}
 	for _, k := range Textbooks() {
-		if k.Name != Pooled && (k.absent == nil || !k.absent(on)) {
+		if k.absent == nil || !k.absent(on) {
 			all[k.Name] = open(t, on, k.Name, Timing{Lease: time.Minute, Poll: poll})
 		}
 	}

@@ -29,37 +29,32 @@ type Config struct {
 
 // Scale is how much is measured.
 type Scale struct {
-	Rounds     int           // at most
-	Window     time.Duration // of one contender in one round, where it is measured for a time
-	Crowd      int           // goroutines of one process that meet at one lock
-	Slices     int           // into which the window of one caller is cut
-	Visits     int           // of each of the separate clients
-	Holds      int           // that are kept
-	Lease      time.Duration // of those
-	Names      int           // that are contended for at once
-	NameVisits int           // of each client at each of those
-	Few        bool          // fewer contenders in crowds
+	Rounds int           // at most
+	Window time.Duration // of one contender in one round, where it is measured for a time
+	Crowd  int           // goroutines of one process that meet at one lock
+	Slices int           // into which the window of one caller is cut
+	Visits int           // of each of the separate clients
+	Few    bool          // fewer contenders in crowds
 }
 
 // Full is the scale of published figures.
 func Full() Scale {
 	return Scale{
-		Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000, NameVisits: 3,
+		Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10,
 	}
 }
 
 // Quick is the scale of a first look.
 func Quick() Scale {
 	s := Full()
-	s.Rounds, s.Window, s.Slices, s.Visits, s.Lease = 1, 300*time.Millisecond, 10, 6, 4500*time.Millisecond
-	s.NameVisits, s.Few = 1, true
+	s.Rounds, s.Window, s.Slices, s.Visits, s.Few = 1, 300*time.Millisecond, 10, 6, true
 	return s
 }
 
 // Tiny is that of a test, which only wants to know that all of it works.
 func Tiny() Scale {
 	return Scale{
-		Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20, NameVisits: 1, Few: true,
+		Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Few: true,
 	}
 }
 

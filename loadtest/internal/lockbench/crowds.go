@@ -20,8 +20,6 @@ const (
 	sleeping     = "sleep"
 	// behindAll is the p99 of waits; of sleeping it is as long as all clients hold.
 	behindAll = "wait behind all ms"
-	// lonePause is how long the lone caller stays away: it does not compete for throughput.
-	lonePause = time.Millisecond
 )
 
 // textbooks are their locks, but for PostgreSQL's advisory one. Of two that only fail differently one is enough.
@@ -65,21 +63,6 @@ func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, erro
 func severalProcesses(ctx context.Context, b *bench) ([]experiment.Contender, error) {
 	one := job{Clients: 1, Callers: eachProcess, Load: load{Window: b.Scale.Window}}
 	return b.meet(ctx, b.crowd(), nil, one, one, one)
-}
-
-// loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. A lock that polls
-// every 50 ms is left out: its lone caller gets too few locks to count.
-func loneCaller(ctx context.Context, b *bench) ([]experiment.Contender, error) {
-	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, kinds.Advisory), func(e entry) bool {
-		return e.Polls && e.poll == seldom
-	})
-	window := b.Scale.Window
-	return b.meet(ctx, all, func(all []*tally) experiment.Sample {
-		f := all[0].figures()
-		f[BusyPerSecond] = float64(all[1].within()) / window.Seconds()
-		f[Violations] += float64(all[1].Violations)
-		return f
-	}, job{Clients: 1, Callers: 1, Load: load{Window: window, Think: lonePause}}, job{Clients: 1, Callers: b.Scale.Crowd, Load: load{Window: window}})
 }
 
 // separateClients measures one lock between 16 clients with connections of their own, as processes have. The baseline is the

@@ -23,19 +23,8 @@ const (
 
 // The metrics of some cases.
 const (
-	IdleP50          = "idle p50 ms"
-	OrderViolations  = "order violations"
-	UnlockP50        = "unlock p50 ms"
-	BusyPerSecond    = "busy per second"
-	TripsPerPeriod   = "round trips per period"
-	CPUPercent       = "cpu percent" // of a core, with the watchdog's default lease
-	MicrosPerRenewal = "cpu us per renewal"
-	LostHolds        = "lost holds"
-	Subscribers      = "subscription connections"
-	LeftGoroutines   = "left goroutines"
-	LeftChannels     = "left channels"
-	LeftKeys         = "left keys"
-	LeftBehind       = "left behind"
+	IdleP50         = "idle p50 ms"
+	OrderViolations = "order violations"
 )
 
 // metrics are those of all cases. Rounds of what must not happen are added up: one is too many.
@@ -51,17 +40,6 @@ func metrics() []experiment.Metric {
 		{Name: Violations, Sum: true},
 		{Name: IdleP50, Exact: true},
 		{Name: OrderViolations, Sum: true},
-		{Name: UnlockP50, Exact: true},
-		{Name: BusyPerSecond},
-		{Name: TripsPerPeriod},
-		{Name: CPUPercent, Exact: true},
-		{Name: MicrosPerRenewal},
-		{Name: LostHolds, Sum: true},
-		{Name: Subscribers},
-		{Name: LeftGoroutines, Sum: true},
-		{Name: LeftChannels, Sum: true},
-		{Name: LeftKeys, Sum: true},
-		{Name: LeftBehind, Sum: true},
 	}
 }
 

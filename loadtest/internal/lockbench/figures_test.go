@@ -23,7 +23,7 @@ func sample(t *testing.T) Result {
 	t.Helper()
 	q := questions()[0]
 	c := q.caseOf([]experiment.Contender{
-		of("inventory mutex", true, experiment.Sample{PerSecond: 80, WaitP99: 0.1, Commands: 2, UnlockP50: 1.5, Violations: 0}, nil),
+		of("inventory mutex", true, experiment.Sample{PerSecond: 80, WaitP99: 0.1, Commands: 2, Violations: 0}, nil),
 		of(kinds.Redsync, false, experiment.Sample{PerSecond: 90, WaitP99: 0.2}, nil),
 		of(kinds.Advisory, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
 		of(sleeping, false, experiment.Sample{PerSecond: 1000}, nil),
@@ -80,7 +80,7 @@ func TestJSONHasAllThatWasMeasured(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	for name, want := range map[string]any{
-		"name": mutexName, "ours": true, "unlock_p50_ms": 1.5, "per_second": 80., "wait_p99_ms": 0.1, "commands_per_acquisition": 2., "violations": 0., "ratio_to_best_peer": 0.8,
+		"name": mutexName, "ours": true, "per_second": 80., "wait_p99_ms": 0.1, "commands_per_acquisition": 2., "violations": 0., "ratio_to_best_peer": 0.8,
 	} {
 		value := got.Cases[0].Contenders[0][name]
 		if n, is := value.(float64); is {
@@ -141,7 +141,7 @@ func TestTheDocumentTellsAll(t *testing.T) {
 	if row := s.Table.Rows[0]; row[0] != mutexName || row[1] != "80 (80 to 80)" || row[len(row)-1] != "0.8 (0.8 to 0.8)" {
 		t.Errorf("the row of ours is %q", row)
 	}
-	if len(d.Figures) != 3 || d.Figures[0].Value != 80 || len(s.Plots) != 3 {
+	if len(d.Figures) != 2 || d.Figures[0].Value != 80 || len(s.Plots) != 2 {
 		t.Fatalf("%+v, %d plots", d.Figures, len(s.Plots))
 	}
 	cycles, waits := s.Plots[0], s.Plots[1]

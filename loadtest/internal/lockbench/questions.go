@@ -47,27 +47,6 @@ func questions() []question {
 		{name: "3 processes", ask: severalProcesses, targets: []experiment.Target{
 			experiment.AtLeast("Jain's index over the processes", experiment.Level(Fairness, mutexName), 0.95),
 		}},
-		{name: "lone caller", ask: loneCaller, targets: []experiment.Target{
-			experiment.AtMost("the lone caller's wait, p99 ms", experiment.Level(WaitP99, mutexName), 5),
-		}},
-		{name: "readers", ask: manyReaders, targets: []experiment.Target{
-			experiment.AtMost("unlock and lock beside many readers, in parts of that beside 10", func(r experiment.Result) experiment.Estimate {
-				rooms := r.Case.Contenders
-				return experiment.Times(cost, rooms[1].Name, rooms[0].Name)(r)
-			}, 2),
-			experiment.AtMost("holds lost", experiment.Total(LostHolds), 0),
-		}},
-		{name: "10,000 holds", ask: manyHolds, targets: []experiment.Target{
-			experiment.AtMost("round trips a period", experiment.Level(TripsPerPeriod, mutexName), 100),
-			experiment.AtMost("percent of a core, at the default lease", experiment.Level(CPUPercent, mutexName), 2),
-			experiment.AtMost("holds lost", experiment.Level(LostHolds, mutexName), 0),
-		}},
-		{name: "1,000 names", ask: manyNames, targets: []experiment.Target{
-			experiment.AtMost("subscription connections of 3 clients", func(r experiment.Result) experiment.Estimate {
-				return r.Of(r.Most(Subscribers, func(string) bool { return true }), Subscribers)
-			}, namesClients),
-			experiment.AtMost("goroutines, channels and keys left behind", experiment.Total(LeftBehind), 0),
-		}},
 	}
 }
 
