@@ -105,7 +105,6 @@ func (s *Sale) play(ctx context.Context) (err error) {
 		return err
 	}
 	sources := gauges.Of(s.to)
-	sources.Settle = gauges.PostgresSettles
 	watched := gauges.Start(ctx, sources, gaugeEvery)
 	defer func() { s.gauges = watched.Stop() }()
 	s.begun = time.Now()

@@ -73,9 +73,10 @@ func work(what string) error {
 
 // burn uses as much processor time as that, in seconds.
 func burn(much float64) error {
-	first, err := OwnCPU(context.Background())
-	for now := first; err == nil && (now-first).Seconds() <= much; {
-		now, err = OwnCPU(context.Background())
+	used := alone(os.Getpid())
+	first, err := used(context.Background())
+	for now := first; err == nil && now-first <= much; {
+		now, err = used(context.Background())
 	}
 	return err
 }

@@ -5,9 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -15,33 +13,22 @@ import (
 var (
 	//go:embed postgres_counters.sql
 	countersQuery string
-	//go:embed postgres_relations.sql
-	relationsQuery string
-	//go:embed postgres_silent.sql
-	silentQuery string
+	//go:embed postgres_sizes.sql
+	sizesQuery string
 )
 
-// PostgresSettles is how long a session of PostgreSQL may keep its counts to itself. It reports them when it ends, when a
-// transaction ends a second or more after the last report, and after ten idle seconds. So the syncs and commits of each
-// session's last second may be missing in a run that does not wait. Nothing can hurry another session.
-const PostgresSettles = 10500 * time.Millisecond
-
-const (
-	silencePoll = 200 * time.Millisecond
-	// ownCommits is how many transactions a reading is.
-	ownCommits = 2
-)
+// ownCommits is how many transactions a reading is.
+const ownCommits = 2
 
 // postgresServer is a PostgreSQL.
 type postgresServer struct {
 	url        string
-	limit      time.Duration // of settling
 	connection *pgx.Conn
 	counters   string  // the query, as the server's version takes it
 	committed  float64 // transactions of readings, which are not the service's
 }
 
-func (s *postgresServer) read(ctx context.Context, _ bool) (Reading, error) {
+func (s *postgresServer) read(ctx context.Context) (Reading, error) {
 	reading, err := s.ask(ctx)
 	if err != nil {
 		s.drop()
@@ -56,17 +43,11 @@ func (s *postgresServer) ask(ctx context.Context) (reading Reading, err error) {
 	if reading.values, err = s.count(ctx); err != nil {
 		return reading, err
 	}
-	rows, _ := s.connection.Query(ctx, relationsQuery) // CollectRows returns its error
-	reading.relations, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Relation, err error) {
-		err = row.Scan(&r.Name, &r.Table, &r.Bytes, &r.Live, &r.Dead)
-		if r.Table != "" {
-			r.Live, r.Dead = math.NaN(), math.NaN()
-		}
-		return r, err
-	})
-	if err != nil {
+	var tables, indexes float64
+	if err := s.connection.QueryRow(ctx, sizesQuery).Scan(&tables, &indexes); err != nil {
 		return reading, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
 	}
+	reading.values[tableBytes], reading.values[indexBytes] = tables, indexes
 	s.committed += ownCommits
 	return reading, nil
 }
@@ -112,28 +93,6 @@ func (s *postgresServer) open(ctx context.Context) error {
 			"(SELECT sum(fsyncs)::float8 FROM pg_stat_io WHERE object = 'wal')", 1)
 	}
 	return nil
-}
-
-// settle waits until all sessions have reported their counts, at most for its limit, and reads the late ones again. The
-// other counters stay as they were at the end of the run.
-func (s *postgresServer) settle(ctx context.Context, into *Reading) error {
-	for end := time.Now().Add(s.limit); time.Now().Before(end); time.Sleep(silencePoll) {
-		var silent bool
-		if err := s.connection.QueryRow(ctx, silentQuery, PostgresSettles.Seconds()).Scan(&silent, nil); err != nil {
-			return fmt.Errorf("wait for PostgreSQL's counters: %w", err)
-		}
-		s.committed++
-		if silent {
-			break
-		}
-	}
-	late, err := s.count(ctx)
-	for _, q := range []Quantity{commits, walSyncs} {
-		if value, known := late[q]; known {
-			into.values[q] = value
-		}
-	}
-	return err
 }
 
 // drop gives up a connection that failed; the next reading makes another.

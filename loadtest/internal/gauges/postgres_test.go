@@ -72,42 +72,11 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	wantGrowth(t, got)
 }
 
-// wantGrowth demands that the report has the table and its index, and that they grew.
+// wantGrowth demands that the table and its index grew.
 func wantGrowth(t *testing.T, got Readings) {
 	t.Helper()
-	first, last := got.relations()
-	if len(first) != 2 || len(last) != 2 {
-		t.Fatalf("relations %+v, then %+v", first, last)
-	}
-	for i, want := range []Relation{{Name: "things"}, {Name: "things_pkey", Table: "things"}} {
-		if r := last[i]; r.Name != want.Name || r.Table != want.Table || r.Bytes <= first[i].Bytes {
-			t.Errorf("%+v, and before %+v", r, first[i])
-		}
-	}
-}
-
-// TestStopWaitsForWhatSessionsCount does so for a session that continues, and is idle.
-func TestStopWaitsForWhatSessionsCount(t *testing.T) {
-	t.Parallel()
-	server, session := startPostgres(t)
-	sampler := Start(t.Context(), Sources{DatabaseURL: server.URL(), Settle: 2 * PostgresSettles}, time.Hour)
-	const n = 50
-	insert(t, session, n)
-	if got := sampler.Stop(); got.Grown(walSyncs) < n || got.Grown(commits) < n || len(got.Notes) > 0 {
-		t.Errorf("%v syncs, %v commits, notes %q", got.Grown(walSyncs), got.Grown(commits), got.Notes)
-	}
-}
-
-// TestWhoeverInterruptsDoesNotWait gets the readings nevertheless.
-func TestWhoeverInterruptsDoesNotWait(t *testing.T) {
-	t.Parallel()
-	server, session := startPostgres(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	sampler := Start(ctx, Sources{DatabaseURL: server.URL(), Settle: time.Hour}, time.Millisecond)
-	insert(t, session, 20)
-	cancel()
-	if got := sampler.Stop(); got.Grown(Writes) < 20 || len(got.Notes) > 0 {
-		t.Errorf("%v writes, notes %q", got.Grown(Writes), got.Notes)
+	if tables, indexes := got.Growth(); tables <= 0 || indexes <= 0 {
+		t.Errorf("tables grew by %v bytes, indexes by %v", tables, indexes)
 	}
 }
 

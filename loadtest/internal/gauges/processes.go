@@ -3,8 +3,6 @@ package gauges
 import (
 	"context"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/prometheus/procfs"
 	machine "github.com/shirou/gopsutil/v4/cpu"
@@ -13,7 +11,7 @@ import (
 
 // clock reads processor time.
 func clock(name string, of Process, seconds func(ctx context.Context) (float64, error)) gauge {
-	return gauge{name: name, read: func(ctx context.Context, _ bool) (Reading, error) {
+	return gauge{name: name, read: func(ctx context.Context) (Reading, error) {
 		used, err := seconds(ctx)
 		return Reading{values: map[Quantity]float64{cpu(of): used}}, err
 	}}
@@ -38,12 +36,6 @@ func wholeMachine(ctx context.Context) (float64, error) {
 	}
 	t := all[0]
 	return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal, nil
-}
-
-// OwnCPU is what this process has used of processors.
-func OwnCPU(ctx context.Context) (time.Duration, error) {
-	seconds, err := alone(os.Getpid())(ctx)
-	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // ticks is how finely Linux counts the processor time of other processes: a second has a hundred, on all that Go runs on.

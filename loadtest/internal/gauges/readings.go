@@ -101,19 +101,6 @@ func (r Readings) lockWaits() iter.Seq2[time.Duration, Histogram] {
 	}
 }
 
-// relations are the tables and indexes of the first and of the last reading that has them.
-func (r Readings) relations() (first, last []Relation) {
-	for _, reading := range r.All {
-		if len(reading.relations) > 0 {
-			if first == nil {
-				first = reading.relations
-			}
-			last = reading.relations
-		}
-	}
-	return first, last
-}
-
 // Growth is the growth of all tables, and of all indexes, in bytes; NaN: not known.
 func (r Readings) Growth() (tables, indexes float64) {
 	change := func(q Quantity) float64 {
@@ -171,7 +158,7 @@ const (
 	redisMemory   Quantity = "memory of Redis"
 
 	// Of PostgreSQL, but for what its reader asked. Bytes and writes are exact at once; what backends count themselves, syncs
-	// and commits, they report later: see PostgresSettles.
+	// and commits, they report up to ten seconds later.
 	walSyncs    Quantity = "syncs of the log"     // in all databases
 	walBytes    Quantity = "bytes of the log"     // in all databases
 	Writes      Quantity = "writing transactions" // in all databases
@@ -190,43 +177,14 @@ const (
 type Reading struct {
 	After time.Duration // since the first
 
-	values    map[Quantity]float64 // those that are known
-	calls     map[string]float64   // of Redis, by command; nil: not known
-	waits     *Histogram           // for locks; nil: not known
-	relations []Relation
-}
-
-// of is a quantity; NaN: not known.
-func (r Reading) of(q Quantity) float64 {
-	if value, known := r.values[q]; known {
-		return value
-	}
-	return math.NaN()
+	values map[Quantity]float64 // those that are known
+	waits  *Histogram           // for locks; nil: not known
 }
 
 // add adds the reading of one source.
 func (r *Reading) add(part Reading) {
 	maps.Copy(r.values, part.values)
-	if part.calls != nil {
-		r.calls = part.calls
-	}
 	r.waits = cmp.Or(part.waits, r.waits)
-	r.relations = append(r.relations, part.relations...)
-	for _, relation := range part.relations {
-		if relation.Table == "" {
-			r.values[tableBytes] += relation.Bytes
-		} else {
-			r.values[indexBytes] += relation.Bytes
-		}
-	}
-}
-
-// Relation is a table without its indexes, or an index.
-type Relation struct {
-	Name       string
-	Table      string // of an index; "" for a table
-	Bytes      float64
-	Live, Dead float64 // rows of a table, as PostgreSQL estimates them; NaN: not known
 }
 
 // Histogram counts values by upper bounds, each with all that is below it, as Prometheus does.

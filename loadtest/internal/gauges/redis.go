@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 
 	"inventory/loadtest/internal/servers"
 
@@ -19,7 +18,7 @@ type redisServer struct {
 	asked  float64 // INFO commands that were answered: they are not the service's
 }
 
-func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
+func (s *redisServer) read(ctx context.Context) (Reading, error) {
 	if err := s.open(); err != nil {
 		return Reading{}, err
 	}
@@ -39,8 +38,6 @@ func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
 		redisCommands: info.number("total_commands_processed") - s.asked, redisClients: info.number("connected_clients") - 1,
 		redisMemory: info.number("used_memory"), cpu(Redis): used,
 	}}
-	reading.calls = info.calls()
-	reading.calls["info"] -= s.asked
 	s.asked++
 	return reading, nil
 }
@@ -78,17 +75,4 @@ func (i info) number(name string) float64 {
 		return 0
 	}
 	return value
-}
-
-// calls are how often each command was called.
-func (i info) calls() map[string]float64 {
-	all := map[string]float64{}
-	for name, value := range i {
-		command, ok := strings.CutPrefix(name, "cmdstat_")
-		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
-		if n, err := strconv.ParseFloat(calls, 64); ok && err == nil {
-			all[command] = n
-		}
-	}
-	return all
 }

@@ -1,8 +1,6 @@
 package gauges
 
 import (
-	"maps"
-	"math"
 	"testing"
 	"time"
 
@@ -50,16 +48,13 @@ func TestRedisCommandsAreCountedExactly(t *testing.T) {
 	if n := got.Grown(redisCommands); n != sets+gets {
 		t.Errorf("%v commands instead of %d, over %d readings", n, sets+gets, len(got.All))
 	}
-	if calls := got.calls(); !maps.Equal(calls, map[string]float64{"set": sets, "get": gets}) {
-		t.Errorf("commands %v", calls)
-	}
 	if cpu := got.CPU(Redis); !(cpu > 0) || cpu > got.Took().Seconds()*4 {
 		t.Errorf("%v s of processor time in %v", cpu, got.Took())
 	}
 	if len(got.All) < 3 || len(got.Notes) > 0 {
 		t.Errorf("%d readings, notes %q", len(got.All), got.Notes)
 	}
-	if last := got.All[len(got.All)-1]; last.of(redisClients) != 1 || last.of(redisMemory) == 0 {
+	if last := got.All[len(got.All)-1]; last.values[redisClients] != 1 || last.values[redisMemory] == 0 {
 		t.Errorf("%+v", last)
 	}
 }
@@ -81,7 +76,7 @@ func TestAServerThatDiesIsSaidOnce(t *testing.T) {
 	if len(got.Notes) != 1 {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if last := got.All[len(got.All)-1]; last.calls != nil || !math.IsNaN(last.of(redisCommands)) || !(got.CPU(Generator) >= 0) {
+	if last := got.All[len(got.All)-1]; last.values[redisCommands] != 0 || !(got.CPU(Generator) >= 0) {
 		t.Errorf("the last reading is %+v", last)
 	}
 }

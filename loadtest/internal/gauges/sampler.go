@@ -14,12 +14,11 @@ import (
 
 // Sources say what to watch. An empty source is not known, and the report says so.
 type Sources struct {
-	GeneratorSelf      bool          // this process sends the load
-	ServiceMetricsURLs []string      // /metrics of the admin listener of each service
-	RedisURL           string        // app.Embedded is one inside the service
-	DatabaseURL        string        // postgres://… or sqlite:FILE
-	PostmasterPID      int           // of a PostgreSQL on this machine; 0: its processor time is not known
-	Settle             time.Duration // what Stop may wait for PostgreSQL's counters, which lag: see PostgresSettles
+	GeneratorSelf      bool     // this process sends the load
+	ServiceMetricsURLs []string // /metrics of the admin listener of each service
+	RedisURL           string   // app.Embedded is one inside the service
+	DatabaseURL        string   // postgres://… or sqlite:FILE
+	PostmasterPID      int      // of a PostgreSQL on this machine; 0: its processor time is not known
 }
 
 // readTimeout bounds a reading: a server that hangs must not hold up the readings of the others for long.
@@ -27,10 +26,9 @@ const readTimeout = 2 * time.Second
 
 // gauge reads one source. It connects at its first reading, and again after an error.
 type gauge struct {
-	name   string                                                // of the source, in notes
-	read   func(ctx context.Context, edge bool) (Reading, error) // edge: the first or the last of a run, which may cost more
-	settle func(ctx context.Context, into *Reading) error        // of a server whose counters lag; nil: they do not
-	close  func(ctx context.Context) error                       // nil: nothing to close
+	name  string // of the source, in notes
+	read  func(ctx context.Context) (Reading, error)
+	close func(ctx context.Context) error // nil: nothing to close
 }
 
 // Sampler reads all sources at intervals until it is stopped.
@@ -50,15 +48,12 @@ func Start(ctx context.Context, sources Sources, every time.Duration) *Sampler {
 		readings: Readings{Start: time.Now(), sources: sources},
 	}
 	whole := context.WithoutCancel(ctx) // a reading that has begun is finished
-	s.read(whole, true)
+	s.read(whole)
 	go func() {
 		defer close(s.stopped)
 		s.tick(ctx, every)
 		<-s.stop
-		s.read(whole, true)
-		if ctx.Err() == nil && sources.Settle > 0 { // an interrupted run does not wait
-			s.settle(whole, sources.Settle)
-		}
+		s.read(whole)
 		s.close(whole)
 	}()
 	return s
@@ -81,20 +76,20 @@ func (s *Sampler) tick(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			s.read(context.WithoutCancel(ctx), false)
+			s.read(context.WithoutCancel(ctx))
 		}
 	}
 }
 
 // read takes a reading, of all sources at once so that they are of one moment.
-func (s *Sampler) read(ctx context.Context, edge bool) {
+func (s *Sampler) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	reading := Reading{After: time.Since(s.readings.Start), values: map[Quantity]float64{}}
 	parts, errs := make([]Reading, len(s.gauges)), make([]error, len(s.gauges))
 	var reads sync.WaitGroup
 	for i, g := range s.gauges {
-		reads.Go(func() { parts[i], errs[i] = g.read(ctx, edge) })
+		reads.Go(func() { parts[i], errs[i] = g.read(ctx) })
 	}
 	reads.Wait()
 	for i, g := range s.gauges {
@@ -104,17 +99,6 @@ func (s *Sampler) read(ctx context.Context, edge bool) {
 		s.note(g.name, errs[i])
 	}
 	s.readings.All = append(s.readings.All, reading)
-}
-
-// settle reads again what servers report late.
-func (s *Sampler) settle(ctx context.Context, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, limit+readTimeout)
-	defer cancel()
-	for _, g := range s.gauges {
-		if g.settle != nil && !s.failed[g.name] {
-			s.note(g.name, g.settle(ctx, &s.readings.All[len(s.readings.All)-1]))
-		}
-	}
 }
 
 func (s *Sampler) close(ctx context.Context) {

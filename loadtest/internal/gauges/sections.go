@@ -2,8 +2,6 @@ package gauges
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -24,7 +22,7 @@ func (r Readings) Sections(accepted int64) []report.Section {
 	if inService, _ := r.Points(Goroutines); len(inService) >= 2 {
 		all = append(all, r.inside())
 	}
-	if s := r.sizes(accepted); len(s.Table.Rows)+len(s.Plots) > 0 {
+	if s := r.sizes(accepted); len(s.Table.Rows) > 0 {
 		all = append(all, s)
 	}
 	return all
@@ -136,11 +134,6 @@ func (r Readings) servers(accepted int64) report.Section {
 		}
 	}
 	row("Redis: commands, those of scripts too", r.Grown(redisCommands))
-	calls := r.calls()
-	busiest := slices.SortedFunc(maps.Keys(calls), func(a, b string) int { return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b)) })
-	for _, command := range busiest[:min(len(busiest), mostCommands)] {
-		row("Redis: "+command, calls[command])
-	}
 	row("PostgreSQL: syncs of the log", r.Grown(walSyncs))
 	row("PostgreSQL: bytes of the log", r.Grown(walBytes))
 	row("PostgreSQL: transactions that wrote", r.Grown(Writes))
@@ -161,31 +154,11 @@ func (r Readings) syncWords() (words []string) {
 	case math.IsNaN(r.most(commits)):
 	case r.most(noFsync) > 0:
 		words = append(words, "PostgreSQL runs with fsync off: it syncs nothing, and its figures are not those of a server that keeps what it confirms.")
-	case r.sources.Settle < PostgresSettles:
-		words = append(words, fmt.Sprintf("Sessions of PostgreSQL tell their syncs and commits up to %.0f s late, for which this run did not wait: "+
-			"those of the last second may be missing. Bytes of the log and transactions that wrote are exact.", PostgresSettles.Seconds()))
+	default:
+		words = append(words, "Sessions of PostgreSQL tell their syncs and commits up to ten seconds late: "+
+			"those of the last seconds may be missing. Bytes of the log and transactions that wrote are exact.")
 	}
 	return words
-}
-
-// mostCommands is how many commands of Redis have a row.
-const mostCommands = 5
-
-// calls is how often each command of Redis was called.
-func (r Readings) calls() map[string]float64 {
-	counts := map[string]float64{}
-	var before map[string]float64
-	for _, x := range r.All {
-		for name, calls := range x.calls {
-			if n := step(before[name], calls); before != nil && n > 0 { // a command has no count before its first call
-				counts[name] += n
-			}
-		}
-		if x.calls != nil {
-			before = x.calls
-		}
-	}
-	return counts
 }
 
 // inside has the metrics of the service.
@@ -231,32 +204,19 @@ func (r Readings) insidePlots() []report.Plot {
 	)
 }
 
-// sizes is the growth of tables and indexes.
+// sizes is the growth of tables and indexes, or of the SQLite file.
 func (r Readings) sizes(accepted int64) report.Section {
-	s := report.Section{
-		Name:  "Tables and indexes",
-		Table: &report.Table{Columns: []string{"", "kB before", "kB after", "bytes more per accepted order", "rows", "dead rows"}},
-	}
-	first, last := r.relations()
-	before := map[string]float64{}
-	for _, relation := range first {
-		before[relation.Name] = relation.Bytes
-	}
-	for _, relation := range last {
-		name, was := relation.Name, before[relation.Name]
-		if relation.Table != "" {
-			name = "index " + name
+	s := report.Section{Name: "Tables and indexes", Table: &report.Table{Columns: []string{"", "kB before", "kB after", "bytes more per accepted order"}}}
+	var lines []trace
+	for name, q := range map[string]Quantity{"tables": tableBytes, "indexes": indexBytes, "SQLite file": fileBytes, "SQLite log": logBytes} {
+		if _, values := r.Points(q); len(values) > 0 {
+			before, after := values[0], values[len(values)-1]
+			s.Table.Rows = append(s.Table.Rows, cells(name, before/milli, after/milli, each(after-before, accepted)))
+			lines = append(lines, line(name, r.Points, q))
 		}
-		s.Table.Rows = append(s.Table.Rows, cells(name, was/milli, relation.Bytes/milli, each(relation.Bytes-was, accepted), relation.Live, relation.Dead))
 	}
-	_, lite := r.sources.sqliteFile()
-	if !lite {
-		s.Notes = []string{"Rows are PostgreSQL's estimates. A table is told without its indexes, with its TOAST."}
-		s.Plots = drawn("sizes", "Size of tables and indexes over time", "MB", megabyte,
-			line("tables", r.Points, tableBytes), line("indexes", r.Points, indexBytes))
-		return s
-	}
-	s.Plots = drawn("sizes", "Size of the SQLite file over time", "MB", megabyte,
-		line("SQLite file", r.Points, fileBytes), line("SQLite log", r.Points, logBytes))
+	slices.SortFunc(s.Table.Rows, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
+	slices.SortFunc(lines, func(a, b trace) int { return cmp.Compare(a.name, b.name) })
+	s.Plots = drawn("sizes", "Size of tables and indexes over time", "MB", megabyte, lines...)
 	return s
 }

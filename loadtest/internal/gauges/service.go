@@ -20,7 +20,7 @@ func scrapes(urls []string) gauge {
 	client := &http.Client{Transport: &http.Transport{}}
 	return gauge{
 		name: "the service's metrics",
-		read: func(ctx context.Context, _ bool) (Reading, error) {
+		read: func(ctx context.Context) (Reading, error) {
 			sum := Reading{values: map[Quantity]float64{}, waits: &Histogram{}}
 			for i, u := range urls {
 				families, err := Scrape(ctx, client, u)

@@ -40,8 +40,8 @@ func (s Sources) gauges() (all []gauge) {
 	if file, ok := s.sqliteFile(); ok {
 		all = append(all, gauge{name: "SQLite", read: sqliteFile(file).read})
 	} else if s.DatabaseURL != "" {
-		postgres := &postgresServer{url: s.DatabaseURL, limit: s.Settle}
-		all = append(all, gauge{name: "PostgreSQL", read: postgres.read, settle: postgres.settle, close: postgres.close})
+		postgres := &postgresServer{url: s.DatabaseURL}
+		all = append(all, gauge{name: "PostgreSQL", read: postgres.read, close: postgres.close})
 	}
 	return all
 }

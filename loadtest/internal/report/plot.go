@@ -25,8 +25,8 @@ type frame struct {
 
 func (f frame) across(value float64) float64 { return f.x.at(value, f.left, f.right) }
 
-// draw draws the plot below its title; "": it has none. Bars are horizontal, because names are long.
-func (p Plot) draw(title string) *drawing {
+// draw draws the plot. Bars are horizontal, because names are long.
+func (p Plot) draw() *drawing {
 	d, f, classes := &drawing{hints: [][3]any{}}, p.frame(), p.classes()
 	d.about = []string{strings.TrimSuffix(p.Y.Label+" by "+p.X.Label, " by ")}
 	height := 210.0
@@ -34,7 +34,6 @@ func (p Plot) draw(title string) *drawing {
 		p.X, p.Y = p.Y, p.X
 		height = gap + float64(max(1, len(p.Categories)))*(gap+rowHeight+float64(len(p.Series))*barHeight)
 	}
-	d.row("title middle", 50, title)
 	p.legend(d, classes)
 	d.row("", 0, p.Y.Label)
 	f.top, f.bottom = d.height+gap, d.height+gap+height

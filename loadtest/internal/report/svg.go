@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 )
@@ -53,19 +52,9 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(&d.Builder, `<line class="%s" x1="%.2f%%" y1="%.1f" x2="%.2f%%" y2="%.1f"/>`, class, x1, y1, x2, y2)
 }
 
-// WriteSVG writes the plot as an image of its own, with its title and colours. The same plot gives the same bytes.
-func (p Plot) WriteSVG(to io.Writer) error {
-	d := p.draw(p.Title)
-	_, err := fmt.Fprintf(to, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label="%s" width="680" `+
-		`viewBox="-12 -12 544 %.1f"><desc>%s</desc><style>%s</style><rect class="paper" x="-12" y="-12" width="100%%" height="100%%"/>`+
-		`<svg width="520" height="%.1f">%s</svg></svg>`+"\n",
-		escapedXML(p.Title), d.height+24, escapedXML(strings.Join(d.about, "; ")), plotStyle, d.height, d)
-	return err
-}
-
 // inline is the plot as a part of a page, which has its title, style and script.
 func (p Plot) inline() string {
-	d := p.draw("")
+	d := p.draw()
 	hints, _ := json.Marshal(d.hints) // only numbers that are none could make it fail, and those have no place
 	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s" height="%.1f" data-hints="%s"><desc>%s</desc>%s</svg>`,
 		escapedXML(p.Title), d.height, escapedXML(string(hints)), escapedXML(strings.Join(d.about, "; ")), d)
