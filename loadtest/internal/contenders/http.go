@@ -141,9 +141,11 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	if s.adminURL == "" {
 		return drive(ctx, l)
 	}
-	watched := gauges.Start(ctx, gauges.Sources{
-		ServiceMetricsURLs: []string{s.adminURL + "/metrics"}, RedisURL: s.redisURL, PostmasterPID: s.world.postmaster,
-	}, siteLimit)
+	sources := gauges.Sources{ServiceMetricsURLs: []string{s.adminURL + "/metrics"}}
+	if s.redisURL != app.Embedded { // else neither server works for it
+		sources.RedisURL, sources.PostmasterPID = s.redisURL, s.world.postmaster
+	}
+	watched := gauges.Start(ctx, sources, siteLimit)
 	r, err := drive(ctx, l)
 	r.spent = map[string]float64{}
 	read := watched.Stop()

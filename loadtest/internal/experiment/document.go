@@ -100,15 +100,6 @@ func (r Report) Result(name string) *Result {
 	return &r.Results[i]
 }
 
-// Unfinished is the case that was interrupted; "": none was.
-func (r Report) Unfinished() string {
-	i := slices.IndexFunc(r.Results, func(one Result) bool { return one.Interrupted })
-	if i < 0 {
-		return ""
-	}
-	return r.Results[i].Name
-}
-
 // Targets are the targets of all cases.
 func (r Report) Targets() []report.Target {
 	all := []report.Target{}

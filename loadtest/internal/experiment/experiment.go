@@ -20,8 +20,7 @@ type Case struct {
 	Targets     []Target
 	// About are the names of the contenders in the summary; nil: none.
 	About func(r Result) []string
-	Over  bool                 // plots are over the first factor
-	Plots func() []report.Plot // of the case's own, instead; nil: none
+	Over  bool // plots are over the first factor
 }
 
 // Contender is one of the things compared.
@@ -76,9 +75,7 @@ type Rules struct {
 	Window time.Duration
 	For    time.Duration // no round begins that would end later, but the first one; 0: Rounds decides
 	Rounds int           // at most; 0: as many as there is time for
-	// Partial keeps what was played of a round that the end of ctx cuts short.
-	Partial bool
-	Narrow  float64 // rounds end when the high end of each interval is at most this many times the low one; 0: never
+	Narrow float64       // rounds end when the high end of each interval is at most this many times the low one; 0: never
 	// Progress is called after each round; nil: it is not.
 	Progress func(rounds int)
 }
@@ -113,7 +110,7 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 		began := time.Now()
 		round := r.round(ctx, random, rules.Window)
 		r.Interrupted = ctx.Err() != nil
-		if r.Interrupted && !rules.Partial || len(round) == 0 {
+		if r.Interrupted || len(round) == 0 {
 			break
 		}
 		longest = max(longest, time.Since(began))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -194,15 +193,5 @@ func TestIntervalsHoldWhatIsTrue(t *testing.T) {
 		if share := float64(held) / trials; share < 0.92 || share > 0.98 {
 			t.Errorf("%d rounds: %.3f of the intervals hold the mean", n, share)
 		}
-	}
-}
-
-func TestLevelsThatAreNumbers(t *testing.T) {
-	t.Parallel()
-	if x, ok := numbers([]string{"1s", "2m"}); !ok || !slices.Equal(x, []float64{1, 120}) {
-		t.Errorf("%v, %v", x, ok)
-	}
-	if _, ok := numbers([]string{"1", "inf"}); ok {
-		t.Error("infinity is no place on an axis")
 	}
 }

@@ -1,28 +1,18 @@
 package experiment
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"inventory/loadtest/internal/report"
 )
 
-const (
-	// wide is the ratio of the largest to the least level from which on the axis is logarithmic.
-	wide = 10
-	// leastDrawn stands for less on a logarithmic axis, which has no zero: a microsecond in milliseconds.
-	leastDrawn = 0.001
-)
+// leastDrawn stands for less on a logarithmic axis, which has no zero: a microsecond in milliseconds.
+const leastDrawn = 0.001
 
-// plots have one for each exact metric: over the first factor if the case says so, or with a bar for each contender.
+// plots have bars for each exact metric: of each contender, or by the first factor if the case says so.
 func (r Result) plots(name string) (all []report.Plot) {
-	if r.Case.Plots != nil {
-		return r.Case.Plots()
-	}
 	for _, m := range r.exact() {
 		p := report.Plot{
 			Name: report.PlotName(name, m.Name), Title: m.Name, Kind: report.Bars, Y: report.Axis{Label: m.Name, Log: m.Log},
@@ -43,31 +33,16 @@ func (r Result) plots(name string) (all []report.Plot) {
 	return all
 }
 
-// over draws a metric over the first factor, a series for each combination of the others: lines if its levels are numbers,
-// bars if not.
+// over draws a metric by the levels of the first factor, with a bar for each measured combination of the others.
 func (r Result) over(p *report.Plot, m Metric) {
 	levels, others := r.levels()
-	x, numeric := numbers(levels)
-	if numeric {
-		p.Kind, p.X = report.Lines, report.Axis{Label: r.Case.Factors[0], Log: slices.Min(x) > 0 && slices.Max(x) >= wide*slices.Min(x)}
-		slices.SortFunc(levels, func(a, b string) int { return cmp.Compare(x[slices.Index(levels, a)], x[slices.Index(levels, b)]) })
-		x, _ = numbers(levels)
-	} else {
-		p.Categories = levels
-	}
+	p.Categories = levels
 	for _, other := range others {
-		s, measured := report.Series{Name: r.named(other, m)}, false
-		for i, level := range levels {
-			y := r.drawn(m, r.at(append([]string{level}, other...)))
-			measured = measured || !math.IsNaN(y)
-			switch {
-			case !numeric:
-				s.Y = append(s.Y, y)
-			case !math.IsNaN(y): // a line leaves out what was not measured
-				s.X, s.Y = append(s.X, x[i]), append(s.Y, y)
-			}
+		s := report.Series{Name: r.named(other)}
+		for _, level := range levels {
+			s.Y = append(s.Y, r.drawn(m, r.at(append([]string{level}, other...))))
 		}
-		if measured {
+		if slices.ContainsFunc(s.Y, func(y float64) bool { return !math.IsNaN(y) }) {
 			p.Series = append(p.Series, s)
 		}
 	}
@@ -97,13 +72,10 @@ func (r Result) at(levels []string) string {
 }
 
 // named are the levels of all factors but the first.
-func (r Result) named(others []string, m Metric) string {
-	var words []string
+func (r Result) named(others []string) string {
+	words := make([]string, len(others))
 	for i, level := range others {
-		words = append(words, r.Case.Factors[i+1]+"="+level)
-	}
-	if len(words) == 0 {
-		return m.Name
+		words[i] = r.Case.Factors[i+1] + "=" + level
 	}
 	return strings.Join(words, ", ")
 }
@@ -115,21 +87,4 @@ func (r Result) drawn(m Metric, contender string) float64 {
 		return leastDrawn
 	}
 	return value
-}
-
-// numbers are levels as numbers, and durations in seconds, if all of them are.
-func numbers(levels []string) (all []float64, ok bool) {
-	for _, level := range levels {
-		n, err := strconv.ParseFloat(level, 64)
-		if err != nil {
-			var d time.Duration
-			d, err = time.ParseDuration(level)
-			n = d.Seconds()
-		}
-		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-			return nil, false
-		}
-		all = append(all, n)
-	}
-	return all, len(all) > 0
 }
