@@ -42,23 +42,6 @@ func (h *Histogram) Quantile(percent float64) time.Duration {
 // Max returns the longest time.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) * time.Microsecond }
 
-// Log writes all counts, from a period of time, as a line of a log, which has nanoseconds.
-func (h *Histogram) Log(to *hdrhistogram.HistogramLogWriter, tag string, from, until time.Time) error {
-	counts := hdrhistogram.New(time.Microsecond.Nanoseconds(), longest.Nanoseconds(), 3)
-	for _, bar := range h.counts.Distribution() {
-		if bar.Count > 0 {
-			_ = counts.RecordValues(bar.From*time.Microsecond.Nanoseconds(), bar.Count) // within these bounds it cannot fail
-		}
-	}
-	counts.SetTag(tag)
-	counts.SetStartTimeMs(from.UnixMilli())
-	counts.SetEndTimeMs(until.UnixMilli())
-	if err := to.OutputIntervalHistogram(counts); err != nil {
-		return fmt.Errorf("log a histogram: %w", err)
-	}
-	return nil
-}
-
 // MarshalText returns all counts, for another process.
 func (h *Histogram) MarshalText() ([]byte, error) {
 	text, err := h.counts.EncodeV2()
