@@ -70,7 +70,7 @@ func TestBehindPgBouncerAStartEndsSoon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	defer func() { _ = silent.Close() }()
 	pooler := pgbouncer(t, silent.Addr().(*net.TCPAddr).Port)
 	p := launch(t, "--database-url", "postgres://postgres@"+pooler.Addr()+"/silent", "--lock", "none")
 	conn, err := silent.Accept() // PgBouncer, for the process that waits
