@@ -25,7 +25,7 @@ const (
 	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit or extend, or nothing to give back
 	CodeForbidden         Code = "forbidden"          // the caller may not do this
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
-	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
+	CodeUnavailable       Code = "unavailable"        // nothing was written, or the outcome is unknown: ask again with the same order id
 )
 
 // ErrNotWritable says that a database can be read but takes no writes.
@@ -72,7 +72,7 @@ var ErrUnwritten = errors.New("nothing was written")
 // done.
 func Unwritten(err error) error {
 	var e *Error
-	if err == nil || errors.As(err, &e) {
+	if err == nil || errors.As(err, &e) || errors.Is(err, ErrUnwritten) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnwritten, err)
@@ -128,7 +128,7 @@ func Unavailable(err error, doing string) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	message := "the outcome is not known; send the same request again to learn it"
+	message := outcomeUnknown
 	if errors.Is(err, ErrUnwritten) {
 		message = "nothing was written for the request, nor will be; send it again"
 	}
@@ -136,6 +136,18 @@ func Unavailable(err error, doing string) error {
 		Code:    CodeUnavailable,
 		Message: message,
 		Err:     fmt.Errorf("%s: %w", doing, err),
+	}
+}
+
+const outcomeUnknown = "the outcome is not known; send the same request again to learn it"
+
+// AfterWrite is the error of a step that comes after a write. The step may say that nothing was written, but only of itself.
+func AfterWrite(err error, doing string) error {
+	switch CodeOf(err) {
+	case CodeUnavailable, CodeOverloaded:
+		return &Error{Code: CodeUnavailable, Message: outcomeUnknown, Err: fmt.Errorf("%s: %s", doing, err.Error())}
+	default:
+		return err
 	}
 }
 

@@ -17,13 +17,18 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 		return stock.Status{}, err
 	}
 	defer done()
+	archived := false
 	_, err = s.underAllLocks(writing, sku, func() error {
-		_, err := s.store.Archive(writing, sku, s.at())
+		archived, err = s.store.Archive(writing, sku, s.at())
 		return err
 	})
 	s.onRestock(sku) // also after an error: the change may be committed
 	if err != nil {
 		return stock.Status{}, stock.Unavailable(err, "archive SKU")
 	}
-	return s.SKU(ctx, sku)
+	status, err := s.SKU(ctx, sku)
+	if archived {
+		err = stock.AfterWrite(err, "read the archived SKU")
+	}
+	return status, err
 }

@@ -26,7 +26,8 @@ func (o SKUOrder) Check() error {
 //
 // Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
 // be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order
-// id belongs to an order with other content. After CodeUnavailable the outcome is unknown, and the same call finds it out.
+// id belongs to an order with other content. After CodeUnavailable the outcome is unknown unless the error is [stock.ErrUnwritten], and
+// the same call finds it out.
 // ctx bounds the wait; if it ends during the write, the order may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
 	r, err := s.ask(ctx, s.deadlineOf(ctx), sku, order)
@@ -68,7 +69,9 @@ func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.D
 	if a.err != nil {
 		return stock.Deduction{}, false, a.err
 	}
-	d, err = s.upToDate(ctx, a.deduction)
+	if d, err = s.upToDate(ctx, a.deduction); a.created {
+		err = stock.AfterWrite(err, "read the deduction")
+	}
 	d.OrderID = orderID
 	return d, a.created && d.Status != stock.StatusExpired, err
 }

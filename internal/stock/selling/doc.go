@@ -77,7 +77,8 @@
 // # Failure cases
 //
 //   - The database does not answer, or the connection breaks in a commit: the outcome is not known. The orders of the batch
-//     are told so, and asking again with the same order id tells what happened.
+//     are told so, and asking again with the same order id tells what happened. If it fails before a commit was sent, they are
+//     told that nothing was written ([stock.ErrUnwritten]).
 //   - The process dies: what was not committed never was; what was is found by its order id; its locks expire.
 //   - The token is refused ([stock.FencedError]): somebody has held the lock since, and the worker goes on without it. Or a
 //     Redis with a clock ahead has been here; then the worker still holds its lock, gets a token above the row's, and goes on

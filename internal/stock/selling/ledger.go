@@ -91,6 +91,8 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
 		return stock.Status{}, false, stock.Unavailable(err, "create SKU")
 	}
-	status, err = s.SKU(ctx, sku.SKU)
+	if status, err = s.SKU(ctx, sku.SKU); created {
+		err = stock.AfterWrite(err, "read the new SKU")
+	}
 	return status, created, err
 }

@@ -44,8 +44,13 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if err != nil {
 		return nil, false, stock.Unavailable(err, "write order")
 	}
+	wrote := created
 	for i, d := range lines {
-		if lines[i], err = s.upToDate(ctx, d); err != nil {
+		lines[i], err = s.upToDate(ctx, d)
+		if wrote {
+			err = stock.AfterWrite(err, "read the order")
+		}
+		if err != nil {
 			return nil, false, err
 		}
 		lines[i].OrderID = order.OrderID

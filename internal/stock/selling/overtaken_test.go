@@ -78,6 +78,39 @@ func TestAnOvertakenOrderIsTriedUntilItsDeadline(t *testing.T) {
 	}
 }
 
+// blind is a store whose status cannot be read.
+type blind struct{ stock.Store }
+
+func (blind) Status(context.Context, string, time.Time) (stock.Status, error) {
+	return stock.Status{}, errors.New("blind on purpose")
+}
+
+// TestAWriteIsNotDeniedBecauseItCannotBeRead: a SKU is created, and archived, but cannot be read afterwards. The answer does not say
+// that nothing was written, unless that is so.
+func TestAWriteIsNotDeniedBecauseItCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	s := w.startOn(blind{w.store}, nil)
+	create := func() error {
+		_, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "new", Stock: 1, Segments: 1})
+		return err
+	}
+	archive := func() error {
+		_, err := s.Archive(t.Context(), "new")
+		return err
+	}
+	for _, step := range []struct {
+		name    string
+		do      func() error
+		written bool
+	}{{"create", create, true}, {"create again", create, false}, {"archive", archive, true}, {"archive again", archive, false}} {
+		err := step.do()
+		if stock.CodeOf(err) != stock.CodeUnavailable || errors.Is(err, stock.ErrUnwritten) == step.written {
+			t.Errorf("%s: got %v, want that nothing was written: %t", step.name, err, !step.written)
+		}
+	}
+}
+
 // TestAPrunedOrderSellsInNoNamespace: the shop's order of several SKUs for a buyer was pruned. The buyer's token cannot sell under
 // its id, neither the same nor another SKU; another buyer's can, as before.
 func TestAPrunedOrderSellsInNoNamespace(t *testing.T) {

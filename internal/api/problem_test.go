@@ -1,0 +1,27 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"inventory/internal/stock"
+)
+
+// TestATitleSaysThatNothingWasWritten: 503 unavailable has one of two titles, and Retry-After with both.
+func TestATitleSaysThatNothingWasWritten(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("connection reset by peer")
+	for title, err := range map[string]error{
+		"The outcome is not known": stock.Unavailable(broken, "sell"),
+		"Nothing was written":      stock.Unavailable(stock.Unwritten(broken), "sell"),
+	} {
+		if p := problemOf(err); p.title != title || p.status != http.StatusServiceUnavailable || p.Code != stock.CodeUnavailable {
+			t.Errorf("%v: got %q, %d, %s", err, p.title, p.status, p.Code)
+		}
+	}
+	after := stock.AfterWrite(stock.Unavailable(stock.Unwritten(broken), "read SKU"), "read the new SKU")
+	if p := problemOf(after); p.title != "The outcome is not known" {
+		t.Errorf("after a write: got %q", p.title)
+	}
+}
