@@ -128,8 +128,8 @@ func cutVerbs() map[string]cutVerb {
 }
 
 // TestACutConnectionLosesNothing cuts the connection of every write at each of its messages, before or after the server has
-// carried it out. Whoever is told that it has happened finds it. Whoever is told that its outcome is not known repeats it, and
-// it has happened once.
+// carried it out. Whoever is told that it has happened finds it. Whoever is told that nothing is written finds nothing, and is told
+// so whenever the message was lost. Whoever is told that its outcome is not known repeats it, and it has happened once.
 func TestACutConnectionLosesNothing(t *testing.T) {
 	t.Parallel()
 	url, drop, err := server.CreateDatabase(t.Context(), template)
@@ -176,10 +176,17 @@ func (v cutVerb) once(t *testing.T, store *postgres.Store, c *cutter, sku string
 	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: sku, Layout: 1, Segment: 1, Limit: v.limit, Orders: reserved}); err != nil {
 		t.Fatal(err)
 	}
+	before := stateOf(t, store, sku)
 	c.arm(message, loseAnswer)
 	err := v.write(t.Context(), store, sku)
 	cut = c.disarm() && message > 0
 	told := stateOf(t, store, sku)
+	switch unwritten := errors.Is(err, stock.ErrUnwritten); {
+	case unwritten && told != before:
+		t.Errorf("%s: told %v, found %s after %s", sku, err, told, before)
+	case cut && !loseAnswer && err != nil && !unwritten:
+		t.Errorf("%s: the message was lost: got %v, want that nothing was written", sku, err)
+	}
 	if err := v.write(t.Context(), store, sku); err != nil {
 		t.Errorf("%s: again: %v", sku, err)
 	}

@@ -86,7 +86,7 @@ func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*s
 func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
 	pool, sent := parts[0].store.pool, time.Now()
 	if !pool.dialect.locks() {
-		err := tables.Single(ctx, pool, parts[0].columns(), sql, parts[0].args...)
+		err := tables.Single(ctx, writing{pool}, parts[0].columns(), sql, parts[0].args...)
 		if err == nil {
 			parts[0].note(sent)
 		}

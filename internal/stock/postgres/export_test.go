@@ -167,3 +167,15 @@ func Gather(enough int, carry func(writes []int) ([]int, error)) (
 	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
 	return g.together, g.meet, g.running.Wait
 }
+
+// HoldConnection takes a connection of the pool until it is released; then the connection is closed.
+func (s *Store) HoldConnection(ctx context.Context) (release func(), err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = conn.Conn().Close(ctx)
+		conn.Release()
+	}, nil
+}

@@ -92,7 +92,7 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c tables.Array
 		sql = newSQL
 	}
 	sent := time.Now()
-	err = tables.Single(ctx, s.pool, columns, sql, append(args, c.Texts...)...)
+	err = tables.Single(ctx, writing{s.pool}, columns, sql, append(args, c.Texts...)...)
 	if w.at != nil && batch.At.IsZero() {
 		s.clock.note(sent, *w.at)
 	}
@@ -116,6 +116,9 @@ func (s *Store) tellApart(ctx context.Context, batch stock.Batch, w whole, resul
 	if len(open) > 0 {
 		var err error
 		if known, err = tables.ByIDs(ctx, s.pool, batch.SKU, open); err != nil {
+			if w.orders == 0 {
+				err = stock.Unwritten(err)
+			}
 			return err
 		}
 	}

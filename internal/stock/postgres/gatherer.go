@@ -40,8 +40,8 @@ type gatherer[W, A any] struct {
 	closed  bool // no write is shared any more
 }
 
-// A carrier carries out writes, none of them after the deadline, and returns an answer for each. If it fails, the answers are
-// zero if the error says that nothing is written, otherwise not known.
+// A carrier carries out writes, none of them after the deadline, and returns an answer for each. If it fails, the error is that of
+// each write: none is written if it is [stock.ErrUnwritten].
 type carrier[W, A any] func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
 
 // sharedWrite is a write that is, or waits to be, a part of a shared write.
@@ -54,7 +54,7 @@ type sharedWrite[W, A any] struct {
 
 type sharedAnswer[A any] struct {
 	answer A
-	err    error // the outcome is not known
+	err    error
 }
 
 // hasTime reports whether there is enough time left for a shared write.
@@ -76,7 +76,9 @@ func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write
 		case a := <-w.answer:
 			return a.answer, a.err
 		case <-ctx.Done():
-			g.withdraw(w)
+			if g.withdraw(w) {
+				return none, stock.Unwritten(ctx.Err())
+			}
 			return none, ctx.Err()
 		case <-patience.C:
 			if g.withdraw(w) {

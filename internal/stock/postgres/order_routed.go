@@ -64,6 +64,9 @@ func (s *Store) orderRouted(ctx context.Context, deadline time.Time, orders []st
 		return nil, err
 	}
 	second, err := s.orderRouted(ctx, deadline, orders[len(orders)/2:])
+	if errors.Is(err, stock.ErrUnwritten) { // but the first half is written: let the others go by themselves
+		second, err = make([]*time.Time, len(orders)-len(first)), nil
+	}
 	return append(first, second...), err
 }
 

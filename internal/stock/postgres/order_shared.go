@@ -91,7 +91,7 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 	var taken []int64
 	var instants []time.Time
 	sent := time.Now()
-	if err := tables.Single(ctx, s.pool, []any{&taken, &instants}, orderSharedSQL, s.orderArguments(deadline, orders)...); err != nil {
+	if err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants}, orderSharedSQL, s.orderArguments(deadline, orders)...); err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
 	at := make([]*time.Time, len(orders))

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
@@ -42,9 +40,7 @@ func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*set
 	}
 	lock := &tables.Statements{}
 	lock.Exec(limitWaits, sharedWait)
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		return s.once(ctx, conn, deadline, func(tx transaction) error { return settle(ctx, tx, &find.Statements, lock, inOrder...) })
-	})
+	err := s.once(ctx, deadline, func(tx transaction) error { return settle(ctx, tx, &find.Statements, lock, inOrder...) })
 	results := make([][]stock.Settled, len(all))
 	for i, w := range all {
 		if len(w.there) > 0 {

@@ -156,8 +156,18 @@ func (d database) options(o pgx.TxOptions) pgx.TxOptions {
 
 // Each implements [tables.Querier], after the lock of the shard. Only after the last row is it certain that a write is committed.
 func (d database) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
+	return d.each(ctx, d.Pool, read, sql, args)
+}
+
+// querier is a pool, or one of its connections.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+func (d database) each(ctx context.Context, on querier, read func(tables.Row) error, sql string, args []any) error {
 	if !d.dialect.locks() {
-		rows, err := d.Query(ctx, d.dialect.of(sql), args...)
+		rows, err := on.Query(ctx, d.dialect.of(sql), args...)
 		if err != nil {
 			return err
 		}
@@ -166,7 +176,7 @@ func (d database) Each(ctx context.Context, read func(tables.Row) error, sql str
 	statements := &pgx.Batch{}
 	statements.Queue(d.dialect.shardLock)
 	statements.Queue(d.dialect.of(sql), args...).Query(each(read))
-	return d.SendBatch(ctx, statements).Close()
+	return on.SendBatch(ctx, statements).Close()
 }
 
 // each reads the rows of a query.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"inventory/internal/stock/tables"
 )
 
@@ -41,5 +43,5 @@ func (s *shardStatements) in(d *dialect, sql string, args ...any) *tables.Statem
 
 // send sends the statements as one transaction. If one of them fails, nothing is written.
 func (s *shardStatements) send(ctx context.Context, pool database) error {
-	return pool.SendBatch(ctx, message(&s.Statements, nil)).Close()
+	return pool.write(ctx, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, message(&s.Statements, nil)).Close() })
 }

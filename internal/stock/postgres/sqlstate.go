@@ -11,7 +11,7 @@ import (
 )
 
 // SQLSTATEs. The first four say that a constraint fired: a unique key; a CHECK; the class of all constraints; and the class
-// of values that no column takes. The others abort the statement of a batch, the last two while it waits for a lock.
+// of values that no column takes. The others abort a statement or a transaction.
 const (
 	uniqueViolation      = "23505"
 	checkViolation       = "23514"
@@ -21,6 +21,8 @@ const (
 	cardinalityViolation = "21000"
 	lockNotAvailable     = "55P03"
 	deadlockDetected     = "40P01"
+	serializationFailure = "40001"
+	queryCanceled        = "57014"
 	noSuchStatement      = "26000"
 	duplicateStatement   = "42P05"
 )

@@ -12,8 +12,8 @@
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
 // the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
 //
-// If the connection is lost during a commit, the outcome is not known. The error then has no code. The caller gets it, and
-// learns the outcome when it sends the same order id again.
+// If the connection is lost during a commit, the outcome is not known. The error then has no code, and is not
+// [stock.ErrUnwritten] (unwritten.go). The caller gets it, and learns the outcome when it sends the same order id again.
 package postgres
 
 import (

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -20,25 +19,31 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	until, _ := ctx.Deadline()
 	deadline = stock.Earlier(deadline, until)
 	for {
-		err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return s.once(ctx, conn, deadline, work) })
+		err := s.once(ctx, deadline, work)
 		if !errors.Is(err, tables.ErrRaced) {
 			return translate(err)
 		}
 	}
 }
 
-// once runs work in one transaction. If the transaction is still open afterwards, the pool closes its connection.
-func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(transaction) error) error {
+// once runs work in one transaction. If the transaction is still open afterwards, the pool closes its connection. As long as the
+// commit was not sent, nothing is written, whatever has failed.
+func (s *Store) once(ctx context.Context, deadline time.Time, work func(transaction) error) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return stock.Unwritten(err)
+	}
+	defer conn.Release()
 	tx, err := conn.BeginTx(ctx, s.pool.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
 	if err != nil {
-		return err
+		return stock.Unwritten(err)
 	}
-	err = work(transaction{tx, s.pool.dialect, s.clock})
+	err = stock.Unwritten(work(transaction{tx, s.pool.dialect, s.clock}))
 	if err == nil && deadline.IsZero() {
-		return tx.Commit(ctx)
+		return s.pool.dialect.undone(tx.Commit(ctx))
 	}
 	if err == nil {
-		err = s.commitBefore(ctx, conn.Conn(), deadline)
+		err = s.pool.dialect.undone(s.commitBefore(ctx, conn.Conn(), deadline))
 	}
 	if err != nil && conn.Conn().PgConn().TxStatus() != idle {
 		return errors.Join(err, tx.Rollback(ctx))
