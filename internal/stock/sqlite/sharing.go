@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -70,7 +69,7 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 	s.sharing.push(w)
 	taken, err := s.turns.takeUnless(ctx, w.done)
 	if err != nil && s.sharing.withdraw(w) {
-		return err
+		return stock.Unwritten(err)
 	}
 	if taken {
 		defer s.turns.giveBack()
@@ -140,14 +139,15 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 	}
 	tx.shared = true
 	for i, w := range writes {
-		if errs[i] = w.ctx.Err(); errs[i] != nil {
+		if errs[i] = stock.Unwritten(w.ctx.Err()); errs[i] != nil {
 			continue
 		}
-		var broken error
-		if errs[i], broken = tx.inSavepoint(w.work); broken != nil {
+		err, broken := tx.inSavepoint(w.work)
+		if broken != nil {
 			_ = tx.Rollback()
 			return nil, false
 		}
+		errs[i] = stock.Unwritten(err)
 	}
 	for i, w := range writes {
 		if errs[i] == nil && w.late() {
@@ -155,10 +155,10 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 			return nil, false
 		}
 	}
-	err = tx.Commit()
+	err = tx.commit()
 	for i := range errs {
-		if err != nil && errs[i] == nil {
-			errs[i] = fmt.Errorf("commit: %w", err)
+		if errs[i] == nil {
+			errs[i] = err
 		}
 		errs[i] = translate(errs[i])
 	}

@@ -19,34 +19,46 @@ import (
 // the context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is none.
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	if s.writer == nil {
-		return errors.New("SQLite file was opened for reading")
+		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
 	}
 	if err := s.turns.take(ctx); err != nil {
-		return err
+		return stock.Unwritten(err)
 	}
 	defer s.turns.giveBack()
 	return s.once(ctx, earliest(ctx, deadline), work)
 }
 
-// once runs work in one transaction. The caller has the turn.
+// once runs work in one transaction. The caller has the turn. Nothing is written unless SQLite was asked to commit.
 func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	tx, err := s.beginWrite(ctx)
 	if err != nil {
-		return err
+		return stock.Unwritten(err)
 	}
 	err = work(tx)
 	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
 		err = stock.ErrLate
 	}
 	if err != nil {
-		err = errors.Join(err, tx.Rollback())
-	} else if err = tx.Commit(); err != nil {
-		err = fmt.Errorf("commit: %w", err)
+		err = stock.Unwritten(errors.Join(err, tx.Rollback()))
+	} else {
+		err = tx.commit()
 	}
 	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back because ctx ended, and does not say so
 		err = errors.Join(err, ctx.Err())
 	}
 	return translate(err)
+}
+
+// commit commits. If the context of the transaction has ended, database/sql rolls back instead; the driver knows no context here.
+func (t *transaction) commit() error {
+	err := t.Commit()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrTxDone), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		err = stock.Unwritten(err)
+	}
+	return fmt.Errorf("commit: %w", err)
 }
 
 // beginWrite starts a transaction that writes. It refuses to write into a file that was removed or replaced under its name:
