@@ -28,8 +28,8 @@ import (
 // No write commits after its deadline, nor after its context's, however late its statement reaches the database: the
 // transaction reads the database's own clock last of all. If it is too late, it writes nothing and returns [ErrLate].
 //
-// Errors: a *[Error] if there is a code for the caller, a *[FencedError], [ErrLayout], [ErrSpread], [ErrLate], [ErrGuard];
-// any other error means that the outcome is not known.
+// Errors: a *[Error] if there is a code for the caller, a *[FencedError], [ErrLayout], [ErrSpread], [ErrLate], [ErrGuard],
+// or another [ErrUnwritten]; any other error of a write means that the outcome is not known.
 type Store interface {
 	// CreateSKU adds a SKU, its stock spread over its segments. It reports false if the same SKU was there
 	// already, and CodeSKUExists if it was there with other properties.
