@@ -70,6 +70,8 @@ func (endless) Views(_ context.Context, skus ...string) (map[string]stock.View, 
 // Now is the clock of the process.
 func (endless) Now() time.Time { return time.Now() }
 
+func (endless) Clock(string) (earliest, latest time.Time) { return time.Now(), time.Now() }
+
 // Expired reports none.
 func (endless) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
 

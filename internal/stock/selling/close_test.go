@@ -37,6 +37,8 @@ func (*held) Status(context.Context, string, time.Time) (stock.Status, error) {
 
 func (*held) Now() time.Time { return time.Now() }
 
+func (*held) Clock(string) (earliest, latest time.Time) { return time.Now(), time.Now() }
+
 func (h *held) Order(ctx context.Context, _ stock.Placement) ([]stock.Deduction, bool, error) {
 	return []stock.Deduction{{SKU: "a"}}, true, h.write(ctx)
 }

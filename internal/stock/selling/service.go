@@ -75,8 +75,11 @@ func (s *Service) between(sku string) (earliest, latest time.Time) {
 // over reports whether the expiry of a reservation of a SKU may have come; the zero time never does. Who asks then reads the
 // rows, or ends what has expired by the store's own clock: so it must not be late.
 func (s *Service) over(sku string, until time.Time) bool {
+	if until.IsZero() {
+		return false
+	}
 	_, latest := s.between(sku)
-	return !until.IsZero() && !latest.Before(until)
+	return !latest.Before(until)
 }
 
 // mayBeDue reports whether a deduction may be a reservation that has expired.
