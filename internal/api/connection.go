@@ -88,6 +88,15 @@ func (c *Connection) AwaitEnd(after time.Duration) error {
 	return io.EOF
 }
 
+// Unread reports whether the caller has sent something that was not read yet.
+func (c *Connection) Unread() (unread bool) {
+	if c.raw == nil {
+		return false
+	}
+	_ = c.raw.Control(func(fd uintptr) { unread = hasUnread(fd) }) // fails if it is closed
+	return unread
+}
+
 // Known reports whether the connection has had a request of a caller with a key or a token, or two of admitted callers.
 func (c *Connection) Known() bool { return c.admitted.Load() > 1 }
 

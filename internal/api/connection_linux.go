@@ -24,3 +24,9 @@ func hasHungUp(fd uintptr) bool {
 	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) //nolint:gosec // a file descriptor
 	return err == nil && time.Duration(int64(info.Last_data_recv)-int64(info.Last_ack_recv))*time.Millisecond > readsOn
 }
+
+// hasUnread reports whether bytes of a socket wait to be read.
+func hasUnread(fd uintptr) bool {
+	bytes, err := unix.IoctlGetInt(int(fd), unix.SIOCINQ) //nolint:gosec // a file descriptor
+	return err == nil && bytes > 0
+}

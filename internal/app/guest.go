@@ -63,6 +63,13 @@ func (g *guest) restsSince(then time.Time) bool {
 	return rests && since.Equal(then)
 }
 
+// unread reports whether the caller has sent something that the service has not read: the service is late, not the caller. A
+// caller that does not read its answers can bring that about, so it counts for a while only.
+func (g *guest) unread() bool {
+	since, _ := g.rests()
+	return time.Since(since) < lateRead && g.caller.Unread()
+}
+
 // NetConn returns the connection inside.
 func (g *guest) NetConn() net.Conn { return g.Conn }
 

@@ -17,8 +17,11 @@ import (
 const defaultMaxConnections = 10_000
 
 // leastWait is for how long the service waits for any caller before it closes the connection for another one: a new caller sends
-// its request within that time. Callers that connect again at once cannot keep the service busy with that.
-const leastWait = 10 * time.Millisecond
+// its request within that time, and an answer is sent. Callers that connect again at once cannot keep the service busy with that.
+const leastWait = 50 * time.Millisecond
+
+// lateRead is for how long a caller is not waited for whose bytes have come, and which a busy service has not read yet.
+const lateRead = 500 * time.Millisecond
 
 // noneComes is for how long no connection has come when a listener that stops is closed.
 const noneComes = time.Millisecond
@@ -88,7 +91,7 @@ func (r *room) closeOne() (soon time.Duration, closed bool) {
 		for len(r.closable) > 0 {
 			last := len(r.closable) - 1
 			g := r.closable[last]
-			if _, inside := r.guests[g.guest]; !inside || !g.restsSince(g.since) {
+			if _, inside := r.guests[g.guest]; !inside || !g.restsSince(g.since) || g.unread() {
 				r.closable = r.closable[:last]
 				continue
 			}
@@ -100,9 +103,9 @@ func (r *room) closeOne() (soon time.Duration, closed bool) {
 			g.Conn.Close()
 			return 0, true
 		}
-		r.search()
+		soon = r.search()
 	}
-	return 0, false
+	return soon, false
 }
 
 // waitFor waits until a guest goes, or is waited for, or a time has passed if it is not 0.
@@ -117,10 +120,11 @@ func (r *room) waitFor(d time.Duration) {
 	r.freed.Wait()
 }
 
-// search finds whom to close next. It goes through all guests, and so finds an eighth of those that rest at a time.
-func (r *room) search() {
+// search finds whom to close next, or returns when to search again; 0: nobody knows. It goes through all guests, and so finds
+// an eighth of those that rest at a time.
+func (r *room) search() (again time.Duration) {
 	var all, strange []resting
-	strangers := 0
+	strangers := 1 // the new one
 	for g := range r.guests {
 		known := g.isKnown()
 		if !known {
@@ -128,6 +132,10 @@ func (r *room) search() {
 		}
 		since, rests := g.rests()
 		if !rests {
+			continue
+		}
+		if g.unread() {
+			again = leastWait
 			continue
 		}
 		all = append(all, resting{g, since})
@@ -141,6 +149,7 @@ func (r *room) search() {
 	}
 	slices.SortFunc(found, func(a, b resting) int { return b.since.Compare(a.since) })
 	r.closable = found[max(0, len(found)-enough):]
+	return again
 }
 
 // accept waits for the next connection. After stop it waits for a moment only.

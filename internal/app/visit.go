@@ -95,7 +95,7 @@ func (v *visit) begin() {
 // end is for when the handler is done. The bodies that it did not want are not waited for.
 func (v *visit) end() {
 	if v.working {
-		v.guest.finish(v.guest.isKnown() && !v.hasty())
+		v.guest.finish(!v.hasty())
 		return
 	}
 	if v.wire == nil || v.request.Header["Expect"] != nil { // HTTP/2 resets the request alone; a caller that expects to be asked sends nothing
