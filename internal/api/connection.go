@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,6 +22,8 @@ type Connection struct {
 	look     func(fd uintptr) // notes the state of the socket; made once, since it is called for every request
 	gone     atomic.Bool      // the caller has hung up
 	admitted atomic.Int64     // requests of admitted callers
+	end      sync.Once        // of ended
+	ended    chan struct{}    // closed when the caller has ended its sending side, and may read on
 }
 
 // readsOn is how long after its request a caller that reads on ends its sending side, at most.
@@ -37,7 +40,7 @@ func NewConnection(conn net.Conn) *Connection {
 		}
 		conn = wrapped.NetConn()
 	}
-	c := new(Connection)
+	c := &Connection{ended: make(chan struct{})}
 	c.look = func(fd uintptr) {
 		if hasHungUp(fd) {
 			c.gone.Store(true)
@@ -73,12 +76,16 @@ func (c *Connection) hungUp() bool {
 
 // AwaitEnd is for who reads from a connection whose caller has ended its sending side that long after its last bytes; 0 if only the
 // system knows. It returns io.EOF when the caller has hung up, and the error of the connection if that is closed or its
-// deadline for reading comes.
-func (c *Connection) AwaitEnd(after time.Duration) error {
-	if c.raw == nil || !tellsApart || after > readsOn {
+// deadline for reading comes. A caller whose request only reads has hung up once it has reset: answering it does no harm.
+func (c *Connection) AwaitEnd(after time.Duration, onlyReads bool) error {
+	if c.raw == nil || !tellsApart || !onlyReads && after > readsOn {
 		return io.EOF
 	}
+	c.end.Do(func() { close(c.ended) })
 	err := c.raw.Read(func(fd uintptr) bool {
+		if onlyReads {
+			return hasReset(fd)
+		}
 		c.look(fd)
 		return c.gone.Load()
 	})
@@ -86,6 +93,14 @@ func (c *Connection) AwaitEnd(after time.Duration) error {
 		return err
 	}
 	return io.EOF
+}
+
+// sideEnded returns a channel that is closed when the caller has ended its sending side, and may read on.
+func (c *Connection) sideEnded() <-chan struct{} {
+	if c == nil {
+		return nil
+	}
+	return c.ended
 }
 
 // Unread reports whether the caller has sent something that was not read yet.

@@ -68,6 +68,7 @@ func (s *server) watchEvents(c echo.Context) error {
 		return forbidden("you are no longer let in")
 	}
 	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
+	ended := connectionIn(c.Request().Context()).sideEnded()
 	ticker := time.NewTicker(s.streams.Heartbeat)
 	defer ticker.Stop()
 	for err == nil {
@@ -82,6 +83,9 @@ func (s *server) watchEvents(c echo.Context) error {
 			if changed = s.accessChanged(); !s.stillAdmitted(c) {
 				return nil
 			}
+		case <-ended: // if the listener has gone, its system resets what is sent
+			ended = nil
+			err = stream.write(append(stream.text[:0], ": \n\n"...))
 		case <-ticker.C:
 			err = stream.write(append(stream.text[:0], ": \n\n"...))
 		case <-subscription.Ready():

@@ -254,6 +254,9 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = a.newServer(a.lastAnswers(public), answerTimeout), a.newServer(admin, profileLimit)
 	a.room = newRoom(publicAt, a.config.MaxConnections)
+	if a.certificate != nil {
+		a.room.least = encryptedWait
+	}
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.patient = newPatientListener(a.room)
 	a.serving.Go(func() error { return a.servePublic() })

@@ -29,6 +29,13 @@ func (g *guest) begin() {
 	g.works++
 }
 
+// heard notes that the service waits for the caller since now.
+func (g *guest) heard() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.since = time.Now()
+}
+
 // finish notes that the service waits for the caller again. If heard, it has waited since now.
 func (g *guest) finish(heard bool) {
 	if g == nil {

@@ -59,7 +59,7 @@ func TestWhoHangsUpEndsItsRequest(t *testing.T) {
 		},
 	} {
 		c := call(t, address)
-		c.send(request)
+		c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
 		<-begun
 		if err := leave(c.Conn.(*net.TCPConn)); err != nil {
 			t.Fatal(err)
@@ -70,4 +70,27 @@ func TestWhoHangsUpEndsItsRequest(t *testing.T) {
 			t.Fatalf("%s: the request goes on", name)
 		}
 	}
+}
+
+// TestWhoOnlyReadsMayEndItsSideLater: a request that only reads is answered until its caller resets.
+func TestWhoOnlyReadsMayEndItsSideLater(t *testing.T) {
+	t.Parallel()
+	begun, end := make(chan struct{}), make(chan struct{})
+	_, address := openRoom(t, func(_ http.ResponseWriter, r *http.Request) {
+		begun <- struct{}{}
+		<-end
+		if err := r.Context().Err(); err != nil {
+			t.Errorf("the request has ended before it was answered: %v", err)
+		}
+	})
+	c := call(t, address)
+	c.send(request)
+	<-begun
+	time.Sleep(200 * time.Millisecond) // well after its request
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // in which the request must not end
+	end <- struct{}{}
+	c.answered()
 }

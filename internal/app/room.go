@@ -20,6 +20,9 @@ const defaultMaxConnections = 10_000
 // its request within that time, and an answer is sent. Callers that connect again at once cannot keep the service busy with that.
 const leastWait = 50 * time.Millisecond
 
+// encryptedWait is the same over TLS: a new caller sends its hello, and after the handshake its request, each within that time.
+const encryptedWait = 250 * time.Millisecond
+
 // lateRead is for how long a caller is not waited for whose bytes have come, and which a busy service has not read yet.
 const lateRead = 500 * time.Millisecond
 
@@ -36,7 +39,8 @@ const noneComes = time.Millisecond
 type room struct {
 	*net.TCPListener
 	most    int
-	crowded atomic.Bool // somebody waits until a guest goes, or is waited for
+	least   time.Duration // see leastWait
+	crowded atomic.Bool   // somebody waits until a guest goes, or is waited for
 
 	mu       sync.Mutex
 	freed    *sync.Cond // with mu: see crowded
@@ -48,7 +52,7 @@ type room struct {
 }
 
 func newRoom(l *net.TCPListener, most int) *room {
-	r := &room{TCPListener: l, most: most, guests: make(map[*guest]struct{})}
+	r := &room{TCPListener: l, most: most, least: leastWait, guests: make(map[*guest]struct{})}
 	r.freed = sync.NewCond(&r.mu)
 	return r
 }
@@ -95,7 +99,7 @@ func (r *room) closeOne() (soon time.Duration, closed bool) {
 				r.closable = r.closable[:last]
 				continue
 			}
-			if soon = leastWait - time.Since(g.since); soon > 0 {
+			if soon = r.least - time.Since(g.since); soon > 0 {
 				return soon, false
 			}
 			r.closable = r.closable[:last]
@@ -135,7 +139,7 @@ func (r *room) search() (again time.Duration) {
 			continue
 		}
 		if g.unread() {
-			again = leastWait
+			again = r.least
 			continue
 		}
 		all = append(all, resting{g, since})

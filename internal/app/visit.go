@@ -59,6 +59,9 @@ func attended(next http.Handler) http.Handler {
 		if p.hasty() {
 			runtime.Gosched() // its next requests are there already: it would leave the processor to nobody
 		}
+		if p.wire != nil {
+			p.wire.reads.Store(r.Method == http.MethodGet || r.Method == http.MethodHead)
+		}
 		v := &visit{ResponseWriter: w, place: p}
 		if r.ContentLength == 0 {
 			v.begin()

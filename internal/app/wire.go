@@ -20,6 +20,7 @@ type wire struct {
 	caller *api.Connection
 	unread atomic.Bool // the caller may still be sending a body when it is closed: see linger
 	hasty  atomic.Bool // the caller has sent a request before it had the answer to an earlier one
+	reads  atomic.Bool // its request is one that only reads
 
 	encrypted bool
 	heard     atomic.Int64 // when an encrypted caller has last sent something, in nanoseconds
@@ -37,7 +38,7 @@ func (w *wire) Read(to []byte) (int, error) {
 	case n > 0:
 		w.hasty.Store(true)
 	case errors.Is(err, io.EOF):
-		return 0, w.caller.AwaitEnd(w.silence())
+		return 0, w.caller.AwaitEnd(w.silence(), w.reads.Load())
 	}
 	if w.encrypted && n > 0 {
 		w.heard.Store(time.Now().UnixNano())
@@ -142,6 +143,9 @@ func (e *encrypted) shake(conn net.Conn) {
 	if err := secure.HandshakeContext(limited); err != nil {
 		e.refuse(conn, err)
 		return
+	}
+	if g := guestOf(conn); g != nil {
+		g.heard()
 	}
 	var ready net.Conn = secure
 	if secure.ConnectionState().NegotiatedProtocol != "h2" {
