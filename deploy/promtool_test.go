@@ -90,6 +90,7 @@ func alertCases() map[string]alertCase {
 			fires: one(`locking_failures_total{reason="error"}`, "0+120x30"), quiet: one(`locking_failures_total{reason="error"}`, "0+1x30"),
 			labels: map[string]string{"reason": "error"},
 		},
+		"InventoryNobodyWoken": {fires: one("locking_polling", "1x30"), quiet: one("locking_polling", "0x20 1x3 0x7")},
 		"InventoryFewFilesLeft": {
 			fires:  two(`process_open_fds{job="inventory"}`, "90x30", `process_max_fds{job="inventory"}`, "100x30"),
 			quiet:  two(`process_open_fds{job="inventory"}`, "10x30", `process_max_fds{job="inventory"}`, "100x30"),
