@@ -115,8 +115,7 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part, waits bool) 
 	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
-	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))
-	answer, err := l.send(acq, q, trusted)
+	answer, trusted, err := l.send(acq, q)
 	if pause = l.passes(acq, err, waits); pause > 0 {
 		if q.attempt.Resent() || !server.IsAnswer(err) {
 			a.disclaim(q, 0) // a copy may still arrive
@@ -155,8 +154,9 @@ func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
 	}
 }
 
-// send sends a question to the server, within the bounds of the acquisition, and reads the answer.
-func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.Acquired, error) {
+// send sends a question to the server, within the bounds of the acquisition, and reads the answer. It returns until when what
+// was granted is ours.
+func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, trusted time.Time, err error) {
 	ctx := acq.ctx
 	if !acq.until.IsZero() {
 		var cancel context.CancelFunc
@@ -164,15 +164,18 @@ func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.
 		defer cancel()
 	}
 	q.call.Replicated = acq.replicated(q.run)
-	said, err := l.server.Run(ctx, trusted, l.closing, q.call, &q.attempt)
+	lease := trust(acq.leaseOr(l.lease))
+	said, err := l.server.Run(ctx, q.start.Add(lease), l.closing, q.call, &q.attempt)
 	if err != nil {
-		return scripts.Acquired{}, err
+		return scripts.Acquired{}, time.Time{}, err
 	}
-	answer, err := scripts.ReadAcquire(said, len(q.run), policy.Poll)
+	q.start = q.attempt.Began(q.start) // to learn that the script is not known may take long
+	trusted = q.start.Add(lease)
+	answer, err = scripts.ReadAcquire(said, len(q.run), policy.Poll)
 	if err == nil && !time.Now().Before(trusted) {
 		err = ErrNoAnswer // its lease may have run out on the way
 	}
-	return answer, err
+	return answer, trusted, err
 }
 
 // replicated returns from how many granted locks on replicas must confirm the grant: from the first that they do not know on.

@@ -75,7 +75,9 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.
 	for range p.times {
 		h := newHold(acq, p, g, trusted)
 		l.deadlines.add(h)
-		l.hurryLocked(h)
+		if !acq.ordered { // a MultiLock hastens by itself: there may be one connection for both
+			l.hurryLocked(h)
+		}
 		g.holds, p.holds, acq.taken = append(g.holds, h), append(p.holds, h), append(acq.taken, h)
 		acq.owner.addHold(p.lock.position())
 	}

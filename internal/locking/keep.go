@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -105,16 +106,10 @@ func (acq *acquisition) keep() error {
 	// Of a round trip: the caller may give up meanwhile.
 	bound := min(policy.AfterKeeping(acq.lease, true), policy.CleanerAnswer().First, max(acq.within(acq.lease), policy.Grace))
 	singles := singlesOf(acq.taken)
-	grants := make(map[*Locks][]*grant)
-	for _, h := range singles {
-		if !slices.Contains(grants[h.locks], h.grant) {
-			grants[h.locks] = append(grants[h.locks], h.grant)
-		}
-	}
 	var partial atomic.Bool
 	var closed error
 	var all sync.WaitGroup // at once: several servers that stand still cost no more time than one
-	for l, mine := range grants {
+	for l, mine := range grantsOf(singles) {
 		if closed = l.enter(); closed != nil {
 			break
 		}
@@ -131,6 +126,42 @@ func (acq *acquisition) keep() error {
 		acq.renewedAt = start.Add(policy.AfterKeeping(acq.lease, false) - policy.AfterKeeping(acq.lease, true)) // again that soon
 	}
 	return cmp.Or(closed, acq.intact())
+}
+
+// hasten renews, before the call takes other parts, what the watchdog may renew too late: an answer that took long has left
+// little of its lease. Meanwhile the call needs no connection. That may be the only one.
+func (acq *acquisition) hasten() {
+	var late []*Hold
+	left := time.Duration(math.MaxInt64)
+	for _, h := range singlesOf(acq.taken) {
+		h.locks.mu.Lock()
+		if h.isLateLocked() {
+			late, left = append(late, h), min(left, time.Until(h.deadline))
+		}
+		h.locks.mu.Unlock()
+	}
+	var all sync.WaitGroup
+	for l, mine := range grantsOf(late) {
+		if l.enter() != nil {
+			continue // Close ends the hold
+		}
+		all.Go(func() {
+			defer l.calls.Done()
+			l.renewFor(acq.ctx, mine, l.lease, min(left, max(acq.within(left), policy.Grace)), (*Hold).wantsRenewalLocked)
+		})
+	}
+	all.Wait()
+}
+
+// grantsOf returns the grants of holds of single locks.
+func grantsOf(singles []*Hold) map[*Locks][]*grant {
+	grants := make(map[*Locks][]*grant)
+	for _, h := range singles {
+		if !slices.Contains(grants[h.locks], h.grant) {
+			grants[h.locks] = append(grants[h.locks], h.grant)
+		}
+	}
+	return grants
 }
 
 // singlesOf returns the holds of single locks that these holds consist of.

@@ -136,6 +136,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		if left[0].other != nil {
 			err = acq.takeOther(left[0])
 			left = left[1:]
+			acq.hasten()
 			continue
 		}
 		run := runOf(left)
@@ -144,6 +145,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 			left[i].holds = p.holds
 		}
 		left = left[len(run):]
+		acq.hasten()
 	}
 	if err == nil {
 		err = acq.complete()

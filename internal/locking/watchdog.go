@@ -31,9 +31,14 @@ func (l *Locks) watch() {
 	}
 }
 
-// hurryLocked lets the watchdog renew at once what has begun with less than its next turn needs: the answer took long.
+// isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
+func (h *Hold) isLateLocked() bool {
+	return h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true)
+}
+
+// hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
 func (l *Locks) hurryLocked(h *Hold) {
-	if h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true) {
+	if h.isLateLocked() {
 		select {
 		case l.hurry <- struct{}{}:
 		default: // it is about to

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // ErrNoAnswer means that the server did not answer in time.
@@ -16,6 +17,7 @@ var ErrNoAnswer = errors.New("locking: no answer from the server in time")
 type Attempt struct {
 	Number int64
 	sent   atomic.Int32
+	anew   time.Time // when nothing had happened yet, though it had been sent
 }
 
 // String returns the number. The client prints what it sends where it is asked to, perhaps while we change the count.
@@ -28,7 +30,20 @@ func (a *Attempt) Sent() bool { return a.sent.Load() > 0 }
 func (a *Attempt) Resent() bool { return a.sent.Load() > 1 }
 
 // NotDone notes that a copy that was sent once has been refused before it did anything.
-func (a *Attempt) NotDone() { a.sent.CompareAndSwap(1, 0) }
+func (a *Attempt) NotDone() {
+	if a.sent.CompareAndSwap(1, 0) {
+		a.anew = time.Now()
+	}
+}
+
+// Began returns the latest time before the server can have done it: start, or when all copies until then had been refused. Call
+// it only after an answer.
+func (a *Attempt) Began(start time.Time) time.Time {
+	if a.anew.After(start) {
+		return a.anew
+	}
+	return start
+}
 
 // GiveUp reports whether the attempt has never been sent; then it never will be.
 func (a *Attempt) GiveUp() bool { return a.sent.CompareAndSwap(0, -1) }

@@ -89,7 +89,9 @@ func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Ca
 		answers = slices.Repeat([]*redis.Cmd{none}, len(calls))
 	}
 	answered = slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return IsAnswer(answer.Err()) })
-	s.piped.Store(answered)
+	if !answered {
+		s.piped.Store(false)
+	}
 	return answers, answered
 }
 
@@ -107,6 +109,11 @@ func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cm
 
 // pipelineOnce is pipeline without a second try. In full, every call brings its script.
 func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bool) (answers []*redis.Cmd, unknown bool) {
+	if _, one := s.Client.(*redis.Client); !one && len(calls) == 1 { // over a connection that a lock has been taken over
+		answers = []*redis.Cmd{s.Client.Do(ctx, calls[0].InFull()...)}
+		s.NoticeError(answers[0].Err())
+		return answers, false
+	}
 	answers = make([]*redis.Cmd, len(calls))
 	pipe, done := s.openPipeline()
 	defer done()
@@ -127,14 +134,29 @@ func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bo
 	return answers, unknown
 }
 
-// openPipeline begins a pipeline. The client has connections of their own for pipelines. The first trip uses one of the others,
-// which a lock has been taken over: to connect to a server far away costs more trips than a renewal has time for. So does the
-// trip after one without an answer: that may have been the connection's fault, or it has not been made in time.
+// openPipeline begins a pipeline. The client has connections of their own for pipelines. Until one of these works, a trip uses
+// one of the others, which a lock has been taken over: to connect to a server far away costs more trips than a renewal has time
+// for. So does the trip after one without an answer: that may have been the connection's fault.
 func (s *Server) openPipeline() (pipe redis.Pipeliner, done func()) {
 	one, ok := s.Client.(*redis.Client)
 	if !ok || s.piped.Load() {
 		return s.Client.Pipeline(), func() {}
 	}
+	s.connectPipeline(one)
 	conn := one.Conn()
 	return conn.Pipeline(), func() { _ = conn.Close() } // it goes back to the pool
+}
+
+// connectPipeline makes a connection for pipelines, aside.
+func (s *Server) connectPipeline(one *redis.Client) {
+	if !s.piping.CompareAndSwap(false, true) {
+		return
+	}
+	s.running.Go(func() {
+		defer s.piping.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), policy.Release)
+		defer cancel()
+		_, err := one.Pipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.Ping(ctx).Err() })
+		s.piped.Store(IsAnswer(err))
+	})
 }

@@ -30,7 +30,8 @@ type Server struct {
 	canListen bool
 
 	textOnly atomic.Bool // EVALSHA is barred
-	piped    atomic.Bool // the last round trip of many calls was answered
+	piped    atomic.Bool // a connection for pipelines works
+	piping   atomic.Bool // one is being made
 	replicas replicas
 	running  sync.WaitGroup // commands under way
 }
