@@ -439,6 +439,7 @@ func TestRedLockCountsWhatAnswersTake(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx := f.ctx()
 		r, taps := f.tappedReds()
+		f.ok(f.enter(ctx, r).Unlock(ctx)) // the scripts are known now, so the call that is slow brings the lease
 		for _, p := range taps[1:] {
 			p.slow(scripts.Acquire, 80*time.Millisecond)
 		}
