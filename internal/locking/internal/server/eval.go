@@ -88,11 +88,7 @@ func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Ca
 		none.SetErr(err)
 		answers = slices.Repeat([]*redis.Cmd{none}, len(calls))
 	}
-	answered = slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return IsAnswer(answer.Err()) })
-	if !answered {
-		s.piped.Store(false)
-	}
-	return answers, answered
+	return answers, slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return IsAnswer(answer.Err()) })
 }
 
 // pipeline runs many calls in one round trip. The first call of each script brings its text, so a server that does not know
@@ -134,29 +130,13 @@ func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bo
 	return answers, unknown
 }
 
-// openPipeline begins a pipeline. The client has connections of their own for pipelines. Until one of these works, a trip uses
-// one of the others, which a lock has been taken over: to connect to a server far away costs more trips than a renewal has time
-// for. So does the trip after one without an answer: that may have been the connection's fault.
+// openPipeline begins a pipeline, over a connection such as locks are taken over. The client has others for pipelines, which it
+// would have to make first: to connect to a server far away costs more trips than a renewal has time for.
 func (s *Server) openPipeline() (pipe redis.Pipeliner, done func()) {
 	one, ok := s.Client.(*redis.Client)
-	if !ok || s.piped.Load() {
+	if !ok {
 		return s.Client.Pipeline(), func() {}
 	}
-	s.connectPipeline(one)
 	conn := one.Conn()
 	return conn.Pipeline(), func() { _ = conn.Close() } // it goes back to the pool
-}
-
-// connectPipeline makes a connection for pipelines, aside.
-func (s *Server) connectPipeline(one *redis.Client) {
-	if !s.piping.CompareAndSwap(false, true) {
-		return
-	}
-	s.running.Go(func() {
-		defer s.piping.Store(false)
-		ctx, cancel := context.WithTimeout(context.Background(), policy.Release)
-		defer cancel()
-		_, err := one.Pipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.Ping(ctx).Err() })
-		s.piped.Store(IsAnswer(err))
-	})
 }

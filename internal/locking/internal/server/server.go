@@ -30,8 +30,6 @@ type Server struct {
 	canListen bool
 
 	textOnly atomic.Bool // EVALSHA is barred
-	piped    atomic.Bool // a connection for pipelines works
-	piping   atomic.Bool // one is being made
 	replicas replicas
 	running  sync.WaitGroup // commands under way
 }
