@@ -138,13 +138,21 @@ func (b *checker) asks(c *call) {
 	}
 }
 
-// crowded tells whether anybody else asks for a lock, or anybody may hold it without knowing. b.mu is held.
+// crowded tells whether anybody else asks for a lock, or anybody may hold it without knowing. An owner itself may: a server
+// keeps a lease a little longer than its holder trusts it. b.mu is held.
 func (b *checker) crowded(name string, who *Actor) bool {
 	e := b.entry(name)
 	for other, n := range e.asking {
 		if other != who && n > 0 {
 			return true
 		}
+	}
+	kept := 2 * b.longestLeaseLocked() // a hold whose context has ended may be renewed once more
+	lapsed := func(g *grip) bool {
+		return g.who == who && !g.over && !g.ended.IsZero() && time.Since(g.ended) < kept
+	}
+	if slices.ContainsFunc(e.grips, lapsed) {
+		return true
 	}
 	return slices.ContainsFunc(e.doubts, func(d doubt) bool { return time.Now().Before(d.until) })
 }

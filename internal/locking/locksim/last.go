@@ -33,6 +33,10 @@ func (b *checker) setBack() time.Duration {
 func (b *checker) longestLease() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.longestLeaseLocked()
+}
+
+func (b *checker) longestLeaseLocked() time.Duration {
 	for _, c := range b.world.clients {
 		b.longest = max(b.longest, c.lease)
 	}
