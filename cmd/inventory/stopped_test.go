@@ -94,11 +94,16 @@ func (p *process) stoppedUntilLate(path, body string) {
 	}
 }
 
-// stoppedUntilAlone lets a process go on when the caller has hung up, and waits until it has handled the request.
+// stoppedUntilAlone lets a process go on when the caller has lost patience and hung up, and waits until it has handled the
+// request.
 func (p *process) stoppedUntilAlone(path, body string) {
 	p.Helper()
+	const patience = 100 * time.Millisecond // who ends its side within 40 ms of its request may read on
 	before := p.count(path)
-	p.stopped(path, body, time.Time{}, func(conn net.Conn) { hangUp(p.T, conn) })
+	p.stopped(path, body, time.Time{}, func(conn net.Conn) {
+		<-time.After(patience)
+		hangUp(p.T, conn)
+	})
 	for pace := time.Tick(5 * time.Millisecond); p.count(path) == before; <-pace {
 		if p.Context().Err() != nil {
 			p.Fatalf("%s: the request was not dealt with", path)
