@@ -43,7 +43,7 @@ func isServed(t *testing.T, start func(processes []string) *servertest.Program) 
 	f := newFront(t, start)
 	f.sells(3000)
 	f.tellsEvents()
-	f = newFront(t, start, "--trust-proxy", "127.0.0.1/32", "--address-rate-limit", "1", "--rate-burst", "6")
+	f = newFront(t, start, "--trust-proxy", "127.0.0.1/32", "--address-rate-limit", "6")
 	f.tellsCallersApart()
 }
 
