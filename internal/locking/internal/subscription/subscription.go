@@ -38,10 +38,10 @@ type Subscription struct {
 	uncounted atomic.Bool  // PUBLISH does not always count it
 
 	mu      sync.Mutex
-	renew   context.CancelFunc // ends this connection, so that the next one begins
-	failure error              // why it does not work
-	since   time.Time          // since when it has worked, or not
-	told    bool               // that no messages come
+	renew   bool      // the next look ends this connection, so that another one begins
+	failure error     // why it does not work
+	since   time.Time // since when it has worked, or not
+	told    bool      // that no messages come
 }
 
 // New returns the subscription of a channel.
@@ -80,9 +80,7 @@ func (s *Subscription) Doubt(heard bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first || time.Since(s.since) >= s.Silence {
-		s.renew()
-	}
+	s.renew = s.renew || first || time.Since(s.since) >= s.Silence
 }
 
 // Polled is called when the server has answered a caller who cannot be woken. What goes wrong is told once it is more than a
@@ -133,6 +131,15 @@ func (s *Subscription) works(heard bool) {
 	}
 }
 
+// mustRenew reports, once, that the connection has to be made anew.
+func (s *Subscription) mustRenew() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	renew := s.renew
+	s.renew = false
+	return renew
+}
+
 // fails notes that it does not work.
 func (s *Subscription) fails(err error) {
 	s.server.NoticeError(err)
@@ -165,11 +172,6 @@ func (s *Subscription) Listen(stop <-chan struct{}) {
 // client reconnects and subscribes again by itself; after a refusal it does not. And a dead host sends no error, so after a
 // silence it sends a ping.
 func (s *Subscription) receive(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s.mu.Lock()
-	s.renew = cancel
-	s.mu.Unlock()
 	sub := s.server.Client.Subscribe(ctx)
 	closed := make(chan struct{})
 	ended := context.AfterFunc(ctx, func() {
@@ -187,7 +189,7 @@ func (s *Subscription) receive(ctx context.Context) {
 	asked := false
 	for pause := policy.Reconnect(); ; {
 		message, err := sub.ReceiveTimeout(ctx, s.Silence)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || s.mustRenew() {
 			return
 		}
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
