@@ -39,6 +39,7 @@ type entry struct {
 	begun  map[*Actor]int // how many calls there have been
 	doubts []doubt
 	forces []force
+	rises  []rise
 	lifted bool // a phase of readers had more than one token
 	guard  guard
 }
@@ -71,6 +72,13 @@ type grip struct {
 type doubt struct {
 	who   *Actor
 	until time.Time
+}
+
+// rise is a token of one side of a lock that was raised.
+type rise struct {
+	at       time.Time
+	reads    bool
+	from, to int64
 }
 
 // guard is the guarded row: it refuses tokens that are lower than one it has seen.

@@ -83,7 +83,7 @@ func (b *checker) state(s *server, name, key string, raises bool) {
 				b.wrong("%s gives %s the token %d after %d", s, name, token, e.state[at])
 			}
 			if raises && token > e.state[at] && !isRed(name) {
-				b.noteRise(name, token)
+				b.noteRise(name, e.state[at], token)
 			}
 			e.state[at] = max(e.state[at], token)
 		}

@@ -56,6 +56,7 @@ func (b *checker) raised(g *grip, n, token int64, begin time.Time, err error) {
 	case token <= n || g.current() < token:
 		b.wrong("%s asks for a token of %s above %d, gets %d, and has %d", g.who, g.name, n, token, g.current())
 	case isRed(g.name): // of another lock its server shows the moment
+		b.entry(g.name).rises = append(b.entry(g.name).rises, rise{at: time.Now(), from: g.token, to: token})
 		b.recorded(g.name).Add(Op{Kind: OpRaise, Token: token}, begin, time.Now())
 	}
 }
@@ -97,11 +98,12 @@ func (b *checker) noteForce(s *server, q *Request, answer []byte) {
 }
 
 // noteRise notes that a server has given the holder of a lock another token. b.mu is held.
-func (b *checker) noteRise(name string, token int64) {
-	op := Op{Kind: OpRaise, Token: token}
+func (b *checker) noteRise(name string, from, token int64) {
+	op, e := Op{Kind: OpRaise, Token: token}, b.entry(name)
+	e.rises = append(e.rises, rise{at: time.Now(), reads: isRead(name), from: from, to: token})
 	if isRead(name) {
 		op.Kind = OpReadRaise
-		b.entry(name).lifted = true
+		e.lifted = true
 	}
 	b.recorded(name).Add(op, time.Now(), time.Now())
 }

@@ -40,6 +40,10 @@ type Op struct {
 	// been reserved for them, or theirs for a moment, and a phase of readers theirs alone.
 	Crowded bool
 
+	// Before are the lower tokens that the grant may have come with, lowest first: another call of the owner raised its
+	// token before this one had returned.
+	Before []int64
+
 	// Shared says that other calls of the same owner were under way: what they held of the lock, or asked of it, may
 	// have kept the grant when no hold was left.
 	Shared bool
@@ -60,10 +64,24 @@ type mutexState struct {
 func MutexModel() porcupine.Model {
 	return porcupine.Model{
 		Init:              func() any { return mutexState{} },
-		Step:              func(state, input, _ any) (bool, any) { return state.(mutexState).step(input.(Op)) },
+		Step: func(state, input, _ any) (bool, any) {
+			return granted(input.(Op), func(o Op) (bool, any) { return state.(mutexState).step(o) })
+		},
 		DescribeOperation: func(input, _ any) string { return input.(Op).String() },
 		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
 	}
+}
+
+// granted tries the step of an operation with each token that its grant may have come with, the lowest first.
+func granted[S any](o Op, step func(Op) (bool, S)) (bool, S) {
+	for _, token := range o.Before {
+		before := o
+		before.Token = token
+		if possible, next := step(before); possible {
+			return true, next
+		}
+	}
+	return step(o)
 }
 
 // step tells whether an operation is possible in a state, and what the state is afterwards.

@@ -31,7 +31,9 @@ func (r raised) has(token int64) bool { return r.from <= token && token <= r.to 
 func RWModel() porcupine.Model {
 	return porcupine.Model{
 		Init:              func() any { return rwState{} },
-		Step:              func(state, input, _ any) (bool, any) { return state.(rwState).step(input.(Op)) },
+		Step: func(state, input, _ any) (bool, any) {
+			return granted(input.(Op), func(o Op) (bool, any) { return state.(rwState).step(o) })
+		},
 		Equal:             func(a, b any) bool { return a.(rwState).equal(b.(rwState)) },
 		DescribeOperation: func(input, _ any) string { return input.(Op).String() },
 		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },

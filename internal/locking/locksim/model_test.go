@@ -35,6 +35,10 @@ func lock(owner string, token int64) locksim.Op {
 	return locksim.Op{Kind: locksim.OpLock, Owner: owner, Token: token}
 }
 
+func told(owner string, token int64, before ...int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpLock, Owner: owner, Token: token, Before: before}
+}
+
 func unlock(owner string, token int64) locksim.Op {
 	return locksim.Op{Kind: locksim.OpUnlock, Owner: owner, Token: token}
 }
@@ -103,6 +107,12 @@ func TestModels(t *testing.T) {
 			{unlock("a", 5), 8, 9},
 			{lock("b", 6), 10, 11},
 		}, porcupine.Ok},
+		{"a grant that is told after its token was raised", mutex, []episode{
+			{told("a", 5, 1), 1, 6}, {lock("a", 1), 2, 3}, {done(locksim.OpRaise, 5), 4, 4}, {unlock("a", 1), 7, 8}, {unlock("a", 5), 9, 10},
+		}, porcupine.Ok},
+		{"a grant with a token from before one that was not its own", mutex, []episode{
+			{lock("b", 1), 1, 2}, {told("a", 5, 1), 3, 6}, {done(locksim.OpRaise, 5), 4, 4},
+		}, porcupine.Illegal},
 		{"below a raised token", mutex, []episode{
 			{lock("a", 1), 1, 2}, {done(locksim.OpRaise, 5), 3, 3}, {unlock("a", 1), 4, 5}, {lock("b", 4), 6, 7},
 		}, porcupine.Illegal},

@@ -2,6 +2,7 @@ package locksim
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,11 +46,23 @@ func (g *grip) kind(k Kind) Kind {
 func (b *checker) recordGrant(c *call, g *grip) {
 	b.recorded(g.name).Add(Op{
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: c.crowd[g.name] || !g.who.Client.calm(),
-		Shared: c.shared[g.name],
+		Shared: c.shared[g.name], Before: b.entry(g.name).before(g, c),
 	}, c.begin, time.Now())
 	if isRed(g.name) && b.forced(g) {
 		b.recordEnd(g, c.begin)
 	}
+}
+
+// before returns the tokens that a grant may have come with before they were raised, in the time of its call.
+func (e *entry) before(g *grip, c *call) []int64 {
+	token, tokens := g.token, []int64(nil)
+	for _, r := range slices.Backward(e.rises) {
+		if r.reads == g.reads() && r.to == token && !r.at.Before(c.begin) {
+			token, tokens = r.from, append(tokens, r.from)
+		}
+	}
+	slices.Reverse(tokens)
+	return tokens
 }
 
 // recordRelease notes what Unlock has returned. b.mu is held.
