@@ -145,7 +145,7 @@ func (s *server) answerResults(c echo.Context, results []selling.Result) []resul
 	var failures []error
 	for i, r := range results {
 		answers[i] = resultOf(r)
-		o := outcome{route: c.Path(), status: answers[i].status}
+		o := outcome{post: true, route: c.Path(), status: answers[i].status}
 		if answers[i].refusal != nil {
 			o.code = answers[i].refusal.Code
 		}

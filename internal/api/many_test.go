@@ -266,6 +266,9 @@ func TestMetricsCountOrders(t *testing.T) {
 		`inventory_http_requests_total{code="",route="/v1/deductions",status="200"} 1`,
 		`inventory_http_requests_total{code="unknown_sku",route="/v1/deductions",status="404"} 1`,
 		`inventory_http_requests_total{code="invalid_request",route="/v1/deductions",status="400"} 1`,
+		`inventory_http_order_seconds_count{outcome="accepted"} 2`,
+		`inventory_http_order_seconds_count{outcome="known"} 1`,
+		`inventory_http_order_seconds_count{outcome="invalid"} 2`,
 		`inventory_http_request_seconds_count{route="/v1/deductions"} 2`,
 	} {
 		if !strings.Contains(metrics, line) {

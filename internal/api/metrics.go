@@ -137,7 +137,7 @@ const (
 // ofOrder returns the order's outcome as a label; "" if the request is not an order.
 func (o outcome) ofOrder() string {
 	switch {
-	case !o.post || o.route != deductRoute && o.route != orderRoute:
+	case !o.post || o.route != deductRoute && o.route != orderRoute && o.route != manyRoute:
 		return ""
 	case o.status == http.StatusCreated:
 		return "accepted"
@@ -232,14 +232,13 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		s := m.seriesOf(o)
 		took := time.Since(start).Seconds()
-		if orders, many := c.Get(ordersKey).(map[outcome]int); many {
-			m.countOrders(orders)
-		} else {
-			s.requests.Inc()
-		}
 		s.seconds.Observe(took)
-		if s.order != nil {
-			s.order.Observe(took)
+		orders, many := c.Get(ordersKey).(map[outcome]int)
+		if !many {
+			s.answered(1, took)
+		}
+		for o, n := range orders {
+			m.seriesOf(o).answered(n, took)
 		}
 		return nil
 	}
@@ -248,9 +247,13 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 // ordersKey is the context key under which a handler leaves the outcomes of a request's orders. Each counts as a request.
 const ordersKey = "orders"
 
-func (m *Metrics) countOrders(orders map[outcome]int) {
-	for o, n := range orders {
-		m.seriesOf(o).requests.Add(float64(n))
+// answered counts answers that were sent after so many seconds.
+func (s series) answered(n int, seconds float64) {
+	s.requests.Add(float64(n))
+	for range n {
+		if s.order != nil {
+			s.order.Observe(seconds)
+		}
 	}
 }
 
