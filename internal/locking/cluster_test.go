@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ func TestCluster(t *testing.T) {
 		{"WakeUps", clusterWakeUps},
 		{"Queue", clusterQueue},
 		{"Renewals", clusterRenewals},
+		{"FarRenewals", clusterFarRenewals},
 		{"MultiLock", clusterMultiLock},
 		{"Order", clusterOrder},
 		{"DeadProcessInQueue", clusterDeadProcess},
@@ -190,6 +192,61 @@ func clusterQueue(w *clustered) {
 		if h = <-admitted; h != nil {
 			w.ok(h.Unlock(ctx))
 		}
+	}
+}
+
+// farConn is a connection to a server whose answers take a while longer.
+type farConn struct {
+	net.Conn
+	distance time.Duration
+}
+
+func (c farConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	time.Sleep(c.distance)
+	return n, err
+}
+
+// Masters that are 200 ms away, and have never seen a script or have forgotten all, cost no lock with a lease of a second.
+// The client has used each of them before: to learn the slots and to connect takes longer than the lease, so that a first Lock
+// without that gets an error.
+func clusterFarRenewals(w *clustered) {
+	const distance, lease = 200 * time.Millisecond, time.Second
+	ctx := w.t.Context()
+	near := w.client()
+	forget := func() {
+		w.ok(near.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.ScriptFlush(ctx).Err() }))
+	}
+	names := w.names(w.locks())
+	for _, keeps := range []bool{true, false} {
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: w.cluster.Addrs(), DisableIdentity: true, ReadTimeout: 2 * time.Second, ContextTimeoutEnabled: keeps,
+			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				time.Sleep(distance) // the handshake of TCP
+				conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+				return farConn{conn, distance}, err
+			},
+		})
+		w.t.Cleanup(func() { _ = rdb.Close() })
+		w.ok(rdb.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() }))
+		w.ok(rdb.Set(ctx, w.name, "", time.Minute).Err()) // it learns the commands of the servers
+		l := w.locksOn(rdb, WatchdogLease(lease))
+		forget()
+		var holds []*Hold
+		for _, name := range names {
+			holds = append(holds, w.must(l.Mutex(name).Lock(ctx)))
+		}
+		for range 4 {
+			time.Sleep(lease * 3 / 5)
+			forget()
+		}
+		for i, h := range holds {
+			if cause := context.Cause(h.Context()); cause != nil {
+				w.t.Errorf("client that keeps deadlines %t: %s: %v", keeps, names[i], cause)
+			}
+			_ = h.Unlock(ctx)
+		}
+		w.ok(l.Close())
 	}
 }
 
@@ -395,7 +452,7 @@ func clusterMigration(w *clustered) {
 // A node that refuses scripts answers nobody wrongly: nobody is in the way, and nothing is lost. It refuses them while their
 // slot moves, and while the cluster is down.
 func clusterRefusals(w *clustered) {
-	ctx := w.ctx()
+	ctx, step := w.steps()
 	m := w.locks().Mutex(w.name)
 	slot, master := w.slot(m), w.master(m)
 	masters, err := w.cluster.Masters(ctx)
@@ -414,6 +471,7 @@ func clusterRefusals(w *clustered) {
 		}
 		refusing(func() {
 			for kind, lock := range kinds {
+				step()
 				l := w.locks()
 				free := lock(l, what+kind+"free")
 				_, err := free.TryLock(ctx, Wait(100*time.Millisecond))
@@ -428,6 +486,7 @@ func clusterRefusals(w *clustered) {
 				w.unknown(what+" "+kind+" force", err)
 			}
 		})
+		step()
 		for kind, lock := range kinds {
 			w.renewed(held[kind].locks)
 			w.ok(held[kind].Context().Err())

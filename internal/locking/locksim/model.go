@@ -63,7 +63,7 @@ type mutexState struct {
 // anything, and whoever it kept out for a moment was crowded.
 func MutexModel() porcupine.Model {
 	return porcupine.Model{
-		Init:              func() any { return mutexState{} },
+		Init: func() any { return mutexState{} },
 		Step: func(state, input, _ any) (bool, any) {
 			return granted(input.(Op), func(o Op) (bool, any) { return state.(mutexState).step(o) })
 		},

@@ -30,7 +30,7 @@ func (r raised) has(token int64) bool { return r.from <= token && token <= r.to 
 // may read, and is a reader when it has given its last write hold back; a reader never becomes a writer.
 func RWModel() porcupine.Model {
 	return porcupine.Model{
-		Init:              func() any { return rwState{} },
+		Init: func() any { return rwState{} },
 		Step: func(state, input, _ any) (bool, any) {
 			return granted(input.(Op), func(o Op) (bool, any) { return state.(rwState).step(o) })
 		},
