@@ -185,11 +185,13 @@ func TestObserverOfACallerThatLeaves(t *testing.T) {
 func TestObserverOfASuccessorThatLeaves(t *testing.T) {
 	onRedis(t, func(w *world) {
 		const rounds = 300
-		ctx, seen := w.ctx(), &diary{}
+		ctx, step := w.steps()
+		seen := &diary{}
 		l := w.locks(Observe(seen))
 		m := l.Mutex(w.name)
 		granted := 0
 		for range rounds {
+			step()
 			h := w.must(m.Lock(ctx))
 			going, leave := context.WithCancel(ctx)
 			next := make(chan *Hold)
