@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/app"
+	"inventory/internal/faultproxy"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/stocktest"
@@ -147,7 +148,7 @@ func TestANodeOfAClusterIsRefused(t *testing.T) {
 func TestLocksComeBackFromTheDark(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartRedis(ctx) })
-	proxy, err := servertest.StartProxy(t.Context(), server.Addr())
+	proxy, err := faultproxy.Start(t.Context(), server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestLocksComeBackFromTheDark(t *testing.T) {
 	for proxy.Connections() < 8 { // at rest
 		time.Sleep(time.Millisecond)
 	}
-	t.Logf("%d connections go dark", proxy.Darken())
+	t.Logf("%d connections go dark", proxy.Hold())
 	start := time.Now()
 	for service.CheckLocks() != nil && time.Since(start) < time.Minute {
 		time.Sleep(10 * time.Millisecond)

@@ -35,9 +35,12 @@ func breaks() []breaking {
 				"its buyers send the same order ids to another process, so nothing is sold twice.",
 			WhyMend: "The writes of the process are now late: its token is old and its deadlines are over, so none of them counts.",
 			do: func(s *School, process int, broken bool) error {
-				if gate := s.house.processes[process].gate; broken {
+				gate := s.house.processes[process].gate
+				if broken {
 					gate.shut()
-				} else {
+				}
+				s.network.hold(process, broken)
+				if !broken {
 					gate.reopen()
 				}
 				return nil

@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// gate is between a process and Redis and the database. While it is shut the process stands still, like a process that
-// was stopped or gets no processor time.
+// gate is between a process and the database, and before new connections to Redis. While it is shut the process stands
+// still, like a process that was stopped or gets no processor time.
 type gate struct {
 	mu   sync.Mutex
 	open chan struct{} // closed when the gate opens; nil: it is open

@@ -7,24 +7,37 @@ import (
 	"net"
 	"sync"
 
+	"google.golang.org/grpc/test/bufconn"
+
 	"inventory/internal/app"
+	"inventory/internal/faultproxy"
 )
 
-// redisServers is the number of Redis servers, as a RedLock needs them. The other locks use the first one.
-const redisServers = 3
+const (
+	// redisServers is the number of Redis servers, as a RedLock needs them. The other locks use the first one.
+	redisServers = 3
+	wayBuffer    = 64 << 10 // bytes, each way
+)
 
-// network is between the processes and the Redis servers that they share. It can be cut at both ends.
+// network is between the processes and the Redis servers that they share. It has no port: other users of the machine could take
+// locks through one.
 type network struct {
 	servers []*app.EmbeddedRedis
+	ways    [mostProcesses][redisServers]*way
 
 	mu    sync.Mutex
-	down  bool         // the first server is stopped
-	apart map[int]bool // processes that reach no server
-	conns map[*conn]struct{}
+	down  bool                // the first server is stopped
+	apart [mostProcesses]bool // processes that reach no server
+}
+
+// way leads from a process to a server.
+type way struct {
+	*faultproxy.Proxy
+	entry *bufconn.Listener
 }
 
 func newNetwork() (*network, error) {
-	n := &network{apart: make(map[int]bool), conns: make(map[*conn]struct{})}
+	n := &network{}
 	for range redisServers {
 		server, err := app.StartEmbeddedRedis()
 		if err != nil {
@@ -32,92 +45,79 @@ func newNetwork() (*network, error) {
 		}
 		n.servers = append(n.servers, server)
 	}
+	n.each(func(process, server int, _ *way) {
+		entry := bufconn.Listen(wayBuffer)
+		n.ways[process][server] = &way{faultproxy.Serve(entry, func(ctx context.Context) (net.Conn, error) {
+			return n.servers[server].Dial(ctx, "", "")
+		}), entry}
+	})
 	return n, nil
 }
 
-func (n *network) close() error {
+func (n *network) close() (err error) {
+	n.each(func(_, _ int, w *way) {
+		if w != nil {
+			err = errors.Join(err, w.Close())
+		}
+	})
 	for _, server := range n.servers {
 		server.Close()
 	}
-	return nil
+	return err
 }
 
-var errNoWay = errors.New("connection refused")
+func (n *network) each(do func(process, server int, w *way)) {
+	for process, ways := range n.ways {
+		for server, w := range ways {
+			do(process, server, w)
+		}
+	}
+}
 
-// dialer returns the function by which a process connects.
+// dialer returns the function by which a process connects. Nobody connects while the process stands still.
 func (n *network) dialer(process int, gate *gate) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		server := 0
 		if _, err := fmt.Sscanf(address, app.Embedded+"-%d", &server); err != nil {
 			return nil, fmt.Errorf("address %q: %w", address, err)
 		}
-		to, err := n.servers[server].Dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		c := &conn{Conn: to, network: n, gate: gate, process: process, server: server}
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.blocksLocked(c) {
-			return nil, errors.Join(errNoWay, to.Close())
-		}
-		n.conns[c] = struct{}{}
-		return c, nil
+		gate.pass()
+		return n.ways[process][server].entry.DialContext(ctx)
 	}
 }
 
-func (n *network) blocksLocked(c *conn) bool {
-	return n.down && c.server == 0 || n.apart[c.process]
-}
-
-// change cuts or mends the network by do, and closes the connections that are cut.
+// change cuts or mends ways by do.
 func (n *network) change(do func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	do()
-	for c := range n.conns {
-		if n.blocksLocked(c) {
-			delete(n.conns, c)
-			_ = c.Conn.Close() // its other end notices
+	n.each(func(process, server int, w *way) {
+		if n.down && server == 0 || n.apart[process] {
+			w.Cut()
+		} else {
+			w.Mend()
 		}
-	}
+	})
 }
 
 func (n *network) stop(down bool)              { n.change(func() { n.down = down }) }
 func (n *network) cut(process int, apart bool) { n.change(func() { n.apart[process] = apart }) }
 func (n *network) isCut(process int) bool      { n.mu.Lock(); defer n.mu.Unlock(); return n.apart[process] }
 func (n *network) isDown() bool                { n.mu.Lock(); defer n.mu.Unlock(); return n.down }
+
+// hold has the connections of a process stand still, as long as it does.
+func (n *network) hold(process int, still bool) {
+	for _, w := range n.ways[process] {
+		if still {
+			w.Hold()
+		} else {
+			w.Deliver()
+		}
+	}
+}
+
 func (n *network) empty() {
 	for _, server := range n.servers {
 		server.Empty()
 	}
-}
-
-// conn is a connection of a process. It stands still while the process does.
-type conn struct {
-	net.Conn
-	network         *network
-	gate            *gate
-	process, server int
-}
-
-// Read implements [net.Conn].
-func (c *conn) Read(to []byte) (int, error) {
-	read, err := c.Conn.Read(to)
-	c.gate.pass()
-	return read, err
-}
-
-// Write implements [net.Conn].
-func (c *conn) Write(from []byte) (int, error) {
-	c.gate.pass()
-	return c.Conn.Write(from)
-}
-
-// Close implements [net.Conn].
-func (c *conn) Close() error {
-	c.network.mu.Lock()
-	delete(c.network.conns, c)
-	c.network.mu.Unlock()
-	return c.Conn.Close()
 }

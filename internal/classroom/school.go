@@ -2,14 +2,14 @@
 // a person sets, causes faults at a button, and shows what each did to the speed and that the audit still holds.
 //
 // It is for one machine and for `inventory demo --watch` only. The services are in one process of the operating system:
-// they share a database and three Redis servers, which they reach over a network that can be cut, through gates that can
-// be shut.
+// they share a database and three Redis servers, which they reach through proxies whose connections can be cut and held back.
+// A gate before the database can be shut.
 //
 //	browser ── Handler ─┬─ /classroom   the page, and what its buttons do
 //	                    └─ else         one of the services: the console, the API
 //
 //	buyers ── fleet ── services ─┬─ gate ── store
-//	                             └─ gate ── network ── Redis
+//	                             └─ network ── Redis
 package classroom
 
 import (
@@ -111,6 +111,7 @@ func (s *School) mend() {
 		s.network.stop(false)
 		for process := range mostProcesses {
 			s.network.cut(process, false)
+			s.network.hold(process, false)
 		}
 	}
 	if s.house != nil {

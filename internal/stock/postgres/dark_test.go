@@ -12,20 +12,20 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/servertest"
+	"inventory/internal/faultproxy"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
 )
 
 // through returns a database's URL through a proxy, and the proxy.
-func through(t *testing.T, databaseURL string) (string, *servertest.Proxy) {
+func through(t *testing.T, databaseURL string) (string, *faultproxy.Proxy) {
 	t.Helper()
 	parsed, err := url.Parse(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy, err := servertest.StartProxy(t.Context(), parsed.Host)
+	proxy, err := faultproxy.Start(t.Context(), parsed.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func through(t *testing.T, databaseURL string) (string, *servertest.Proxy) {
 }
 
 // behindProxy returns a service on a store behind a proxy.
-func behindProxy(t *testing.T, setUp func(*postgres.Store)) (*selling.Service, *servertest.Proxy) {
+func behindProxy(t *testing.T, setUp func(*postgres.Store)) (*selling.Service, *faultproxy.Proxy) {
 	t.Helper()
 	direct, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 					})
 				}
 			}
-			if dark := proxy.Darken(); dark < c.least {
+			if dark := proxy.Hold(); dark < c.least {
 				t.Fatalf("%d connections go dark, want %d", dark, c.least)
 			}
 			start := time.Now()
@@ -155,7 +155,7 @@ func TestNoticesGoDark(t *testing.T) {
 	listening, over := make(chan struct{}), make(chan error, 1)
 	go func() { over <- store.Watch(t.Context(), func() { close(listening) }, func(string) {}) }()
 	<-listening
-	proxy.Darken()
+	proxy.Hold()
 	start := time.Now()
 	if err := <-over; err == nil || time.Since(start) > 4*time.Second {
 		t.Errorf("told of after %v: %v", time.Since(start), err)

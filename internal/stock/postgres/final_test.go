@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"inventory/internal/servertest"
+	"inventory/internal/faultproxy"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
@@ -18,7 +18,7 @@ import (
 type twoProcesses struct {
 	*testing.T
 	first, second *selling.Service
-	network       *servertest.Proxy
+	network       *faultproxy.Proxy
 	url           string
 }
 
@@ -130,14 +130,14 @@ func TestARefusalIsFinal(t *testing.T) {
 			t.Parallel()
 			w := openTwo(t, answerWithin)
 			attempt := w.attempts()[name]
-			w.network.Darken()
+			w.network.Hold()
 			if err := attempt(w.first); stock.CodeOf(err) != stock.CodeUnavailable && stock.CodeOf(err) != stock.CodeOverloaded {
 				t.Fatalf("the first attempt: %v", err)
 			}
 			if name == "deduction" || name == "merge" || name == "order" {
 				w.refusedBeside(attempt)
 			}
-			w.network.Lighten()
+			w.network.Deliver()
 			w.rest()
 			for id, want := range map[string]stock.DeductionStatus{"late": "", "reserved": stock.StatusReserved, "committed": stock.StatusCommitted} {
 				if d, err := w.second.Deduction(t.Context(), "a", id, ""); d.Status != want {
@@ -168,11 +168,11 @@ func TestAnAttemptInTimeMayBeCarriedOut(t *testing.T) {
 	t.Parallel()
 	w := openTwo(t, time.Minute)
 	attempt := w.attempts()["deduction"]
-	w.network.Darken()
+	w.network.Hold()
 	answered := make(chan error, 1)
 	go func() { answered <- attempt(w.first) }()
 	w.refusedBeside(attempt)
-	w.network.Lighten()
+	w.network.Deliver()
 	if err := <-answered; err != nil {
 		t.Fatalf("the first attempt: %v", err)
 	}

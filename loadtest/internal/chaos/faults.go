@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/faultproxy"
 	"inventory/internal/servertest"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
@@ -39,19 +40,25 @@ type faultKind struct {
 	beginAll, endAll func(s *stack, ctx context.Context) error // of a server, and so of all processes; no end: it passes at once
 }
 
-// ofWire are the faults of a network, by the wire of a process.
-func ofWire(server string, of func(*process) *wire) []faultKind {
-	on := func(do func(w *wire, ctx context.Context) error) func(*process, context.Context) error {
-		return func(p *process, ctx context.Context) error { return do(of(p), ctx) }
+// slowness is how much later a slow network delivers.
+const slowness = 40 * time.Millisecond
+
+// ofNetwork are the faults of the network between processes and a server.
+func ofNetwork(server string, of func(*process) *faultproxy.Proxy) []faultKind {
+	on := func(do func(*faultproxy.Proxy)) func(*process, context.Context) error {
+		return func(p *process, _ context.Context) error {
+			do(of(p))
+			return nil
+		}
 	}
-	toxic := func(kind, attributes string) func(*process, context.Context) error {
-		return func(p *process, _ context.Context) error { return of(p).poison(kind, attributes) }
+	slow := func(delay time.Duration) func(*faultproxy.Proxy) {
+		return func(network *faultproxy.Proxy) { network.Slow(delay) }
 	}
 	return []faultKind{
-		{name: server + " cut off", begin: on((*wire).cut), end: on((*wire).mend)},
-		{name: server + " slow", begin: toxic("latency", `{"latency":40,"jitter":30}`), end: on((*wire).heal)},
-		{name: server + " half open", begin: toxic("timeout", `{"timeout":0}`), end: on((*wire).heal)},
-		{name: server + " delivering late", begin: on((*wire).hold), end: on((*wire).deliver)},
+		{name: server + " cut off", begin: on((*faultproxy.Proxy).Cut), end: on((*faultproxy.Proxy).Mend)},
+		{name: server + " slow", begin: on(slow(slowness)), end: on(slow(0))},
+		{name: server + " half open", begin: on((*faultproxy.Proxy).Lose), end: on((*faultproxy.Proxy).Recover)},
+		{name: server + " delivering late", begin: on(func(network *faultproxy.Proxy) { network.Hold() }), end: on((*faultproxy.Proxy).Deliver)},
 	}
 }
 
@@ -80,7 +87,7 @@ func faultKinds(redis string) []faultKind {
 			endAll:   func(s *stack, ctx context.Context) error { return s.postgres.Restart(ctx) },
 		},
 	}
-	kinds = append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+	kinds = append(kinds, ofNetwork("PostgreSQL", func(p *process) *faultproxy.Proxy { return p.postgres })...)
 	failedOver := faultKind{name: "Redis failed over", beginAll: func(s *stack, ctx context.Context) error { return s.redis.change(ctx, s.redis.failOver) }}
 	switch redis {
 	case UnderSentinel:
@@ -94,21 +101,25 @@ func faultKinds(redis string) []faultKind {
 			name: "slot moved", beginAll: func(s *stack, ctx context.Context) error { return s.redis.change(ctx, s.redis.moveSlot) },
 		})
 	}
-	wires := ofWire("Redis", func(p *process) *wire { return p.redis })
-	return append(append(kinds, wires...),
+	network := ofNetwork("Redis", func(p *process) *faultproxy.Proxy { return p.redis })
+	return append(append(kinds, network...),
 		faultKind{name: "process cut off from all", ofOne: true, begin: (*process).cutOff, end: (*process).reconnect},
-		faultKind{name: "Redis emptied while slow", ofOne: true, begin: wires[1].begin, end: (*process).staleGrants})
+		faultKind{name: "Redis emptied while slow", ofOne: true, begin: network[1].begin, end: (*process).staleGrants})
 }
 
 func (p *process) pause(context.Context) error  { return p.worker.Stop() }
 func (p *process) resume(context.Context) error { return p.worker.Continue() }
 
-func (p *process) cutOff(ctx context.Context) error {
-	return errors.Join(p.postgres.cut(ctx), p.redis.cut(ctx))
+func (p *process) cutOff(context.Context) error {
+	p.postgres.Cut()
+	p.redis.Cut()
+	return nil
 }
 
-func (p *process) reconnect(ctx context.Context) error {
-	return errors.Join(p.postgres.mend(ctx), p.redis.mend(ctx))
+func (p *process) reconnect(context.Context) error {
+	p.postgres.Mend()
+	p.redis.Mend()
+	return nil
 }
 
 // staleGrants empties Redis again and again while its answers to this process are late. So grants are on their way to the
@@ -118,18 +129,19 @@ func (p *process) staleGrants(ctx context.Context) (err error) {
 		err = errors.Join(err, p.stack.emptyRedis(ctx))
 		load.Sleep(ctx, 50*time.Millisecond)
 	}
-	return errors.Join(err, p.redis.heal(ctx))
+	p.redis.Slow(0)
+	return err
 }
 
 // lateWrites holds back what this process writes, empties Redis, and delivers the writes when others have had the time to take
 // the same locks. So writes come with older tokens than those of others. Only the fence refuses them.
 func (p *process) lateWrites(ctx context.Context) (err error) {
 	for range 20 {
-		err = errors.Join(err, p.postgres.hold(ctx))
+		p.postgres.Hold()
 		load.Sleep(ctx, 20*time.Millisecond)
 		err = errors.Join(err, p.stack.emptyRedis(ctx))
 		load.Sleep(ctx, 60*time.Millisecond)
-		err = errors.Join(err, p.postgres.deliver(ctx))
+		p.postgres.Deliver()
 		load.Sleep(ctx, 20*time.Millisecond)
 	}
 	return err

@@ -5,18 +5,15 @@ package chaos
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/jackc/pgx/v5"
-	"github.com/rs/zerolog"
 
+	"inventory/internal/faultproxy"
 	"inventory/internal/servertest"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -26,13 +23,13 @@ import (
 
 const startWithin = 30 * time.Second
 
-// stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach each over wires of their own,
-// but for a group.
+// stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach each over networks of their
+// own, but for a group.
 type stack struct {
 	postgres  *servertest.Postgres
 	redis     *redisServers
 	processes [processes]*process
-	database  string // URL without a wire
+	database  string // URL without a network of ours
 	servers.Closers
 }
 
@@ -41,9 +38,9 @@ type process struct {
 	stack    *stack
 	program  target.Process
 	job      target.Job
-	postgres *wire
-	redis    *wire           // nil: a group, which has none
-	worker   *target.Service // nil: it does not run
+	postgres *faultproxy.Proxy // the network to it
+	redis    *faultproxy.Proxy // nil: a group, to which there is none
+	worker   *target.Service   // nil: it does not run
 	url      atomic.Pointer[string]
 }
 
@@ -61,7 +58,7 @@ func (s *stack) start(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	for i := range s.processes {
-		if s.processes[i], err = s.openProcess(ctx, i, c); err != nil {
+		if s.processes[i], err = s.openProcess(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -100,24 +97,24 @@ func (s *stack) open() (*load.Services, error) {
 	return load.Open(c)
 }
 
-func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, error) {
+func (s *stack) openProcess(ctx context.Context, c Config) (*process, error) {
 	database, err := url.Parse(s.database)
 	if err != nil {
 		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
 	}
 	p := &process{stack: s, program: c.Process}
-	if p.postgres, err = newWire(ctx, fmt.Sprint("postgres-", i), database.Host); err != nil {
+	if p.postgres, err = faultproxy.Start(ctx, database.Host); err != nil {
 		return nil, err
 	}
-	s.OnClose(p.postgres.close)
-	database.Host = p.postgres.toxic.Listen
+	s.OnClose(p.postgres.Close)
+	database.Host = p.postgres.Addr()
 	p.job = target.Job{DatabaseURL: database.String(), RedisURL: s.redis.url, Lock: c.Lock}
 	if c.Redis == OneRedis {
-		if p.redis, err = newWire(ctx, fmt.Sprint("redis-", i), s.redis.nodes[0].Addr()); err != nil {
+		if p.redis, err = faultproxy.Start(ctx, s.redis.nodes[0].Addr()); err != nil {
 			return nil, err
 		}
-		s.OnClose(p.redis.close)
-		p.job.RedisURL = "redis://" + p.redis.toxic.Listen + "/0"
+		s.OnClose(p.redis.Close)
+		p.job.RedisURL = "redis://" + p.redis.Addr() + "/0"
 	}
 	s.OnClose(func() error { return p.kill(ctx) })
 	return p, p.start(ctx)
@@ -176,63 +173,4 @@ func (s *stack) ready(ctx context.Context, services *load.Services) error {
 		}
 	}
 	return nil
-}
-
-// wire is the network between a process and a server. Toxiproxy cuts it, slows it and leaves it half open. Behind that is a
-// proxy that holds data back and delivers it late.
-type wire struct {
-	toxic *toxiproxy.Proxy
-	late  *servertest.Proxy
-}
-
-func newWire(ctx context.Context, name, server string) (*wire, error) {
-	late, err := servertest.StartProxy(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	proxies := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	w := &wire{toxiproxy.NewProxy(proxies, name, "127.0.0.1:0", late.Addr()), late}
-	if err := w.toxic.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start toxiproxy: %w", err), late.Close())
-	}
-	return w, nil
-}
-
-// poison puts toxics of a kind into both directions.
-func (w *wire) poison(kind, attributes string) error {
-	for _, stream := range []string{"upstream", "downstream"} {
-		text := fmt.Sprintf(`{"name":%q,"type":%q,"stream":%q,"attributes":%s}`, stream, kind, stream, attributes)
-		if _, err := w.toxic.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
-			return fmt.Errorf("put a toxic into the network: %w", err)
-		}
-	}
-	return nil
-}
-
-func (w *wire) cut(context.Context) error {
-	w.toxic.Stop()
-	return nil
-}
-
-func (w *wire) mend(context.Context) error { return w.toxic.Start() }
-
-// hold holds data back until deliver.
-func (w *wire) hold(context.Context) error {
-	w.late.Darken()
-	return nil
-}
-
-func (w *wire) deliver(context.Context) error {
-	w.late.Lighten()
-	return nil
-}
-
-func (w *wire) heal(ctx context.Context) error {
-	w.toxic.Toxics.ResetToxics(ctx)
-	return nil
-}
-
-func (w *wire) close() error {
-	w.toxic.Stop()
-	return w.late.Close()
 }
