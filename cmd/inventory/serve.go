@@ -29,7 +29,6 @@ type serviceFlags struct {
 type serveCommand struct {
 	serviceFlags
 	directFlag
-	ReadURL        string         `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE of a standby, for reads that need not be fresh: lists of SKUs and of deductions, and the ledger. While it does not answer, or does not follow, they go to the primary. Default: all reads go to the primary." placeholder:"URL"`
 	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
 	MetricsListen  string         `group:"listeners" help:"Address of metrics and health only, HOST:PORT, for Prometheus and probes on other machines. Default: only the admin listener has them." placeholder:"HOST:PORT"`
@@ -81,7 +80,7 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	log := c.logger(s.Err)
 	app.SpendMemory(log)
 	config := app.Config{
-		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, DirectURL: c.DirectURL, ReadURL: c.ReadURL, RedisURL: c.RedisURL,
+		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, DirectURL: c.DirectURL, RedisURL: c.RedisURL,
 		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, ShutdownDelay: c.ShutdownDelay,
 		DrainTimeout: c.DrainTimeout, Logger: log,
 	}

@@ -190,7 +190,7 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.store, a.workers, a.placing = store, d.workers(), d.placing()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
-	return a.openStandby(ctx, d)
+	return nil
 }
 
 // logStart logs what the service is about to use. URLs may hold secrets, so it names servers alone.

@@ -47,7 +47,6 @@ func TestCitusService(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(Config{DatabaseURL: plain, Lock: LockNone}, "citus://")
-	refused(Config{DatabaseURL: url, ReadURL: plain, Lock: LockNone}, "not Citus")
 	a, err := Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

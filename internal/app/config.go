@@ -34,8 +34,6 @@ type Config struct {
 	// DirectURL is postgres://… of the same database, past a pooler: for migrations, and for notifications of restocks, which no
 	// pooler delivers that shares connections between transactions. "": DatabaseURL.
 	DirectURL string
-	// ReadURL is postgres://… of a standby, for reads that need not be fresh; "" is none.
-	ReadURL string
 	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
 	// odd number of servers, three or more, separated by commas. "" or "embedded" is one server inside the process, or
 	// three for LockRed. Parameters name the files of TLS.

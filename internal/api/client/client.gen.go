@@ -1354,8 +1354,7 @@ type ClientInterface interface {
 	// ReadSKUs Read the totals of all SKUs, page by page
 	//
 	// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
-	// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
-	// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
+	// ends it, usually within a second or so.
 	//
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1469,9 +1468,7 @@ type ClientInterface interface {
 	// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
 	// because every order would pay for it.
 	//
-	// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
-	// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
-	// single deduction always returns its present state.
+	// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 	ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1600,8 +1597,7 @@ type ClientInterface interface {
 	// ReadMovements Read the ledger, oldest movement first
 	//
 	// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-	// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
-	// and may lack the newest movements for a moment.
+	// happened. A caller that has read up to a `next` has missed nothing before it.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1811,8 +1807,7 @@ func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body 
 // ReadSKUs Read the totals of all SKUs, page by page
 //
 // SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
-// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
-// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
+// ends it, usually within a second or so.
 //
 // Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2026,9 +2021,7 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
 // because every order would pay for it.
 //
-// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
-// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
-// single deduction always returns its present state.
+// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 //
 // Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2267,8 +2260,7 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 // ReadMovements Read the ledger, oldest movement first
 //
 // Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
-// and may lack the newest movements for a moment.
+// happened. A caller that has read up to a `next` has missed nothing before it.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3879,8 +3871,7 @@ type ClientWithResponsesInterface interface {
 	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
 	//
 	// SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
-	// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
-	// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
+	// ends it, usually within a second or so.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -4002,9 +3993,7 @@ type ClientWithResponsesInterface interface {
 	// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
 	// because every order would pay for it.
 	//
-	// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
-	// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
-	// single deduction always returns its present state.
+	// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -4139,8 +4128,7 @@ type ClientWithResponsesInterface interface {
 	// ReadMovementsWithResponse Read the ledger, oldest movement first
 	//
 	// Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-	// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
-	// and may lack the newest movements for a moment.
+	// happened. A caller that has read up to a `next` has missed nothing before it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7873,8 +7861,7 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 // ReadSKUsWithResponse Read the totals of all SKUs, page by page
 //
 // SKUs are sorted by their bytes. A page is one snapshot. An expired reservation counts as reserved until the service
-// ends it, usually within a second or so. A standby of the database may answer, and may be behind: usually by a few
-// milliseconds, at most by 10 seconds or so. Reading a single SKU always returns its present state.
+// ends it, usually within a second or so.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8056,9 +8043,7 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
 // because every order would pay for it.
 //
-// An expired reservation is listed as reserved until the service ends it, usually within a second or so. A standby of
-// the database may answer, and may be behind: usually by a few milliseconds, at most by 10 seconds or so. Reading a
-// single deduction always returns its present state.
+// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8259,8 +8244,7 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 // ReadMovementsWithResponse Read the ledger, oldest movement first
 //
 // Lists the changes of the SKU's stock other than deductions, and the changes of its terms, in the order in which they
-// happened. A caller that has read up to a `next` has missed nothing before it. A standby of the database may answer,
-// and may lack the newest movements for a moment.
+// happened. A caller that has read up to a `next` has missed nothing before it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
