@@ -60,6 +60,7 @@ func (w *World) Client(h Habit) *Client {
 	if c.lease == 0 {
 		c.lease = 30 * time.Second
 	}
+	w.checker.noteLease(c.lease)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for _, s := range w.servers {
 		rdb := c.connect(h, s)

@@ -29,17 +29,17 @@ func (b *checker) setBack() time.Duration {
 	return min(b.stepped, 10*time.Second)
 }
 
+// noteLease notes a lease that somebody asks for.
+func (b *checker) noteLease(lease time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.longest = max(b.longest, lease)
+}
+
 // longestLease is the longest lease that anybody has asked for.
 func (b *checker) longestLease() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.longestLeaseLocked()
-}
-
-func (b *checker) longestLeaseLocked() time.Duration {
-	for _, c := range b.world.clients {
-		b.longest = max(b.longest, c.lease)
-	}
 	return b.longest
 }
 
