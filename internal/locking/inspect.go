@@ -23,7 +23,7 @@ type State struct {
 
 // A Holder is an owner that holds a lock.
 type Holder struct {
-	Owner     string // as Hold.Owner says it, of a RedLock that of one of its parts; a name with an asterisk while a lock passes inside a process
+	Owner     string // as Hold.Owner says it; a name with an asterisk while a lock passes inside a process
 	Count     int    // how many holds it has
 	Read      bool   // the hold is a reader's
 	Remaining time.Duration

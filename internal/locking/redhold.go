@@ -127,20 +127,6 @@ func (o *redOwner) token(parts []*Hold) (token int64) {
 	return token
 }
 
-// Count returns how often the owner that ctx carries holds the lock; 0 when it does not.
-func (r *Red) Count(ctx context.Context) int {
-	who, ok := ctx.Value(ownerKey{}).(*owner)
-	if !ok {
-		return 0
-	}
-	who.reds.mu.Lock()
-	defer who.reds.mu.Unlock()
-	if o := who.reds.at[r.key]; o != nil {
-		return o.liveLocked()
-	}
-	return 0
-}
-
 // partEnded ends the hold when fewer than a quorum of its parts live. That ends the contexts of the parts that are
 // left, and nothing renews those any more.
 func (r *redHold) partEnded() {

@@ -177,7 +177,7 @@ func TestWaitReplicasOfABusyLock(t *testing.T) {
 	l, tap := w.tapped(WaitReplicas(1, time.Second))
 	rival := w.locks()
 	group := Group(w.name)
-	for _, busy := range []offered{
+	for _, busy := range []Locker{
 		rival.Mutex(w.name), rival.FairMutex(w.name), rival.RWMutex(w.name).Writer(), rival.Mutex("b", group), RedLock(w.name+"red", rival),
 	} {
 		w.must(busy.TryLock(ctx))

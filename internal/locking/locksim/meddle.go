@@ -21,17 +21,27 @@ type force struct {
 // reserve is more than the tokens that a process gets at once, for those who wait in it.
 const reserve = 100
 
-// Force frees a lock, whoever has it.
+// Force frees a lock, whoever has it: a RedLock on each of its servers, where it is a mutex.
 func (a *Actor) Force(ctx context.Context, name string) {
+	type forced interface {
+		ForceUnlock(ctx context.Context) (bool, error)
+	}
 	w := a.Client.world
 	w.note("%s forces %s", a, name)
-	lock := a.part(name).(interface {
-		ForceUnlock(ctx context.Context) (bool, error)
-	})
-	freed, err := lock.ForceUnlock(ctx)
-	w.note("%s has forced %s: %t, %v", a, name, freed, err)
-	if err != nil && w.Peaceful {
-		w.T.Errorf("%s: %s forces %s in good weather: %v", w.Name, a, name, err)
+	var locks []forced
+	if isRed(name) {
+		for _, node := range a.Client.Nodes {
+			locks = append(locks, node.Mutex(name))
+		}
+	} else {
+		locks = append(locks, a.part(name).(forced))
+	}
+	for _, lock := range locks {
+		freed, err := lock.ForceUnlock(ctx)
+		w.note("%s has forced %s: %t, %v", a, name, freed, err)
+		if err != nil && w.Peaceful {
+			w.T.Errorf("%s: %s forces %s in good weather: %v", w.Name, a, name, err)
+		}
 	}
 }
 
