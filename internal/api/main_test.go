@@ -96,7 +96,7 @@ func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := selling.NewService(selling.Config{Store: store, Workers: 1, Clock: clock, AnswerWithin: patience})
+	service := selling.NewService(selling.Config{Store: store, Clock: clock, AnswerWithin: patience})
 	t.Cleanup(func() {
 		if err := errors.Join(service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
 			t.Error(err)

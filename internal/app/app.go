@@ -52,7 +52,6 @@ type App struct {
 	events      *events.Hub
 	store       stock.Store
 	nodes       func() map[string]error // see [api.AdminConfig]
-	workers     int                     // see [selling.Config]
 	placing     int                     // see [selling.Config]
 	guard       *access.Guard           // nil: the service asks for no key
 	limiter     *access.Limiter         // nil: none
@@ -164,7 +163,7 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.logStart(d)
 	if a.config.Store != nil {
-		a.store, a.workers = a.config.Store, d.workers()
+		a.store, a.placing = a.config.Store, d.placing()
 		return nil
 	}
 	if a.traces != nil {
@@ -188,7 +187,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}
-	a.store, a.workers, a.placing = store, d.workers(), d.placing()
+	a.store, a.placing = store, d.placing()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
 	return nil
 }
@@ -214,13 +213,10 @@ func redisName(c Config) string {
 // openService starts the stock service, with Redis locks if the configuration wants them.
 func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := selling.Config{
-		Store: a.store, Workers: a.workers, MaxReserveFor: a.config.MaxReserveFor,
+		Store: a.store, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
 		LockAlways: a.config.Lock == LockFair, Placing: a.placing,
 		Observer: &noticesObserver{Observer: observer, warnings: a.warnings, outage: a.outage},
-	}
-	if a.config.Workers != 0 {
-		config.Workers = a.config.Workers
 	}
 	if len(a.redisAt) > 0 {
 		if redis, err = a.openRedis(ctx); err != nil {

@@ -84,20 +84,16 @@ func (d database) String() string {
 	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
 
-// workers returns how many batches of one SKU the database can write at a time; 0 is many.
-func (d database) workers() int {
-	if d.file != "" {
-		return 1
-	}
-	return 0
-}
-
 // placing returns how many orders of several SKUs go to the database at a time; 0 is few.
 func (d database) placing() int {
-	if d.citus {
+	switch {
+	case d.file != "":
+		return 1 // SQLite has one writer
+	case d.citus:
 		return 64 // a transaction over nodes costs as much as a hundred rows: let many orders share it
+	default:
+		return 0
 	}
-	return 0
 }
 
 // own claims a SQLite file for this process. release gives it up.

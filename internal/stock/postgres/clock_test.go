@@ -70,7 +70,7 @@ func TestAnExpiredReservationIsToldOnTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, conn := fresh(t, 9)
-			s := selling.NewService(selling.Config{Store: store, Workers: 1})
+			s := selling.NewService(selling.Config{Store: store})
 			defer func() {
 				if err := s.Close(t.Context()); err != nil {
 					t.Error(err)

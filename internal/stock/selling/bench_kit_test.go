@@ -162,7 +162,7 @@ func (w *world) startOn(store stock.Store, observer selling.Observer) *selling.S
 		config.Clock = w.clock.now
 	}
 	if w.batchLimit > 0 {
-		config.BatchLimit, config.Workers = w.batchLimit, 1
+		config.BatchLimit = w.batchLimit
 	}
 	if w.redisURL != "" {
 		options, err := redis.ParseURL(w.redisURL)

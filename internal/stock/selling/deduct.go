@@ -87,7 +87,7 @@ func (s *Service) enqueue(ctx context.Context, deadline time.Time, sku string, o
 			return nil, s.overloaded
 		}
 		r := s.newRequest(ctx, deadline, order)
-		switch err := seller.push(r); {
+		switch err := seller.queue.push(r, queueLimit); {
 		case errors.Is(err, errRetired):
 			continue // the seller ended before the push: start another
 		case err != nil:

@@ -4,7 +4,7 @@
 // # The path of a deduction
 //
 // [Service.Deduct] puts an order into the queue of its SKU. A worker, a goroutine that sells from one segment at a time,
-// serves the queue. A process has one worker for each SKU that sells, and extra ones while there is a backlog:
+// serves the queue. A process has one worker for each SKU that sells:
 //
 //		queue ──> lock of a segment ──> one write of all queued orders ──> an answer for each order
 //		             │ not in time                     │ does not fit

@@ -14,7 +14,7 @@ import (
 func pushed(t *testing.T, q *queue, requests ...*request) {
 	t.Helper()
 	for _, r := range requests {
-		if _, err := q.push(r, queueLimit); err != nil {
+		if err := q.push(r, queueLimit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +45,7 @@ func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
 	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
 	first.order.BuyerID, again.order.BuyerID = "b", "b"
 	pushed(t, q, first, ask(t.Context(), "c"), again)
-	if batch := q.pop(1, 10); ids(batch) != "ac" {
+	if batch := q.pop(10); ids(batch) != "ac" {
 		t.Fatalf("got %q", ids(batch))
 	}
 	emptied(t, q)
@@ -62,7 +62,7 @@ func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
 	q := newQueue()
 	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
 	pushed(t, q, first, again)
-	q.pop(1, 10)
+	q.pop(10)
 	first.refuse(stock.SoldOutError("sku"))
 	for _, r := range []*request{first, again} {
 		if a := told(t, r); stock.CodeOf(a.err) != stock.CodeSoldOut {
@@ -80,7 +80,7 @@ func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	settling.settle.Cancel = true
 	pushed(t, q, first, other, settling)
 	for _, r := range []*request{first, other, settling} {
-		if batch := q.pop(1, 10); len(batch) != 1 || batch[0] != r {
+		if batch := q.pop(10); len(batch) != 1 || batch[0] != r {
 			t.Fatalf("got %v", batch)
 		}
 		r.refuse(stock.SoldOutError("sku"))
@@ -102,7 +102,7 @@ func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
 	}
 	pushed(t, q, first, late, also, next, last)
 	cancel()
-	if batch := q.pop(1, 10); len(batch) != 1 || batch[0] != next {
+	if batch := q.pop(10); len(batch) != 1 || batch[0] != next {
 		t.Fatalf("got %v", batch)
 	}
 	emptied(t, q)
@@ -123,7 +123,7 @@ func TestAllWhoJoinedMayHaveGone(t *testing.T) {
 	requests := []*request{ask(gone, "a"), ask(gone, "a"), ask(gone, "a")}
 	pushed(t, q, requests...)
 	cancel()
-	if batch := q.pop(1, 10); len(batch) != 0 {
+	if batch := q.pop(10); len(batch) != 0 {
 		t.Fatalf("got %v", batch)
 	}
 	for _, r := range requests {
@@ -147,7 +147,7 @@ func TestNobodyFillsAQueueAlone(t *testing.T) {
 	for i := range mostOfBuyer / 2 { // before and after the queue is long
 		pushed(t, q, of("greedy", strconv.Itoa(i)), of("greedy", strconv.Itoa(i)))
 	}
-	if _, err := q.push(of("greedy", "more"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
+	if err := q.push(of("greedy", "more"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Errorf("one buyer's request too many: %v", err)
 	}
 	pushed(t, q, of("modest", "of modest"))
@@ -155,7 +155,7 @@ func TestNobodyFillsAQueueAlone(t *testing.T) {
 		t.Errorf("%d wait, want %d", q.length(), want)
 	}
 	for q.length() > 0 {
-		for _, r := range q.pop(1, 10) {
+		for _, r := range q.pop(10) {
 			r.refuse(stock.SoldOutError("sku"))
 		}
 	}
@@ -168,7 +168,7 @@ func TestOneOrderIDIsAskedForSoOften(t *testing.T) {
 	for range mostJoined + 1 {
 		pushed(t, q, ask(t.Context(), "same"))
 	}
-	if _, err := q.push(ask(t.Context(), "same"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
+	if err := q.push(ask(t.Context(), "same"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Errorf("got %v", err)
 	}
 	pushed(t, q, ask(t.Context(), "another"))

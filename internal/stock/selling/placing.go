@@ -13,11 +13,12 @@ import (
 // Orders of several SKUs have very different sizes. Each line costs the same time, and an order locks the rows of all its
 // lines until its end. So each size has its own places, and the larger ones leave time for other orders.
 const (
-	smallOrder  = 10  // lines; these orders have as many places as a SKU has workers, or as the store wants
-	mediumOrder = 100 // lines; these have as many places as a SKU has workers, and use them at most half of the time
+	smallOrder  = 10  // lines; these orders have as many places as the store wants
+	mediumOrder = 100 // lines; these have as many places, and use them at most half of the time
 	// The others, up to MaxLines, have one place, and use it at most a quarter of the time.
 	mediumRest = 1
 	largeRest  = 3
+	defaultPlacing = 4 // places, if the configuration does not say
 	turnWait   = 4 * time.Second // for a place
 )
 
@@ -32,7 +33,7 @@ func (s *Service) newPlacing() placing {
 	p := placing{service: s, last: new(atomic.Int64)}
 	config := turns.Config{Places: s.mostPlacing, Waiting: queueLimit, Patience: turnWait}
 	p.small = turns.New(config)
-	config.Places, config.Rest = s.mostWorkers, p.rest(mediumRest)
+	config.Rest = p.rest(mediumRest)
 	p.medium = turns.New(config)
 	config.Places, config.Rest = 1, p.rest(largeRest)
 	p.large = turns.New(config)

@@ -11,7 +11,6 @@ import (
 const (
 	batchLimit = 256        // orders of one write; more if more than batchParts times as many wait
 	queueLimit = 8192       // waiting orders; more are refused as overloaded
-	backlog    = batchLimit // waiting orders, during a write, for which an extra worker pays
 )
 
 // errRetired is returned by a queue whose worker has ended.
@@ -26,49 +25,44 @@ type queue struct {
 	count      atomic.Int64 // of waiting, to be read without the mutex
 	oneEach    atomic.Bool  // a batch has at most one order of each buyer
 	retired    bool
-	backlog    int           // this many waiting orders are one
 	arrived    chan struct{} // holds one: something may be waiting
-	backlogged chan struct{} // holds one: a backlog may be waiting
 }
 
 func newQueue() *queue {
-	return &queue{orderIDs: newOrderIDs(), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1), backlog: backlog}
+	return &queue{orderIDs: newOrderIDs(), arrived: make(chan struct{}, 1)}
 }
 
-// push adds a request and returns how many wait now. It fails if there is no room or the queue has retired. A full queue
-// refuses without the mutex, which the workers need: under overload nearly all requests are refused.
-func (q *queue) push(r *request, limit int) (waiting int, err error) {
+// push adds a request. It fails if there is no room or the queue has retired. A full queue refuses without the mutex, which the
+// worker needs: under overload nearly all requests are refused.
+func (q *queue) push(r *request, limit int) error {
 	if q.length() >= limit {
-		return 0, overloaded()
+		return overloaded()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.retired {
-		return 0, errRetired
+		return errRetired
 	}
 	q.countBuyersLocked(q.waiting)
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
-		return 0, overloaded()
+		return overloaded()
 	case q.buyers[r.order.BuyerID] >= mostOfBuyer:
-		return 0, buyerOverloaded()
+		return buyerOverloaded()
 	case first != nil && (len(first.joined) >= mostJoined || q.behind >= limit):
-		return 0, orderOverloaded()
+		return orderOverloaded()
 	}
 	r.queue = q
 	if first != nil {
 		q.joinLocked(r, first)
-		return len(q.waiting), nil
+		return nil
 	}
 	q.addLocked(r)
 	q.waiting = append(q.waiting, r)
 	q.count.Store(int64(len(q.waiting)))
 	signal(q.arrived)
-	if len(q.waiting) >= q.backlog {
-		signal(q.backlogged)
-	}
-	return len(q.waiting), nil
+	return nil
 }
 
 func signal(to chan<- struct{}) {
@@ -78,14 +72,11 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// pop removes up to limit requests, the longest waiting first; none if fewer than least wait. It refuses a request whose
-// caller has gone or whose deadline has passed. With oneEach a buyer's second request waits for the next batch.
-func (q *queue) pop(least, limit int) []*request {
+// pop removes up to limit requests, the longest waiting first. It refuses a request whose caller has gone or whose deadline has
+// passed. With oneEach a buyer's second request waits for the next batch.
+func (q *queue) pop(limit int) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) < least {
-		return nil
-	}
 	now := time.Now()
 	batch := make([]*request, 0, min(limit, len(q.waiting)))
 	var buyers map[string]bool
@@ -150,7 +141,7 @@ func (q *queue) retire() bool {
 
 // requeue puts a request that had joined another one into the queue again.
 func (q *queue) requeue(r *request) {
-	if _, err := q.push(r, queueLimit); err != nil {
+	if err := q.push(r, queueLimit); err != nil {
 		r.answer <- answer{err: overloaded()}
 	}
 }

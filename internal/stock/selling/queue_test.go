@@ -3,7 +3,6 @@ package selling
 import (
 	"context"
 	"errors"
-	"strconv"
 	"testing"
 	"time"
 
@@ -27,12 +26,12 @@ func ids(batch []*request) (list string) {
 func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 	q := newQueue()
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		if _, err := q.push(ask(t.Context(), id), 10); err != nil {
+		if err := q.push(ask(t.Context(), id), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range []string{"abc", "de", ""} {
-		if got := ids(q.pop(1, 3)); got != want {
+		if got := ids(q.pop(3)); got != want {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
 	}
@@ -43,12 +42,12 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	r := ask(gone, "a")
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
-		if _, err := q.push(r, 10); err != nil {
+		if err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cancel()
-	if got := ids(q.pop(1, 10)); got != "b" {
+	if got := ids(q.pop(10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || stock.CodeOf(a.err) != stock.CodeUnavailable {
@@ -61,11 +60,11 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 	r := ask(t.Context(), "a")
 	r.deadline = time.Now().Add(-time.Second)
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
-		if _, err := q.push(r, 10); err != nil {
+		if err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := ids(q.pop(1, 10)); got != "b" {
+	if got := ids(q.pop(10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; stock.CodeOf(a.err) != stock.CodeOverloaded {
@@ -76,11 +75,11 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue()
 	for _, id := range []string{"a", "b"} {
-		if _, err := q.push(ask(t.Context(), id), 2); err != nil {
+		if err := q.push(ask(t.Context(), id), 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := q.push(ask(t.Context(), "c"), 2); stock.CodeOf(err) != stock.CodeOverloaded {
+	if err := q.push(ask(t.Context(), "c"), 2); stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
 	}
 }
@@ -89,19 +88,19 @@ func TestQueueIsBounded(t *testing.T) {
 // let in.
 func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 	q := newQueue()
-	if _, err := q.push(ask(t.Context(), "a"), 1); err != nil {
+	if err := q.push(ask(t.Context(), "a"), 1); err != nil {
 		t.Fatal(err)
 	}
 	q.mu.Lock() // as other callers do
-	_, err := q.push(ask(t.Context(), "b"), 1)
+	err := q.push(ask(t.Context(), "b"), 1)
 	q.mu.Unlock()
 	if stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
 	}
-	if q.pop(1, 1); q.length() != 0 {
+	if q.pop(1); q.length() != 0 {
 		t.Fatalf("%d wait in an empty queue", q.length())
 	}
-	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
+	if err := q.push(ask(t.Context(), "b"), 1); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,36 +115,18 @@ func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
 
 func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	q := newQueue()
-	if _, err := q.push(ask(t.Context(), "a"), 2); err != nil {
+	if err := q.push(ask(t.Context(), "a"), 2); err != nil {
 		t.Fatal(err)
 	}
 	if q.retire() {
 		t.Fatal("retired with a request in it")
 	}
-	q.pop(1, 1)
+	q.pop(1)
 	if !q.retire() {
 		t.Fatal("did not retire")
 	}
-	if _, err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
+	if err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
 		t.Fatalf("got %v, want errRetired", err)
-	}
-}
-
-// A push may stand still after its order is in the queue, until the worker has answered it and Close has returned.
-func TestNoExtraWorkerAfterClose(t *testing.T) {
-	s := NewService(Config{Store: idle{}})
-	seller := newSeller(s, "a")
-	seller.segments.Store(2)
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for i := range backlog + 1 {
-		if err := seller.push(ask(t.Context(), strconv.Itoa(i))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := seller.extra.Load(); n != 0 {
-		t.Fatalf("%d workers run after Close", n)
 	}
 }
 

@@ -75,26 +75,6 @@ func (l *segmentLock) doWithout(segment int) {
 	l.service.probeIfDue(l.sku)
 }
 
-// claim chooses one of the segments whose lock is free, without waiting, and reports false if there is none. Without locks
-// any segment will do.
-func (l *segmentLock) claim(segments []int) bool {
-	if len(segments) == 0 {
-		return false
-	}
-	if l.service.lock == nil {
-		l.segment = segments[0]
-		return true
-	}
-	report, ok := l.service.mayLock(l.sku)
-	if !ok {
-		return false
-	}
-	err := l.try(segments, time.Now().Add(lockWait))
-	l.heldAt = time.Now()
-	report(err)
-	return err == nil
-}
-
 // try takes the first free lock of a few segments. It returns the last error. The hold outlives the batch, so it gets the
 // service's context.
 func (l *segmentLock) try(segments []int, by time.Time) (err error) {

@@ -22,36 +22,6 @@ func (s *Service) seller(sku string) (*seller, error) {
 	return known, nil
 }
 
-// startExtra starts an extra worker, but not once the service stops: the order that asks for it may have been answered
-// meanwhile, the first worker may have ended, and Close no longer waits for anybody.
-func (s *Service) startExtra(seller *seller) {
-	s.workers.RLock()
-	defer s.workers.RUnlock()
-	if s.workers.stopped {
-		seller.extra.Add(-1)
-		return
-	}
-	s.workers.running.Go(seller.newWorker().runExtra)
-}
-
-// push queues a request, and starts an extra worker if there is a backlog.
-func (s *seller) push(r *request) error {
-	waiting, err := s.queue.push(r, queueLimit)
-	if err != nil || waiting < s.queue.backlog {
-		return err
-	}
-	for {
-		running := s.extra.Load()
-		if running+1 >= min(int32(s.service.mostWorkers), s.segments.Load()) { //nolint:gosec // a small number
-			return nil
-		}
-		if s.extra.CompareAndSwap(running, running+1) {
-			s.service.startExtra(s)
-			return nil
-		}
-	}
-}
-
 func (s *seller) newWorker() *worker {
 	return &worker{
 		service: s.service, seller: s, sku: s.sku, queue: s.queue,

@@ -23,7 +23,6 @@ type Service struct {
 	clock       func() time.Time // nil: the store's
 	log         *slog.Logger
 	mostPlacing int
-	mostWorkers int
 	mostOrders  int // of one write
 	maxReserve  time.Duration
 	// answerWithin is how long something may be written for a request.

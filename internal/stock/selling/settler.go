@@ -68,7 +68,7 @@ func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string,
 	for {
 		settler, err := s.settler(sku)
 		if err == nil {
-			_, err = settler.queue.push(r, queueLimit)
+			err = settler.queue.push(r, queueLimit)
 		}
 		if errors.Is(err, errRetired) {
 			continue
@@ -86,7 +86,7 @@ func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string,
 // run settles requests until none has come for a while, or the service stops.
 func (t *settler) run() {
 	for {
-		if batch := t.queue.pop(1, batchLimit); len(batch) > 0 {
+		if batch := t.queue.pop(batchLimit); len(batch) > 0 {
 			t.serve(batch)
 			continue
 		}

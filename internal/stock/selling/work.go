@@ -8,8 +8,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// run serves batches until the worker has been idle for a while or the service stops. It is the seller's first worker, and
-// ends with it.
+// run serves batches until the worker has been idle for a while or the service stops. It ends
+// with its seller.
 func (w *worker) run() {
 	for {
 		w.coalescer.wait(w.queue)
@@ -22,7 +22,7 @@ func (w *worker) run() {
 		if !w.learnTerms() {
 			continue
 		}
-		batch := w.queue.pop(1, min(batchSize(w.queue.length()), w.service.mostOrders))
+		batch := w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders))
 		start := time.Now()
 		w.serve(batch)
 		w.coalescer.wrote(len(batch), time.Since(start))

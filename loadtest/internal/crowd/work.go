@@ -23,7 +23,6 @@ type Job struct {
 	RedisURL    string        `json:"redis_url"`
 	Lock        string        `json:"lock"`        // its kind; "" is the default
 	BatchLimit  int           `json:"batch_limit"` // orders of one write; 0: as many as pay
-	Workers     int           `json:"workers"`     // of the SKU, at most; 0: as the product has it
 	SKU         string        `json:"sku"`
 	SKUs        []string      `json:"skus"` // from which each order chooses by chance; none: all buy the one
 	Callers     int           `json:"callers"`
@@ -60,7 +59,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 // Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and the sale is the output.
 func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err error) {
 	config := app.Config{
-		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit, Workers: j.Workers,
+		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit,
 		AnswerWithin: target.AnswerWithin, DrainTimeout: drainTimeout,
 	}
 	app.SpendMemory(nil) // as `inventory serve` does

@@ -5,7 +5,6 @@
 // (package experiment).
 //
 // All else is the same: callers in a closed loop inside the processes that sell, a PostgreSQL that syncs commits, a Redis, the
-// garbage collection of `inventory serve`. Order by order is the service with batches of one, and with as many workers as
-// segments. Each window begins with fresh processes, which sell for a while before it counts. Callers without an answer at its
+// garbage collection of `inventory serve`. Order by order is the service with batches of one. Each window begins with fresh processes, which sell for a while before it counts. Callers without an answer at its
 // end wait for it, and their waits count in full.
 package explain

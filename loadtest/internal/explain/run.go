@@ -146,7 +146,7 @@ func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (exp
 	level := func(factor int) level { return s.design[factor].levels[cell[factor]] }
 	segments, processes := level(bySegments).number, level(byProcesses).number
 	_, sales, err := s.Sell(ctx, segments, processes, crowd.Job{
-		Callers: s.scale.Callers, Lock: level(byLock).cell, BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
+		Callers: s.scale.Callers, Lock: level(byLock).cell, BatchLimit: []int{1, 0}[cell[byBatching]],
 		WarmUp: s.scale.WarmUp, Window: window, Patient: true,
 	})
 	if err != nil {
