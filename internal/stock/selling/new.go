@@ -40,7 +40,7 @@ func NewService(c Config) *Service {
 	s := &Service{
 		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
 		mostPlacing: cmp.Or(c.Placing, defaultPlacing),
-		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
+		mostOrders:  cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}

@@ -16,10 +16,10 @@ const (
 	smallOrder  = 10  // lines; these orders have as many places as the store wants
 	mediumOrder = 100 // lines; these have as many places, and use them at most half of the time
 	// The others, up to MaxLines, have one place, and use it at most a quarter of the time.
-	mediumRest = 1
-	largeRest  = 3
-	defaultPlacing = 4 // places, if the configuration does not say
-	turnWait   = 4 * time.Second // for a place
+	mediumRest     = 1
+	largeRest      = 3
+	defaultPlacing = 4               // places, if the configuration does not say
+	turnWait       = 4 * time.Second // for a place
 )
 
 // placing is where orders of several SKUs wait until they may be placed.

@@ -9,8 +9,8 @@ import (
 
 // The bounds of a queue and of a batch.
 const (
-	batchLimit = 256        // orders of one write; more if more than batchParts times as many wait
-	queueLimit = 8192       // waiting orders; more are refused as overloaded
+	batchLimit = 256  // orders of one write; more if more than batchParts times as many wait
+	queueLimit = 8192 // waiting orders; more are refused as overloaded
 )
 
 // errRetired is returned by a queue whose worker has ended.
@@ -19,13 +19,13 @@ var errRetired = errors.New("worker has ended")
 // queue is the bounded first-come queue of the workers. It holds one request for each order id; other requests of that id
 // wait behind it. While it is long it bounds the requests of each buyer, so that no buyer fills it alone.
 type queue struct {
-	mu         sync.Mutex
-	waiting    []*request
-	orderIDs                // of waiting
-	count      atomic.Int64 // of waiting, to be read without the mutex
-	oneEach    atomic.Bool  // a batch has at most one order of each buyer
-	retired    bool
-	arrived    chan struct{} // holds one: something may be waiting
+	mu       sync.Mutex
+	waiting  []*request
+	orderIDs              // of waiting
+	count    atomic.Int64 // of waiting, to be read without the mutex
+	oneEach  atomic.Bool  // a batch has at most one order of each buyer
+	retired  bool
+	arrived  chan struct{} // holds one: something may be waiting
 }
 
 func newQueue() *queue {

@@ -12,7 +12,6 @@ import (
 // with its seller.
 func (w *worker) run() {
 	for {
-		w.coalescer.wait(w.queue)
 		if w.queue.length() == 0 {
 			if w.idle() {
 				return
@@ -23,9 +22,7 @@ func (w *worker) run() {
 			continue
 		}
 		batch := w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders))
-		start := time.Now()
 		w.serve(batch)
-		w.coalescer.wrote(len(batch), time.Since(start))
 		w.lock.offer()
 	}
 }

@@ -26,12 +26,11 @@ const (
 //	write   fill the requests that fit into it
 //	merge   fill the others from all segments together
 type worker struct {
-	service   *Service
-	seller    *seller
-	sku       string
-	queue     *queue
-	lock      segmentLock // of the segment where it sells, or sold last
-	coalescer coalescer
+	service *Service
+	seller  *seller
+	sku     string
+	queue   *queue
+	lock    segmentLock // of the segment where it sells, or sold last
 
 	contention contention // whether it takes that lock
 
