@@ -57,7 +57,6 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 	w.service.noteExpired(w.sku, result.Expired)
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes)
 	w.levels = result.Segments
-	w.contention.forget()
 	if stock.Sum(w.levels) == 0 {
 		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)

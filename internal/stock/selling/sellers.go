@@ -25,7 +25,7 @@ func (s *Service) seller(sku string) (*seller, error) {
 func (s *seller) newWorker() *worker {
 	return &worker{
 		service: s.service, seller: s, sku: s.sku, queue: s.queue,
-		lock: segmentLock{service: s.service, sku: s.sku, segment: noSegment}, contention: contention{always: s.service.lockAlways},
+		lock: segmentLock{service: s.service, sku: s.sku, segment: noSegment}, lockRule: lockRule{always: s.service.lockAlways},
 	}
 }
 

@@ -99,7 +99,8 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
 		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
-			locks := w.contention.locks()
+			locks := w.lockRule.locks()
+			w.ready = time.Now()
 			w.seller.locking.Store(locks)
 			if locks {
 				w.lock.acquire(segments, lockBy)

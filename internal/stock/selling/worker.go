@@ -32,7 +32,8 @@ type worker struct {
 	queue   *queue
 	lock    segmentLock // of the segment where it sells, or sold last
 
-	contention contention // whether it takes that lock
+	lockRule lockRule  // whether it takes that lock
+	ready    time.Time // when the batch at hand was ready for its lock
 
 	notified   int64        // so many of the seller's notifications are applied
 	terms      *stock.Terms // on which the SKU is sold; nil before the first read
@@ -42,6 +43,7 @@ type worker struct {
 	soldOut    time.Time    // when all segments were last seen empty; the zero time: never
 	until      time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
 	expiries   int          // how often the batch at hand has waited for expired reservations
+	skipped    bool         // the last write found the row of its segment held by somebody else
 	retries    int          // how many of the next batches are expected to have known orders
 	unknownSKU bool         // the SKU does not exist: end as soon as the queue is empty
 }
@@ -54,7 +56,6 @@ func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
 func (w *worker) onNotification() {
 	if n := w.seller.notifications.Load(); n != w.notified {
 		w.notified, w.levels, w.soldOut = n, nil, time.Time{}
-		w.contention.forget()
 	}
 }
 
@@ -98,11 +99,11 @@ func (w *worker) segmentsWith(units int64) (found []int) {
 	return found
 }
 
-// shuffle spreads workers and processes over segments. The segment of the last write comes first, unless other processes sell
-// from it too and no orders queue. While orders queue, the locks spread the processes.
+// shuffle spreads workers and processes over segments. The segment of the last write comes first, unless somebody else had its row
+// then. While orders queue, the locks spread the processes.
 func (w *worker) shuffle(segments []int) []int {
 	rand.Shuffle(len(segments), func(i, j int) { segments[i], segments[j] = segments[j], segments[i] })
-	if at := slices.Index(segments, w.lock.segment); at >= 0 && !w.contention.leaves {
+	if at := slices.Index(segments, w.lock.segment); at >= 0 && !w.skipped {
 		segments[0], segments[at] = segments[at], segments[0]
 	}
 	return segments

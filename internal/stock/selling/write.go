@@ -57,8 +57,9 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		w.service.noteGuard(w.sku, err)
 		return requests, err
 	}
-	sold := w.noteSold(stock.EventSale, result.At, result.Outcomes)
-	w.contention.note(w.lock.segment, w.contention.asked, result, sold, w.queue.length())
+	w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	w.lockRule.note(w.ready, len(requests), w.queue.length())
+	w.skipped = result.Skipped
 	w.levels[w.lock.segment] = result.Available
 	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
@@ -102,8 +103,8 @@ func (w *worker) noteRetries(outcomes []stock.Outcome) {
 }
 
 // noteSold invalidates the sold-out entry if something was sold: there were units, and an accepted order must not be refused
-// when it is repeated. It returns how many units were sold.
-func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) (units int64) {
+// when it is repeated.
+func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
 		if o.Kind == stock.Accepted {
@@ -115,7 +116,6 @@ func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.O
 		w.service.soldOut.invalidate(w.sku)
 		w.service.events.Publish(sold)
 	}
-	return sold.Units
 }
 
 func (s *Service) noteGuard(sku string, err error) {

@@ -3,9 +3,7 @@ package selling_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,14 +40,13 @@ func TestABuyerAtATimeNeedsNoLock(t *testing.T) {
 	}
 }
 
-// TestProcessesThatMeetLock: three processes sell one SKU, to that many buyers each. On a hot SKU orders wait at the
-// end of each write, also on a machine that is too busy to bring buyers back at once.
-func TestProcessesThatMeetLock(t *testing.T) {
+// TestProcessesWithQueuesLock: three processes sell one SKU, to that many buyers each. Orders wait at the end of each write, also on
+// a machine that is too busy to bring buyers back at once.
+func TestProcessesWithQueuesLock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ buyers, segments, batchLimit int }{
-		"a hot SKU":                    {16, 4, 4},
-		"a hot SKU of one segment":     {16, 1, 4},
-		"a buyer each, on one segment": {1, 1, 0},
+		"a hot SKU":                {16, 4, 4},
+		"a hot SKU of one segment": {16, 1, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,57 +76,6 @@ func TestProcessesThatMeetLock(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestProcessesThatMeetSpread: two processes without locks sell the same SKUs in turn, and soon from different
-// segments.
-func TestProcessesThatMeetSpread(t *testing.T) {
-	t.Parallel()
-	const skus, turns, last = 8, 60, 10
-	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := open(t)
-			w.redisURL = ""
-			processes := []*selling.Service{w.start(nil), w.start(nil)}
-			for n := range skus {
-				sku := fmt.Sprint("sku-", n)
-				if _, _, err := processes[0].CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 1000, Segments: 2}); err != nil {
-					t.Fatal(err)
-				}
-				sold := make(map[string]bool) // by process and segment, in the last turns
-				for turn := range turns {
-					for i, s := range processes {
-						before := w.segments(sku)
-						if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint(i, "-", turn), Quantity: 1}); err != nil {
-							t.Fatal(err)
-						}
-						for segment, units := range w.segments(sku) {
-							if turn >= turns-last && units < before[segment] {
-								sold[fmt.Sprint("process ", i, " from segment ", segment)] = true
-							}
-						}
-					}
-				}
-				if len(sold) != len(processes) || sold["process 0 from segment 0"] == sold["process 1 from segment 0"] {
-					t.Errorf("%s is sold by %v", sku, slices.Sorted(maps.Keys(sold)))
-				}
-			}
-			if audit, err := w.store.Audit(t.Context(), ""); err != nil || !audit.OK() {
-				t.Errorf("audit: %+v, %v", audit, err)
-			}
-		})
-	}
-}
-
-// segments returns what each segment of a SKU holds.
-func (w *world) segments(sku string) []int64 {
-	w.Helper()
-	views, err := w.store.Views(w.Context(), sku)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return views[sku].Segments
 }
 
 // TestOrdersOfSeveralSKUsLockWhatIsHot: they lock a SKU that this process sells under a lock, and no other.
