@@ -207,47 +207,45 @@ func (c farConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Masters that are 200 ms away, and have never seen a script or have forgotten all, cost no lock with a lease of a second.
+// Masters that are 400 ms away, and have never seen a script or have forgotten all, cost no lock with a lease of two seconds.
 // The client has used each of them before: to learn the slots and to connect takes longer than the lease, so that a first Lock
 // without that gets an error.
 func clusterFarRenewals(w *clustered) {
-	const distance, lease = 200 * time.Millisecond, time.Second
+	const distance, lease = 400 * time.Millisecond, 2 * time.Second
 	ctx := w.t.Context()
 	near := w.client()
 	forget := func() {
 		w.ok(near.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.ScriptFlush(ctx).Err() }))
 	}
 	names := w.names(w.locks())
-	for _, keeps := range []bool{true, false} {
-		rdb := redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: w.cluster.Addrs(), DisableIdentity: true, ReadTimeout: 2 * time.Second, ContextTimeoutEnabled: keeps,
-			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				time.Sleep(distance) // the handshake of TCP
-				conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-				return farConn{conn, distance}, err
-			},
-		})
-		w.t.Cleanup(func() { _ = rdb.Close() })
-		w.ok(rdb.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() }))
-		w.ok(rdb.Set(ctx, w.name, "", time.Minute).Err()) // it learns the commands of the servers
-		l := w.locksOn(rdb, WatchdogLease(lease))
-		forget()
-		var holds []*Hold
-		for _, name := range names {
-			holds = append(holds, w.must(l.Mutex(name).Lock(ctx)))
-		}
-		for range 4 {
-			time.Sleep(lease * 3 / 5)
-			forget()
-		}
-		for i, h := range holds {
-			if cause := context.Cause(h.Context()); cause != nil {
-				w.t.Errorf("client that keeps deadlines %t: %s: %v", keeps, names[i], cause)
-			}
-			_ = h.Unlock(ctx)
-		}
-		w.ok(l.Close())
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: w.cluster.Addrs(), DisableIdentity: true, ReadTimeout: 2 * time.Second,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			time.Sleep(distance) // the handshake of TCP
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			return farConn{conn, distance}, err
+		},
+	})
+	w.t.Cleanup(func() { _ = rdb.Close() })
+	w.ok(rdb.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() }))
+	w.ok(rdb.Set(ctx, w.name, "", time.Minute).Err()) // it learns the commands of the servers
+	l := w.locksOn(rdb, WatchdogLease(lease))
+	forget()
+	var holds []*Hold
+	for _, name := range names {
+		holds = append(holds, w.must(l.Mutex(name).Lock(ctx)))
 	}
+	for range 4 {
+		time.Sleep(lease * 3 / 5)
+		forget()
+	}
+	for i, h := range holds {
+		if cause := context.Cause(h.Context()); cause != nil {
+			w.t.Errorf("%s: %v", names[i], cause)
+		}
+		_ = h.Unlock(ctx)
+	}
+	w.ok(l.Close())
 }
 
 // Renewals go to several nodes in one pipeline, also when these have forgotten the script.

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -20,11 +21,11 @@ type desk struct {
 	rdb      *redis.Client
 	keys     map[string]string // by role
 	attempts int64
-	life     time.Duration // of a waiter without a sign
+	life     time.Duration // of a waiter without a sign; 0: what the policy says
 }
 
 func (w *world) desk() *desk {
-	d := &desk{world: w, rdb: w.client(), keys: make(map[string]string), life: policy.WaiterLife}
+	d := &desk{world: w, rdb: w.client(), keys: make(map[string]string)}
 	for _, role := range []string{"tombstone", "state", "readers", "counts", "writing", "reading", "beats", "pulse", "clock"} {
 		d.keys[role] = "lk:{" + w.name + "}:" + role
 	}
@@ -33,11 +34,12 @@ func (w *world) desk() *desk {
 
 func (d *desk) run(script *scripts.Script, args ...any) []int64 {
 	d.t.Helper()
+	life := cmp.Or(d.life, policy.WaiterLife).Milliseconds()
 	switch script { // the arguments of the policy come last
 	case scripts.FifoAcquire:
-		args = append(args, d.life.Milliseconds(), policy.PollMS)
+		args = append(args, life, policy.PollMS)
 	case scripts.FifoRelease:
-		args = append(args, d.life.Milliseconds())
+		args = append(args, life)
 	}
 	answer, err := d.rdb.Eval(d.ctx(), script.Source.(string), d.list(), args...).Result()
 	d.ok(err)
