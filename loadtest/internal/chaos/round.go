@@ -234,7 +234,7 @@ const readEvery = 5 * time.Second
 
 // sources are what a run without faults looks at. Its processes stay the same.
 func (s *stack) sources() gauges.Sources {
-	all := gauges.Sources{GeneratorSelf: true, DatabaseURL: s.database, PostmasterPID: s.postgres.PID(), RedisURL: s.redis.nodes[0].URL()}
+	all := gauges.Sources{GeneratorSelf: true, DatabaseURL: s.database, PostmasterPID: s.postgres.PID(), RedisPID: s.redis.nodes[0].PID()}
 	for _, p := range s.processes {
 		all.ServiceMetricsURLs = append(all.ServiceMetricsURLs, p.worker.AdminURL+"/metrics")
 	}

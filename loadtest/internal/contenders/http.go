@@ -143,7 +143,10 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	}
 	sources := gauges.Sources{ServiceMetricsURLs: []string{s.adminURL + "/metrics"}}
 	if s.redisURL != app.Embedded { // else neither server works for it
-		sources.RedisURL, sources.PostmasterPID = s.redisURL, s.world.postmaster
+		sources.PostmasterPID = s.world.postmaster
+	}
+	if s.redisURL == s.world.URLs.RedisURL {
+		sources.RedisPID = s.world.redisPID
 	}
 	watched := gauges.Start(ctx, sources, siteLimit)
 	r, err := drive(ctx, l)

@@ -134,7 +134,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	var asked []experiment.Asked
 	for _, q := range questions(c.Scale) {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			w := &world{Config: c, postmaster: on.PostmasterPID, expected: reconcile.Expected{}}
+			w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: reconcile.Expected{}}
 			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
 			return w.answer(ctx, q)
 		}})

@@ -1,76 +1,259 @@
 package gauges
 
 import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
 
-	"inventory/internal/app"
+	"github.com/jackc/pgx/v5/pgxpool"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	machine "github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/process"
+
 	"inventory/loadtest/internal/target"
 )
-
-// Of are the sources of a target, to which this process sends the load.
-func Of(to *target.Target) Sources {
-	s := Sources{
-		GeneratorSelf: true, RedisURL: to.RedisURL, DatabaseURL: to.DatabaseURL(), PostmasterPID: to.PostmasterPID,
-	}
-	for _, admin := range to.AdminURLs {
-		s.ServiceMetricsURLs = append(s.ServiceMetricsURLs, admin+"/metrics")
-	}
-	if s.RedisURL == "" && to.Started() {
-		s.RedisURL = app.Embedded
-	}
-	return s
-}
 
 // gauges are the gauges of the known sources.
 func (s Sources) gauges() (all []gauge) {
 	if s.GeneratorSelf {
-		all = append(all, clock("the generator's process", Generator, alone(os.Getpid())), clock("the machine's processes", Machine, wholeMachine))
+		all = append(all, gauge{name: "the generator's process", read: family(Generator, os.Getpid())}, gauge{name: "the machine's processes", read: wholeMachine})
+	}
+	if s.RedisPID != 0 {
+		all = append(all, gauge{name: "Redis's process", read: family(Redis, s.RedisPID)})
+	}
+	if s.PostmasterPID != 0 {
+		all = append(all, gauge{name: "PostgreSQL's processes", read: family(PostgreSQL, s.PostmasterPID)})
 	}
 	if len(s.ServiceMetricsURLs) > 0 {
 		all = append(all, scrapes(s.ServiceMetricsURLs))
 	}
-	if s.RedisURL != "" && s.RedisURL != app.Embedded {
-		redis := &redisServer{url: s.RedisURL}
-		all = append(all, gauge{name: "Redis", read: redis.read, close: redis.close})
-	}
-	if s.PostmasterPID != 0 {
-		all = append(all, clock("PostgreSQL's processes", PostgreSQL, family(s.PostmasterPID)))
-	}
-	if file, ok := s.sqliteFile(); ok {
-		all = append(all, gauge{name: "SQLite", read: sqliteFile(file).read})
-	} else if s.DatabaseURL != "" {
-		postgres := &postgresServer{url: s.DatabaseURL}
-		all = append(all, gauge{name: "PostgreSQL", read: postgres.read, close: postgres.close})
+	if strings.HasPrefix(s.DatabaseURL, "postgres") {
+		all = append(all, queries(s.DatabaseURL))
 	}
 	return all
 }
 
-// sqliteFile is the path of a SQLite file.
-func (s Sources) sqliteFile() (path string, ok bool) {
-	rest, ok := strings.CutPrefix(s.DatabaseURL, "sqlite:")
-	return strings.TrimPrefix(rest, "//"), ok
+// Process names whose processor time is counted by itself.
+type Process string
+
+// The processes. PostgreSQL is all processes of the server, Service all processes of the service. Machine is all processes that
+// run here, also those of other programs.
+const (
+	Generator  Process = "generator"
+	Service    Process = "service"
+	Redis      Process = "Redis"
+	PostgreSQL Process = "PostgreSQL"
+	Machine    Process = "whole machine"
+)
+
+// cpu is the processor time of a process in seconds, of user and system together.
+func cpu(p Process) Quantity { return Quantity("cpu of " + p) }
+
+// family reads the processor time of a process; of PostgreSQL with its children. What a child uses after the last reading
+// before its end is not seen.
+func family(name Process, pid int) func(context.Context) (values, error) {
+	used, last := 0.0, map[int32]float64{}
+	return func(ctx context.Context) (values, error) {
+		parent, err := process.NewProcessWithContext(ctx, int32(pid)) //nolint:gosec // the system's own number
+		if err != nil {
+			return nil, fmt.Errorf("look at process %d: %w", pid, err)
+		}
+		all := []*process.Process{parent}
+		if name == PostgreSQL {
+			children, err := parent.ChildrenWithContext(ctx)
+			if err != nil && !errors.Is(err, process.ErrorNoChildren) {
+				return nil, fmt.Errorf("look at the children of process %d: %w", pid, err)
+			}
+			all = append(all, children...)
+		}
+		now := map[int32]float64{}
+		for _, p := range all {
+			if times, err := p.TimesWithContext(ctx); err == nil { // an error: it has ended
+				now[p.Pid] = times.User + times.System
+				used += max(0, now[p.Pid]-last[p.Pid])
+			}
+		}
+		last = now
+		return values{cpu(name): used}, nil
+	}
 }
 
-// words say what the figures leave out, and why.
-func (s Sources) words() (words []string) {
-	if len(s.ServiceMetricsURLs) == 0 {
-		words = append(words, "Where the service's metrics are, is not known: neither is what it tells of itself.")
+// wholeMachine reads the processor time of all processes of the machine, and of its kernel.
+func wholeMachine(ctx context.Context) (values, error) {
+	all, err := machine.TimesWithContext(ctx, false)
+	if err != nil {
+		return nil, fmt.Errorf("look at the machine: %w", err)
 	}
-	switch s.RedisURL {
-	case app.Embedded:
-		words = append(words, "Redis is embedded: its processor time is the service's, and its commands are not counted.")
-	case "":
-		words = append(words, "Where the service's Redis is, is not known: neither are its processor time and its commands.")
+	t := all[0]
+	return values{cpu(Machine): t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal}, nil
+}
+
+// Metrics of services, all together. Of a histogram they are the number of values.
+const (
+	cpuSeconds  Quantity = "process_cpu_seconds_total"
+	batches     Quantity = "inventory_batch_orders"
+	lockWaits   Quantity = "inventory_lock_wait_seconds" // of workers, for the lock of a segment, whether they got it or not
+	merges      Quantity = "inventory_merge_seconds"
+	merged      Quantity = "inventory_merged_orders_total" // orders that took from several segments
+	poolWaits   Quantity = "inventory_database_pool_waits_total"
+	poolSeconds Quantity = "inventory_database_pool_wait_seconds_total"
+	queued      Quantity = "inventory_queue_orders"
+	locksFail   Quantity = "inventory_locks_fail" // services whose breaker is open
+	Goroutines  Quantity = "go_goroutines"
+	Memory      Quantity = "process_resident_memory_bytes"
+)
+
+func serviceMetrics() []Quantity {
+	return []Quantity{cpuSeconds, batches, lockWaits, merges, merged, poolWaits, poolSeconds, queued, locksFail, Goroutines, Memory}
+}
+
+// sum is the sum of a histogram's values.
+func sum(histogram Quantity) Quantity { return "sum of " + histogram }
+
+// scrapes reads the metrics of services, and adds them up. One that is missing fails the reading: the sum would be wrong.
+func scrapes(urls []string) gauge {
+	client := &http.Client{Transport: &http.Transport{}}
+	return gauge{
+		name: "the service's metrics",
+		read: func(ctx context.Context) (values, error) {
+			all := values{}
+			for i, u := range urls {
+				found, err := Scrape(ctx, client, u)
+				if err != nil {
+					return nil, fmt.Errorf("number %d: %w", i+1, err)
+				}
+				for _, q := range serviceMetrics() {
+					all[q] += found.Total(string(q))
+					all[sum(q)] += found.Sum(string(q))
+				}
+			}
+			all[cpu(Service)] = all[cpuSeconds]
+			return all, nil
+		},
+		close: client.CloseIdleConnections,
 	}
-	_, lite := s.sqliteFile()
-	switch {
-	case lite:
-		words = append(words, "SQLite is part of the service, its processor time too. How often it syncs cannot be counted from outside.")
-	case s.DatabaseURL == "":
-		words = append(words, "Where the service's database is, is not known: neither is what it did.")
-	case s.PostmasterPID == 0:
-		words = append(words, "PostgreSQL was not started by this run: its processor time is not known.")
+}
+
+// Scrape reads the metrics behind a URL.
+func Scrape(ctx context.Context, client *http.Client, u string) (Families, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, errors.New("the URL cannot be used") // err would quote a password
 	}
-	return words
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask for metrics: %w", target.WithoutURL(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("ask for metrics: status %d", answer.StatusCode)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	all, err := parser.TextToMetricFamilies(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	return all, nil
+}
+
+// Families are metrics by their names.
+type Families map[string]*dto.MetricFamily
+
+// Total is a counter, a gauge, or how often a histogram counted, over all its labels, or those that have one of some values.
+func (f Families) Total(name string, labels ...string) (total float64) {
+	for _, m := range f[name].GetMetric() {
+		has := func(label *dto.LabelPair) bool { return slices.Contains(labels, label.GetName()+"="+label.GetValue()) }
+		if len(labels) == 0 || slices.ContainsFunc(m.GetLabel(), has) {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return total
+}
+
+// Sum is the sum of a histogram's values, over all its labels.
+func (f Families) Sum(name string) (sum float64) {
+	for _, m := range f[name].GetMetric() {
+		sum += m.GetHistogram().GetSampleSum()
+	}
+	return sum
+}
+
+// Of PostgreSQL, in all databases but for the sizes. Bytes and writes are exact at once; syncs are reported by sessions up to ten
+// seconds later.
+const (
+	walSyncs   Quantity = "syncs of the log"
+	walBytes   Quantity = "bytes of the log"
+	writes     Quantity = "writing transactions"
+	noFsync    Quantity = "fsync is off" // there are no syncs
+	tableBytes Quantity = "bytes of tables"
+	indexBytes Quantity = "bytes of indexes"
+)
+
+var (
+	//go:embed postgres.sql
+	query string
+	//go:embed postgres18.sql
+	query18 string
+)
+
+// version18 of PostgreSQL counts the syncs elsewhere.
+const version18 = 180000
+
+// queries reads a PostgreSQL over one connection, which is made anew after an error.
+func queries(databaseURL string) gauge {
+	config, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return gauge{name: "PostgreSQL", read: func(context.Context) (values, error) {
+			return nil, errors.New("database URL: not a valid postgres:// URL") // err would quote parts of it
+		}}
+	}
+	config.MaxConns = 1
+	var pool *pgxpool.Pool
+	return gauge{
+		name: "PostgreSQL",
+		read: func(ctx context.Context) (values, error) {
+			if pool == nil {
+				if pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+					return nil, fmt.Errorf("reach PostgreSQL: %w", err)
+				}
+			}
+			connection, err := pool.Acquire(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("reach PostgreSQL: %w", err)
+			}
+			defer connection.Release()
+			var version int
+			if err := connection.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+				return nil, fmt.Errorf("ask PostgreSQL for its version: %w", err)
+			}
+			asked := query
+			if version >= version18 {
+				asked = query18
+			}
+			var bytes, wrote, syncs, tables, indexes float64
+			var fsync bool
+			if err := connection.QueryRow(ctx, asked).Scan(&bytes, &wrote, &syncs, &fsync, &tables, &indexes); err != nil {
+				return nil, fmt.Errorf("ask PostgreSQL for its counters: %w", err)
+			}
+			all := values{walBytes: bytes, writes: wrote, tableBytes: tables, indexBytes: indexes}
+			if fsync {
+				all[walSyncs] = syncs
+			} else {
+				all[noFsync] = 1
+			}
+			return all, nil
+		},
+		close: func() {
+			if pool != nil {
+				pool.Close()
+			}
+		},
+	}
 }

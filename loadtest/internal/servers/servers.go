@@ -24,6 +24,7 @@ type Servers struct {
 	URLs
 	Name          string // for people; without secrets
 	PostmasterPID int    // of the PostgreSQL that was started; 0: none
+	RedisPID      int    // of the Redis that was started; 0: none
 	About         report.Environment
 	Warnings      []string // why figures may not be what they seem
 	LeftOut       []string // locks without their servers

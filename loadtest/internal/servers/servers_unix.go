@@ -47,7 +47,7 @@ func (s *Servers) start(ctx context.Context) error {
 	}
 	if s.RedisURL == "" {
 		launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },
-			func(r *servertest.Redis) { s.RedisURL = r.URL() })
+			func(r *servertest.Redis) { s.RedisURL, s.RedisPID = r.URL(), r.PID() })
 	}
 	return starting.Wait()
 }

@@ -46,8 +46,8 @@ type Target struct {
 	AdminURLs []string
 	// RedisURL is the Redis of the service that was started here; "": it is embedded, or not known.
 	RedisURL string
-	// PostmasterPID is the process of the PostgreSQL that was started here; 0: none.
-	PostmasterPID int
+	// PostmasterPID and RedisPID are processes of the servers that were started here; 0: none.
+	PostmasterPID, RedisPID int
 
 	databaseURL string
 	closers     servers.Closers // of what Open did
@@ -87,7 +87,8 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 			return err
 		}
 		t.closers.OnClose(private.Close)
-		t.databaseURL, redisURL, t.PostmasterPID = private.DatabaseURL, private.RedisURL, private.PostmasterPID
+		t.databaseURL, redisURL = private.DatabaseURL, private.RedisURL
+		t.PostmasterPID, t.RedisPID = private.PostmasterPID, private.RedisPID
 		databaseName, redisName = "a private PostgreSQL", "a private Redis"
 	case c.DatabaseURL == "":
 		folder, err := t.closers.Folder()
