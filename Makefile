@@ -109,7 +109,7 @@ test-environments: ## Sell behind PgBouncer, Pgpool, HAProxy, nginx and stunnel,
 test-browser: servers ## Run the tests of the pages (/docs, the console, the classroom, the lab's) in Chromium, which must be on PATH
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
-	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom ./loadtest/internal/report ./loadtest
+	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom ./loadtest/internal/report
 
 # Apart from make test, which installs no cluster's tools.
 .PHONY: test-deploy
@@ -225,8 +225,11 @@ machine: servers ## Hold the whole service to its model by CHECKS random sequenc
 	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock/selling -rapid.checks=$(CHECKS)
 
 .PHONY: shop
-shop: servers ## Replay all orders of a real shop on both stores, and compare them
-	$(GO) test -count 1 -timeout 30m -v -run '^TestTheShopOnBothStores$$' ./loadtest -shop.whole
+shop: servers ## Replay all orders of a real shop on both stores, and hold the answers against the rows
+	$(GO) run ./loadtest replay
+	$(GO) run ./loadtest replay --private-servers
+	$(GO) run ./loadtest replay --whole-orders
+	$(GO) run ./loadtest replay --whole-orders --private-servers
 
 # A broken promise prints its seed, and --seed plays it again. Which faults come when is the same then; what callers meet is not.
 .PHONY: chaos

@@ -47,18 +47,3 @@ func TestChaosWithoutFaults(t *testing.T) {
 		}
 	}
 }
-
-func TestChaosWithWrongFlags(t *testing.T) {
-	t.Parallel()
-	for flag, args := range map[string][]string{
-		"--rounds": {"--rounds=-1"},
-		"--length": {"--length=1s"},
-		"--for":    {"--for=-1s"},
-		"--lock":   {"--lock=redlock"},
-		"no fault": {"--fault=rain"},
-		"--redis":  {"--redis=two"},
-	} {
-		got := runWith(t.Context(), append([]string{"chaos"}, args...)...)
-		got.wantOneLine(t, flag)
-	}
-}

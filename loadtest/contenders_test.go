@@ -31,24 +31,3 @@ func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the
 		t.Errorf("%v: %s", err, text)
 	}
 }
-
-func TestContendersWithWrongFlags(t *testing.T) {
-	t.Parallel()
-	nobody := freeAddress(t)
-	for name, c := range map[string]struct {
-		args []string
-		says string
-	}{
-		"case": {[]string{"--case=one;two"}, `there is no case "one"`},
-		"no database": {
-			[]string{"--redis-url=redis://" + nobody, "--database-url=postgres://me:secret@" + nobody + "/db"}, "reach PostgreSQL",
-		},
-		"result": {[]string{"--json=none/there.json"}, "--json"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := runWith(t.Context(), append([]string{"contenders"}, c.args...)...)
-			got.wantOneLine(t, c.says)
-		})
-	}
-}

@@ -66,11 +66,3 @@ func TestExplainStartsItself(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
-
-func TestExplainWithWrongFlags(t *testing.T) {
-	t.Parallel()
-	for flag, value := range map[string]string{"--for": "10ms", "--segments": "1,1", "--processes": "0,3"} {
-		got := runWith(t.Context(), "explain", flag+"="+value)
-		got.wantOneLine(t, flag)
-	}
-}

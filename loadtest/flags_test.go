@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
 
-	"inventory/internal/cli"
 	"inventory/loadtest/internal/report"
 )
 
@@ -121,19 +121,64 @@ func TestKeysAreMarked(t *testing.T) {
 	}
 }
 
-// TestAKeyOfTheEnvironmentIsNotTold runs a scenario to its report.
-func TestAKeyOfTheEnvironmentIsNotTold(t *testing.T) { // not parallel: it sets a variable
-	t.Setenv("INVENTORY_API_KEY", "hunter2")
-	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"replay", "--orders", writeFile(t, handMade), "--json=-"}, cli.Streams{Out: &out, Err: &errs})
-	document, err := report.Read(bytes.NewReader(out.Bytes()))
-	if code != 0 || err != nil {
-		t.Fatalf("%d, %v: %s", code, err, &errs)
-	}
-	if strings.Contains(out.String(), "hunter2") || !slices.Contains(document.Flags, report.Flag{Name: "api-key", Value: notTold}) {
-		t.Errorf("%+v", document.Flags)
-	}
-	if len(document.Flags) < 10 || document.Environment.SQLite == "" || document.Environment.Redis != "embedded" || document.Started.IsZero() {
-		t.Errorf("%+v, %+v", document.Flags, document.Environment)
+// TestWhatIsWrongIsToldInOneLine gives each scenario flags that cannot work, and addresses where nobody answers.
+func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
+	t.Parallel()
+	nobody, orders := freeAddress(t), writeFile(t, handMade)
+	stranger := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(stranger.Close) // after the parallel tests below
+	service, postgres := "--url=http://me:secret@"+nobody, "--database-url=postgres://me:secret@"+nobody+"/db?sslmode=disable"
+	for says, args := range map[string][]string{
+		"replays":                  {"replays"},
+		"--order":                  {"replay", "--order=x"},
+		"--stock-factor: expected": {"replay", "--stock-factor=much"},
+		"--stock-factor must be 0": {"replay", "--stock-factor=NaN"},
+		"--concurrency":            {"replay", "--concurrency=0"},
+		"--log-level":              {"replay", "--log-level=loud"},
+		"run from the root of the repository, or name a file with --orders": {"replay"},
+		"none.csv":                       {"replay", "--orders=none.csv"},
+		"--json: open none/there.json":   {"replay", "--orders=" + shopFile, "--json=none/there.json"},
+		"--url needs --database-url":     {"replay", service},
+		"--url and --redis-url":          {"replay", service, postgres, "--redis-url=redis://:secret@h"},
+		"--private-servers and --url":    {"replay", service, "--private-servers"},
+		"--private-servers and --redis":  {"replay", "--redis-url=redis://:secret@h", "--private-servers"},
+		"--url, number 2":                {"replay", "--url=http://h,me:secret@h", postgres},
+		"--url, number 1":                {"replay", "--url=http://me:secret@h:%zz", postgres},
+		"start the service: reach Redis": {"replay", "--orders", orders, "--redis-url=redis://me:secret@" + nobody},
+		"start the service: redis URL":   {"replay", "--orders", orders, "--redis-url=http://me:secret@" + nobody},
+		"database URL":                   {"replay", "--orders", orders, "--database-url=mysql://me:secret@" + nobody},
+		"no inventory service":           {"replay", "--orders", orders, "--url=" + stranger.URL, postgres},
+
+		"--stock must be":                       {"flash-sale", "--stock=0"},
+		"--quantity must be":                    {"flash-sale", "--quantity=5-1"},
+		"--spike-rate must be":                  {"flash-sale", "--spike-rate=NaN"},
+		"--storm-for must be":                   {"flash-sale", "--storm-for=-1s"},
+		"--arrivals":                            {"flash-sale", "--arrivals=soon"},
+		"--rates: main.go: line 1":              {"flash-sale", "--rates=main.go"},
+		"at most 5000000 can be planned":        {"flash-sale", "--spike-rate=90000", "--spike-for=1h"},
+		"no request at all":                     {"flash-sale", "--trickle-for=0s", "--spike-for=0s", "--storm-for=0s", "--cool-down-for=0s"},
+		"start the service: reach Post":         {"flash-sale", postgres},
+		"reach the service at http://" + nobody: {"flash-sale", service, postgres},
+
+		"--length must be": {"chaos", "--length=1s"},
+		"--lock":           {"chaos", "--lock=redlock"},
+		"no fault":         {"chaos", "--fault=rain"},
+
+		"--segments":  {"explain", "--segments=1,1"},
+		"--processes": {"explain", "--processes=0,3"},
+		"--for":       {"explain", "--for=10ms"},
+
+		`there is no case "one"`: {"contenders", "--case=one;two"},
+		"reach PostgreSQL":       {"contenders", "--redis-url=redis://" + nobody, postgres},
+
+		`--case: there is no case "one"`: {"locks", "--case=one;two"},
+		"redis URL: must be":             {"locks", "--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"},
+		"MongoDB URL: must be":           {"locks", "--case=one caller", "--mongodb-url=http://me:secret@h"},
+		`there is no fault "one caller"`: {"locks", "--break", "--case=one caller"},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			runWith(t.Context(), args...).wantOneLine(t, says)
+		})
 	}
 }

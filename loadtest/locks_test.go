@@ -68,32 +68,6 @@ func wantWork(t *testing.T, name string, contender map[string]any) {
 	}
 }
 
-func TestLocksWithWrongFlags(t *testing.T) {
-	t.Parallel()
-	nobody := freeAddress(t)
-	for name, c := range map[string]struct {
-		args []string
-		says string
-	}{
-		"case":        {[]string{"--case=one;two"}, `there is no case "one"`},
-		"Redis URL":   {[]string{"--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"}, "redis URL"},
-		"no Redis":    {[]string{"--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach Redis"},
-		"MongoDB URL": {[]string{"--case=one caller", "--mongodb-url=http://me:secret@h"}, "MongoDB URL: must be"},
-		"no MongoDB":  {[]string{"--break", "--mongodb-url=mongodb://me:secret@" + nobody}, "reach MongoDB"},
-		"result":      {[]string{"--json=none/there.json"}, "--json"},
-		"fault":       {[]string{"--break", "--case=one caller"}, `there is no fault "one caller"`},
-		"unbroken":    {[]string{"--break", "--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := runWith(t.Context(), append([]string{"locks"}, c.args...)...)
-			if got.code != 1 || got.out != "" || !strings.Contains(got.err, c.says) || strings.Contains(got.err, "secret") {
-				t.Errorf("%+v", got)
-			}
-		})
-	}
-}
-
 // TestLocksBreak runs the program as a person does: the holders are processes of it.
 func TestLocksBreak(t *testing.T) {
 	t.Parallel()

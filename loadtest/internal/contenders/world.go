@@ -18,8 +18,8 @@ import (
 // world is what one case needs: databases of its own, what runs on them, and what the answers promise.
 type world struct {
 	Config
-	postmaster int // of the PostgreSQL that was started; 0: none
-	redisPID   int // of the Redis that was started; 0: none
+	postmaster int  // of the PostgreSQL that was started; 0: none
+	redisPID   int  // of the Redis that was started; 0: none
 	keys       keys // of a case over HTTP
 	expected   reconcile.Expected
 	audits     []auditor

@@ -21,13 +21,13 @@ func TestTheDocumentTellsEachOutcome(t *testing.T) {
 	if err := errors.Join(d.Print(&text), d.WriteJSON(&object)); err != nil {
 		t.Fatal(err)
 	}
-	for _, says := range []string{"3 order lines", "sent to a shop", "2 units sold", "requests a second", "insufficient stock", "audit: OK"} {
+	for _, says := range []string{"3 order lines", "sent to a shop", "2 units sold", "requests a second", "2 short of stock", "insufficient stock", "audit: OK"} {
 		if !strings.Contains(text.String(), says) {
 			t.Errorf("no %q in\n%s", says, &text)
 		}
 	}
 	p := d.Sections[0].Plots[0]
-	if len(p.Series) != 2 || len(p.Series[0].X) != len(p.Series[0].Y) || p.Series[0].Name != "accepted" || d.Figures[3].Value != 2 {
+	if len(p.Series) != 3 || len(p.Series[0].X) != len(p.Series[0].Y) || p.Series[0].Name != "accepted" || d.Figures[3].Value != 2 {
 		t.Errorf("%+v, %+v", p, d.Figures)
 	}
 	if !strings.Contains(object.String(), `"unanswered":0,"units_sold":2}`) {

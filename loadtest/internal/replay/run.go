@@ -36,7 +36,6 @@ type Replay struct {
 	plan       Plan
 	services   *load.Services
 	operations []history.Operation
-	kinds      [outcomes]kind
 	totals     map[string]SKUTotals // by its name in the file
 	merges     int64
 

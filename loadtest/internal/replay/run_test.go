@@ -203,8 +203,8 @@ func TestRunGivesUpALostService(t *testing.T) {
 	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "4 lines failed, first: deduct 2, SKU run-10001: no final answer") {
 		t.Errorf("told: %v", err)
 	}
-	if got := r.kinds[failed].waits.Count(); got != 1 {
-		t.Errorf("%d latencies of failures; only one was sent", got)
+	if c := r.All.Counts(0, load.Forever); c[load.Failed] != 1 || c[load.NotSent] != 2 {
+		t.Errorf("got %v, want one failure; the others were not sent", c)
 	}
 }
 
