@@ -20,10 +20,6 @@ type Result struct {
 	read   *gauges.Readings // of a run without faults; nil: of another
 }
 
-func newResult(c Config) *Result {
-	return &Result{Config: c, Drill: load.Drill{Scenario: "chaos", Name: "run", Seed: c.Seed}}
-}
-
 // Round is what came of a round.
 type Round struct {
 	Seed       uint64     `json:"seed"`
@@ -145,15 +141,13 @@ func (r *Result) recoverySection() report.Section {
 	}
 }
 
-// mostPlots bounds the rounds that are drawn: those in which a promise was broken, and the last ones.
+// mostPlots bounds the rounds that are drawn: the first ones.
 const mostPlots = 6
 
 // courseSection draws what was sold over time, and the faults.
 func (r *Result) courseSection() report.Section {
-	drawn := slices.Clone(r.rounds)
-	slices.SortStableFunc(drawn, func(a, b Round) int { return min(1, len(b.Broken)) - min(1, len(a.Broken)) })
 	section := report.Section{Name: "course"}
-	for _, round := range drawn[:min(mostPlots, len(drawn))] {
+	for _, round := range r.rounds[:min(mostPlots, len(r.rounds))] {
 		line := report.Series{Name: "accepted"}
 		for i, rate := range round.Rate {
 			line.X, line.Y = append(line.X, float64(i+1)*sampleEvery.Seconds()), append(line.Y, rate)

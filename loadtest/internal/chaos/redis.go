@@ -36,12 +36,9 @@ type redisServers struct {
 // which are replicas; the sale has to bear that too.
 const settleWithin = 5 * time.Second
 
-// settle waits for a group to agree, and no longer than that.
-func (r *redisServers) settle(ctx context.Context) error { return soon(ctx, r.settled) }
-
 // change has a group change in order, if it can: one that has just failed may have no replica for it.
 func (r *redisServers) change(ctx context.Context, change func(context.Context) error) error {
-	if err := r.settle(ctx); err != nil {
+	if err := soon(ctx, r.settled); err != nil {
 		return err
 	}
 	if err := soon(ctx, change); !errors.Is(err, servertest.ErrNoReplica) {

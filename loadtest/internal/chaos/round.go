@@ -201,19 +201,19 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 
 // buyAll buys all that is left of a SKU by one order.
 func (c *caller) buyAll(ctx context.Context, sku string) error {
-	left, err := c.round.services.Stock(0, sku, c.round.began)
+	left, err := c.round.services.Left(0, sku)
 	if err != nil {
 		return err
 	}
-	if left.Left > 0 {
-		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: int64(left.Left)}}})
+	if left > 0 {
+		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: left}}})
 	}
 	return nil
 }
 
 // Run plays rounds. Broken promises are in the result; an error is a failure of the lab.
 func Run(ctx context.Context, c Config) (r *Result, err error) {
-	r = newResult(c)
+	r = &Result{Config: c, Drill: load.Drill{Scenario: "chaos", Name: "run", Seed: c.Seed}}
 	kinds, err := chosen(c.Faults, c.Redis)
 	if err != nil {
 		return r, err

@@ -8,6 +8,6 @@ import (
 )
 
 // Run needs processes that can be stopped, and so a unix.
-func Run(_ context.Context, c Config) (*Result, error) {
-	return newResult(c), errors.New("chaos needs processes that can be stopped: run it on Linux or macOS")
+func Run(context.Context, Config) (*Result, error) {
+	return &Result{}, errors.New("chaos needs processes that can be stopped: run it on Linux or macOS")
 }

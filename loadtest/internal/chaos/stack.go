@@ -157,7 +157,7 @@ func (p *process) terminate(context.Context) error {
 func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	if err := s.redis.settle(ctx); err != nil {
+	if err := soon(ctx, s.redis.settled); err != nil {
 		return err
 	}
 	for i := range s.processes {

@@ -12,7 +12,6 @@ import (
 // account has the results of a round, from its answers and its rows. Its exported fields are members of the report.
 type account struct {
 	SKU      string           `json:"sku"`
-	Stream   string           `json:"stream_sha256"`
 	Requests map[string]int64 `json:"requests"` // by outcome
 	Codes    map[string]int64 `json:"codes"`    // of refusals and failures that are no outcome of their own
 	Units    int64            `json:"units_sold"`

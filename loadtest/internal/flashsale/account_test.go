@@ -1,6 +1,7 @@
 package flashsale
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -84,5 +85,22 @@ func TestOrdersAreAsAskedFor(t *testing.T) {
 	}
 	if len(buyers) != 100 {
 		t.Errorf("%d buyers of 100 orders", len(buyers))
+	}
+}
+
+// TestASeedRepeatsItsRequests plans rounds of the same seed, of another one, and another round.
+func TestASeedRepeatsItsRequests(t *testing.T) {
+	t.Parallel()
+	plan := func(seed uint64, n int) load.Load {
+		c := Config{Seed: seed, Least: 1, Most: 5, Spacing: load.Poisson, Phases: []load.Phase{{Name: Spike, From: 100, To: 100, Length: time.Second}}}
+		return (&Sale{Config: c}).newRound(n).load
+	}
+	if first, again := plan(3, 0), plan(3, 0); !reflect.DeepEqual(first, again) || len(first.At) == 0 {
+		t.Errorf("seed 3 plans %d requests, and then others", len(first.At))
+	}
+	for _, other := range []load.Load{plan(4, 0), plan(3, 1)} {
+		if first := plan(3, 0); reflect.DeepEqual(first.At, other.At) || first.Operations[0].ID == other.Operations[0].ID {
+			t.Error("another seed or round has the same requests")
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (s *Sale) Document() (report.Document, error) {
 		s.All.OutcomeSection(), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
-		s.stockSection(r), s.refusals(), s.All.GeneratorSection(r.result, s.marks(r)), s.roundSection(),
+		s.All.GeneratorSection(), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
 	return d, d.SetOwn(s.own())
 }
@@ -79,6 +79,8 @@ func measures() []measure {
 		{Name: "lag p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
 		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
 		count("false sold-outs, at least", "", func(a account) int { return a.Falsely.Least }),
+		count("false sold-outs, at most", "", func(a account) int { return a.Falsely.Most }),
+		count("units left", "units", func(a account) int64 { return a.stock.Available }),
 		count("stranded", "units", func(a account) int64 { return a.Stranded }),
 	}
 }
@@ -98,6 +100,8 @@ func (s *Sale) roundSection() report.Section {
 		}
 	}
 	return report.Section{Name: "Rounds", Table: table, Notes: []string{
+		"false at least: what the refusal said was not so, even if all orders that had been sent by then had been sold",
+		"false at most: even if those alone that had been answered; between the two nobody outside can tell which came first",
 		"behind the plan: from when enough orders for all units were due, which follows from the flags, to the answer that sold the last unit",
 	}}
 }
@@ -223,37 +227,4 @@ func (r *round) lengthOf(p span) time.Duration {
 		return p.to - p.from
 	}
 	return max(0, min(p.to, r.result.Elapsed)-p.from)
-}
-
-// refusals has the false refusals, and the stranded units.
-func (s *Sale) refusals() report.Section {
-	table := &report.Table{Columns: []string{"round", "refused for want of stock", "false, at least", "false, at most", "units left", "stranded"}}
-	for _, r := range s.rounds {
-		a := r.account
-		table.Rows = append(table.Rows, []string{
-			fmt.Sprint(r.number + 1), humanize.Comma(a.counts.Of(load.SoldOut, load.InsufficientStock)),
-			fmt.Sprint(a.Falsely.Least), fmt.Sprint(a.Falsely.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.Stranded),
-		})
-	}
-	return report.Section{Name: "False sold-outs and stranded units", Table: table, Notes: []string{
-		"false at least: what the refusal said was not so, even if all orders that had been sent by then had been sold",
-		"false at most: even if those alone that had been answered; between the two nobody outside can tell which came first",
-	}}
-}
-
-// stockSection draws the stock of a round.
-func (s *Sale) stockSection(r *round) report.Section {
-	left := report.Series{Name: "all segments"}
-	for _, sample := range r.samples {
-		left.X, left.Y = append(left.X, sample.At.Seconds()), append(left.Y, sample.Left)
-	}
-	units, marks := report.Axis{Label: "units"}, s.marks(r)
-	return report.Section{
-		Name: "Stock",
-		Plots: []report.Plot{
-			load.Lines("stock-left", "Units left over time", units, marks, left),
-			load.Lines("segments", "Units left in each segment", units, marks, load.SegmentLines(r.samples)...),
-		},
-		Notes: []string{fmt.Sprintf("%d readings of the SKU, one every %v; %d deductions took from several segments", len(r.samples), look, r.account.stock.Merges)},
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"inventory/internal/api/client"
-	"inventory/internal/progress"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -43,9 +42,8 @@ const (
 	// The warm-up is so long, with so many orders a second at most.
 	warmUp     = time.Second
 	warmUpRate = 2000.
-	// gaugeEvery is how often the machine and the servers are read, and look how often the stock is.
+	// gaugeEvery is how often the machine and the servers are read.
 	gaugeEvery = 250 * time.Millisecond
-	look       = 250 * time.Millisecond
 )
 
 // Sale is a run.
@@ -54,8 +52,6 @@ type Sale struct {
 	load.Drill
 	to       *target.Target
 	services *load.Services
-	live     *progress.Live
-	begun    time.Time // of the first round
 	rounds   []*round
 	gauges   gauges.Readings
 }
@@ -68,7 +64,6 @@ type round struct {
 	first   []int         // the request that asked first for the order of each
 	opening time.Duration // when the sale opens, since the start
 	result  *load.Result
-	samples []load.Stock
 }
 
 // Run plays the rounds at a target, and audits. An interrupted run keeps what was measured.
@@ -77,7 +72,7 @@ func Run(ctx context.Context, c Config, to *target.Target) (*Sale, error) {
 		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Prefix: prefix(c.Seed),
 		Bad: []load.Outcome{load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
-	if err := s.AtOpenLoop(ctx, to, c.Connections, c.Spacing); err != nil {
+	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
 		return s, err
 	}
 	if err := s.Play(ctx, s.play); err != nil {
@@ -96,20 +91,19 @@ func (s *Sale) play(ctx context.Context) (err error) {
 	}
 	defer s.services.Close()
 	for n := range s.Rounds {
-		before := fmt.Sprintf("seed %d was sold on this database before", s.Config.Seed)
-		if err := s.services.Fresh(ctx, before, skuOf(s.Config.Seed, n)); err != nil {
+		known, err := s.services.Knows(ctx, skuOf(s.Config.Seed, n))
+		if err != nil {
 			return err
+		}
+		if known {
+			return fmt.Errorf("seed %d was sold on this database before; choose another --seed", s.Config.Seed)
 		}
 	}
 	if err := s.warm(ctx); err != nil {
 		return err
 	}
-	sources := gauges.Of(s.to)
-	watched := gauges.Start(ctx, sources, gaugeEvery)
+	watched := gauges.Start(ctx, gauges.Of(s.to), gaugeEvery)
 	defer func() { s.gauges = watched.Stop() }()
-	s.begun = time.Now()
-	s.live = progress.NewLive(s.Progress, time.Duration(s.Rounds)*(lead+load.Length(s.Phases)))
-	defer s.live.Finish()
 	for n := range s.Rounds {
 		r := s.newRound(n)
 		r.load.Start = time.Now().Add(lead)
@@ -162,25 +156,28 @@ func (s *Sale) create(ctx context.Context, sku string, opens time.Time) error {
 
 // newRound plans a round: a pure function of the configuration and its number.
 func (s *Sale) newRound(n int) *round {
-	seed := load.SeedOf(s.Config.Seed, fmt.Sprintf("round %d", n+1))
+	seed := load.NewRandom(s.Config.Seed, fmt.Sprintf("round %d", n+1)).Uint64()
 	r := &round{account: account{SKU: skuOf(s.Config.Seed, n)}, number: n, opening: opening(s.Phases)}
 	r.load.At = load.Times(seed, s.Spacing, s.Phases)
 	all := spans(s.Phases)
 	r.load.Operations, r.first = s.orders(seed, r.SKU, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
-	r.Stream = load.Sum(r.load.At, r.load.Operations)
 	return r
 }
 
-// sell sends the requests of a round, and watches the stock and the answers.
+// sell sends the requests of a round, and tells of each phase.
 func (s *Sale) sell(ctx context.Context, r *round) {
-	watching, stop := context.WithCancel(ctx)
-	var watcher sync.WaitGroup
-	watcher.Go(func() { r.samples = s.services.WatchStock(watching, 0, r.SKU, r.load.Start, look) })
-	all := spans(s.Phases)
-	r.result = s.services.Show(ctx, r.load, s.live, s.begun, func() string {
-		return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
+	telling, stop := context.WithCancel(ctx)
+	var teller sync.WaitGroup
+	teller.Go(func() {
+		for _, p := range spans(s.Phases) {
+			if !load.Sleep(telling, time.Until(r.load.Start.Add(p.from))) {
+				return
+			}
+			_, _ = fmt.Fprintf(s.Progress, "flash-sale: round %d of %d: %s\n", r.number+1, s.Rounds, p.name) // it is only progress
+		}
 	})
+	r.result = s.services.Run(ctx, r.load)
 	s.rounds, s.Parts = append(s.rounds, r), append(s.Parts, r.result)
 	stop()
-	watcher.Wait()
+	teller.Wait()
 }

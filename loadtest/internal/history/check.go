@@ -187,8 +187,6 @@ func (o *Operation) isReason(a Answer) bool {
 		return a.Code == unknownDeduction || a.Code == notReserved
 	case Cancel, Read:
 		return a.Code == unknownDeduction
-	case Adjust:
-		return a.Short() && o.Lines[0].Quantity < 0
 	default:
 		return false
 	}

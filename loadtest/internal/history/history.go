@@ -21,7 +21,6 @@ const (
 	Commit                // of a reservation
 	Cancel                // of what was taken
 	Restock               // of a SKU
-	Adjust                // of a SKU, up or down
 	Resegment             // of a SKU: the quantity is how many segments it shall have
 	Read                  // of a deduction
 	Look                  // at a SKU
@@ -31,14 +30,14 @@ const (
 
 // String is the kind in a sentence.
 func (k Kind) String() string {
-	return [...]string{"deduct", "order", "commit", "cancel", "restock", "adjust", "resegment", "read", "look", "extend", "return"}[k]
+	return [...]string{"deduct", "order", "commit", "cancel", "restock", "resegment", "read", "look", "extend", "return"}[k]
 }
 
 // Takes reports whether such an operation takes units for an order.
 func (k Kind) Takes() bool { return k == Deduct || k == Order }
 
 // Moves reports whether such an operation is a line of the ledger.
-func (k Kind) Moves() bool { return k == Restock || k == Adjust || k == Resegment }
+func (k Kind) Moves() bool { return k == Restock || k == Resegment }
 
 // Amends reports whether such an operation changes a deduction once for its ref.
 func (k Kind) Amends() bool { return k == Extend || k == Return }

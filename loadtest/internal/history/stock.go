@@ -121,8 +121,8 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 				of.take(o, line, c.rows[k], c.promise)
 			case (o.Kind == Cancel || o.Kind == Return) && o.possible():
 				of.gain(c.promise.last(o))
-			case o.Kind.Moves() && o.Kind != Resegment && there[k]:
-				of.move(o, line, c.promise)
+			case o.Kind == Restock && there[k]:
+				of.come(o, line, c.promise)
 			}
 		}
 	}
@@ -159,20 +159,12 @@ func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
 	}
 }
 
-func (of *course) move(o *Operation, line Line, p Promise) {
-	accepted, ok := o.accepted()
-	switch {
-	case line.Quantity > 0:
-		of.mayHaveCome.add(o.first(), line.Quantity)
-		of.gain(p.last(o))
-		if ok {
-			of.came.add(accepted, line.Quantity)
-		}
-	default:
-		of.mayHaveTaken.add(o.first(), -line.Quantity)
-		if ok {
-			of.taken.add(accepted, -line.Quantity)
-		}
+// come is a restock.
+func (of *course) come(o *Operation, line Line, p Promise) {
+	of.mayHaveCome.add(o.first(), line.Quantity)
+	of.gain(p.last(o))
+	if accepted, ok := o.accepted(); ok {
+		of.came.add(accepted, line.Quantity)
 	}
 }
 

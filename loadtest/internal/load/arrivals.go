@@ -91,6 +91,3 @@ func NewID(random *rand.Rand) string {
 	id[8] = id[8]&0x3f | 0x80 // of RFC 9562
 	return id.String()
 }
-
-// SeedOf derives a seed for a part of a run.
-func SeedOf(seed uint64, part string) uint64 { return NewRandom(seed, part).Uint64() }

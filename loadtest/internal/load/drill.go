@@ -32,11 +32,6 @@ type Drill struct {
 	stopped error // why it ended early
 }
 
-// AtOpenLoop is At of a drill that sends in an open loop.
-func (d *Drill) AtOpenLoop(ctx context.Context, to *target.Target, connections int, spacing Spacing) error {
-	return d.At(ctx, to, fmt.Sprintf("open loop, %d connections", connections), "latency from the planned send", fmt.Sprintf("%s arrivals", spacing))
-}
-
 // At chooses the target of a drill. Services that the lab has not started may have another clock.
 func (d *Drill) At(ctx context.Context, to *target.Target, generator string, measurement ...string) (err error) {
 	d.DatabaseURL = to.DatabaseURL()

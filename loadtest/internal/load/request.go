@@ -1,13 +1,9 @@
 package load
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"inventory/loadtest/internal/history"
 )
@@ -26,7 +22,6 @@ type body struct {
 	Ref        string         `json:"ref,omitempty"`
 	Quantity   int64          `json:"quantity,omitempty"`
 	Segments   int64          `json:"segments,omitempty"`
-	Reason     string         `json:"reason,omitempty"`
 	ReserveFor string         `json:"reserve_for,omitempty"`
 	Lines      []history.Line `json:"lines,omitempty"`
 }
@@ -56,8 +51,6 @@ func NewRequest(o *history.Operation) Request {
 		return post(one+"/cancel", body{Ref: o.Ref, Quantity: n})
 	case history.Restock:
 		return post(sku+"/restock", body{Ref: o.ID, Quantity: n})
-	case history.Adjust:
-		return post(sku+"/adjust", body{Ref: o.ID, Quantity: n, Reason: "counted"})
 	case history.Resegment:
 		return post(sku+"/resegment", body{Ref: o.ID, Segments: n})
 	case history.Read:
@@ -70,14 +63,4 @@ func NewRequest(o *history.Operation) Request {
 func post(path string, b body) Request {
 	text, _ := json.Marshal(b) // texts and numbers do not fail
 	return Request{http.MethodPost, path, text}
-}
-
-// Sum is the SHA-256 of operations and their planned times: over a line "NANOSECONDS METHOD PATH BODY" of each request.
-func Sum(at []time.Duration, operations []history.Operation) string {
-	sum := sha256.New()
-	for i, planned := range at {
-		r := NewRequest(&operations[i])
-		_, _ = fmt.Fprintf(sum, "%d %s %s %s\n", planned, r.Method, r.Path, r.Body) // a hash does not fail
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }

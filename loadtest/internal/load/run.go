@@ -16,10 +16,6 @@ type Load struct {
 	Start      time.Time           // the zero of At; may lie ahead
 	At         []time.Duration     // when each request is due, in order; see Times
 	Operations []history.Operation // that many; those of one id are retries. Run records their attempts
-	// Again is how an operation without an answer is retried; nil: it is not.
-	Again func(of *history.Operation) Persistence
-	// OnReply is called with the final reply of each request, by several goroutines at once; nil: it is not.
-	OnReply func(i int, r Reply)
 }
 
 // Reply is what became of a request. Its times are since the start of the load.
@@ -76,11 +72,8 @@ func (r *run) serve(ctx context.Context, process int) {
 		if !r.wait(ctx, alarm, r.At[i]) {
 			return
 		}
-		r.replies[i] = r.send(ctx, process, i)
+		r.replies[i] = r.send(process, i)
 		r.replies[i].Queued = queued
-		if r.OnReply != nil {
-			r.OnReply(i, r.replies[i])
-		}
 	}
 }
 
@@ -100,7 +93,7 @@ func (r *run) wait(ctx context.Context, alarm *time.Timer, at time.Duration) boo
 }
 
 // send sends a request whose time has come.
-func (r *run) send(ctx context.Context, process, i int) Reply {
+func (r *run) send(process, i int) Reply {
 	now := r.since()
 	if now-r.At[i] > r.services.MaxLag {
 		return Reply{Over: now, Outcome: Dropped}
@@ -108,9 +101,6 @@ func (r *run) send(ctx context.Context, process, i int) Reply {
 	o := &r.Operations[i]
 	a, err := r.services.Try(process, NewRequest(o), true)
 	o.Attempts = append(o.Attempts, a)
-	if r.Again != nil && (a.NotSent || a.Unknown()) {
-		_, err = r.services.Ask(ctx, o, r.Again(o))
-	}
 	if err != nil {
 		r.mu.Lock()
 		r.silence = cmp.Or(r.silence, err)

@@ -54,17 +54,11 @@ func (r *Result) OutcomeSection() report.Section {
 		}
 	}
 	add("all who were due", all, r.All(0, Forever))
-	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: append(r.CodeNotes(),
-		"who got no answer counts with the time until that was clear: they have waited at least so long")}
-}
-
-// CodeNotes count the codes of failures, and of refusals without an outcome of their own.
-func (r *Result) CodeNotes() (notes []string) {
-	codes := r.Codes()
+	notes, codes := []string{"who got no answer counts with the time until that was clear: they have waited at least so long"}, r.Codes()
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(codes[code]), code))
 	}
-	return notes
+	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: notes}
 }
 
 // Percentiles is a line of percentiles, at the steps of HdrHistogram's axis, as far as there are answers for them.
@@ -84,10 +78,14 @@ func Lines(name, title string, y report.Axis, marks []report.Mark, lines ...repo
 	return report.Plot{Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: Seconds}, Y: y, Marks: marks, Series: lines}
 }
 
-// OverTime draws what was offered and answered, and how long it took.
+// OverTime draws what was offered and answered, how long it took, and how late it was sent.
 func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 	width := Width(r.Elapsed)
 	slots := r.Slots(width)
+	quantile := func(name string, of func(Slot) time.Duration) report.Series {
+		known := slices.DeleteFunc(slices.Clone(slots), func(s Slot) bool { return of(s) == 0 })
+		return overSlots(name, width, known, func(s Slot) float64 { return compare.Milliseconds(of(s)) })
+	}
 	rate := func(of func(Slot) int64) func(Slot) float64 {
 		return func(s Slot) float64 { return float64(of(s)) / width.Seconds() }
 	}
@@ -110,16 +108,10 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 		}
 	}
 	return []report.Plot{
-		throughput, Lines("latency-over-time", "Latency over time, by the planned send", report.Axis{Label: "ms", Log: true}, marks, r.LatencyLines(width, "")...),
-	}
-}
-
-// LatencyLines are the quantiles over time of all requests that were due.
-func (r *Result) LatencyLines(width time.Duration, suffix string) []report.Series {
-	slots := slices.DeleteFunc(r.Slots(width), func(s Slot) bool { return s.P99 == 0 })
-	return []report.Series{
-		overSlots("p50"+suffix, width, slots, func(s Slot) float64 { return compare.Milliseconds(s.P50) }),
-		overSlots("p99"+suffix, width, slots, func(s Slot) float64 { return compare.Milliseconds(s.P99) }),
+		throughput,
+		Lines("latency-over-time", "Latency over time, by the planned send", report.Axis{Label: "ms", Log: true}, marks,
+			quantile("p50", func(s Slot) time.Duration { return s.P50 }), quantile("p99", func(s Slot) time.Duration { return s.P99 })),
+		Lines("lag", "Lag of the generator over time", report.Axis{Label: "ms", Log: true}, marks, quantile("p99", func(s Slot) time.Duration { return s.LagP99 })),
 	}
 }
 
@@ -132,19 +124,14 @@ func overSlots(name string, width time.Duration, slots []Slot, of func(Slot) flo
 	return line
 }
 
-// GeneratorSection has how far the generator was behind its plan; the plot is of a part.
-func (r *Result) GeneratorSection(drawn *Result, marks []report.Mark) report.Section {
+// GeneratorSection has how far the generator was behind its plan.
+func (r *Result) GeneratorSection() report.Section {
 	all, own := r.Lags(0, Forever)
 	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, Percents()...), Rows: [][]string{
 		append([]string{"all that were sent", humanize.Comma(all.Count())}, Cells(all)...),
 		append([]string{"those for which a connection was free in time", humanize.Comma(own.Count())}, Cells(own)...),
 	}}
-	width := Width(drawn.Elapsed)
-	sent := slices.DeleteFunc(drawn.Slots(width), func(s Slot) bool { return s.LagP99 == 0 })
-	lag := overSlots("p99", width, sent, func(s Slot) float64 { return compare.Milliseconds(s.LagP99) })
-	return report.Section{Name: "Generator", Table: table, Plots: []report.Plot{
-		Lines("lag", "Lag of the generator over time", report.Axis{Label: "ms", Log: true}, marks, lag),
-	}}
+	return report.Section{Name: "Generator", Table: table}
 }
 
 // LagP99 is how late, in milliseconds, one of a hundred requests was sent: of all, and of those with a connection free in time.

@@ -146,6 +146,15 @@ func (s *Services) Get(process int, path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
+// Left reads how many units of a SKU are left.
+func (s *Services) Left(process int, sku string) (int64, error) {
+	var view client.SKU
+	if err := s.Get(process, "/v1/skus/"+sku, &view); err != nil {
+		return 0, fmt.Errorf("read what is left of SKU %s: %w", sku, err)
+	}
+	return view.Available, nil
+}
+
 // newAnswer reads the body of an answer to any request.
 func newAnswer(status int, text []byte) history.Answer {
 	type deduction struct {
@@ -188,19 +197,14 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	return nil
 }
 
-// Fresh returns an error if one of some SKUs exists. before names in it what made the SKU.
-func (s *Services) Fresh(ctx context.Context, before string, skus ...string) error {
-	for _, sku := range skus {
-		a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})
-		switch {
-		case err == nil && a.Accepted():
-			return fmt.Errorf("%s: SKU %s is there; choose another --seed", before, sku)
-		case err == nil && a.Status != http.StatusNotFound:
-			err = problem(a)
-		}
-		if err != nil {
-			return fmt.Errorf("read SKU %s: %w", sku, err)
-		}
+// Knows reports whether there is a SKU.
+func (s *Services) Knows(ctx context.Context, sku string) (bool, error) {
+	a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})
+	if err == nil && !a.Accepted() && a.Status != http.StatusNotFound {
+		err = problem(a)
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("read SKU %s: %w", sku, err)
+	}
+	return a.Accepted(), nil
 }

@@ -3,11 +3,8 @@ package servers
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -58,60 +55,17 @@ func lookAround(ctx context.Context) (line string, quiet bool, err error) {
 // inMemory reports whether a file system keeps nothing on a disk.
 func inMemory(fileSystem string) bool { return slices.Contains([]string{"tmpfs", "ramfs"}, fileSystem) }
 
-const (
-	revisionDigits = 12
-	gitTimeout     = 5 * time.Second
-	dirty          = "-dirty"
-)
+// gitTimeout bounds what git may take.
+const gitTimeout = 5 * time.Second
 
-// revision is the revision of this program's source: from the compiler, which notes none for `go run`, or else from the working
-// copy in which it runs. "" where it is not known.
+// revision is the revision of the source in whose folder this program runs, with -dirty if a file of it has changed; "" where there
+// is none.
 func revision(ctx context.Context) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	if noted := settings["vcs.revision"]; noted != "" {
-		return shortened(noted, settings["vcs.modified"] == "true")
-	}
-	return workingCopy(ctx, ".", info.Main.Path)
-}
-
-// sources are the files that make a program. Others, such as the report that is being written, do not change it.
-func sources() []string { return []string{":/*.go", ":/*.sql", ":/*.lua", ":/go.mod", ":/go.sum"} }
-
-// workingCopy asks git for the revision of a folder, if what is checked out there is the module.
-func workingCopy(ctx context.Context, folder, module string) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	git := func(args ...string) (string, bool) {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", folder}, args...)...).Output()
-		return strings.TrimSpace(string(out)), err == nil
-	}
-	root, ok := git("rev-parse", "--show-toplevel")
-	if !ok {
-		return "" // no git, or no working copy
-	}
-	definition, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if first, _, _ := strings.Cut(string(definition), "\n"); err != nil || strings.TrimSpace(first) != "module "+module {
-		return "" // that of another program
-	}
-	head, ok := git("rev-parse", "HEAD")
-	if !ok {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty").Output()
+	if err != nil {
 		return ""
 	}
-	changes, ok := git(append([]string{"status", "--porcelain", "--"}, sources()...)...)
-	return shortened(head, !ok || changes != "")
-}
-
-func shortened(revision string, modified bool) string {
-	revision = revision[:min(len(revision), revisionDigits)]
-	if modified {
-		return revision + dirty
-	}
-	return revision
+	return strings.TrimSpace(string(out))
 }
