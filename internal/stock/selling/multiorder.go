@@ -24,7 +24,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	leave, err := s.placing.enter(waiting, order)
+	leave, err := s.enterPlacing(waiting, order)
 	if err != nil {
 		return nil, false, err
 	}

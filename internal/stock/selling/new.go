@@ -19,7 +19,7 @@ type Config struct {
 	Lock func(sku string, segment int) locking.Locker
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
-	Placing    int // orders of several SKUs, with up to ten lines each, that are placed at the same time; 0 is 4
+	Placing    int // orders of several SKUs that are placed at the same time; 0 is 4
 	// BatchLimit is how many orders one write carries out at most; 0 is no limit but the queue's. The lab measures what batches
 	// are worth with 1.
 	BatchLimit int
@@ -39,12 +39,11 @@ type Config struct {
 func NewService(c Config) *Service {
 	s := &Service{
 		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
-		mostPlacing: cmp.Or(c.Placing, defaultPlacing),
-		mostOrders:  cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
+		placing: newPlacing(cmp.Or(c.Placing, defaultPlacing)), many: newMany(),
+		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
-	s.placing, s.many = s.newPlacing(), newMany()
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()

@@ -15,16 +15,15 @@ import (
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
-	store       stock.Store
-	lock        func(sku string, segment int) locking.Locker
-	lockAlways  bool
-	observer    Observer
-	events      stock.Events
-	clock       func() time.Time // nil: the store's
-	log         *slog.Logger
-	mostPlacing int
-	mostOrders  int // of one write
-	maxReserve  time.Duration
+	store      stock.Store
+	lock       func(sku string, segment int) locking.Locker
+	lockAlways bool
+	observer   Observer
+	events     stock.Events
+	clock      func() time.Time // nil: the store's
+	log        *slog.Logger
+	mostOrders int // of one write
+	maxReserve time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
@@ -40,7 +39,7 @@ type Service struct {
 	breaker       breaker      // between the workers and the locks
 	requests      sync.Pool    // of *request
 	overloaded    error        // shared by all requests that a full queue refuses
-	placing       placing      // of orders of several SKUs
+	placing       *turns.Turns // of orders of several SKUs
 	many          *turns.Turns // of requests with many orders
 	workers       registry
 }
