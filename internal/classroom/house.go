@@ -78,7 +78,7 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 		}
 		h.processes, urls = append(h.processes, &process{a, gate, at}), append(urls, a.URL())
 	}
-	h.fleet, err = client.NewFleet(urls, connections, patience, client.Gather{})
+	h.fleet, err = client.NewFleet(urls, connections, patience)
 	return h, err
 }
 

@@ -17,33 +17,14 @@ import (
 // without a final answer (no connection, a time-out, 503) again, to the next process: every request may be sent twice. It
 // is safe for concurrent use.
 type Fleet struct {
-	processes []*process
+	processes []*ClientWithResponses
 	next      atomic.Uint64
 	patience  time.Duration
-	cancel    context.CancelFunc // of requests with gathered orders
 }
-
-// process is one process of the fleet.
-type process struct {
-	*ClientWithResponses
-	gatherer *gatherer // nil: every order has a request of its own
-}
-
-// Option is an option of [NewFleet]: a [ClientOption], or [Gather].
-type Option interface{ addTo(to *options) }
-
-type options struct {
-	client []ClientOption
-	gather *Gather
-}
-
-func (o ClientOption) addTo(to *options) { to.client = append(to.client, o) }
-
-func (g Gather) addTo(to *options) { to.gather = &g }
 
 // NewFleet returns a client of the processes at the base URLs. It tries a request again for at most patience.
-// connections is how many requests may be in flight at once. The options may include [WithKey] and [Gather].
-func NewFleet(urls []string, connections int, patience time.Duration, given ...Option) (*Fleet, error) {
+// connections is how many requests may be in flight at once. The options may include [WithKey].
+func NewFleet(urls []string, connections int, patience time.Duration, given ...ClientOption) (*Fleet, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no URL of a service")
 	}
@@ -53,26 +34,17 @@ func NewFleet(urls []string, connections int, patience time.Duration, given ...O
 		IdleConnTimeout:     30 * time.Second,
 	}
 	doer := &http.Client{Transport: transport, Timeout: answerTimeout}
-	with := options{client: []ClientOption{WithHTTPClient(doer), WithDeadline(answerTimeout)}}
-	for _, option := range given {
-		option.addTo(&with)
-	}
+	with := append([]ClientOption{WithHTTPClient(doer), WithDeadline(answerTimeout)}, given...)
 	f := &Fleet{patience: patience}
-	var ctx context.Context
-	ctx, f.cancel = context.WithCancel(context.Background())
 	for _, base := range urls {
 		if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT") // err may quote a password
 		}
-		c, err := NewClientWithResponses(base, with.client...)
+		c, err := NewClientWithResponses(base, with...)
 		if err != nil {
 			return nil, fmt.Errorf("service URL: %w", err)
 		}
-		p := &process{ClientWithResponses: c}
-		if with.gather != nil {
-			p.gatherer = newGatherer(ctx, c, *with.gather)
-		}
-		f.processes = append(f.processes, p)
+		f.processes = append(f.processes, c)
 	}
 	return f, nil
 }
@@ -103,13 +75,9 @@ func WithKey(key string) ClientOption {
 	})
 }
 
-// Close ends requests with gathered orders, and closes idle connections.
+// Close closes idle connections.
 func (f *Fleet) Close() {
-	f.cancel()
 	for _, p := range f.processes {
-		if p.gatherer != nil {
-			p.gatherer.close()
-		}
 		if client, ok := p.ClientInterface.(*Client); ok {
 			if doer, ok := client.Client.(*http.Client); ok {
 				doer.CloseIdleConnections()
@@ -141,30 +109,22 @@ func (a Answer[T]) Err() error {
 
 // Deduct takes stock for an order.
 func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Answer[Deduction], error) {
-	return again(ctx, f, func(p *process) (Answer[Deduction], error) {
-		if p.gatherer != nil {
-			return p.gatherer.deduct(ctx, sku, order)
+	return again(ctx, f, func(p *ClientWithResponses) (Answer[Deduction], error) {
+		r, err := p.DeductWithResponse(ctx, sku, nil, order)
+		if err != nil {
+			return Answer[Deduction]{}, err
 		}
-		return deductAlone(ctx, p.ClientWithResponses, sku, order)
+		return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
+			r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON410, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
+			r.ApplicationProblemJSON422, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
+		)}, nil
 	})
-}
-
-// deductAlone takes stock for an order in its own request.
-func deductAlone(ctx context.Context, c *ClientWithResponses, sku string, order NewDeduction) (Answer[Deduction], error) {
-	r, err := c.DeductWithResponse(ctx, sku, nil, order)
-	if err != nil {
-		return Answer[Deduction]{}, err
-	}
-	return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
-		r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
-		r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON410, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
-		r.ApplicationProblemJSON422, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
-	)}, nil
 }
 
 // PlaceOrder takes stock of several SKUs, all or nothing.
 func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], error) {
-	return again(ctx, f, func(p *process) (Answer[Order], error) {
+	return again(ctx, f, func(p *ClientWithResponses) (Answer[Order], error) {
 		r, err := p.PlaceOrderWithResponse(ctx, nil, order)
 		if err != nil {
 			return Answer[Order]{}, err
@@ -179,7 +139,7 @@ func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], 
 
 // CreateSKU creates a SKU.
 func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[SKU], error) {
-	return again(ctx, f, func(p *process) (Answer[SKU], error) {
+	return again(ctx, f, func(p *ClientWithResponses) (Answer[SKU], error) {
 		r, err := p.CreateSKUWithResponse(ctx, sku, nil, body)
 		if err != nil {
 			return Answer[SKU]{}, err
@@ -193,7 +153,7 @@ func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[
 
 // ReadSKU reads a SKU.
 func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
-	return again(ctx, f, func(p *process) (Answer[SKU], error) {
+	return again(ctx, f, func(p *ClientWithResponses) (Answer[SKU], error) {
 		r, err := p.ReadSKUWithResponse(ctx, sku)
 		if err != nil {
 			return Answer[SKU]{}, err
@@ -207,7 +167,7 @@ func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
 
 // Restock adds units to a SKU.
 func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[Restock], error) {
-	return again(ctx, f, func(p *process) (Answer[Restock], error) {
+	return again(ctx, f, func(p *ClientWithResponses) (Answer[Restock], error) {
 		r, err := p.RestockWithResponse(ctx, sku, nil, body)
 		if err != nil {
 			return Answer[Restock]{}, err
@@ -222,7 +182,7 @@ func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[R
 
 // again sends a request to one process after the other until an answer is final or patience is over. If all answers were
 // 503, it returns the last one.
-func again[T any](ctx context.Context, f *Fleet, ask func(*process) (Answer[T], error)) (Answer[T], error) {
+func again[T any](ctx context.Context, f *Fleet, ask func(*ClientWithResponses) (Answer[T], error)) (Answer[T], error) {
 	var last Answer[T]
 	ask503 := errors.New("not available")
 	pause := backoff.NewExponentialBackOff()
