@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
 
@@ -96,21 +95,6 @@ func (g *gatherer[W, A]) hold() (letGo func()) {
 		g.running.Go(g.run)
 	}
 }
-
-// Alone reads SKUs by a statement of its own.
-func (s *Store) Alone(ctx context.Context, sku string) map[string]stock.View {
-	views, err := s.look(ctx, sku)
-	if err != nil {
-		panic(err)
-	}
-	return views
-}
-
-// HoldLooks is HoldOrders for reads.
-func (s *Store) HoldLooks() (letGo func()) { return s.looks.hold() }
-
-// LooksWait returns when that many reads wait.
-func (s *Store) LooksWait(looks int) { s.looks.await(looks) }
 
 // OrdersWait returns when that many orders wait.
 func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }

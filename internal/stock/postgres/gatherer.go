@@ -18,8 +18,7 @@ const (
 	othersFor   = time.Second            // for this long after another process was met, it is expected to write too
 )
 
-// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A look, which only
-// reads, counts as a write. A writer is a goroutine that takes as many of the waiting writes as may go together, carries them
+// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A writer is a goroutine that takes as many of the waiting writes as may go together, carries them
 // out, and ends when nothing waits. There is one writer, or a second one while enough writes wait: it works while the first
 // one waits for the disk. If other processes write to the same rows, their writers use that time, and there is one here.
 //

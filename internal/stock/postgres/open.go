@@ -82,5 +82,4 @@ func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
 func (s *Store) gather() {
 	s.sharing, s.limited = newSharing(withoutLimit), newSharing(withLimit)
 	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
-	s.looks = newLookSharing()
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // counter counts the statements of batches.
-type counter struct{ shared, alone, orders, looks, begun atomic.Int64 }
+type counter struct{ shared, alone, orders, begun atomic.Int64 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
@@ -30,8 +30,6 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.shared.Add(1)
 	case postgres.Statements()["order_shared.sql"]:
 		c.orders.Add(1)
-	case postgres.Statements()["selectViews"]:
-		c.looks.Add(1)
 	case postgres.Statements()["deduct.sql"], postgres.Statements()["deduct.sql, new"],
 		postgres.Statements()["deduct_limited.sql"], postgres.Statements()["deduct_limited.sql, new"]:
 		c.alone.Add(1)

@@ -24,8 +24,8 @@ SELECT k.sku_id, ` + tables.TermsColumns + `, k.layout,
        clock_timestamp()
 FROM skus k WHERE k.sku_id = ANY ($1::text[])`
 
-// look reads the views of some SKUs.
-func (s *Store) look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+// Views implements [stock.Store].
+func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	views := make(map[string]stock.View, len(skus))
 	return views, s.pool.Each(ctx, s.readViews(views), selectViews, skus)
 }

@@ -40,7 +40,6 @@ type Store struct {
 	orders   *gatherer[stock.Placement, *time.Time] // of several SKUs
 
 	settlements *gatherer[*settling, []stock.Settled]
-	looks       *gatherer[sharedLook, look]
 
 	shares bool // its connections belong to another store, which closes them
 }
@@ -82,7 +81,6 @@ func (s *Store) Close() error {
 		s.limited.close()
 		s.orders.close()
 		s.settlements.close()
-		s.looks.close()
 		s.pool.Close()
 		close(closed)
 	}()
