@@ -76,26 +76,24 @@ func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.D
 	return d, a.created && d.Status != stock.StatusExpired, err
 }
 
-// enqueue puts an order into the queue of its SKU's seller. It starts a seller if there is none.
+// enqueue puts an order into the queue of its SKU, and has the queue served if nobody does.
 func (s *Service) enqueue(ctx context.Context, deadline time.Time, sku string, order stock.Order) (*request, error) {
 	for {
-		seller, err := s.seller(sku)
-		if err != nil {
-			return nil, err
-		}
-		if seller.queue.length() >= queueLimit { // refuse before any work: under overload nearly all orders end here
+		w := s.worker(sku)
+		if w.queue.length() >= queueLimit { // refuse before any work: under overload nearly all orders end here
 			return nil, s.overloaded
 		}
 		r := s.newRequest(ctx, deadline, order)
-		switch err := seller.queue.push(r, queueLimit); {
+		switch serve, err := s.push(w.queue, r); {
 		case errors.Is(err, errRetired):
-			continue // the seller ended before the push: start another
+			continue // it was forgotten before the push: take another
 		case err != nil:
 			s.used(r)
 			return nil, err
-		default:
-			return r, nil
+		case serve:
+			go w.run()
 		}
+		return r, nil
 	}
 }
 

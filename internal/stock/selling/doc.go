@@ -3,8 +3,8 @@
 //
 // # The path of a deduction
 //
-// [Service.Deduct] puts an order into the queue of its SKU. A worker, a goroutine that sells from one segment at a time,
-// serves the queue. A process has one worker for each SKU that sells:
+// [Service.Deduct] puts an order into the queue of its SKU. A worker, which sells from one segment at a time, serves the queue
+// until it is empty. A process has one worker for each SKU that sells:
 //
 //		queue ──> lock of a segment ──> one write of all queued orders ──> an answer for each order
 //		             │ not in time                     │ does not fit

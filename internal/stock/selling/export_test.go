@@ -4,5 +4,5 @@ package selling
 func (s *Service) Sellers() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	return len(s.workers.sellers)
+	return len(s.workers.selling)
 }

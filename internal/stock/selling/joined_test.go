@@ -14,7 +14,7 @@ import (
 func pushed(t *testing.T, q *queue, requests ...*request) {
 	t.Helper()
 	for _, r := range requests {
-		if err := q.push(r, queueLimit); err != nil {
+		if _, err := q.push(r, queueLimit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestNobodyFillsAQueueAlone(t *testing.T) {
 	for i := range mostOfBuyer / 2 { // before and after the queue is long
 		pushed(t, q, of("greedy", strconv.Itoa(i)), of("greedy", strconv.Itoa(i)))
 	}
-	if err := q.push(of("greedy", "more"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
+	if _, err := q.push(of("greedy", "more"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Errorf("one buyer's request too many: %v", err)
 	}
 	pushed(t, q, of("modest", "of modest"))
@@ -168,7 +168,7 @@ func TestOneOrderIDIsAskedForSoOften(t *testing.T) {
 	for range mostJoined + 1 {
 		pushed(t, q, ask(t.Context(), "same"))
 	}
-	if err := q.push(ask(t.Context(), "same"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
+	if _, err := q.push(ask(t.Context(), "same"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Errorf("got %v", err)
 	}
 	pushed(t, q, ask(t.Context(), "another"))

@@ -203,8 +203,8 @@ func (s *Service) partsToLock(p stock.Placement) (parts []part) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	for i, line := range p.Lines {
-		seller := s.workers.sellers[p.Order.Lines[i].SKU]
-		if line.Segment != noSegment && (s.lockAlways || seller != nil && seller.locking.Load()) {
+		w := s.workers.selling[p.Order.Lines[i].SKU]
+		if line.Segment != noSegment && (s.lockAlways || w != nil && w.locking.Load()) {
 			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
 		}
 	}

@@ -47,14 +47,15 @@ func NewService(c Config) *Service {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
-	s.workers.sellers = make(map[string]*seller)
-	s.workers.settlers = make(map[string]*settler)
+	s.workers.selling = make(map[string]*worker)
+	s.workers.settling = make(map[string]*settler)
 	s.overloaded = overloaded()
 	s.reads = make(chan struct{}, mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.soldOut = newSoldOutCache()
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
+	s.workers.running.Go(s.forgetIdle)
 	return s
 }
 

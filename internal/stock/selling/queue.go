@@ -13,56 +13,61 @@ const (
 	queueLimit = 8192 // waiting orders; more are refused as overloaded
 )
 
-// errRetired is returned by a queue whose worker has ended.
-var errRetired = errors.New("worker has ended")
+// errRetired is returned by a queue that its service has forgotten.
+var errRetired = errors.New("the queue is not used any more")
 
-// queue is the bounded first-come queue of the workers. It holds one request for each order id; other requests of that id
-// wait behind it. While it is long it bounds the requests of each buyer, so that no buyer fills it alone.
+// queue is the bounded first-come queue of a worker or a settler. It holds one request for each order id; other requests of that
+// id wait behind it. While it is long it bounds the requests of each buyer, so that no buyer fills it alone.
+//
+// Nobody waits for a request to come. Whoever puts one into a queue that is not served has it served, until it is empty.
 type queue struct {
 	mu       sync.Mutex
 	waiting  []*request
 	orderIDs              // of waiting
 	count    atomic.Int64 // of waiting, to be read without the mutex
 	oneEach  atomic.Bool  // a batch has at most one order of each buyer
+	served   bool         // by somebody who looks at it again before leaving
+	left     time.Time    // when the last one left
 	retired  bool
 	arrived  chan struct{} // holds one: something may be waiting
 }
 
 func newQueue() *queue {
-	return &queue{orderIDs: newOrderIDs(), arrived: make(chan struct{}, 1)}
+	return &queue{orderIDs: newOrderIDs(), left: time.Now(), arrived: make(chan struct{}, 1)}
 }
 
-// push adds a request. It fails if there is no room or the queue has retired. A full queue refuses without the mutex, which the
-// worker needs: under overload nearly all requests are refused.
-func (q *queue) push(r *request, limit int) error {
+// push adds a request. If nobody serves the queue, the caller is to serve it from now on. It fails if there is no room or the queue
+// has retired. A full queue refuses without the mutex, which its worker needs: under overload nearly all requests are refused.
+func (q *queue) push(r *request, limit int) (serve bool, err error) {
 	if q.length() >= limit {
-		return overloaded()
+		return false, overloaded()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.retired {
-		return errRetired
+		return false, errRetired
 	}
 	q.countBuyersLocked(q.waiting)
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
-		return overloaded()
+		return false, overloaded()
 	case q.buyers[r.order.BuyerID] >= mostOfBuyer:
-		return buyerOverloaded()
+		return false, buyerOverloaded()
 	case first != nil && (len(first.joined) >= mostJoined || q.behind >= limit):
-		return orderOverloaded()
+		return false, orderOverloaded()
 	}
 	r.queue = q
 	if first != nil {
 		q.joinLocked(r, first)
-		return nil
+		return false, nil
 	}
 	q.addLocked(r)
 	q.waiting = append(q.waiting, r)
 	q.count.Store(int64(len(q.waiting)))
 	signal(q.arrived)
-	return nil
+	serve, q.served = !q.served, true
+	return serve, nil
 }
 
 func signal(to chan<- struct{}) {
@@ -131,17 +136,25 @@ func (q *queue) filterLocked(stays func(*request) *request) {
 
 func (q *queue) length() int { return int(q.count.Load()) }
 
-// retire closes the queue if it is empty.
-func (q *queue) retire() bool {
+// leave ends the service of the queue, unless something waits.
+func (q *queue) leave() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.retired = len(q.waiting) == 0
+	q.served, q.left = len(q.waiting) > 0, time.Now()
+	return !q.served
+}
+
+// retire closes a queue that nobody has served for a time. Afterwards push refuses.
+func (q *queue) retire(idle time.Duration) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.retired = !q.served && time.Since(q.left) >= idle
 	return q.retired
 }
 
-// requeue puts a request that had joined another one into the queue again.
+// requeue puts a request that had joined another one into the queue again, which is served: somebody has just answered the other.
 func (q *queue) requeue(r *request) {
-	if err := q.push(r, queueLimit); err != nil {
+	if _, err := q.push(r, queueLimit); err != nil {
 		r.answer <- answer{err: overloaded()}
 	}
 }

@@ -26,7 +26,7 @@ func ids(batch []*request) (list string) {
 func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 	q := newQueue()
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		if err := q.push(ask(t.Context(), id), 10); err != nil {
+		if _, err := q.push(ask(t.Context(), id), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +42,7 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	r := ask(gone, "a")
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
-		if err := q.push(r, 10); err != nil {
+		if _, err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 	r := ask(t.Context(), "a")
 	r.deadline = time.Now().Add(-time.Second)
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
-		if err := q.push(r, 10); err != nil {
+		if _, err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,11 +75,11 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue()
 	for _, id := range []string{"a", "b"} {
-		if err := q.push(ask(t.Context(), id), 2); err != nil {
+		if _, err := q.push(ask(t.Context(), id), 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := q.push(ask(t.Context(), "c"), 2); stock.CodeOf(err) != stock.CodeOverloaded {
+	if _, err := q.push(ask(t.Context(), "c"), 2); stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
 	}
 }
@@ -88,11 +88,11 @@ func TestQueueIsBounded(t *testing.T) {
 // let in.
 func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 	q := newQueue()
-	if err := q.push(ask(t.Context(), "a"), 1); err != nil {
+	if _, err := q.push(ask(t.Context(), "a"), 1); err != nil {
 		t.Fatal(err)
 	}
 	q.mu.Lock() // as other callers do
-	err := q.push(ask(t.Context(), "b"), 1)
+	_, err := q.push(ask(t.Context(), "b"), 1)
 	q.mu.Unlock()
 	if stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
@@ -100,7 +100,7 @@ func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 	if q.pop(1); q.length() != 0 {
 		t.Fatalf("%d wait in an empty queue", q.length())
 	}
-	if err := q.push(ask(t.Context(), "b"), 1); err != nil {
+	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,19 +113,24 @@ func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
 	}
 }
 
-func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
+func TestQueueRetiresOnlyWhenNobodyServesIt(t *testing.T) {
 	q := newQueue()
-	if err := q.push(ask(t.Context(), "a"), 2); err != nil {
-		t.Fatal(err)
+	if serve, err := q.push(ask(t.Context(), "a"), 2); err != nil || !serve {
+		t.Fatalf("the first is to serve: %t, %v", serve, err)
 	}
-	if q.retire() {
-		t.Fatal("retired with a request in it")
+	if serve, err := q.push(ask(t.Context(), "b"), 2); err != nil || serve {
+		t.Fatalf("the second is to serve as well: %t, %v", serve, err)
 	}
-	q.pop(1)
-	if !q.retire() {
-		t.Fatal("did not retire")
+	if q.pop(1); q.leave() || q.retire(0) {
+		t.Fatal("left or retired with a request in it")
 	}
-	if err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
+	if q.pop(1); q.retire(0) {
+		t.Fatal("retired while it was served")
+	}
+	if !q.leave() || q.retire(time.Hour) || !q.retire(0) {
+		t.Fatal("did not retire after its time, or before")
+	}
+	if _, err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
 		t.Fatalf("got %v, want errRetired", err)
 	}
 }

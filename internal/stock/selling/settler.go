@@ -10,7 +10,7 @@ import (
 )
 
 // settler commits, cancels and amends deductions of one SKU in this process. It is a queue, and a goroutine that carries out
-// all queued requests in one write. It needs no lock: a commit or an extension changes no segment, and units that come back
+// all queued requests in one write while there are any. It needs no lock: a commit or an extension changes no segment, and units that come back
 // are added to rows relatively.
 type settler struct {
 	service *Service
@@ -66,10 +66,8 @@ func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string,
 	r := s.newRequest(ctx, deadline, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
 	r.settle = to
 	for {
-		settler, err := s.settler(sku)
-		if err == nil {
-			err = settler.queue.push(r, queueLimit)
-		}
+		settler := s.settler(sku)
+		serve, err := s.push(settler.queue, r)
 		if errors.Is(err, errRetired) {
 			continue
 		}
@@ -77,23 +75,22 @@ func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string,
 			s.used(r)
 			return stock.Deduction{}, err
 		}
+		if serve {
+			go settler.run()
+		}
 		break
 	}
 	a := s.await(ctx, r)
 	return a.deduction, a.err
 }
 
-// run settles requests until none has come for a while, or the service stops.
+// run serves the queue until nothing waits.
 func (t *settler) run() {
+	defer t.service.workers.running.Done()
 	for {
 		if batch := t.queue.pop(batchLimit); len(batch) > 0 {
 			t.serve(batch)
-			continue
-		}
-		if t.service.waitFor(workerIdle, t.queue.arrived) {
-			continue
-		}
-		if retire(t.service, t.service.workers.settlers, t.sku, t.queue) {
+		} else if t.queue.leave() {
 			return
 		}
 	}
@@ -149,20 +146,4 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, Units: units, At: s.now()})
 	}
 	return nil, nil
-}
-
-// settler returns the settler of a SKU. It starts one if there is none.
-func (s *Service) settler(sku string) (*settler, error) {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if s.workers.stopped {
-		return nil, shuttingDown()
-	}
-	known := s.workers.settlers[sku]
-	if known == nil {
-		known = &settler{service: s, sku: sku, queue: newQueue()}
-		s.workers.settlers[sku] = known
-		s.workers.running.Go(known.run)
-	}
-	return known, nil
 }

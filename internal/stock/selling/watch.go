@@ -40,8 +40,8 @@ func (s *Service) watch() {
 // more units than they know of.
 func (s *Service) onRestock(sku string) {
 	s.workers.RLock()
-	if seller := s.workers.sellers[sku]; seller != nil {
-		seller.notifications.Add(1)
+	if w := s.workers.selling[sku]; w != nil {
+		w.notifications.Add(1)
 	}
 	s.workers.RUnlock()
 	s.soldOut.invalidate(sku)
@@ -50,8 +50,8 @@ func (s *Service) onRestock(sku string) {
 // onMissedRestocks does the same for all SKUs.
 func (s *Service) onMissedRestocks() {
 	s.workers.RLock()
-	for _, seller := range s.workers.sellers {
-		seller.notifications.Add(1)
+	for _, w := range s.workers.selling {
+		w.notifications.Add(1)
 	}
 	s.workers.RUnlock()
 	s.soldOut.invalidateAll()

@@ -2,8 +2,10 @@ package selling
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/stock"
@@ -13,31 +15,33 @@ import (
 const (
 	batchParts = 4                // one write takes one part in this many of a long queue
 	maxHops    = 4                // segments tried before a merge
-	workerIdle = time.Second      // without a request for this long a worker ends
-	shortIdle  = workerIdle / 10  // and for this long it gives its stack back
+	idleFor    = time.Second      // without a request for this long a worker or a settler is forgotten
 	writeLimit = 10 * time.Second // for work that no caller waits for
 )
 
-// worker sells one SKU in batches. One goroutine owns it. A batch goes through these steps:
+// worker sells one SKU in this process, in batches. A batch goes through these steps:
 //
 //	refuse  answer the requests that need no stock: replays, not allowed by the terms, sold out
 //	choose  find the segments that can fill something
 //	lock    take the lock of one of them, if that saves waiting and succeeds in time
 //	write   fill the requests that fit into it
 //	merge   fill the others from all segments together
+//
+// Whoever serves its queue owns it.
 type worker struct {
-	service *Service
-	seller  *seller
-	sku     string
-	queue   *queue
-	lock    segmentLock // of the segment where it sells, or sold last
+	service  *Service
+	sku      string
+	queue    *queue
+	lock     segmentLock // of the segment where it sells, or sold last
+	lockRule lockRule    // whether it takes that lock
 
-	lockRule lockRule  // whether it takes that lock
-	ready    time.Time // when the batch at hand was ready for its lock
+	notifications atomic.Int64 // of stock from elsewhere: what it knows of the segments may be too little
+	locking       atomic.Bool  // a lock saves waiting: orders of several SKUs take it too
 
-	notified   int64        // so many of the seller's notifications are applied
+	notified   int64        // so many notifications are applied
 	terms      *stock.Terms // on which the SKU is sold; nil before the first read
 	termsFresh bool         // they were read for the batch at hand
+	ready      time.Time    // when the batch at hand was ready for its lock
 	layout     int64        // of levels
 	levels     []int64      // units of each segment, as last read or written; nil: read them
 	soldOut    time.Time    // when all segments were last seen empty; the zero time: never
@@ -45,7 +49,144 @@ type worker struct {
 	expiries   int          // how often the batch at hand has waited for expired reservations
 	skipped    bool         // the last write found the row of its segment held by somebody else
 	retries    int          // how many of the next batches are expected to have known orders
-	unknownSKU bool         // the SKU does not exist: end as soon as the queue is empty
+	unknownSKU bool         // the SKU does not exist
+}
+
+func (s *Service) newWorker(sku string) *worker {
+	return &worker{
+		service: s, sku: sku, queue: newQueue(),
+		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways},
+	}
+}
+
+// run serves the queue until nothing waits or, under a lock, until nothing has come for lockLinger.
+func (w *worker) run() {
+	for {
+		switch {
+		case w.queue.length() > 0:
+			w.serveNext()
+		case w.lock.hold != nil && w.service.waitFor(lockLinger, w.queue.arrived):
+		default:
+			if w.lock.release(); w.leave() {
+				return
+			}
+		}
+	}
+}
+
+// leave ends the service of the queue, unless something waits. A worker of an unknown SKU is forgotten at once: callers may invent
+// any number of names.
+func (w *worker) leave() bool {
+	unknown := w.unknownSKU
+	if !w.queue.leave() {
+		return false
+	}
+	defer w.service.workers.running.Done()
+	if unknown {
+		w.service.workers.Lock()
+		defer w.service.workers.Unlock()
+		if w.queue.retire(0) && w.service.workers.selling[w.sku] == w {
+			delete(w.service.workers.selling, w.sku)
+		}
+	}
+	return true
+}
+
+// serveNext serves the next batch.
+func (w *worker) serveNext() {
+	if w.learnTerms() {
+		w.serve(w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders)))
+		w.lock.offer()
+	}
+}
+
+// learnTerms reads the SKU once, before the first batch: the queue has to know whether there is a buyer limit. If that fails,
+// it refuses the requests that came before the read began. Later ones stay: the SKU may have been created since.
+func (w *worker) learnTerms() (known bool) {
+	if w.terms != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(w.service.base, w.service.answerWithin)
+	defer cancel()
+	start := time.Now()
+	err := w.read(ctx)
+	if err != nil {
+		for _, r := range w.queue.drain(func(r *request) bool { return !r.queued.After(start) }) {
+			r.end(answer{err: err}, false) // joined requests may have come later
+		}
+	}
+	return err == nil
+}
+
+// serve answers all requests of a batch.
+func (w *worker) serve(batch []*request) {
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithDeadline(w.service.base, lastDeadline(batch))
+	defer cancel()
+	now := time.Now()
+	for _, r := range batch {
+		w.service.observer.Queued(now.Sub(r.queued))
+	}
+	w.termsFresh = false
+	w.onNotification()
+	rest, err := w.refuse(ctx, batch)
+	if err == nil {
+		rest, err = w.sell(ctx, rest)
+	}
+	refuseAll(rest, err)
+}
+
+// sell repeats three steps: choose a segment, lock it, write. It merges what no single segment can fill. It returns the
+// requests that got no answer, and the error that they share.
+func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, error) {
+	lockBy := time.Now().Add(lockWait)
+	isRead := false // the levels were read for this batch
+	w.expiries = 0
+	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
+		var err error
+		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
+			locks := w.lockRule.locks()
+			w.ready = time.Now()
+			w.locking.Store(locks)
+			if locks {
+				w.lock.acquire(segments, lockBy)
+			} else {
+				w.lock.doWithout(segments[0])
+			}
+			pending, err = w.deduct(ctx, pending)
+		} else if !isRead || w.levels == nil {
+			isRead = true
+			pending, err = w.reread(ctx, pending)
+			hop = -1 // the new levels may show segments that are worth a try
+		} else {
+			pending, err = w.mergeFirst(ctx, pending, hop)
+		}
+		if errors.Is(err, stock.ErrLayout) && ctx.Err() == nil {
+			layouts++
+			w.levels = nil
+			overtaken(ctx, layouts)
+			continue
+		}
+		if err == nil && len(pending) > 0 {
+			err = stock.Unwritten(context.Cause(ctx))
+		}
+		if err != nil {
+			return pending, stock.Unavailable(err, "sell")
+		}
+	}
+	return nil, nil
+}
+
+// reread reads the SKU again in the middle of a batch. If its terms have changed, it answers the requests that the new ones
+// do not allow. It returns the other requests.
+func (w *worker) reread(ctx context.Context, pending []*request) ([]*request, error) {
+	before := *w.terms
+	if err := w.read(ctx); err != nil || *w.terms == before {
+		return pending, err
+	}
+	return w.refuseByTerms(ctx, pending)
 }
 
 // batchSize is how many orders one write takes. A worker that falls behind takes more: more turns at the queue's mutex, among
@@ -54,7 +195,7 @@ func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
 
 // onNotification forgets what changes of stock outside this worker have made wrong.
 func (w *worker) onNotification() {
-	if n := w.seller.notifications.Load(); n != w.notified {
+	if n := w.notifications.Load(); n != w.notified {
 		w.notified, w.levels, w.soldOut = n, nil, time.Time{}
 	}
 }
@@ -66,7 +207,7 @@ func (w *worker) read(ctx context.Context) error {
 		return err
 	}
 	w.terms, w.termsFresh, w.layout, w.levels = &view.Terms, true, view.Layout, view.Segments
-	w.seller.learn(view)
+	w.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
 	return nil
 }
 
