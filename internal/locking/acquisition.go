@@ -3,12 +3,13 @@ package locking
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
 )
 
-// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts. One goroutine uses it.
+// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts.
 type acquisition struct {
 	ctx   context.Context // carries the owner
 	owner *owner
@@ -21,12 +22,20 @@ type acquisition struct {
 
 	silent time.Time // when the server stopped answering; zero if it answers
 
-	ordered         bool // never wait backwards
-	taken           []*Hold
-	renewedAt       time.Time // the earliest at which a lease of taken began
-	lastBegan       time.Time // when the lease of the last one began
-	renewalTried    time.Time // when all of them were last tried to be restarted
+	ordered         bool      // never wait backwards
+	firstBegan      time.Time // when the lease of the first lock that was taken began
+	lastBegan       time.Time // and that of the last one
 	waitedForOthers bool      // another owner was in the way
+
+	mu    sync.Mutex // the fixed leases of a MultiLock are renewed by another goroutine
+	taken []*Hold    // what the call has; only its own goroutine adds to it
+}
+
+// took notes a hold that the call has got.
+func (acq *acquisition) took(h *Hold) {
+	acq.mu.Lock()
+	acq.taken = append(acq.taken, h)
+	acq.mu.Unlock()
 }
 
 // A LockOption configures one Lock.
@@ -67,7 +76,7 @@ func (acq *acquisition) waitIsOver(now time.Time) bool {
 // noteStart notes when the leases began of what is taken next: when its round trip did.
 func (acq *acquisition) noteStart(start time.Time) {
 	if len(acq.taken) == 0 {
-		acq.renewedAt = start
+		acq.firstBegan = start
 	}
 	acq.lastBegan = start
 }

@@ -78,7 +78,8 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.
 		if !acq.ordered { // a MultiLock hastens by itself: there may be one connection for both
 			l.hurryLocked(h)
 		}
-		g.holds, p.holds, acq.taken = append(g.holds, h), append(p.holds, h), append(acq.taken, h)
+		g.holds, p.holds = append(g.holds, h), append(p.holds, h)
+		acq.took(h)
 		acq.owner.addHold(p.lock.position())
 	}
 }

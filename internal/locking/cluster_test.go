@@ -538,7 +538,7 @@ func clusterPausedMaster(w *clustered) {
 	}
 	paused := w.master(l.Mutex(holds[0].lock.name))
 	w.ok(paused.Pause())
-	_ = l.renew(l.due(), time.Second) // the promoted replica may answer for that node
+	_ = l.renewDue(time.Second) // the promoted replica may answer for that node
 	for i, h := range holds[1:] {
 		if err := context.Cause(h.Context()); err != nil {
 			w.t.Errorf("a lock of another node: %v", err)

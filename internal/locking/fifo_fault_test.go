@@ -447,7 +447,7 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 		for _, h := range holds {
 			w.ok(rdb.ZAddXX(ctx, m.reader.stateKey, redis.Z{Score: soon, Member: h.holder()}).Err())
 		}
-		if !l.renew(l.due(), patience) {
+		if !l.renewDue(patience) {
 			w.t.Error("no answer")
 		}
 		for _, h := range holds {

@@ -195,6 +195,3 @@ func (h *Hold) lifeLocked() time.Duration {
 func (h *Hold) countsLocked(deadline time.Time) {
 	h.late = time.Since(deadline.Add(-trust(h.lease)))
 }
-
-// wantsRenewalLocked tells whether the watchdog renews a hold.
-func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }

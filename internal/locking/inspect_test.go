@@ -93,7 +93,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		w.ok(err)
 		tap.on(scripts.Token, func(_ redis.Cmder, next func() error) error {
 			err := next()
-			if !l.renew(l.due(), time.Second) {
+			if !l.renewDue(time.Second) {
 				w.t.Error("the hold is not renewed meanwhile")
 			}
 			return err
@@ -101,7 +101,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		_, err = h.TokenAbove(ctx, h.Token())
 		w.ok(err)
 		w.ok(h.Context().Err())
-		if !l.renew(l.due(), time.Second) {
+		if !l.renewDue(time.Second) {
 			w.t.Error("the hold is not renewed")
 		}
 		w.ok(h.Unlock(ctx))
@@ -119,7 +119,7 @@ func TestTokenAboveIsAskedBy(t *testing.T) {
 		_, err := h.TokenAbove(ctx, first)
 		w.ok(err)
 		w.ok(w.client().HSet(ctx, m.stateKey, "token", first).Err())
-		l.renew(l.due(), patience)
+		l.renewDue(patience)
 		if !errors.Is(context.Cause(h.Context()), ErrLost) {
 			w.t.Errorf("the hold ended with %v", context.Cause(h.Context()))
 		}
@@ -141,7 +141,7 @@ func TestTokenAbove(t *testing.T) {
 				w.t.Errorf("above %d: %d, hold %d, inner %d", n, token, h.Token(), inner.Token())
 			}
 		}
-		if !m.locks.renew(m.locks.due(), time.Second) || h.Context().Err() != nil {
+		if !m.locks.renewDue(time.Second) || h.Context().Err() != nil {
 			w.t.Error("the raised hold is not renewed")
 		}
 		raised := h.Token()

@@ -101,7 +101,7 @@ func TestUnlockOfALostMultiLockLeavesNothing(t *testing.T) {
 		if freed, err := admin.Mutex(w.name).ForceUnlock(ctx); err != nil || !freed {
 			w.t.Fatal(freed, err)
 		}
-		l.renew(l.due(), time.Second)
+		l.renewDue(time.Second)
 		<-h.Context().Done()
 		w.memory.Pause()
 		start := time.Now()

@@ -132,21 +132,23 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	acq.ctx = h.ctx   // so that no part outlives the whole
 	inner := acq.kept // the call belongs to an outer MultiLock, which keeps it longer
 	acq.kept = acq.fixed
+	stop := acq.keepAlive()
 	for left := pl.steps; len(left) > 0 && err == nil; {
+		taken := 1
 		if left[0].other != nil {
 			err = acq.takeOther(left[0])
-			left = left[1:]
-			acq.hasten()
-			continue
+		} else {
+			run := runOf(left)
+			err = acq.take(run)
+			for i, p := range run {
+				left[i].holds = p.holds
+			}
+			taken = len(run)
 		}
-		run := runOf(left)
-		err = acq.take(run)
-		for i, p := range run {
-			left[i].holds = p.holds
-		}
-		left = left[len(run):]
 		acq.hasten()
+		left = left[taken:]
 	}
+	stop()
 	if err == nil {
 		err = acq.complete()
 	}
@@ -156,7 +158,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	if acq.kept && !inner {
-		endKeeping(acq.taken)
+		endRenewal(acq.taken)
 	}
 	m.fill(h, acq, pl)
 	h.leaves = acq.taken // in this order fewest round trips give them back
@@ -193,13 +195,11 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 		h, err = s.other.TryLock(acq.ctx, opts...)
 	} else {
 		acq.waitedForOthers = true
-		stop := acq.keepOn()
 		h, err = s.other.Lock(acq.ctx, opts...)
-		stop()
 	}
 	if err == nil {
 		s.holds = []*Hold{h}
-		acq.taken = append(acq.taken, h)
+		acq.took(h)
 		acq.lastBegan = time.Now()
 	}
 	return err

@@ -362,7 +362,7 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		parts := w.segments(l, 3)
 		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
 		w.ok(rdb.Del(ctx, parts[1].stateKey).Err())
-		if !l.renew(l.due(), patience) { // it reports the loss
+		if !l.renewDue(patience) { // it reports the loss
 			w.t.Error("no answer")
 		}
 		w.soon("the whole is lost", func() bool { return h.Context().Err() != nil })

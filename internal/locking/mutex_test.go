@@ -712,7 +712,7 @@ func (w *world) leavesTheWholeLease(renewed bool) {
 			outer := w.must(one.Lock(work, opts...))
 			inside := context.WithoutCancel(outer.Context())
 			if leave(); renewed {
-				l.renew(l.due(), lease) // once more
+				l.renewDue(lease) // once more
 			}
 			promised := end(outer)
 			time.Sleep(lease / 2)
@@ -768,7 +768,7 @@ func TestRenewalLeavesFixedLeasesAlone(t *testing.T) {
 		outer := w.must(l.Mutex(w.name).Lock(w.ctx()))
 		inner := w.must(l.Mutex(w.name).Lock(outer.Context(), Lease(5*time.Second)))
 		before := inner.Remaining()
-		if !l.renew(l.due(), patience) {
+		if !l.renewDue(patience) {
 			w.t.Error("no answer")
 		}
 		if left := inner.Remaining(); left > before {

@@ -81,7 +81,7 @@ func TestObserver(t *testing.T) {
 		expect("a cycle", "acquired mutex false", "released mutex")
 
 		h = w.must(m.Lock(ctx))
-		l.renew(l.due(), time.Second)
+		l.renewDue(time.Second)
 		_, err := m.ForceUnlock(ctx)
 		w.ok(err)
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {

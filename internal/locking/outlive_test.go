@@ -98,7 +98,7 @@ func TestDowngradeOutlivesALostWriter(t *testing.T) {
 		writer := w.must(rw.Writer().Lock(base))
 		reader := w.must(rw.Reader().Lock(writer.Context()))
 		w.ok(w.client().Del(w.ctx(), rw.writer.stateKey).Err())
-		l.renew(l.due(), patience)
+		l.renewDue(patience)
 		if cause := context.Cause(writer.Context()); !errors.Is(cause, ErrLost) {
 			w.t.Errorf("the writer ended with %v", cause)
 		}

@@ -772,7 +772,7 @@ func TestRedLockTokenAbove(t *testing.T) {
 			}
 		}
 		for _, l := range r.locks {
-			if !l.renew(l.due(), time.Second) || h.Context().Err() != nil {
+			if !l.renewDue(time.Second) || h.Context().Err() != nil {
 				t.Error("the raised hold is not renewed")
 			}
 		}

@@ -210,7 +210,7 @@ func TestRefusalsOfALoadingRedis(t *testing.T) {
 		w.unknown(kind+" try", err)
 		_, err = lock(processes[kind], w.name+kind).Lock(held[kind].Context(), Wait(100*time.Millisecond))
 		w.unknown(kind+" re-entry", err)
-		processes[kind].renew(processes[kind].due(), time.Second)
+		processes[kind].renewDue(time.Second)
 		w.ok(held[kind].Context().Err())
 		w.ok(forgotten[kind].Context().Err()) // nobody knows yet
 	}

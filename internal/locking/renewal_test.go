@@ -37,7 +37,7 @@ func (h *Hold) until() time.Time {
 // renewed renews everything, and fails the test if anything is not.
 func (w *world) renewed(l *Locks) {
 	w.t.Helper()
-	if !l.renew(l.due(), patience) {
+	if !l.renewDue(patience) {
 		w.t.Error("not all were renewed")
 	}
 }
@@ -75,7 +75,7 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 			}
 			all.Wait()
 		}})
-		l.renew(l.due(), patience)
+		l.renewDue(patience)
 		short := 0
 		for _, key := range keys {
 			life, err := rdb.PTTL(w.t.Context(), key).Result()
@@ -98,7 +98,7 @@ func TestOutdatedRenewal(t *testing.T) {
 		h := w.must(m.Lock(w.ctx()))
 		before := h.until()
 		w.ok(w.client().HSet(w.ctx(), m.stateKey, "seq", int64(1)<<40).Err())
-		if l.renew(l.due(), patience) {
+		if l.renewDue(patience) {
 			w.t.Error("it counts as a renewal")
 		}
 		if after := h.until(); after != before {
@@ -124,7 +124,7 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 		for _, key := range keys[len(strange):] {
 			w.ok(rdb.PExpire(ctx, key, 10*time.Second).Err())
 		}
-		if l.renew(l.due(), patience) {
+		if l.renewDue(patience) {
 			w.t.Error("all were renewed")
 		}
 		for _, key := range keys[len(strange):] {

@@ -88,7 +88,7 @@ func (w *world) everything(locks func(opts ...Option) *Locks) {
 				w.t.Errorf("%s: TokenAbove: %v", kind, err)
 			}
 		}
-		a.renew(a.due(), patience)
+		a.renewDue(patience)
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		_, _ = other.Lock(short) // gives up its position
 		cancel()

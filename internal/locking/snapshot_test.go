@@ -60,7 +60,7 @@ func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 		if again := w.must(m.Reader().Lock(ctx)); again.Token() != read.Token() {
 			w.t.Errorf("it reads again with %d", again.Token())
 		}
-		if !l.renew(l.due(), patience) || read.Context().Err() != nil || write.Context().Err() != nil {
+		if !l.renewDue(patience) || read.Context().Err() != nil || write.Context().Err() != nil {
 			w.t.Error("it is not renewed")
 		}
 		w.ok(write.Unlock(ctx))

@@ -34,14 +34,9 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 }
 
 // await waits until it makes sense to look at a lock again: after a wake-up, when it is our turn in the line, or after
-// pause, when the lock expires (0: when it is time to poll). Meanwhile it keeps alive what the acquisition has already
-// taken. Its error is waiting if the wait has run out.
+// pause, when the lock expires (0: when it is time to poll). Its error is waiting if the wait has run out.
 func (l *Locks) await(acq *acquisition, p *part, pause time.Duration, waiting error) error {
 	limit := acq.within(cmp.Or(pause, policy.Poll))
-	keeps := acq.fixed && len(acq.taken) > 0
-	if keeps {
-		limit = min(limit, time.Until(acq.keepAt()))
-	}
 	var ready <-chan struct{}
 	if p.waiter != nil {
 		ready = l.wakeUp(p.waiter)
@@ -51,9 +46,6 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration, waiting er
 	}
 	if acq.waitIsOver(time.Now()) {
 		return waiting
-	}
-	if keeps && !time.Now().Before(acq.keepAt()) {
-		return acq.keep()
 	}
 	return nil
 }

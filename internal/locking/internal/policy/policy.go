@@ -109,14 +109,6 @@ func AfterRenewal(lease time.Duration, answered bool) time.Duration {
 	return min(lease/30, time.Second)
 }
 
-// AfterKeeping is when a MultiLock that still takes other parts begins the fixed leases of those that it has anew.
-func AfterKeeping(lease time.Duration, answered bool) time.Duration {
-	if answered {
-		return lease / 3
-	}
-	return lease / 12
-}
-
 // A Backoff is a pause that doubles each time.
 type Backoff struct{ First, Last, next time.Duration }
 
