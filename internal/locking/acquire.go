@@ -191,8 +191,7 @@ func (acq *acquisition) replicated(run []*part) int {
 
 // applyAnswer notes what the server has granted, and decides what to do about the rest.
 func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
-	var few [4]*lease
-	leases, err := q.leases(few[:0], answer, acq.leaseOr(l.lease))
+	leases, err := q.leases(answer, acq.leaseOr(l.lease))
 	if err != nil {
 		l.cancel(acq, q, 0)
 		return 0, failed("acquire", q.run[0].lock.name, err)
@@ -226,7 +225,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 }
 
 // leases reads the leases that have been granted.
-func (q *question) leases(leases []*lease, answer scripts.Acquired, term time.Duration) ([]*lease, error) {
+func (q *question) leases(answer scripts.Acquired, term time.Duration) (leases []*lease, err error) {
 	for i, text := range answer.Tokens {
 		token, spare, err := scripts.ReadTokens(text)
 		if err != nil {
@@ -303,13 +302,9 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
-	only := &struct { // one allocation for all
-		part part
-		run  [1]*part
-	}{part: part{lock: a, times: 1}}
-	only.run[0] = &only.part
-	if err := acq.take(only.run[:]); err != nil {
+	only := &part{lock: a, times: 1}
+	if err := acq.take([]*part{only}); err != nil {
 		return nil, err
 	}
-	return only.part.holds[0], nil
+	return only.holds[0], nil
 }

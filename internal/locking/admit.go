@@ -68,9 +68,6 @@ func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.T
 
 // holdAllLocked makes the holds, and notes them in the registry.
 func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
-	if g.holds == nil {
-		g.holds = g.firstHold[:0]
-	}
 	g.decideLocked()
 	for range p.times {
 		h := newHold(acq, p, g, trusted)

@@ -683,7 +683,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.RenewalOutdated) {
 			w.t.Errorf("an outdated renewal: %v", got)
 		}
-		acquire := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		acquire := []string{m.bucket.Clock(), m.tombstone(1), m.stateKey, m.queueKey}
 		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.Owner()+":0", scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			w.t.Errorf("an old hold is re-entered: %v", got)
 		}
@@ -700,7 +700,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffOutdated) {
 			w.t.Errorf("an outdated handover: %v", got)
 		}
-		for _, rest := range [][]any{nil, {1, 1000, scripts.QueueStay}} { // the last hold; one is left
+		for _, rest := range [][]any{{0, 0, scripts.QueueStay}, {1, 1000, scripts.QueueStay}} { // the last hold; one is left
 			args := append([]any{seq, policy.ReservationMS, h.holder()}, rest...)
 			if got := run(scripts.Release, []string{m.stateKey, m.queueKey}, args...); !reflect.DeepEqual(got, []any{int64(scripts.ReleasedOutdated)}) {
 				w.t.Errorf("an outdated release: %v", got)
@@ -726,14 +726,14 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
-		tomb := m.tombstone(1).(string)
+		tomb := m.tombstone(1)
 		w.ok(rdb.Set(ctx, tomb, 1, time.Minute).Err())
 		for what, state := range map[string][]any{"free": nil, "held": {"Q:a", 1, "seq", 1, "token", 1}, "reserved": {"claim", "P"}} {
 			if state != nil {
 				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}
 			before := rdb.HGetAll(ctx, m.stateKey).Val()
-			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter).Slice()
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter, 0, 1, "").Slice()
 			if err != nil || answer[0] != int64(scripts.Cancelled) {
 				w.t.Errorf("%s: %v (%v)", what, answer, err)
 			}

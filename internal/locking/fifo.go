@@ -43,7 +43,7 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 }
 
 // otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
-func (f *fifo) otherSideLocked(who *owner) any {
+func (f *fifo) otherSideLocked(who *owner) string {
 	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
 		return g.lease.id
 	}
@@ -83,6 +83,6 @@ func (f *fifo) forcing(_ *lock, seen sighting) scripts.Call {
 // settling passes the ticket of a waiter that leaves in the row's queue action.
 func (f *fifo) settling(s *settlement) scripts.Call {
 	r := s.rows[0]
-	return f.newCall(scripts.FifoRelease, s.tombstone, 9).With(f.locks.boxed, s.number(), f.side, r.id, r.count,
+	return f.newCall(scripts.FifoRelease, s.tombstone, 9).With(f.locks.process, s.number(), f.side, r.id, r.count,
 		r.longest.Milliseconds(), r.queue, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }

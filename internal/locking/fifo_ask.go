@@ -18,7 +18,7 @@ type fifoAsker struct {
 	part  *part
 
 	ticket   *ticket // nil before it waits
-	id       any     // of the holder that it asks as, a string; nil before it first asks
+	id       string  // of the holder that it asks as; empty before it first asks
 	doubtful bool    // an attempt may have taken the lock under this id, or may still do so
 }
 
@@ -127,19 +127,19 @@ func (f *fifoAsker) ask(missing []*part) *question {
 	defer l.mu.Unlock()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	count, token := p.times, any("")
+	count, token := p.times, ""
 	if g := p.reenters; g != nil {
 		g.told = g.countLocked()
 		p.id, p.token, p.fresh = g.lease.id, g.lease.first, false
-		count, token = g.told, p.token
+		count, token = g.told, strconv.FormatInt(p.token, 10)
 	} else {
-		if f.id == nil {
+		if f.id == "" {
 			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
 		}
 		p.id, p.token, p.fresh = f.id, 0, true
 	}
-	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
-		p.id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
+	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.process, &q.attempt, f.fifo.side,
+		p.id, f.acq.leaseOr(l.lease).Milliseconds(), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
 		policy.WaiterLifeMS, policy.PollMS)
 	return q
 }

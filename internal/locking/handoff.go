@@ -29,10 +29,10 @@ type handoffCall struct {
 	lease   *lease
 	start   time.Time
 	attempt *scripts.Attempt
-	to      any // a string: as whom the server will know the holder
+	to      string // as whom the server will know the holder
 	next    *waiter
-	named   bool // next is the only waiter; else tokens are reserved for those after it
-	yield   any  // to other processes: scripts.YieldNever, YieldAndLook, YieldAndQueue or YieldAndPoll
+	named   bool   // next is the only waiter; else tokens are reserved for those after it
+	yield   string // to other processes: scripts.YieldNever, YieldAndLook, YieldAndQueue or YieldAndPoll
 }
 
 // handOff unlocks a hold by handing its lock off. It returns false if that cannot be done: the owner still holds the
@@ -130,7 +130,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 		spare = scripts.Reserve - 1
 	}
 	call := scripts.Handoff.NewCall(3, 8).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
-		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield, policy.ReservationMS)
+		l.process, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield, policy.ReservationMS)
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, ho.attempt)
 	if err == nil {

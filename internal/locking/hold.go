@@ -136,8 +136,6 @@ type grant struct {
 	handedOff bool    // its lease has gone on to the next owner
 	lease     *lease
 	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
-
-	firstHold [1]*Hold // where the slice begins
 }
 
 // A part is one lock that a call takes, as often as it was named.
@@ -153,11 +151,9 @@ type part struct {
 	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
 
 	// What the script was told of it that was asked last.
-	id    any   // of the holder, a string
-	token int64 // of the grant that is re-entered, 0 for any
-	fresh bool  // not a re-entry
-
-	firstWaiter waiter // what waiter points at
+	id    string // of the holder
+	token int64  // of the grant that is re-entered, 0 for any
+	fresh bool   // not a re-entry
 }
 
 // countLocked is how many holds the server must know of, re-entries under way included.

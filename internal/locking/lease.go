@@ -7,8 +7,8 @@ import (
 // A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
 // to owner, each of which gets a grant.
 type lease struct {
-	id        any   // of the holder, a string, as the server knows it: no other lease has had it, or will
-	first     int64 // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
+	id        string // of the holder, as the server knows it: no other lease has had it, or will
+	first     int64  // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
 	duration  time.Duration
 	longest   time.Duration // the longest lease that the server was told of
 	shortened bool          // the server was told of a shorter one since the last script call that began a lease

@@ -60,8 +60,7 @@ func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	if p.waiter != nil {
 		return
 	}
-	p.waiter = &p.firstWaiter
-	*p.waiter = waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease)}
+	p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease)}
 	if st.lease != nil {
 		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 	}
@@ -130,15 +129,13 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 		return nil
 	}
 	st.queued, st.placed = false, false
-	gone := *w // the part may be used again before the cleaner is done
-	gone.asking, gone.leaving = true, true
-	st.waiters[0] = &gone
+	w.asking, w.leaving = true, true
 	return l.settleLater(&settlement{
 		rows: []row{{lock: p.lock, queue: scripts.QueueLeave}},
 		Task: cleaner.Task{Tried: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.removeLocked(p.lock, &gone)
+			l.removeLocked(p.lock, w)
 		}},
 	})
 }

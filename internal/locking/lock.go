@@ -1,8 +1,6 @@
 package locking
 
 import (
-	"strconv"
-
 	"inventory/internal/locking/internal/keys"
 )
 
@@ -15,9 +13,6 @@ type lock struct {
 	stateKey string // the key of its state, which also names it in wake-ups
 	queueKey string
 	order    string // its place in the order of all locks
-
-	args       [3]any // clock, state and queue, as scripts take them
-	tombstones string // how the keys begin that cancel attempts
 }
 
 func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
@@ -30,8 +25,6 @@ func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, sta
 		queueKey: where.Key(queueRole, to),
 	}
 	a.order = a.stateKey + "\x00" + l.address
-	a.args = [3]any{where.Clock(), a.stateKey, a.queueKey}
-	a.tombstones = where.Tombstones(l.process)
 	return a
 }
 
@@ -46,9 +39,9 @@ func (a *lock) Name() string { return a.name }
 
 // tombstone returns the key that cancels an attempt. Number 0 means no attempt: the script needs some key anyway, and does
 // not write it.
-func (a *lock) tombstone(number int64) any {
+func (a *lock) tombstone(number int64) string {
 	if number == 0 {
-		return a.args[0]
+		return a.bucket.Clock()
 	}
-	return a.tombstones + strconv.FormatInt(number, 10)
+	return a.bucket.Tombstone(a.locks.process, number)
 }

@@ -16,8 +16,6 @@ import (
 // its lock states. Make one per server and process, and share it. It is safe for concurrent use.
 type Locks struct {
 	server   *server.Server
-	boxed    any           // process, as scripts take it
-	leaseArg any           // lease in milliseconds, as scripts take it
 	process  string        // names this process in the states, queues and channels
 	lease    time.Duration // of holds that the watchdog renews
 	observer Observer

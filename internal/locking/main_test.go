@@ -220,7 +220,7 @@ func (h *Hold) holder() string {
 	}
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
-	return h.grant.lease.id.(string)
+	return h.grant.lease.id
 }
 
 // exists counts which of the keys exist.

@@ -73,21 +73,17 @@ func (mutexKind) settling(s *settlement) scripts.Call {
 	}
 	call := scripts.Release.NewCall(count, 3+4*len(s.rows))
 	for _, r := range s.rows {
-		call = call.With(r.lock.args[1:]...)
+		call = call.With(r.lock.stateKey, r.lock.queueKey)
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.rows[0].lock.tombstone(s.tombstone))
 	}
 	call = call.With(s.number(), policy.ReservationMS)
 	for _, r := range s.rows {
-		if r.id == nil { // no holder: the row is about the queue
+		if r.id == "" { // no holder: the row is about the queue
 			r.id = r.lock.locks.process + ":"
 		}
-		call = call.With(r.id)
-		if len(s.rows) == 1 && r.count == 0 && r.queue == "" && s.tombstone == 0 {
-			return call // the script takes the rest for granted
-		}
-		call = call.With(r.count, r.longest.Milliseconds(), cmp.Or(r.queue, scripts.QueueStay))
+		call = call.With(r.id, r.count, r.longest.Milliseconds(), cmp.Or(r.queue, scripts.QueueStay))
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.tombstoneFor.Milliseconds())

@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"inventory/internal/locking/internal/keys"
@@ -46,44 +47,34 @@ func (m *mutexAsker) ask(missing []*part) *question {
 	q := &question{start: time.Now(), run: run}
 	q.attempt.Number = l.numbers.Add(1)
 	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
-	q.call = q.call.With(run[0].lock.args[0], run[0].lock.tombstone(q.attempt.Number))
+	q.call = q.call.With(run[0].lock.bucket.Clock(), run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
-		q.call = q.call.With(p.lock.args[1:]...)
+		q.call = q.call.With(p.lock.stateKey, p.lock.queueKey)
 	}
-	q.call = q.call.With(&q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
+	q.call = q.call.With(&q.attempt, acq.leaseOr(l.lease).Milliseconds())
 
-	fresh := any(nil)
+	fresh := keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 	for _, p := range run {
 		p.token, p.fresh = 0, p.reenters == nil
-		spare, count, token := 0, p.times, any("")
+		spare, count, token := 0, p.times, ""
 		switch {
 		case p.reenters != nil:
 			g := p.reenters
 			g.told = g.countLocked()
 			p.id, p.token = g.lease.id, g.lease.first
-			count, token = g.told, p.token
+			count, token = g.told, strconv.FormatInt(p.token, 10)
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
 			p.id, spare = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
 		default:
-			if fresh == nil {
-				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
-			}
 			p.id = fresh
 		}
-		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try))
-		if len(run) == 1 && p.fresh && p.times == 1 { // the script takes the rest for granted
-			if spare > 0 {
-				q.call = q.call.With(spare)
-			}
-			break
-		}
-		q.call = q.call.With(spare, count, token)
+		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), spare, count, token)
 	}
 	return q
 }
 
 // queueActionLocked returns the queue action for the script, and notes that the process may be in the queue from now on.
-func (l *Locks) queueActionLocked(p *part, try bool) any {
+func (l *Locks) queueActionLocked(p *part, try bool) string {
 	if p.waiter == nil {
 		return scripts.QueueIgnore
 	}
@@ -210,14 +201,6 @@ func (m *mutexAsker) leave() {
 		case <-patience.Done():
 		}
 	}
-}
-
-// milliseconds converts a lease for the scripts.
-func (l *Locks) milliseconds(lease time.Duration) any {
-	if lease == l.lease {
-		return l.leaseArg
-	}
-	return lease.Milliseconds()
 }
 
 func (mutexKind) newAsker(acq *acquisition, run []*part) asker {

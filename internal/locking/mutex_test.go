@@ -573,9 +573,9 @@ func TestReservationIsKept(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "P"}).Err())
-		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		keys := []string{m.bucket.Clock(), m.tombstone(1), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "P"} {
-			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueMayBeIn, 0).Result()
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueMayBeIn, 0, 1, "").Result()
 			w.ok(err)
 			if _, granted := answer.(string); granted != (process == "P") {
 				w.t.Errorf("%s is answered %v", process, answer)
@@ -610,9 +610,9 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 		w.must(m.Lock(ctx))
 		ahead := float64(time.Now().Add(time.Hour).UnixMicro())
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: ahead, Member: "P"}).Err())
-		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		keys := []string{m.bucket.Clock(), m.tombstone(1), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "R", "Q"} {
-			w.ok(rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueEnter).Err())
+			w.ok(rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueEnter, 0, 1, "").Err())
 		}
 		if order := rdb.ZRange(ctx, m.queueKey, 0, -1).Val(); !slices.Equal(order, []string{"P", "Q", "R"}) {
 			w.t.Errorf("the queue is %v", order)

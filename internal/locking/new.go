@@ -37,7 +37,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 			tickets: tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
 		},
 	}
-	l.boxed = l.process
 	l.address = l.server.Address()
 	l.cleaner = cleaner.New(l.server)
 	l.deadlines.fire = l.meetDeadlines
@@ -48,7 +47,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 			return nil, err
 		}
 	}
-	l.leaseArg = l.lease.Milliseconds()
 	l.loops.Go(l.watch)
 	l.loops.Go(func() { l.cleaner.Run(l.stop) })
 	l.loops.Go(func() { l.heartbeat.Run(l.stop) })

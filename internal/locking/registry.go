@@ -37,8 +37,6 @@ type lockState struct {
 	queued      bool      // the process may be in the server's queue, or may have its reservation
 	placed      bool      // the server has said that it is in the queue
 	called      bool      // a wake-up has come since
-
-	firstWaiter [1]*waiter // where waiters begins: most lock states are small
 }
 
 // stateOfLocked returns the lock state of a lock.
@@ -46,7 +44,6 @@ func (l *Locks) stateOfLocked(a *lock) *lockState {
 	st := l.states[a.stateKey]
 	if st == nil {
 		st = &lockState{}
-		st.waiters = st.firstWaiter[:0]
 		l.states[a.stateKey] = st
 	}
 	return st
@@ -238,7 +235,7 @@ func (st *lockState) wakeHeadLocked() {
 }
 
 // disownLocked releases these holder ids at the server in the background, and ends the lease.
-func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
+func (l *Locks) disownLocked(a *lock, ls *lease, ids ...string) {
 	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
 	for _, id := range ids {
 		s.rows = append(s.rows, row{lock: a, id: id})

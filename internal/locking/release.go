@@ -213,7 +213,6 @@ func (l *Locks) settle(holds []*Hold) *settlement {
 	defer l.mu.Unlock()
 	now := time.Now()
 	s := &settlement{attempt: l.attempt()}
-	s.rows = s.firstRow[:0]
 	for _, h := range holds {
 		l.dropLocked(h)
 		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.grant == h.grant }) {

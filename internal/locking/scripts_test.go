@@ -75,7 +75,7 @@ func TestMemoryIsFullForEveryScript(t *testing.T) {
 		args []any
 	}{
 		{[]string{m.stateKey, m.queueKey}, []any{2, policy.ReservationMS, "P:a", 1, 60000, scripts.QueueStay}},
-		{[]string{m.stateKey, m.queueKey, m.tombstone(1).(string)}, []any{3, policy.ReservationMS, "P:a", 0, 0, scripts.QueueStay, 60000}},
+		{[]string{m.stateKey, m.queueKey, m.tombstone(1)}, []any{3, policy.ReservationMS, "P:a", 0, 0, scripts.QueueStay, 60000}},
 	} {
 		answer, err := rdb.Eval(ctx, scripts.Release.Source.(string), call.keys, call.args...).Int64Slice()
 		if err != nil || answer[0] != scripts.ReleasedDone {

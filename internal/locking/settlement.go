@@ -16,15 +16,13 @@ type settlement struct {
 	tombstoneFor time.Duration
 
 	cleaner.Task // how the cleaner does it
-
-	firstRow [1]row // where rows begins
 }
 
 // A row is the part of a settlement for one lock.
 type row struct {
 	lock    *lock
 	grant   *grant // that it is about; may be nil
-	id      any    // of the holder, a string
+	id      string // of the holder; empty for none
 	count   int
 	longest time.Duration
 	queue   string // what to do about the queue; empty for nothing

@@ -71,7 +71,7 @@ func (l *Locks) heartbeats() []scripts.Call {
 		if !ok || len(calls[at].Command) == cap(calls[at].Command) {
 			at = len(calls)
 			open[key] = at
-			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 4+server.Batch).With(l.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
+			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 4+server.Batch).With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
 		}
 		calls[at] = calls[at].With(t.number)
 	}

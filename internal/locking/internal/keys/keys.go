@@ -59,9 +59,9 @@ func (b Bucket) Key(role string, to Tail) string { return string(b) + role + str
 // Clock returns the key of the bucket's last fencing token.
 func (b Bucket) Clock() string { return string(b) + Clock }
 
-// Tombstones returns the beginning of the keys that cancel the attempts of a process: the number follows.
-func (b Bucket) Tombstones(process string) string {
-	return string(b) + tombstone + ":" + process + ":"
+// Tombstone returns the key that cancels an attempt of a process.
+func (b Bucket) Tombstone(process string, attempt int64) string {
+	return string(b) + tombstone + ":" + process + ":" + strconv.FormatInt(attempt, 10)
 }
 
 // A Tail is a group and a name as keys end with them, after a role: "LENGTH-OF-GROUP:GROUP:NAME", or ":NAME" without a

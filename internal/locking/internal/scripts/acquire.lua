@@ -7,7 +7,6 @@
 --         may be in the queue already),
 --         how many tokens after the first to reserve at most, count to hold afterwards,
 --         token in the state of the grant that is re-entered (0 for any, '' for none).
---       For one lock what comes after the id may be missing: 'n', 0, 1 and ''.
 -- Returns the token if it was asked for one lock and took it. Else
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. After a token
 --         may come a space and how many more are reserved.
@@ -15,25 +14,8 @@
 --         5 busy, and we were not in the queue until now
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute. The
--- clock lives for 30 days after the last acquisition, a queue for 1 min after somebody in it last asked. Every call,
--- every argument and every function costs, so a lock that is free comes first.
+-- clock lives for 30 days after the last acquisition, a queue for 1 min after somebody in it last asked.
 local call = redis.call
-
--- One lock that is free, without a re-entry, a position in the queue or tokens to reserve: nearly every call is of this
--- kind. It returns before the functions below are made, which cost as much as all that happens here.
-if #KEYS == 4 and not ARGV[5] and ARGV[4] ~= 'Q' and ARGV[4] ~= 'P' and call('EXISTS', KEYS[3], KEYS[2]) == 0 then
-  local time = call('TIME') -- the token is what mint makes
-  local token = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.format('%06d', time[2])
-  local last = call('SET', KEYS[1], token, 'EX', '2592000', 'GET')
-  if last and (#last ~= #token or last >= token) and tonumber(last) >= tonumber(token) then
-    last = tonumber(last)
-    token = string.format('%.0f', last + (last < 2^53 and 1 or 2))
-    call('SET', KEYS[1], token, 'EX', '2592000')
-  end
-  call('HSET', KEYS[3], ARGV[3], '1', 'seq', ARGV[1], 'token', token)
-  call('PEXPIRE', KEYS[3], ARGV[2])
-  return token
-end
 
 -- include mint.lua
 -- include enqueue.lua
@@ -78,8 +60,8 @@ end
 local result = {0, 0}
 for i = 0, (#KEYS - 4) / 2 do
   local k, a = 2 * i, 5 * i
-  local state, queue, id, action = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4] or 'n'
-  local count, token = ARGV[a + 6] or 1, ARGV[a + 7] or ''
+  local state, queue, id, action = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4]
+  local count, token = ARGV[a + 6], ARGV[a + 7]
   local code, value
   if call('EXISTS', state, KEYS[2]) > 0 then
     code, value = occupied(state, queue, id, count, token, action)
@@ -87,7 +69,7 @@ for i = 0, (#KEYS - 4) / 2 do
     code = 2
   end
   if not code then
-    value = grant(state, queue, id, action, ARGV[a + 5] or '0', count)
+    value = grant(state, queue, id, action, ARGV[a + 5], count)
   elseif code ~= 0 then
     result[1], result[2] = code, value or 0
     return result

@@ -9,21 +9,10 @@
 --         count to hold afterwards, longest lease of the holds that are left, in ms,
 --         queue action ('n' leave the queue alone, 'c' give up a reservation, 'l' give it up and leave the queue);
 --       then, with a tombstone, its life in ms.
---       For one lock without a tombstone what comes after the id may be missing: 0, 0 and 'n'.
 -- Returns for each lock: 1 done   0 the lock is not the holder's   2 outdated by a later attempt
 --
 -- Running it twice changes things once: the second run is not later than the first.
 local call = redis.call
-
--- The last hold of one lock that nobody queues for: nearly every call is of this kind. It returns before the functions
--- below are made.
-if #KEYS == 2 and not ARGV[4] then
-  local held = call('HMGET', KEYS[1], ARGV[3], 'seq')
-  if held[1] and tonumber(ARGV[1]) > tonumber(held[2]) and call('EXISTS', KEYS[2]) == 0 then
-    call('DEL', KEYS[1])
-    return {1}
-  end
-end
 
 -- include enqueue.lua
 -- include wake.lua
@@ -31,7 +20,7 @@ end
 local result = {}
 for i = 0, math.floor(#KEYS / 2) - 1 do
   local state, queue, id = KEYS[1 + 2 * i], KEYS[2 + 2 * i], ARGV[3 + 4 * i]
-  local count, action = ARGV[4 + 4 * i] or '0', ARGV[6 + 4 * i] or 'n'
+  local count, action = ARGV[4 + 4 * i], ARGV[6 + 4 * i]
   local held = call('HMGET', state, id, 'seq')
   local passes = false
 

@@ -60,7 +60,8 @@ func inspect(name string) scripts.Call {
 
 // acquire is a call that takes a lock.
 func acquire(name string, attempt *scripts.Attempt) scripts.Call {
-	return scripts.Acquire.NewCall(4, 3).With(name+" clock", name+" clock", name, name+" queue", attempt, 10_000, "P:a")
+	return scripts.Acquire.NewCall(4, 7).With(name+" clock", name+" clock", name, name+" queue", attempt, 10_000, "P:a",
+		scripts.QueueIgnore, 0, 1, "")
 }
 
 // A script that the server does not know is sent in full. That does not count as a second copy of the attempt.
