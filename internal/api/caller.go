@@ -85,7 +85,7 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 			return forbidden(refusal)
 		}
 		if p != public {
-			connectionIn(c.Request().Context()).Admit(caller)
+			connectionIn(c.Request().Context()).Admit()
 		}
 		return handler(&call{c, caller})
 	}

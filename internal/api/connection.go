@@ -2,15 +2,26 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"inventory/internal/access"
+	"inventory/internal/stock"
 )
+
+// A caller that hangs up is not our error: the request is counted as client_gone, and not logged. Usually the caller
+// reads no answer. A caller that has closed only its half of the connection still reads: it gets the answer of a request
+// with an unknown outcome.
+const (
+	statusHungUp            = 499 // the number that proxies use
+	codeHungUp   stock.Code = "client_gone"
+)
+
+// halfCloseWithin is how long after its request a caller that reads on ends its sending side, at most.
+const halfCloseWithin = 40 * time.Millisecond
 
 // Connection carries requests, and knows whether the caller at its other end has hung up.
 //
@@ -18,36 +29,24 @@ import (
 // two look the same until something is sent. Callers that read on end their side right after their request. So a caller
 // counts as one that reads on if it has done that, and otherwise as one that has hung up.
 type Connection struct {
-	raw      syscall.RawConn  // nil: there is no socket to look at
-	look     func(fd uintptr) // notes the state of the socket; made once, since it is called for every request
+	socket   syscall.RawConn  // nil: there is no socket to check
+	check    func(fd uintptr) // notes in gone what the socket says; made once, since it is called for every request
 	gone     atomic.Bool      // the caller has hung up
-	admitted atomic.Int64     // requests of admitted callers
-	end      sync.Once        // of ended
-	ended    chan struct{}    // closed when the caller has ended its sending side, and may read on
+	admitted atomic.Bool      // a request of an admitted caller has come
 }
-
-// readsOn is how long after its request a caller that reads on ends its sending side, at most.
-const readsOn = 40 * time.Millisecond
 
 type connectionKey struct{}
 
-// NewConnection returns a connection whose socket is inside the given one.
+// NewConnection returns what is known of a connection.
 func NewConnection(conn net.Conn) *Connection {
-	for {
-		wrapped, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		conn = wrapped.NetConn()
-	}
-	c := &Connection{ended: make(chan struct{})}
-	c.look = func(fd uintptr) {
+	c := &Connection{}
+	c.check = func(fd uintptr) {
 		if hasHungUp(fd) {
 			c.gone.Store(true)
 		}
 	}
-	if socket, ok := conn.(syscall.Conn); ok {
-		c.raw, _ = socket.SyscallConn() // fails if it is closed, and so does every use
+	if inside, ok := conn.(syscall.Conn); ok {
+		c.socket, _ = inside.SyscallConn() // fails if it is closed, and so does every use
 	}
 	return c
 }
@@ -65,28 +64,23 @@ func connectionIn(ctx context.Context) *Connection {
 
 // hungUp reports whether the caller has hung up.
 func (c *Connection) hungUp() bool {
-	if c == nil || c.raw == nil || c.gone.Load() {
-		return c != nil && c.raw != nil
+	if c == nil || c.socket == nil {
+		return false
 	}
-	if err := c.raw.Control(c.look); err != nil {
-		return true // it is closed at this end
+	if c.gone.Load() || c.socket.Control(c.check) != nil { // it fails if the connection is closed at this end
+		return true
 	}
 	return c.gone.Load()
 }
 
-// AwaitEnd is for who reads from a connection whose caller has ended its sending side that long after its last bytes; 0 if only the
-// system knows. It returns io.EOF when the caller has hung up, and the error of the connection if that is closed or its
-// deadline for reading comes. A caller whose request only reads has hung up once it has reset: answering it does no harm.
-func (c *Connection) AwaitEnd(after time.Duration, onlyReads bool) error {
-	if c.raw == nil || !tellsApart || !onlyReads && after > readsOn {
+// AwaitHangUp is for who has read the end of input. It returns io.EOF when the caller has hung up, and the error of the
+// connection if that is closed or its deadline for reading comes.
+func (c *Connection) AwaitHangUp() error {
+	if c.socket == nil || !knowsHalfClose {
 		return io.EOF
 	}
-	c.end.Do(func() { close(c.ended) })
-	err := c.raw.Read(func(fd uintptr) bool {
-		if onlyReads {
-			return hasReset(fd)
-		}
-		c.look(fd)
+	err := c.socket.Read(func(fd uintptr) bool {
+		c.check(fd)
 		return c.gone.Load()
 	})
 	if err != nil {
@@ -95,33 +89,37 @@ func (c *Connection) AwaitEnd(after time.Duration, onlyReads bool) error {
 	return io.EOF
 }
 
-// sideEnded returns a channel that is closed when the caller has ended its sending side, and may read on.
-func (c *Connection) sideEnded() <-chan struct{} {
-	if c == nil {
-		return nil
-	}
-	return c.ended
-}
-
-// Unread reports whether the caller has sent something that was not read yet.
-func (c *Connection) Unread() (unread bool) {
-	if c.raw == nil {
-		return false
-	}
-	_ = c.raw.Control(func(fd uintptr) { unread = hasUnread(fd) }) // fails if it is closed
-	return unread
-}
-
-// Known reports whether the connection has had a request of a caller with a key or a token, or two of admitted callers.
-func (c *Connection) Known() bool { return c.admitted.Load() > 1 }
+// Admitted reports whether the connection has had a request of an admitted caller.
+func (c *Connection) Admitted() bool { return c.admitted.Load() }
 
 // Admit notes a request of an admitted caller.
-func (c *Connection) Admit(caller access.Caller) {
-	switch {
-	case c == nil:
-	case caller.ID != "":
-		c.admitted.Store(2)
-	default:
-		c.admitted.Add(1)
+func (c *Connection) Admit() {
+	if c != nil {
+		c.admitted.Store(true)
 	}
+}
+
+// errHungUp is the cause of errors in reading from a caller that hung up.
+var errHungUp = errors.New("the caller hung up")
+
+// hungUp is the error of a request whose caller hung up before it was answered, and which failed because of that.
+type hungUp struct{ error }
+
+// Unwrap returns what failed.
+func (e hungUp) Unwrap() error { return e.error }
+
+// hungUpOr returns err as a hungUp if the request failed because its caller hung up. It knows that from the caller's
+// context, which net/http then ends, and from the connection, which may show it earlier. A request that ran out of our
+// own time, or whose database failed, failed because of that, even if its caller has left meanwhile.
+func hungUpOr(caller context.Context, err error) error {
+	cancelled := errors.Is(err, errHungUp) || errors.Is(err, context.Canceled) && stock.CodeOf(err) == stock.CodeUnavailable
+	if cancelled && errors.Is(waitUntil(caller, time.Time{}).Err(), context.Canceled) {
+		return hungUp{err}
+	}
+	return err
+}
+
+func isHungUp(err error) bool {
+	_, gone := errors.AsType[hungUp](err)
+	return gone
 }

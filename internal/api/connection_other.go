@@ -2,14 +2,8 @@
 
 package api
 
-// tellsApart: a caller that has ended its side has hung up here.
-const tellsApart = false
-
-// hasReset is never called here.
-func hasReset(uintptr) bool { return false }
+// knowsHalfClose: a caller that has ended its side has hung up here.
+const knowsHalfClose = false
 
 // hasHungUp always returns false here: the system reports nothing before net/http notices.
 func hasHungUp(uintptr) bool { return false }
-
-// hasUnread always returns false here.
-func hasUnread(uintptr) bool { return false }

@@ -34,6 +34,10 @@ const (
 	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off connects again
 	streamEnd   = 250 * time.Millisecond // time to finish a stream
 	mediaStream = "text/event-stream"
+
+	// firstHeartbeat is soon: a listener that has left right after its request may have ended its sending side only, for all
+	// that the service knows. Its system resets the comment.
+	firstHeartbeat = 5 * halfCloseWithin
 )
 
 // watchEvents streams events until the listener leaves or loses its access, or the service stops.
@@ -68,9 +72,8 @@ func (s *server) watchEvents(c echo.Context) error {
 		return forbidden("you are no longer let in")
 	}
 	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
-	ended := connectionIn(c.Request().Context()).sideEnded()
-	ticker := time.NewTicker(s.streams.Heartbeat)
-	defer ticker.Stop()
+	heartbeat := time.NewTimer(firstHeartbeat)
+	defer heartbeat.Stop()
 	for err == nil {
 		select {
 		case <-c.Request().Context().Done():
@@ -83,11 +86,9 @@ func (s *server) watchEvents(c echo.Context) error {
 			if changed = s.accessChanged(); !s.stillAdmitted(c) {
 				return nil
 			}
-		case <-ended: // if the listener has gone, its system resets what is sent
-			ended = nil
+		case <-heartbeat.C:
 			err = stream.write(append(stream.text[:0], ": \n\n"...))
-		case <-ticker.C:
-			err = stream.write(append(stream.text[:0], ": \n\n"...))
+			heartbeat.Reset(s.streams.Heartbeat)
 		case <-subscription.Ready():
 			err = stream.send(subscription)
 		}

@@ -311,8 +311,8 @@ func TestStreamEndsWell(t *testing.T) {
 	}
 	s.hub.Dismiss()
 	body, err := io.ReadAll(stream.body)
-	if err != nil || string(body) != "retry: 2000\n\n" {
-		t.Errorf("got %q, %v", body, err)
+	if want := "retry: 2000\n\n: \n\n"; err != nil || string(body) != want { // with the first comment
+		t.Errorf("got %q, %v, want %q", body, err, want)
 	}
 	if stream := s.listen(""); stream.status != http.StatusServiceUnavailable {
 		t.Errorf("a new listener: %d", stream.status)

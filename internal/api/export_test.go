@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ReadsOn is how long after its request a caller that reads on ends its sending side, at most.
-const ReadsOn = readsOn
+// HalfCloseWithin is how long after its request a caller that reads on ends its sending side, at most.
+const HalfCloseWithin = halfCloseWithin
 
 // Route is a line of the table of routes, for the tests that go through all of them.
 type Route struct {

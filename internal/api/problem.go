@@ -22,11 +22,6 @@ const (
 	codeForbidden                   = stock.CodeForbidden
 	codeRateLimited      stock.Code = "rate_limited"
 	codeTimeout          stock.Code = "request_timeout"
-	// Codes of input that is not yet a request: see [RawProblem].
-	codeExpectation      stock.Code = "expectation_failed"
-	codeHeaderTooLarge   stock.Code = "header_too_large"
-	codeTransferEncoding stock.Code = "unsupported_transfer_encoding"
-	codeHTTPVersion      stock.Code = "unsupported_http_version"
 )
 
 const noStore = "no-store"
@@ -82,14 +77,6 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusTooManyRequests, "Too many requests of yours"}
 	case codeTimeout:
 		return kind{http.StatusRequestTimeout, "The request took too long to come"}
-	case codeExpectation:
-		return kind{http.StatusExpectationFailed, "The expectation is not known"}
-	case codeHeaderTooLarge:
-		return kind{http.StatusRequestHeaderFieldsTooLarge, "The header is too large"}
-	case codeTransferEncoding:
-		return kind{http.StatusNotImplemented, "The transfer encoding is not known"}
-	case codeHTTPVersion:
-		return kind{http.StatusHTTPVersionNotSupported, "The version of HTTP is not known"}
 	default:
 		return kind{http.StatusServiceUnavailable, "The outcome is not known"}
 	}

@@ -46,10 +46,6 @@ func explanations() []explanation {
 		{codeForbidden, "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock need a key of the shop, or of an admin. A token acts for its own buyer."},
 		{codeRateLimited, "You send more requests than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},
 		{codeTimeout, "The request took too long to arrive.", sameAgain},
-		{codeExpectation, "The header Expect has another value than 100-continue.", "Leave it out."},
-		{codeHeaderTooLarge, "The header is larger than it may be.", "Send less in it."},
-		{codeTransferEncoding, "The transfer encoding is not chunked.", "Send the body chunked, or with its length."},
-		{codeHTTPVersion, "The version of HTTP is not supported.", "Use HTTP/1.1 or HTTP/2."},
 	}
 }
 

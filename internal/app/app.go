@@ -62,8 +62,7 @@ type App struct {
 	redisAt     []redisAddress
 	outage      *outage
 	public      *http.Server
-	room        *room            // of public
-	patient     *patientListener // of public
+	listener    *listener // of public
 	admin       *http.Server
 	probes      *http.Server // metrics and health only; nil: none
 	probesAt    string
@@ -248,33 +247,34 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 		return errors.Join(err, publicAt.Close())
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
-	a.public, a.admin = a.newServer(a.lastAnswers(public), answerTimeout), a.newServer(admin, profileLimit)
-	a.room = newRoom(publicAt, a.config.MaxConnections)
+	a.public, a.admin = a.newServer(noteWork(a.lastAnswers(public)), answerTimeout), a.newServer(admin, profileLimit)
+	a.public.ConnContext = connContext
+	least := leastWait
 	if a.certificate != nil {
-		a.room.least = encryptedWait
+		a.public.TLSConfig = a.certificate.config()
+		least = leastWaitTLS
 	}
+	a.listener = newListener(publicAt, a.config.MaxConnections, least)
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
-	a.patient = newPatientListener(a.room)
-	a.serving.Go(func() error { return a.servePublic() })
-	a.serving.Go(func() error { return serve(a.admin, wires{adminAt}) })
+	a.serving.Go(a.servePublic)
+	a.serving.Go(func() error { return serve(a.admin, adminAt) })
 	a.logOpenListeners()
 	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
 	return nil
 }
 
-func listenOn(ctx context.Context, address string) (*net.TCPListener, error) {
+func listenOn(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	return listener.(*net.TCPListener), nil // as the network is TCP
+	return listener, nil
 }
 
 func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
 		ErrorLog:          newServerLog(a.config.Logger),
-		Handler:           attended(handler),
-		ConnContext:       placeContext,
+		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      answer,
@@ -291,15 +291,18 @@ func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server
 	}
 }
 
-// servePublic serves the public listener, with TLS if there is a certificate.
+// servePublic serves the public listener, with TLS if there is a certificate. A drain closes the listener before the server.
 func (a *App) servePublic() error {
+	var err error
 	if a.certificate == nil {
-		return serve(a.public, wires{a.patient})
+		err = serve(a.public, a.listener)
+	} else if err = a.public.ServeTLS(a.listener, "", ""); errors.Is(err, http.ErrServerClosed) {
+		err = nil
 	}
-	config := a.certificate.config()
-	config.NextProtos = []string{"h2", "http/1.1"}
-	a.public.TLSConfig = config // from this the server knows that there is HTTP/2
-	return serve(a.public, encrypt(a.patient, config, a.config.Logger))
+	if a.draining.Load() && errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 func serve(server *http.Server, listener net.Listener) error {
@@ -322,9 +325,7 @@ func (a *App) drain(ctx context.Context) error {
 	if a.probes != nil {
 		err = errors.Join(err, a.probes.Close())
 	}
-	err = errors.Join(err, a.serving.Wait())
-	a.patient.stopTicking()
-	return err
+	return errors.Join(err, a.serving.Wait())
 }
 
 // stopAccepting stops accepting connections, and lets those that are there send a request, which they may have just begun.
@@ -332,7 +333,9 @@ func (a *App) drain(ctx context.Context) error {
 func (a *App) stopAccepting(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lastRequests)
 	defer cancel()
-	return a.room.stop(ctx)
+	err := a.listener.Close()
+	a.listener.drain(ctx)
+	return err
 }
 
 // lastAnswers makes answers say that the connection ends, once the service drains.

@@ -13,7 +13,7 @@ import (
 func TestWhoEndsItsSideIsAnswered(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	_, address := openRoom(t, func(_ http.ResponseWriter, r *http.Request) {
+	_, address := listen(t, func(_ http.ResponseWriter, r *http.Request) {
 		begun <- struct{}{}
 		select {
 		case <-end:
@@ -45,7 +45,7 @@ func TestWhoEndsItsSideIsAnswered(t *testing.T) {
 func TestWhoHangsUpEndsItsRequest(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan struct{})
-	_, address := openRoom(t, func(_ http.ResponseWriter, r *http.Request) {
+	_, address := listen(t, func(_ http.ResponseWriter, r *http.Request) {
 		begun <- struct{}{}
 		<-r.Context().Done()
 		ended <- struct{}{}
@@ -70,27 +70,4 @@ func TestWhoHangsUpEndsItsRequest(t *testing.T) {
 			t.Fatalf("%s: the request goes on", name)
 		}
 	}
-}
-
-// TestWhoOnlyReadsMayEndItsSideLater: a request that only reads is answered until its caller resets.
-func TestWhoOnlyReadsMayEndItsSideLater(t *testing.T) {
-	t.Parallel()
-	begun, end := make(chan struct{}), make(chan struct{})
-	_, address := openRoom(t, func(_ http.ResponseWriter, r *http.Request) {
-		begun <- struct{}{}
-		<-end
-		if err := r.Context().Err(); err != nil {
-			t.Errorf("the request has ended before it was answered: %v", err)
-		}
-	})
-	c := call(t, address)
-	c.send(request)
-	<-begun
-	time.Sleep(200 * time.Millisecond) // well after its request
-	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(100 * time.Millisecond) // in which the request must not end
-	end <- struct{}{}
-	c.answered()
 }

@@ -16,7 +16,7 @@ func (a *App) listenForProbes(ctx context.Context, handler http.Handler) error {
 		return err
 	}
 	a.probesAt, a.probes = listener.Addr().String(), a.newServer(handler, answerTimeout)
-	a.serving.Go(func() error { return serve(a.probes, wires{listener}) })
+	a.serving.Go(func() error { return serve(a.probes, listener) })
 	a.config.Logger.Info("listening for probes", "metrics", a.MetricsURL())
 	return nil
 }

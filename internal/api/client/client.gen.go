@@ -20,32 +20,28 @@ import (
 
 // Defines values for Code.
 const (
-	BuyerLimit                  Code = "buyer_limit"
-	ExpectationFailed           Code = "expectation_failed"
-	Forbidden                   Code = "forbidden"
-	HeaderTooLarge              Code = "header_too_large"
-	InsufficientStock           Code = "insufficient_stock"
-	InvalidRequest              Code = "invalid_request"
-	MethodNotAllowed            Code = "method_not_allowed"
-	NotFound                    Code = "not_found"
-	NotReserved                 Code = "not_reserved"
-	OrderIDReused               Code = "order_id_reused"
-	Overloaded                  Code = "overloaded"
-	RateLimited                 Code = "rate_limited"
-	RefReused                   Code = "ref_reused"
-	RequestTimeout              Code = "request_timeout"
-	SaleClosed                  Code = "sale_closed"
-	SkuArchived                 Code = "sku_archived"
-	SkuExists                   Code = "sku_exists"
-	SoldOut                     Code = "sold_out"
-	TooLarge                    Code = "too_large"
-	Unauthenticated             Code = "unauthenticated"
-	Unavailable                 Code = "unavailable"
-	UnknownDeduction            Code = "unknown_deduction"
-	UnknownSku                  Code = "unknown_sku"
-	UnsupportedHTTPVersion      Code = "unsupported_http_version"
-	UnsupportedMediaType        Code = "unsupported_media_type"
-	UnsupportedTransferEncoding Code = "unsupported_transfer_encoding"
+	BuyerLimit           Code = "buyer_limit"
+	Forbidden            Code = "forbidden"
+	InsufficientStock    Code = "insufficient_stock"
+	InvalidRequest       Code = "invalid_request"
+	MethodNotAllowed     Code = "method_not_allowed"
+	NotFound             Code = "not_found"
+	NotReserved          Code = "not_reserved"
+	OrderIDReused        Code = "order_id_reused"
+	Overloaded           Code = "overloaded"
+	RateLimited          Code = "rate_limited"
+	RefReused            Code = "ref_reused"
+	RequestTimeout       Code = "request_timeout"
+	SaleClosed           Code = "sale_closed"
+	SkuArchived          Code = "sku_archived"
+	SkuExists            Code = "sku_exists"
+	SoldOut              Code = "sold_out"
+	TooLarge             Code = "too_large"
+	Unauthenticated      Code = "unauthenticated"
+	Unavailable          Code = "unavailable"
+	UnknownDeduction     Code = "unknown_deduction"
+	UnknownSku           Code = "unknown_sku"
+	UnsupportedMediaType Code = "unsupported_media_type"
 )
 
 // Valid indicates whether the value is a known member of the Code enum.
@@ -53,11 +49,7 @@ func (e Code) Valid() bool {
 	switch e {
 	case BuyerLimit:
 		return true
-	case ExpectationFailed:
-		return true
 	case Forbidden:
-		return true
-	case HeaderTooLarge:
 		return true
 	case InsufficientStock:
 		return true
@@ -97,11 +89,7 @@ func (e Code) Valid() bool {
 		return true
 	case UnknownSku:
 		return true
-	case UnsupportedHTTPVersion:
-		return true
 	case UnsupportedMediaType:
-		return true
-	case UnsupportedTransferEncoding:
 		return true
 	default:
 		return false

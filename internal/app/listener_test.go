@@ -8,53 +8,55 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"inventory/internal/access"
 )
 
-// testRoom is a room that signals whenever one of its connections has become idle, a moment after its answer.
-type testRoom struct {
-	*room
+// testListener is a listener that signals whenever one of its connections has become idle, a moment after its answer.
+type testListener struct {
+	*listener
 	becameIdle chan struct{}
 }
 
 // answered waits for the answer to the only caller that waits for one, until its connection is idle.
-func (r testRoom) answered(c caller) {
+func (l testListener) answered(c caller) {
 	c.Helper()
 	c.answered()
-	<-r.becameIdle
+	<-l.becameIdle
 }
 
-// openRoom serves a handler in a room of two, and returns its address.
-func openRoom(t *testing.T, handler http.HandlerFunc) (r testRoom, address string) {
+// listen serves a handler with two places for connections, and returns its address.
+func listen(t *testing.T, handler http.HandlerFunc) (l testListener, address string) {
 	t.Helper()
-	plain, err := listenOn(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r = testRoom{newRoom(plain, 2), make(chan struct{}, 10)}
+	l = testListener{newListener(listenPlain(t), 2, leastWait), make(chan struct{}, 10)}
 	note := func(_ net.Conn, state http.ConnState) {
 		if state == http.StateIdle {
-			r.becameIdle <- struct{}{}
+			l.becameIdle <- struct{}{}
 		}
 	}
 	admitting := func(w http.ResponseWriter, r *http.Request) {
-		r.Context().Value(placeKey{}).(*place).guest.caller.Admit(access.Caller{ID: "somebody"})
+		r.Context().Value(connKey{}).(*conn).caller.Admit()
 		handler(w, r)
 	}
-	server := &http.Server{Handler: attended(http.HandlerFunc(admitting)), ConnContext: placeContext, ConnState: note, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: noteWork(http.HandlerFunc(admitting)), ConnContext: connContext, ConnState: note, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(wires{r}) }()
+	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
 		err := errors.Join(server.Close(), server.Shutdown(context.WithoutCancel(t.Context())))
 		if err := errors.Join(err, <-served); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	})
-	return r, plain.Addr().String()
+	return l, l.Addr().String()
+}
+
+func listenPlain(t *testing.T) net.Listener {
+	t.Helper()
+	plain, err := listenOn(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
 }
 
 // caller is one end of a connection.
@@ -112,25 +114,25 @@ func (c caller) closed() {
 // that have been answered.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
+	l, address := listen(t, func(http.ResponseWriter, *http.Request) {})
 	silent, slow := call(t, address), call(t, address)
 	slow.send(request[:10])
 	first := call(t, address)
 	first.send(request)
-	r.answered(first)
+	l.answered(first)
 	silent.closed()
 	second := call(t, address)
 	second.send(request)
-	r.answered(second)
+	l.answered(second)
 	slow.closed()
 	first.send(request) // so second is idle for longest
-	r.answered(first)
+	l.answered(first)
 	third := call(t, address)
 	third.send(request)
-	r.answered(third)
+	l.answered(third)
 	second.closed()
 	first.send(request)
-	r.answered(first)
+	l.answered(first)
 }
 
 // TestBusyConnectionsStay: a connection that is being answered is not closed, and a new caller waits until one of them
@@ -138,7 +140,7 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 func TestBusyConnectionsStay(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {
+	l, address := listen(t, func(http.ResponseWriter, *http.Request) {
 		begun <- struct{}{}
 		<-end
 	})
@@ -151,11 +153,11 @@ func TestBusyConnectionsStay(t *testing.T) {
 	waiting.send(request)
 	end <- struct{}{}
 	<-begun // the one that waited; otherwise this blocks
-	r.mu.Lock()
-	inside := len(r.guests)
-	r.mu.Unlock()
+	l.mu.Lock()
+	inside := l.strangers.Len() + l.known.Len()
+	l.mu.Unlock()
 	if inside > 2 {
-		t.Errorf("%d are in a room of two", inside)
+		t.Errorf("%d connections at once, want two", inside)
 	}
 	close(end)
 	waiting.answered()
@@ -171,99 +173,62 @@ func TestBusyConnectionsStay(t *testing.T) {
 	}
 }
 
-// Accept returns when a full room is closed.
-func TestFullRoomCloses(t *testing.T) {
+// TestFullListenerCloses: Accept returns when a listener closes that works for all its callers.
+func TestFullListenerCloses(t *testing.T) {
 	t.Parallel()
-	plain, err := listenOn(t.Context(), "127.0.0.1:0")
+	l := newListener(listenPlain(t), 1, leastWait)
+	call(t, l.Addr().String())
+	first, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRoom(plain, 1)
-	call(t, plain.Addr().String())
-	conn, err := r.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	guestOf(conn).begin()
-	call(t, plain.Addr().String())
+	first.(*conn).work()
+	call(t, l.Addr().String())
 	refused := make(chan error, 1)
 	go func() {
-		_, err := r.Accept()
+		_, err := l.Accept()
 		refused <- err
 	}()
-	if err := r.Close(); err != nil {
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := <-refused; !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
+		t.Errorf("Accept after Close: %v, want %v", err, net.ErrClosed)
 	}
-	if err := conn.Close(); err != nil || len(r.guests) != 0 {
-		t.Errorf("%v, %d inside", err, len(r.guests))
+	if err := first.Close(); err != nil || l.strangers.Len() != 0 {
+		t.Errorf("%v, %d connections left, want none", err, l.strangers.Len())
 	}
 }
 
-// A room that stops accepts those that wait already, and waits for them.
-func TestRoomThatStops(t *testing.T) {
+// TestDrainWaitsForConnections: until the last one has ended, or its context.
+func TestDrainWaitsForConnections(t *testing.T) {
 	t.Parallel()
-	plain, err := listenOn(t.Context(), "127.0.0.1:0")
+	l := newListener(listenPlain(t), 2, leastWait)
+	call(t, l.Addr().String())
+	last, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRoom(plain, 10)
-	for range 3 {
-		call(t, plain.Addr().String())
-	}
-	stopped, refused := make(chan error, 1), make(chan error, 1)
-	go func() { stopped <- r.stop(t.Context()) }()
-	var inside []net.Conn
-	for n := range 3 {
-		conn, err := r.Accept()
-		if err != nil {
-			t.Fatalf("connection %d: %v", n, err)
-		}
-		inside = append(inside, conn)
-	}
-	go func() {
-		for {
-			conn, err := r.Accept()
-			if err != nil {
-				refused <- err
-				return
-			}
-			conn.Close()
-		}
-	}()
-	untilRefused(t, plain.Addr().String())
-	select {
-	case err := <-stopped:
-		t.Fatalf("it has not waited: %v", err)
-	case err := <-refused:
-		t.Fatalf("its server knows: %v", err)
-	default:
-	}
-	for _, conn := range inside {
-		conn.Close()
-	}
-	if err := errors.Join(<-stopped, r.Close()); err != nil {
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-refused; err == nil {
-		t.Error("a connection after the end")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	l.drain(ended)
+	drained := make(chan struct{})
+	go func() {
+		l.drain(t.Context())
+		close(drained)
+	}()
+	select {
+	case <-drained:
+		t.Fatal("drained with a connection left")
+	case <-time.After(50 * time.Millisecond): // the time in which it must not return
 	}
-}
-
-// untilRefused connects until nobody listens.
-func untilRefused(t *testing.T, address string) {
-	t.Helper()
-	for {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return
-		}
-		if err == nil {
-			conn.Close()
-		}
+	if err := last.Close(); err != nil {
+		t.Error(err)
 	}
+	<-drained
 }
 
 // TestWhoDoesNotGoOnKeepsNobodyOut: neither callers whose bodies do not come, nor those that do not read their answers, nor those
@@ -285,7 +250,7 @@ func TestWhoDoesNotGoOnKeepsNobodyOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begun := make(chan struct{}, 10)
-			_, address := openRoom(t, func(w http.ResponseWriter, r *http.Request) {
+			_, address := listen(t, func(w http.ResponseWriter, r *http.Request) {
 				begun <- struct{}{}
 				switch r.URL.Path {
 				case "/read":
@@ -312,11 +277,11 @@ func TestWhoDoesNotGoOnKeepsNobodyOut(t *testing.T) {
 // TestStrangersLeaveOthersTheirConnections: however many strangers come, a caller that is known keeps its connection.
 func TestStrangersLeaveOthersTheirConnections(t *testing.T) {
 	t.Parallel()
-	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
+	l, address := listen(t, func(http.ResponseWriter, *http.Request) {})
 	known := call(t, address)
 	for range 5 {
 		known.send(request)
-		r.answered(known)
+		l.answered(known)
 		for range 5 {
 			call(t, address)
 		}

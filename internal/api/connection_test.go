@@ -90,7 +90,7 @@ func TestWhoHasJustHungUp(t *testing.T) {
 	}{
 		"reset": {func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }, gone},
 		"closed later": {func(c *net.TCPConn) error {
-			time.Sleep(2 * api.ReadsOn) // that long a caller has waited
+			time.Sleep(2 * api.HalfCloseWithin) // that long a caller has waited
 			return c.Close()
 		}, gone},
 		"ended its side": {func(c *net.TCPConn) error { return c.CloseWrite() }, failed},

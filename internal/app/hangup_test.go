@@ -1,0 +1,139 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/app"
+)
+
+// TestResetsAreNoFaults: requests that callers reset over HTTP/2, or hang up over HTTP/1, are counted as client_gone, and
+// not logged.
+func TestResetsAreNoFaults(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, trusted := certificate(t)
+	log := &lockedBuffer{}
+	a := start(t, app.Config{
+		Lock: app.LockNone, TLSCert: certFile, TLSKey: keyFile, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	for _, http2 := range []bool{true, false} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: http2, ExpectContinueTimeout: time.Minute}
+		client := &http.Client{Transport: transport}
+		var callers sync.WaitGroup
+		for i := range 200 {
+			callers.Go(func() { hangUp(t, client, a.URL(), i) })
+		}
+		callers.Wait()
+		transport.CloseIdleConnections()
+	}
+	const counted = `inventory_http_requests_total{code="client_gone",route="/v1/orders",status="499"} `
+	var metrics string
+	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(20 * time.Millisecond) { // until the last has been noticed
+		if metrics = metricsOf(t, a); strings.Contains(metrics, counted+"100\n") {
+			break
+		}
+	}
+	for line := range strings.Lines(metrics) {
+		failed := strings.Contains(line, `status="50`) || strings.Contains(line, "unavailable")
+		if strings.HasPrefix(line, "inventory_http_requests_total") && failed && !strings.HasSuffix(line, " 0\n") {
+			t.Error(line)
+		}
+	}
+	if _, after, _ := strings.Cut(metrics, counted); !strings.HasPrefix(after, "100\n") {
+		t.Errorf("of 100 callers who hung up are counted: %.10q", after)
+	}
+	if log.String() != "" {
+		t.Errorf("the log says\n%.2000s", log.String())
+	}
+}
+
+// hangUp sends a request and hangs up: within its body, or while it is being answered. It repeats every fourth request
+// until the service has asked for its body, because a request that is reset earlier may never arrive.
+func hangUp(t *testing.T, client *http.Client, url string, i int) {
+	t.Helper()
+	for !sendAndHangUp(t, client, url, i) && i%4 == 0 && !t.Failed() {
+	}
+}
+
+// sendAndHangUp reports whether the service has asked for the body.
+func sendAndHangUp(t *testing.T, client *http.Client, url string, i int) (asked bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var begun atomic.Bool
+	method, path, body := "POST", "/v1/orders", io.Reader(io.MultiReader(strings.NewReader(`{"order_id":`), readerFunc(func([]byte) (int, error) {
+		begun.Store(true)
+		time.AfterFunc(time.Millisecond, cancel)
+		<-ctx.Done()
+		return 0, ctx.Err()
+	})))
+	if i%4 != 0 {
+		time.AfterFunc(time.Duration(i)*10*time.Microsecond, cancel)
+		method, path, body = "POST", "/v1/skus/a/deductions", strings.NewReader(fmt.Sprintf(`{"order_id":"%d","quantity":1}`, i))
+	}
+	if i%4 == 2 {
+		method, path, body = "GET", "/v1/audit", nil
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url+path, body)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if i%4 == 0 {
+		request.Header.Set("Expect", "100-continue")
+	}
+	if response, err := client.Do(request); err == nil {
+		response.Body.Close()
+	}
+	return begun.Load()
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func metricsOf(t *testing.T, a *app.App) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.AdminURL()+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,284 @@
+package app
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"inventory/internal/api"
+)
+
+// defaultMaxConnections bounds the connections of the public listener if the configuration does not.
+const defaultMaxConnections = 10_000
+
+// leastWait is for how long the service waits for any caller before it closes the connection for another one: a new caller sends
+// its request within that time, and an answer is sent. Callers that connect again at once cannot keep the service busy with that.
+const leastWait = 50 * time.Millisecond
+
+// leastWaitTLS is the same over TLS, where a new caller shakes hands first.
+const leastWaitTLS = 500 * time.Millisecond
+
+// A listener has a bounded number of connections. If a connection comes when all places are taken, it gets the place of one whose
+// caller the service waits for: for a header, for a body, until an answer is read, or for the next request. Of those the
+// listener closes the one for which the service has waited longest. So a caller that does not go on keeps nobody out, whatever it
+// leaves undone. A new connection waits only if the service works for all others.
+//
+// Callers that only connect could still take the place of one that rests between two requests. So strangers, whose
+// connections have had no request of an admitted caller, are closed first while they have more than half of the places.
+type listener struct {
+	net.Listener
+	most    int
+	least   time.Duration // see leastWait
+	changed chan struct{} // has a token when a connection has ended, or is waited for again
+	closing context.Context
+	close   func() error // of the listener inside, once: the server closes it too
+
+	mu               sync.Mutex
+	strangers, known list.List // of *conn, in the order in which the service has last waited for them
+}
+
+func newListener(inner net.Listener, most int, least time.Duration) *listener {
+	l := &listener{Listener: inner, most: most, least: least, changed: make(chan struct{}, 1)}
+	closing, end := context.WithCancel(context.Background())
+	l.closing, l.close = closing, sync.OnceValue(func() error {
+		end()
+		return inner.Close()
+	})
+	return l
+}
+
+// Accept waits for the next connection, and for a place for it.
+func (l *listener) Accept() (net.Conn, error) {
+	inner, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c, soon := l.place(inner)
+		if c != nil {
+			return c, nil
+		}
+		if err := l.await(l.closing, soon); err != nil {
+			inner.Close()
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// place gives a connection a place, if there is one or one can be freed. Otherwise soon is when one can be freed; 0: nobody knows.
+func (l *listener) place(inner net.Conn) (c *conn, soon time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.strangers.Len()+l.known.Len() >= l.most {
+		longest := l.longest()
+		if longest == nil {
+			return nil, 0
+		}
+		if soon = l.least - time.Since(longest.since); soon > 0 {
+			return nil, soon
+		}
+		longest.leave()
+		longest.Conn.Close()
+	}
+	c = &conn{Conn: inner, listener: l, caller: api.NewConnection(inner), since: time.Now(), among: &l.strangers}
+	c.element = c.among.PushBack(c)
+	return c, 0
+}
+
+// longest returns the connection to be closed first; nil: the service works for all.
+func (l *listener) longest() *conn {
+	stranger, known := firstWaiting(&l.strangers), firstWaiting(&l.known)
+	switch {
+	case stranger == nil:
+		return known
+	case known == nil, l.strangers.Len() >= l.most/2, stranger.since.Before(known.since): // the new one is a stranger too
+		return stranger
+	default:
+		return known
+	}
+}
+
+func firstWaiting(conns *list.List) *conn {
+	for e := conns.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*conn); c.requests == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// await waits until a connection has ended or is waited for, or a time has passed if it is not 0.
+func (l *listener) await(ctx context.Context, soon time.Duration) error {
+	var passed <-chan time.Time
+	if soon > 0 {
+		passed = time.After(soon)
+	}
+	select {
+	case <-l.changed:
+	case <-passed:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// signal is for await. One waiter is enough: Accept, and after that drain.
+func (l *listener) signal() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Close stops accepting. Connections stay.
+func (l *listener) Close() error { return l.close() }
+
+// drain waits until all connections have ended, or ctx ends.
+func (l *listener) drain(ctx context.Context) {
+	for {
+		l.mu.Lock()
+		left := l.strangers.Len() + l.known.Len()
+		l.mu.Unlock()
+		if left == 0 || l.await(ctx, 0) != nil {
+			return
+		}
+	}
+}
+
+// conn is a connection of a listener. The service works on some of its requests, or waits for its caller.
+type conn struct {
+	net.Conn
+	listener *listener
+	caller   *api.Connection
+
+	// With the listener's mu:
+	among    *list.List    // strangers or known
+	element  *list.Element // in among; nil: the connection has ended
+	requests int           // that the service works on
+	since    time.Time     // when the service last began to wait for the caller
+}
+
+// Read reads what the caller sends. While a handler works, net/http reads a single byte, and at the end of input it ends the
+// request. But a caller may end its sending side and read on. So it learns of the end only when the caller has hung up.
+// Over TLS crypto/tls reads, never a single byte: there the end of input is a caller that has hung up.
+func (c *conn) Read(to []byte) (int, error) {
+	n, err := c.Conn.Read(to)
+	if len(to) == 1 && errors.Is(err, io.EOF) {
+		return n, c.caller.AwaitHangUp()
+	}
+	return n, err
+}
+
+// Write writes an answer, or a part of one. The service waits until the caller reads it.
+func (c *conn) Write(part []byte) (int, error) {
+	if c.pause() {
+		defer c.work()
+	}
+	return c.Conn.Write(part)
+}
+
+// Close closes the connection.
+func (c *conn) Close() error {
+	c.listener.mu.Lock()
+	c.leave()
+	c.listener.mu.Unlock()
+	c.listener.signal()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends the sending side. net/http calls it so that a caller can read the answer before the connection ends.
+func (c *conn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
+
+// leave frees the place, with mu.
+func (c *conn) leave() {
+	if c.element != nil {
+		c.among.Remove(c.element)
+		c.element = nil
+	}
+}
+
+// work notes that the service works on one more request.
+func (c *conn) work() {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.requests++
+}
+
+// pause notes that the service works on one request less, and waits for the caller since now. It reports false if there was none.
+func (c *conn) pause() bool {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	if c.requests == 0 {
+		return false
+	}
+	c.requests--
+	c.since = time.Now()
+	switch known := &c.listener.known; {
+	case c.element == nil:
+	case c.among != known && c.caller.Admitted():
+		c.leave()
+		c.among, c.element = known, known.PushBack(c)
+	default:
+		c.among.MoveToBack(c.element)
+	}
+	c.listener.signal()
+	return true
+}
+
+type connKey struct{}
+
+// connContext is for [http.Server.ConnContext].
+func connContext(ctx context.Context, outer net.Conn) context.Context {
+	if encrypted, ok := outer.(*tls.Conn); ok {
+		outer = encrypted.NetConn()
+	}
+	c := outer.(*conn) // as the listener is a [listener]
+	return api.ConnContext(context.WithValue(ctx, connKey{}, c), c.caller)
+}
+
+// noteWork passes requests to a handler, and notes for their connections when the service works: from the end of the body
+// until the handler is done.
+func noteWork(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := r.Context().Value(connKey{}).(*conn) // as the server has connContext
+		if r.ContentLength == 0 {
+			c.work()
+			defer c.pause()
+		} else {
+			b := &body{ReadCloser: r.Body, conn: c}
+			defer b.done()
+			copied := *r // net/http checks the body of its own request
+			copied.Body = b
+			r = &copied
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// body is the body of a request. The service works from its end on.
+type body struct {
+	io.ReadCloser
+	conn *conn
+	read bool // to its end
+}
+
+// Read reads a part of the body.
+func (b *body) Read(part []byte) (int, error) {
+	n, err := b.ReadCloser.Read(part)
+	if errors.Is(err, io.EOF) && !b.read {
+		b.read = true
+		b.conn.work()
+	}
+	return n, err
+}
+
+func (b *body) done() {
+	if b.read {
+		b.conn.pause()
+	}
+}
