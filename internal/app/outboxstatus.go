@@ -18,7 +18,7 @@ type OutboxStatus struct {
 	Newest time.Time
 }
 
-// The queries read what the stores' outbox_on.sql creates, and the times of the rows in microseconds.
+// The queries read what the stores' outbox.sql creates, and the times of the rows in microseconds.
 const (
 	postgresOutboxThere = `SELECT to_regclass('outbox') IS NOT NULL`
 	postgresOutbox      = `

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -87,15 +86,6 @@ var keptTexts = []KeptText{
 
 // KeptTexts returns all kept texts. Callers must not change them.
 func KeptTexts() []KeptText { return keptTexts }
-
-// EachText joins what write returns for each kept text, for a statement.
-func EachText(write func(n int, column string) string) string {
-	var all strings.Builder
-	for n, text := range keptTexts {
-		all.WriteString(write(n, text.Column))
-	}
-	return all.String()
-}
 
 // CheckBuyerID refuses a text that cannot be the buyer's id of an [Order].
 func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }

@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/tables"
 )
 
 // How long an audit waits for transactions over nodes to end. Citus finishes transactions that are left behind every
@@ -43,8 +44,8 @@ func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err e
 	for i := range audit.SKUs {
 		b := &audit.SKUs[i]
 		for _, line := range lines {
-			if line.SKU == b.SKU {
-				b.Violations = append(b.Violations, fmt.Sprintf("SKU %q: order %q is not settled: its line has no deduction", b.SKU, line.OrderID))
+			if line.sku == b.SKU {
+				b.Violations = append(b.Violations, fmt.Sprintf("SKU %q: order %q is not settled: its line has no deduction", b.SKU, line.orderID))
 			}
 		}
 		if i == 0 {
@@ -67,10 +68,21 @@ func balances(ctx context.Context, p *placements, sku string) (audit stock.Audit
 	return audit, err
 }
 
+// orderLine is a line of an order of several SKUs.
+type orderLine struct{ orderID, sku string }
+
+// orderLines reads the lines of the orders of a shard, those of one SKU if it is not "".
+func orderLines(ctx context.Context, s *postgres.Store, sku string) ([]orderLine, error) {
+	return tables.All(ctx, s.DB, func(row tables.Row) (line orderLine, err error) {
+		err = row.Scan(&line.orderID, &line.sku)
+		return line, err
+	}, "order_lines", sku)
+}
+
 // unmatchedLines returns the lines of orders that have no deduction and get none within settleWait.
-func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []postgres.OrderLine, err error) {
+func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []orderLine, err error) {
 	err = s.again(ctx, func(p *placements) error {
-		lines, err = eachNode(p, func(h *shard) ([]postgres.OrderLine, error) { return h.store.OrderLines(ctx, sku) })
+		lines, err = eachNode(p, func(h *shard) ([]orderLine, error) { return orderLines(ctx, h.store, sku) })
 		return err
 	})
 	for until := time.Now().Add(settleWait); err == nil; {
@@ -83,10 +95,10 @@ func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []postgre
 }
 
 // without returns the lines that have no deduction.
-func (s *Store) without(ctx context.Context, lines []postgres.OrderLine) (left []postgres.OrderLine, err error) {
+func (s *Store) without(ctx context.Context, lines []orderLine) (left []orderLine, err error) {
 	orders := make(map[string][]string)
 	for _, line := range lines {
-		orders[line.SKU] = append(orders[line.SKU], line.OrderID)
+		orders[line.sku] = append(orders[line.sku], line.orderID)
 	}
 	for sku, ids := range orders {
 		found, err := s.Deductions(ctx, sku, ids)
@@ -95,7 +107,7 @@ func (s *Store) without(ctx context.Context, lines []postgres.OrderLine) (left [
 		}
 		for _, id := range ids {
 			if _, there := found[id]; !there {
-				left = append(left, postgres.OrderLine{OrderID: id, SKU: sku})
+				left = append(left, orderLine{id, sku})
 			}
 		}
 	}
@@ -119,7 +131,7 @@ func (s *Store) unfinished(ctx context.Context) (open []string, err error) {
 // prepared names the transactions that are between their two phases.
 func (s *Store) prepared(ctx context.Context) (names []string, err error) {
 	for _, n := range s.placements().nodes {
-		ids, err := n.store.Prepared(ctx)
+		ids, err := tables.All(ctx, n.store.DB, tables.Value[string], "prepared")
 		if err != nil {
 			return nil, err
 		}

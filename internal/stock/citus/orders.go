@@ -2,10 +2,14 @@ package citus
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/tables"
 )
 
 // Order implements [stock.Store]. The coordinator takes an order in one transaction over the nodes of its SKUs, in two phases:
@@ -13,7 +17,7 @@ import (
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if !placement.KnownOnly {
 		err = s.again(ctx, func(*placements) error {
-			lines, created, err = s.whole.Order(ctx, placement)
+			lines, created, err = s.whole.Place(ctx, placement)
 			return err
 		})
 		if created || err != nil {
@@ -36,7 +40,9 @@ func (s *Store) placed(ctx context.Context, orderID string) (*stock.PlacedOrder,
 		skus  []string
 	}
 	there, err := on(ctx, s, orderID, func(o *postgres.Store) (r row, err error) {
-		r.order, r.skus, err = o.PlacedOrder(ctx, orderID)
+		if r.order, err = tables.Order(ctx, o.DB, orderID); r.order != nil && err == nil {
+			r.skus, err = tables.All(ctx, o.DB, tables.Value[string], "skus_of_order", orderID)
+		}
 		return r, err
 	})
 	if err != nil || there.order == nil {
@@ -54,4 +60,208 @@ func (s *Store) placed(ctx context.Context, orderID string) (*stock.PlacedOrder,
 		there.order.Lines = append(there.order.Lines, line)
 	}
 	return there.order, nil
+}
+
+// errApart says that orders cannot be written together. Nothing of them is written.
+var errApart = errors.New("the orders do not go together")
+
+// placeOrders writes orders in one transaction over nodes, and returns when each was taken, nil if it was not. If one of them is not taken, because it is there already or a
+// segment holds too little, none is: then it tries each half, until that order is by itself.
+func placeOrders(ctx context.Context, s *postgres.Store, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
+	at, err := placeGroup(ctx, s, deadline, orders)
+	switch {
+	case !errors.Is(err, errApart) && !postgres.NothingWritten(err):
+		return at, err
+	case len(orders) == 1:
+		return make([]*time.Time, 1), nil
+	}
+	first, err := placeOrders(ctx, s, deadline, orders[:len(orders)/2])
+	if err != nil {
+		return nil, err
+	}
+	second, err := placeOrders(ctx, s, deadline, orders[len(orders)/2:])
+	if errors.Is(err, stock.ErrUnwritten) { // but the first half is written: let the others go by themselves
+		second, err = make([]*time.Time, len(orders)-len(first)), nil
+	}
+	return append(first, second...), err
+}
+
+// placeGroup writes orders, all of them or none.
+func placeGroup(ctx context.Context, s *postgres.Store, deadline time.Time, orders []stock.Placement) (at []*time.Time, err error) {
+	err = s.InTx(ctx, deadline, func(tx tables.Tx) error {
+		at, err = takeOrders(ctx, tx, orders)
+		if postgres.Answered(err) {
+			return errors.Join(errApart, err)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("place orders: %w", err)
+	}
+	return at, nil
+}
+
+// takeOrders takes orders, and locks as every write does: the rows of the orders, then the segments, then the deductions.
+func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]*time.Time, error) {
+	o := columnsOf(orders)
+	rows := rowsOf(orders)
+	lines := tables.ArraysOf(o.lines)
+	var now time.Time
+	take := &tables.Statements{}
+	take.Exec("share_briefly")
+	take.Exec("copy_orders", o.ids, o.buyers, o.reserves, o.given)
+	take.Exec("copy_order_lines", lines.OrderIDs, o.skus, lines.Quantities)
+	take.Exec("take_segments", rows.skus, rows.segments, rows.layouts, rows.tokens, rows.owners, rows.units, rows.reserved).
+		Wrote = takesAll(len(rows.skus))
+	tx.Instant(take, time.Time{}, &now)
+	if err := tx.Send(ctx, take); err != nil {
+		return nil, err
+	}
+	at := make([]*time.Time, len(orders))
+	var each []time.Time // the instant of each line
+	for n, p := range orders {
+		decided := now
+		if !p.At.IsZero() {
+			decided = p.At
+		}
+		for _, line := range p.Lines {
+			if line.SaleWindow.Refusal("", decided) != nil {
+				return nil, errApart
+			}
+			each = append(each, decided)
+		}
+		at[n] = &decided
+	}
+	args := []any{o.skus, lines.OrderIDs, lines.Quantities, o.lineReserves, o.segments, each}
+	write := &tables.Statements{}
+	write.Exec("copy_deductions", append(args, lines.Texts...)...)
+	return at, tx.Send(ctx, write)
+}
+
+// takesAll expects that all rows had what was wanted of them.
+func takesAll(rows int) func(int64) error {
+	return func(written int64) error {
+		if written != int64(rows) {
+			return errApart
+		}
+		return nil
+	}
+}
+
+// orderColumns are what unnest turns into rows of orders, and of their lines.
+type orderColumns struct {
+	ids, buyers []string
+	reserves    []int64 // microseconds
+	given       []tables.Instant
+
+	lines        []stock.Order // each for its order
+	skus         []string
+	segments     []int32
+	lineReserves []int64
+}
+
+func columnsOf(orders []stock.Placement) (c orderColumns) {
+	for _, p := range orders {
+		order, reserve := p.Order, p.Order.ReserveFor.Microseconds()
+		c.ids, c.buyers, c.reserves = append(c.ids, order.OrderID), append(c.buyers, order.BuyerID), append(c.reserves, reserve)
+		c.given = append(c.given, tables.Instant(p.At))
+		for i, line := range order.Lines {
+			c.lines, c.skus = append(c.lines, order.Of(line)), append(c.skus, line.SKU)
+			c.segments = append(c.segments, int32(p.Lines[i].Segment)) //nolint:gosec // at most stock.MaxSegments
+			c.lineReserves = append(c.lineReserves, reserve)
+		}
+	}
+	return c
+}
+
+// wantedRows are rows of segments, what is wanted from each, and how much of that is reserved.
+type wantedRows struct {
+	skus, owners                     []string
+	segments                         []int32
+	layouts, tokens, units, reserved []int64
+}
+
+// rowsOf returns the rows that the lines of orders want.
+func rowsOf(orders []stock.Placement) (w wantedRows) {
+	type key struct {
+		sku     string
+		segment int
+	}
+	numbers := make(map[key]int)
+	for _, p := range orders {
+		for i, line := range p.Lines {
+			asked := p.Order.Lines[i]
+			row := key{asked.SKU, line.Segment}
+			n, there := numbers[row]
+			if !there {
+				n = len(numbers)
+				numbers[row] = n
+				w.skus, w.segments = append(w.skus, asked.SKU), append(w.segments, int32(line.Segment)) //nolint:gosec // at most stock.MaxSegments
+				w.layouts, w.tokens, w.owners = append(w.layouts, line.Layout), append(w.tokens, line.Fence.Token), append(w.owners, line.Fence.Owner)
+				w.units, w.reserved = append(w.units, 0), append(w.reserved, 0)
+			}
+			w.units[n] += asked.Quantity
+			if p.Order.ReserveFor > 0 {
+				w.reserved[n] += asked.Quantity
+			}
+		}
+	}
+	return w
+}
+
+// Prune implements [stock.Store]. It removes the lines of orders of several SKUs, in the shards of the order ids, before the
+// deductions, in the SKU's shard: the next call removes a deduction without its line, but a line without its deduction would
+// look like half an order. So an order may be marked although its SKU is busy.
+func (s *Store) Prune(ctx context.Context, p stock.Pruning) (stock.Pruned, error) {
+	listed, stay, err := s.listed(ctx, p)
+	if err != nil {
+		return stock.Pruned{}, err
+	}
+	p.OrderIDs = slices.DeleteFunc(slices.Clone(p.OrderIDs), func(id string) bool { return stay[id] })
+	if !p.DryRun {
+		_, err = eachShard(ctx, s, listed, func(o *postgres.Store, ids []string) (map[string]bool, error) {
+			return nil, o.InTx(ctx, time.Time{}, func(tx tables.Tx) error {
+				unlist := &tables.Statements{}
+				unlist.Exec("unlist", p.SKU, slices.DeleteFunc(ids, func(id string) bool { return stay[id] }))
+				return tx.Send(ctx, unlist)
+			})
+		})
+		if err != nil {
+			return stock.Pruned{}, err
+		}
+	}
+	return on(ctx, s, p.SKU, func(o *postgres.Store) (stock.Pruned, error) { return o.Prune(ctx, p) })
+}
+
+// listed returns the ids that are orders of several SKUs, and which of them stay: one of their lines may not be pruned yet.
+func (s *Store) listed(ctx context.Context, p stock.Pruning) (ids []string, stay map[string]bool, err error) {
+	orders, err := eachShard(ctx, s, p.OrderIDs, func(o *postgres.Store, some []string) (map[string][]string, error) {
+		skus := make(map[string][]string)
+		return skus, o.DB.Each(ctx, tables.Into(skus), "skus_of_orders", some)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	lines := make(map[string][]string) // order ids, by SKU
+	for id, skus := range orders {
+		if slices.Contains(skus, p.SKU) { // otherwise another deduction of this SKU has the same id
+			ids = append(ids, id)
+			for _, sku := range skus {
+				lines[sku] = append(lines[sku], id)
+			}
+		}
+	}
+	stay = make(map[string]bool)
+	for sku, some := range lines {
+		ended, err := on(ctx, s, sku, func(o *postgres.Store) ([]string, error) {
+			return tables.All(ctx, o.DB, tables.Value[string], "ended", sku, some, p.Before)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, id := range some {
+			stay[id] = stay[id] || !slices.Contains(ended, id)
+		}
+	}
+	return ids, stay, nil
 }

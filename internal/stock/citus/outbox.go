@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/tables"
 )
 
 // Outbox is the [stock.Outbox] of a cluster. Each node has an outbox of its own, because changes are in the order of one
@@ -31,21 +33,37 @@ func (o *Outbox) Off(ctx context.Context) error { return o.store.whole.Outbox().
 
 // outboxes returns the outbox of each node, by the node's group.
 func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error) {
-	nodes, err := o.store.whole.Nodes(ctx)
+	nodes, err := readNodes(ctx, o.store.whole)
 	if err != nil {
 		return nil, fmt.Errorf("read which nodes there are: %w", err)
 	}
 	all := make(map[int]*postgres.Outbox, len(nodes))
 	for _, n := range nodes {
 		o.store.mu.Lock()
-		there, err := o.store.nodeLocked(n.Address)
+		there, err := o.store.nodeLocked(n.address)
 		o.store.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
-		all[n.Group] = there.store.Outbox()
+		all[n.group] = there.store.Outbox()
 	}
 	return all, nil
+}
+
+// member is a server of a cluster.
+type member struct {
+	group   int
+	address string // HOST:PORT
+}
+
+func readNodes(ctx context.Context, s *postgres.Store) ([]member, error) {
+	return tables.All(ctx, s.DB, func(row tables.Row) (m member, err error) {
+		var host string
+		var port int
+		err = row.Scan(&m.group, &host, &port)
+		m.address = net.JoinHostPort(host, strconv.Itoa(port))
+		return m, err
+	}, "nodes")
 }
 
 // Read implements [stock.Outbox]. It merges the changes of all nodes, older ones first. If a node is gone, it returns the

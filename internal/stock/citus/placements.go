@@ -26,8 +26,7 @@ type node struct {
 
 // shard is a range of hashes, and the tables of the SKUs and orders in it.
 type shard struct {
-	postgres.Shard
-	low   int32 // lowest hash
+	placed
 	node  *node
 	store *postgres.Store
 }
@@ -106,9 +105,9 @@ func (s *Store) begin(old *placements) <-chan singleflight.Result {
 }
 
 // readPlacements queries the coordinator, or if that fails the nodes: Citus keeps the placements on all of them.
-func (s *Store) readPlacements(ctx context.Context) (rows []postgres.Placed, err error) {
+func (s *Store) readPlacements(ctx context.Context) (rows []placed, err error) {
 	for _, o := range append([]*node{{store: s.whole}}, s.everyNode()...) {
-		if rows, err = o.store.Placements(ctx); err == nil {
+		if rows, err = readPlacements(ctx, o.store); err == nil {
 			break
 		}
 	}
@@ -119,12 +118,12 @@ func (s *Store) readPlacements(ctx context.Context) (rows []postgres.Placed, err
 }
 
 // set builds placements from what was read, and uses them from now on.
-func (s *Store) set(rows []postgres.Placed) error {
+func (s *Store) set(rows []placed) error {
 	next := &placements{read: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, row := range rows {
-		n, err := s.nodeLocked(net.JoinHostPort(row.Host, strconv.Itoa(row.Port)))
+		n, err := s.nodeLocked(net.JoinHostPort(row.host, strconv.Itoa(row.port)))
 		if err != nil {
 			return err
 		}
@@ -159,13 +158,13 @@ func (s *Store) nodeLocked(address string) (*node, error) {
 }
 
 // shardLocked returns a shard at a node. It reuses the earlier value if the shard has been there before.
-func (s *Store) shardLocked(row postgres.Placed, n *node) *shard {
+func (s *Store) shardLocked(row placed, n *node) *shard {
 	for _, there := range s.shards {
-		if there.node == n && there.ID == row.Shard.ID && there.low == row.Low {
+		if there.node == n && there.id == row.id && there.low == row.low {
 			return there
 		}
 	}
-	made := &shard{Shard: row.Shard, low: row.Low, node: n, store: n.store.Shard(row.Shard)}
+	made := &shard{placed: row, node: n, store: n.store.With(row.access(s.onShard))}
 	s.shards = append(s.shards, made)
 	return made
 }

@@ -22,6 +22,7 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/tables"
 )
 
 // Store is a [stock.Store] on a cluster. It is safe for concurrent use.
@@ -35,6 +36,7 @@ type Store struct {
 	now     *placements
 	nodes   map[string]*node // all that there have ever been, by address
 	shards  []*shard         // all that there have ever been
+	onShard tables.Set       // the statements on the tables of a shard
 	changed chan struct{}    // closed when placements are loaded
 
 	loading singleflight.Group // of placements
@@ -49,14 +51,17 @@ var _ stock.Store = (*Store)(nil)
 // Citus has for them, with the user, the password and the parameters of the URL. Each of configure may change the
 // configuration of a node's pool.
 func Open(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
-	whole, err := postgres.OpenCoordinator(ctx, databaseURL, configure...)
+	whole, err := openCoordinator(ctx, databaseURL, configure...)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{whole: whole, coordinator: &node{address: "coordinator", store: whole}, url: databaseURL, nodes: make(map[string]*node), changed: make(chan struct{})}
+	s := &Store{
+		whole: whole, coordinator: &node{address: "coordinator", store: whole}, url: databaseURL,
+		nodes: make(map[string]*node), changed: make(chan struct{}), onShard: statements(shardFile),
+	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.open = func(ctx context.Context, databaseURL string) (*postgres.Store, error) {
-		return postgres.OpenNode(ctx, databaseURL, configure...)
+		return openNode(ctx, databaseURL, configure...)
 	}
 	if err := s.load(ctx, nil); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -80,9 +85,9 @@ func (s *Store) again(ctx context.Context, work func(*placements) error) error {
 		switch {
 		case err == nil:
 			return nil
-		case (postgres.ShardGone(err) || postgres.Deadlocked(err)) && (try == mostTries || ctx.Err() != nil):
+		case (shardGone(err) || postgres.Deadlocked(err)) && (try == mostTries || ctx.Err() != nil):
 			return stock.Unwritten(err)
-		case postgres.ShardGone(err):
+		case shardGone(err):
 			if failed := s.load(ctx, p); failed != nil {
 				return stock.Unwritten(errors.Join(err, failed))
 			}

@@ -1,14 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"inventory/internal/stock"
-	"inventory/internal/stock/tables"
 )
 
 // serverClock knows the server's clock from what statements have read of it, as an interval. A statement read the clock between
@@ -79,32 +73,6 @@ func (c *serverClock) at(here time.Time) time.Time {
 	return earliest
 }
 
-const selectClock = `SELECT clock_timestamp()`
-
-// noting reads from a database, and the server's clock after each query, in the same message: nothing that is read is later
-// than the clock is known to be.
-type noting struct {
-	database
-	clock *serverClock
-}
-
-// Each implements [tables.Querier].
-func (n noting) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
-	statements := &pgx.Batch{}
-	if n.dialect.locks() {
-		statements.Queue(n.dialect.shardLock)
-	}
-	var server time.Time
-	statements.Queue(n.dialect.of(sql), args...).Query(each(read))
-	statements.Queue(selectClock).QueryRow(func(row pgx.Row) error { return row.Scan(&server) })
-	sent := time.Now()
-	if err := n.SendBatch(ctx, statements).Close(); err != nil {
-		return err
-	}
-	n.clock.note(sent, server)
-	return nil
-}
-
 // deadline converts an instant of this process to the server's clock, for a statement.
 func (s *Store) deadline(here time.Time) *time.Time {
 	if here.IsZero() {
@@ -118,17 +86,4 @@ func (s *Store) deadline(here time.Time) *time.Time {
 func (s *Store) Clock(string) (earliest, latest time.Time) {
 	earliest, latest = s.clock.between(time.Now())
 	return earliest.UTC(), latest.UTC()
-}
-
-// reads returns the reads by whose answers a caller sees whether a reservation has expired.
-func (s *Store) reads() tables.Base { return tables.Base{DB: noting{s.pool, s.clock}} }
-
-// Deduction implements [stock.Store].
-func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
-	return s.reads().Deduction(ctx, sku, orderID)
-}
-
-// Deductions implements [stock.Store].
-func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
-	return s.reads().Deductions(ctx, sku, orderIDs)
 }

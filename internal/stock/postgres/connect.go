@@ -5,12 +5,17 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock/tables"
 )
 
 // How long it takes to notice that a host does not answer. There must be time left for the next host of the URL.
@@ -62,4 +67,157 @@ func neverCancel(config *pgconn.Config) {
 		}
 		return next(ctx, conn)
 	}
+}
+
+// statementLimit is how long one statement may take. Its connection may have died unnoticed, and after this long no caller
+// waits for the answer any more.
+const statementLimit = 2 * time.Second
+
+type patientKey struct{}
+
+// during returns a context for a statement, which may take as long as its caller allows if it is patient.
+func during(ctx context.Context, sql tables.SQL) context.Context {
+	if !sql.Patient {
+		return ctx
+	}
+	return context.WithValue(ctx, patientKey{}, true)
+}
+
+// limits is the tracer of a connection. It gives each statement a context that ends in time. If the connection dies of that,
+// its host counts as failed before another connection is made.
+type limits struct {
+	hosts    *hosts
+	sessions *sessions
+}
+
+var (
+	_ pgx.QueryTracer = limits{}
+	_ pgx.BatchTracer = limits{}
+)
+
+// limitStatements sets the tracer, and keeps one that is set already.
+func limitStatements(config *pgx.ConnConfig, hosts *hosts, sessions *sessions) {
+	if config.Tracer == nil {
+		config.Tracer = limits{hosts, sessions}
+	} else {
+		config.Tracer = multitracer.New(limits{hosts, sessions}, config.Tracer)
+	}
+}
+
+type limitKey struct{}
+
+func limit(ctx context.Context) context.Context {
+	if ctx.Value(patientKey{}) != nil {
+		return ctx
+	}
+	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= statementLimit {
+		return ctx
+	}
+	limited, cancel := context.WithTimeout(ctx, statementLimit)
+	return context.WithValue(limited, limitKey{}, cancel)
+}
+
+func (l limits) unlimit(ctx context.Context, conn *pgx.Conn, err error) {
+	if err != nil {
+		l.sessions.judge(err)
+	}
+	if conn.IsClosed() {
+		l.hosts.died(conn)
+	}
+	if cancel, limited := ctx.Value(limitKey{}).(context.CancelFunc); limited {
+		cancel()
+	}
+}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (limits) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return limit(ctx)
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (l limits) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
+	l.unlimit(ctx, conn, data.Err)
+}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (limits) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return limit(ctx)
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (limits) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (l limits) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchEndData) {
+	l.unlimit(ctx, conn, data.Err)
+}
+
+// pingLimit is how long an idle connection may take to show that it lives.
+const pingLimit = 300 * time.Millisecond
+
+// renewal closes connections that have died. When the network loses everything, or another server has taken over, all
+// connections die at once, and no message says so. The first one that fails is a sign that others may have died:
+//
+//	a statement or a ping is not answered in time ──> its connection is closed ──> all idle ones are pinged, at the same
+//	time ──> those that do not answer are closed
+//
+// Connections in use end with their statements. A closed connection leaves its place in the pool at once.
+type renewal struct {
+	hosts   *hosts
+	died    chan struct{} // holds one: a connection has died in use
+	closing chan struct{}
+	running sync.WaitGroup
+}
+
+func newRenewal(hosts *hosts) *renewal {
+	return &renewal{hosts: hosts, died: make(chan struct{}, 1), closing: make(chan struct{})}
+}
+
+// watch adds the renewal to the configuration of a pool.
+func (r *renewal) watch(config *pgxpool.Config) {
+	if config.PingTimeout == 0 {
+		config.PingTimeout = pingLimit
+	}
+	config.BeforeClose = func(conn *pgx.Conn) {
+		if !conn.IsClosed() {
+			return // for a reason of ours, such as its age
+		}
+		r.hosts.died(conn)
+		conn.PgConn().Conn().Close() // pgx would say goodbye first, and wait for that
+		select {
+		case r.died <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run pings the connections of a pool after each death, until stop.
+func (r *renewal) run(pool *pgxpool.Pool) {
+	for {
+		select {
+		case <-r.died:
+			ask(pool)
+		case <-r.closing:
+			return
+		}
+	}
+}
+
+func (r *renewal) stop() {
+	close(r.closing)
+	r.running.Wait()
+}
+
+// ask pings all idle connections. The ping closes one that does not answer, and it does not return to the pool.
+func ask(pool *pgxpool.Pool) {
+	ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
+	defer cancel()
+	var asked sync.WaitGroup
+	for _, conn := range pool.AcquireAllIdle(ctx) {
+		asked.Go(func() {
+			defer conn.Release()
+			_ = conn.Ping(ctx)
+		})
+	}
+	asked.Wait()
 }

@@ -33,23 +33,18 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	}
 	all := postgres.Statements()
 	for name, args := range map[string][]any{
-		"selectStatus":    {"a", nil},
-		"selectSummaries": {"", 100},
-		"selectSoldOut":   {"a"},
-		"selectUntil":     {"a"},
-		"selectViews":     {[]string{"a"}},
-		"hasExpired":      {"a", nil},
-		"selectExpired":   {nil, 10},
-		"expire.sql":      {"a", nil, 2000},
-		"selectScanEnd":   {"a", "order-2", 199},
-		"selectPage":      {"a", "order-2", "order-2100", "nobody", "", 100},
+		"status":            {"a", nil},
+		"summaries":         {"", 100},
+		"sold_out":          {"a"},
+		"next_expiry":       {"a"},
+		"views":             {[]string{"a"}},
+		"has_expired":       {"a", nil},
+		"skus_with_expired": {nil, 10},
+		"expire":            {"a", nil, 2000},
+		"page_end":          {"a", "order-2", 199},
+		"page":              {"a", "order-2", "order-2100", "nobody", "", 100},
 	} {
-		statement, ok := all[name]
-		if !ok {
-			t.Errorf("there is no statement %s", name)
-			continue
-		}
-		if pages := pagesOf(t, conn, statement, args); pages > 100 {
+		if pages := pagesOf(t, conn, all.Of(name).Text, args); pages > 100 {
 			t.Errorf("%s reads %d pages", name, pages)
 		}
 	}

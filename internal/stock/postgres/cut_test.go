@@ -176,11 +176,11 @@ func (v cutVerb) once(t *testing.T, store *postgres.Store, c *cutter, sku string
 	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: sku, Layout: 1, Segment: 1, Limit: v.limit, Orders: reserved}); err != nil {
 		t.Fatal(err)
 	}
-	before := stateOf(t, store, sku)
+	before := StateOf(t, store, sku)
 	c.arm(message, loseAnswer)
 	err := v.write(t.Context(), store, sku)
 	cut = c.disarm() && message > 0
-	told := stateOf(t, store, sku)
+	told := StateOf(t, store, sku)
 	switch unwritten := errors.Is(err, stock.ErrUnwritten); {
 	case unwritten && told != before:
 		t.Errorf("%s: told %v, found %s after %s", sku, err, told, before)
@@ -190,7 +190,7 @@ func (v cutVerb) once(t *testing.T, store *postgres.Store, c *cutter, sku string
 	if err := v.write(t.Context(), store, sku); err != nil {
 		t.Errorf("%s: again: %v", sku, err)
 	}
-	state = stateOf(t, store, sku)
+	state = StateOf(t, store, sku)
 	if _, coded := errors.AsType[*stock.Error](err); coded || err == nil && told != state {
 		t.Errorf("%s: told %v, found %s, and then %s", sku, err, told, state)
 	}
@@ -198,7 +198,7 @@ func (v cutVerb) once(t *testing.T, store *postgres.Store, c *cutter, sku string
 }
 
 // stateOf returns what a SKU and the second one of its orders hold.
-func stateOf(t *testing.T, store *postgres.Store, sku string) (state string) {
+func StateOf(t *testing.T, store *postgres.Store, sku string) (state string) {
 	t.Helper()
 	for _, name := range []string{sku, sku + "-2"} {
 		s, err := store.Status(t.Context(), name, time.Time{})

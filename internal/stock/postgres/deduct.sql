@@ -4,8 +4,7 @@
 --      $5 order ids, $6 quantities, $7 for how many microseconds each is reserved (0, or null for the array: committed at
 --      once), $8 the sum of the quantities, $9 the instant of the decision (null: now), $10 layout, $11 the deadline,
 --      $12 and $13 the beginning and the end of the sale (each null: none)
---      What is in braces comes from the only list of the columns of a deduction: see tables/insert.go. From $14 on, the
---      texts of orders ('' for none), of which buyer_id is one.
+--      arrays of the texts of orders ('': none): $14 buyer_ids
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
 --      what it holds now (null: unchanged), the ids that were inserted if some were not, and the instant of the decision.
 --      It divides by zero if it ends after the deadline or the end of the sale.
@@ -13,7 +12,7 @@
 -- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
 --
--- If no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
+-- If no order is expected to be known, deduct_new.sql is sent in its place.
 --
 -- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
 -- wait for another one of the same order id. It waits for 100 ms at most, so that no reservation is much shorter than was asked: a
@@ -29,8 +28,10 @@ WITH locked AS MATERIALIZED (
            CASE WHEN set_config('lock_timeout', '100ms', true) <> '' THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM locked
 ), inserted AS (
-    {insert}
-    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], {texts}) AS asked (o, q, r, {names})
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $14::text[]) AS asked (o, q, r, buyer_id)
     WHERE available >= $8::bigint
       AND ($12::timestamptz IS NULL OR at >= $12) AND ($13::timestamptz IS NULL OR at < $13)
     ORDER BY o COLLATE "C"

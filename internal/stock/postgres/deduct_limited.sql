@@ -1,15 +1,13 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 whether to look for known order ids first, from $16 on the texts of
---      orders; no buyer occurs twice
+-- In:  $1 to $13 as in deduct.sql, $14 the limit; arrays of the texts of orders: $15 buyer_ids, no buyer twice
 -- Out: as in deduct.sql, and if some orders were not inserted: the ids of those that are not known, but whose buyers hold
 --      too much (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --
 -- A buyer is counted before the order is inserted: the statement waits for a buyer's row that another batch writes, and
--- then sees it. Buyers and order ids are written in ascending order. If an order id exists that was not looked for, or
--- another batch was faster with it, its buyer would be counted twice: then the statement divides by zero, so that nothing
--- of it is written. (Where no order id is looked for, it is sent without its ON CONFLICT on them, and fails there.) It divides by
--- zero too where deduct.sql does.
+-- then sees it. Buyers and order ids are written in ascending order. Known order
+-- ids are looked up first. If another batch was faster with one, its buyer would be counted twice: then the statement divides by
+-- zero, so that nothing of it is written, as where deduct.sql does.
 --
 -- The clock is read once the buyers are counted, because that may wait for their rows. An insert waits for an order id as in
 -- deduct.sql.
@@ -24,10 +22,10 @@ WITH segment_row AS MATERIALIZED (
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
     FOR UPDATE
 ), fresh AS MATERIALIZED (
-    SELECT o, q, r, {names}
-    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], {texts}) AS asked (o, q, r, {names})
+    SELECT o, q, r, buyer_id
+    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], $15::text[]) AS asked (o, q, r, buyer_id)
     WHERE available >= $8::bigint
-      AND (NOT $15::boolean OR (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL)
+      AND (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL
 ), counted AS (
     INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
     SELECT $1, buyer_id, q, $14::bigint FROM fresh WHERE q <= $14
@@ -40,7 +38,9 @@ WITH segment_row AS MATERIALIZED (
                                   THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM (SELECT (SELECT count(*) FROM counted) AS buyers, (SELECT available FROM segment_row) AS held) AS locked
 ), inserted AS (
-    {insert}
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
     FROM decided, fresh
     WHERE (buyer_id IN (SELECT buyer_id FROM counted)) IS TRUE
       AND ($12::timestamptz IS NULL OR at >= $12) AND ($13::timestamptz IS NULL OR at < $13)

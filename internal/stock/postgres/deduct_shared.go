@@ -2,48 +2,24 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
 	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
 
-var (
-	//go:embed deduct_shared.sql
-	deductSharedFile string
-	//go:embed deduct_shared_limited.sql
-	deductSharedLimitedFile string
+// sharedStatement is the name of a statement for batches of different SKUs.
+type sharedStatement string
 
-	deductSharedSQL        = tables.WithInsertOf("sku", deductSharedFile, 16)
-	deductSharedNewSQL     = withoutKnown(deductSharedSQL)
-	deductSharedLimitedSQL = tables.WithInsertOf("sku", deductSharedLimitedFile, 17)
-)
-
-// sharedStatement is a statement for batches of different SKUs.
-type sharedStatement struct {
-	sql     string
-	newSQL  string // fails if an order is known; "": there is none
-	limited bool   // the SKUs have buyer limits
-}
-
-var (
-	withoutLimit = sharedStatement{deductSharedSQL, deductSharedNewSQL, false}
-	withLimit    = sharedStatement{deductSharedLimitedSQL, "", true}
+const (
+	withoutLimit sharedStatement = "deduct_shared"
+	withLimit    sharedStatement = "deduct_shared_limited" // the SKUs have buyer limits
 )
 
 // write writes batches of different SKUs in one transaction.
 func (h *sharing) write(ctx context.Context, deadline time.Time, batches []sharedBatch) (answers []batchAnswer, err error) {
 	parts := h.partsOf(deadline, batches)
-	lookUp := h.statement.newSQL == "" || h.expectsKnown()
-	if !lookUp {
-		err = sendParts(ctx, parts, h.statement.newSQL)
-		lookUp = stateOf(err) == uniqueViolation
-	}
-	if lookUp {
-		err = sendParts(ctx, parts, h.statement.sql)
-	}
-	if err != nil {
+	if err := sendParts(ctx, parts, string(h.statement)); err != nil {
 		return nil, err
 	}
 	answers = make([]batchAnswer, len(batches))
@@ -55,7 +31,7 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, batches []share
 	return answers, nil
 }
 
-// sharedPart are the batches of a shared write that are in the same tables: all, or those of a shard.
+// sharedPart are the batches of a shared write that are in the same tables: usually all.
 type sharedPart struct {
 	store   *Store
 	limited bool
@@ -71,7 +47,7 @@ func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*s
 	for i, b := range batches {
 		p := of[b.store]
 		if p == nil {
-			p = &sharedPart{store: b.store, limited: h.statement.limited}
+			p = &sharedPart{store: b.store, limited: h.statement == withLimit}
 			of[b.store], parts = p, append(parts, p)
 		}
 		p.batches, p.places = append(p.batches, b), append(p.places, i)
@@ -83,18 +59,18 @@ func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*s
 }
 
 // sendParts sends the statement for each part, in one transaction and one round trip.
-func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
+func sendParts(ctx context.Context, parts []*sharedPart, statement string) error {
 	pool, sent := parts[0].store.pool, time.Now()
-	if !pool.dialect.locks() {
-		err := tables.Single(ctx, writing{pool}, parts[0].columns(), sql, parts[0].args...)
+	if pool.access.Lock == "" {
+		err := tables.Single(ctx, writing{pool}, parts[0].columns(), statement, parts[0].args...)
 		if err == nil {
 			parts[0].note(sent)
 		}
 		return err
 	}
-	var statements shardStatements
+	var statements joint
 	for _, p := range parts {
-		statements.in(p.store.pool.dialect, sql, p.args...).Into = p.columns()
+		statements.in(p.store.pool.access, statement, p.args...).Into = p.columns()
 	}
 	err := statements.send(ctx, pool)
 	for _, p := range parts {

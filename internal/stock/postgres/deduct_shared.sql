@@ -6,7 +6,7 @@
 --      instants of the decisions (null: now);
 --      $10 the deadline, the earliest of all, $11 how long an insert may wait for another one of the same order id;
 --      arrays with an element for each order: $12 the numbers of their batches, from 1, $13 order ids, $14 quantities,
---      $15 for how many microseconds each is reserved (0, or null for the array: committed at once), from $16 on their texts
+--      $15 for how many microseconds each is reserved (0, or null for the array: committed at once), $16 buyer_ids
 -- Out: one row of arrays, null if they are empty. Of the batches whose rows were locked: their numbers, what the segments
 --      held, and the instants of the decisions. Of those that inserted orders: their numbers, how many orders, and how many
 --      units. If some orders were not inserted: the SKUs and ids of those that were.
@@ -15,8 +15,6 @@
 -- It skips a row that another transaction holds, and a batch whose layout or fence does not match has no row. So it waits
 -- for no segment's row. It waits for an order id that another transaction has inserted and not committed, and that transaction
 -- may want a row that is locked here. The bound on the wait ends such a deadlock, and bounds the delay for the other batches.
---
--- If no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
 --
 -- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. That is intended:
 -- hundreds of batches must not be compared row by row.
@@ -33,8 +31,10 @@ WITH locked AS MATERIALIZED (
 ), decided AS MATERIALIZED (
     SELECT n, sku, s, available, units, starts, ends, coalesce(given, clock_timestamp()) AS at FROM locked, bounded
 ), inserted AS (
-    {insert}
-    FROM decided JOIN unnest($12::bigint[], $13::text[], $14::integer[], $15::bigint[], {texts}) AS asked (of, o, q, r, {names})
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+    FROM decided JOIN unnest($12::bigint[], $13::text[], $14::integer[], $15::bigint[], $16::text[]) AS asked (of, o, q, r, buyer_id)
         ON of = n
     WHERE available >= units AND (starts IS NULL OR at >= starts) AND (ends IS NULL OR at < ends)
     ORDER BY sku COLLATE "C", o COLLATE "C"

@@ -1,8 +1,8 @@
 -- Take batches of orders of different SKUs that have a buyer limit, each from one segment: of each batch all orders, or none.
 -- Each batch is decided by its own row and its own buyers, as in deduct_limited.sql.
 --
--- In:  $1 to $15 as in deduct_shared.sql, $16 an array of the limits of the batches, from $17 on the texts of orders; no buyer
---      occurs twice in a batch
+-- In:  $1 to $15 as in deduct_shared.sql, $16 an array of the limits of the batches, $17 buyer_ids, none
+--      twice in a batch
 -- Out: one row of arrays, null if they are empty. Of the batches that are written: their numbers, what the segments held, and
 --      the instants of the decisions; the same numbers, how many orders, and how many units. Then the numbers of the batches
 --      whose rows were locked.
@@ -27,7 +27,7 @@ WITH locked AS MATERIALIZED (
     SELECT set_config('lock_timeout', $11, true)
 ), asked AS MATERIALIZED (
     SELECT orders.*, sku AS of_sku, most
-    FROM locked, bounded, unnest($12::bigint[], $13::text[], $14::integer[], $15::bigint[], {texts}) AS orders (of, o, q, r, {names})
+    FROM locked, bounded, unnest($12::bigint[], $13::text[], $14::integer[], $15::bigint[], $17::text[]) AS orders (of, o, q, r, buyer_id)
     WHERE of = n AND available >= units AND (starts IS NULL OR coalesce(given, clock_timestamp()) >= starts)
       AND (ends IS NULL OR coalesce(given, clock_timestamp()) < ends)
 ), fresh AS MATERIALIZED (
@@ -49,7 +49,9 @@ WITH locked AS MATERIALIZED (
     FROM locked, (SELECT count(*) AS buyers FROM counted) AS waited
     WHERE n IN (SELECT of FROM fresh)
 ), inserted AS (
-    {insert}
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
     FROM decided JOIN asked ON of = n
     WHERE (starts IS NULL OR at >= starts) AND (ends IS NULL OR at < ends)
     ORDER BY sku COLLATE "C", o COLLATE "C"

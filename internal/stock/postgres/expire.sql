@@ -1,3 +1,38 @@
+-- Reservations that have expired.
+
+-- name: has_expired
+-- In:  $1 sku_id, $2 the instant (null: now)
+-- Out: whether reservations have expired whose units are not back
+SELECT EXISTS (
+    SELECT 1 FROM deductions
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())));
+
+-- name: next_expiry
+-- In:  $1 sku_id
+-- Out: the earliest expiry of a reservation; null: there is none
+--
+-- It reads the first entry of the index. For min(), a planner that expects one row would read all of them.
+SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1);
+
+-- name: skus_with_expired
+-- In:  $1 the instant (null: now), $2 how many
+-- Out: sku_ids
+--
+-- It walks through the index of live reservations from SKU to SKU, and reads one of each SKU, the first to expire.
+WITH RECURSIVE reserving AS (
+    SELECT (SELECT sku_id FROM deductions WHERE status = 'reserved' AND sku_id > '' ORDER BY sku_id LIMIT 1) AS sku_id
+    UNION ALL
+    SELECT (SELECT d.sku_id FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserving.sku_id
+            ORDER BY d.sku_id LIMIT 1)
+    FROM reserving WHERE reserving.sku_id IS NOT NULL
+)
+SELECT sku_id FROM reserving
+WHERE EXISTS (
+    SELECT 1 FROM deductions d WHERE d.sku_id = reserving.sku_id AND d.status = 'reserved'
+      AND d.expires_at <= (SELECT coalesce($1::timestamptz, clock_timestamp())))
+LIMIT $2;
+
+-- name: expire :patient
 -- Give back the units of reservations that have expired. The caller holds the rows of all segments of the SKU.
 --
 -- In:  $1 sku_id, $2 the instant (null: now), $3 the largest number of reservations
@@ -47,3 +82,4 @@ WITH due AS MATERIALIZED (
     WHERE g.sku_id = $1 AND g.segment = back.segment
 )
 SELECT (SELECT count(*) FROM over), array_agg(segment), array_agg(units) FROM back
+;

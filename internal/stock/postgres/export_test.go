@@ -3,35 +3,7 @@ package postgres
 import (
 	"context"
 	"time"
-
-	"inventory/internal/stock/tables"
 )
-
-// Statements are the statements whose plans are kept, by name.
-func Statements() map[string]string {
-	return map[string]string{
-		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL,
-		"deduct.sql, new": deductNewSQL, "deduct_limited.sql, new": deductLimitedNewSQL, "deduct_shared.sql, new": deductSharedNewSQL,
-		"deduct_shared_limited.sql": deductSharedLimitedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
-		"selectBuyerUnits": tables.SelectBuyerUnits, "countBuyers": tables.CountBuyers, "lockBuyers": lockBuyers, "uncountBuyers": tables.UncountBuyers,
-		"selectByIDs": tables.SelectByIDs, "selectDeduction": tables.SelectDeduction, "archiveSegments": tables.ArchiveSegments, "archiveSKU": tables.ArchiveSKU, "selectProfile": tables.SelectProfile, "updateProfile": tables.UpdateProfile, "selectScanEnd": tables.SelectScanEnd, "selectPage": tables.SelectPage,
-		"hasExpired": tables.HasExpired, "selectUnitsOfBuyer": tables.SelectUnitsOfBuyer, "selectExpired": tables.SelectWithExpired, "selectUntil": tables.SelectNextExpiry,
-		"insertMerged": tables.InsertMerged, "insertParts": tables.InsertParts,
-		"insertMovement": tables.InsertMovement, "selectMovement": tables.SelectMovement, "selectMovements": tables.SelectMovements,
-		"insertOrder": tables.InsertOrder, "insertLines": tables.InsertLines, "selectOrder": tables.SelectOrder, "selectLines": tables.SelectLines,
-		"layOut": tables.LayOut, "deleteBeyond": tables.DeleteBeyond, "setLayout": tables.SetLayout,
-		"lockLayout": tables.LockLayout, "lockSegments": tables.LockSegments, "changeSegments": tables.ChangeSegments,
-		"lockSome": tables.LockSome, "countSegments": countSegments, "selectWhole": selectWhole, "lockWhole": tables.LockWhole,
-		"selectParts": tables.SelectParts, "postponeReserved": postponeReserved, "updateDeductions": tables.UpdateDeductions, "deleteParts": tables.DeleteParts,
-		"selectAmendments": tables.SelectAmendments, "updateAmended": tables.UpdateAmended, "insertAmendments": tables.InsertAmendments,
-		"insertSKU": tables.InsertSKU, "insertSegments": tables.InsertSegments, "selectStatus": tables.SelectStatus, "selectSummaries": tables.SelectSummaries, "selectViews": selectViews,
-		"selectSoldOut": tables.SelectSoldOut, "selectAccepted": tables.SelectAccepted,
-		"insertDeductions": tables.InsertDeductions,
-		"lockToPrune":      lockToPrune, "selectPrunable": tables.SelectPrunable, "foldSum": tables.FoldSum, "forgetBuyers": tables.ForgetBuyers, "markOrders": tables.MarkOrders,
-		"deleteLines": tables.DeleteLines, "deleteAmendments": tables.DeleteAmendments, "deleteDeductions": tables.DeleteDeductions,
-		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,
-	}
-}
 
 // Sharing says which batches share a write.
 type Sharing = shared

@@ -200,10 +200,11 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 }
 
 // nothingWritten reports whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
-// passed, another transaction did not commit an order id in time or has changed what the write rests on, or a shard has gone.
+// passed, another transaction did not commit an order id in time or has changed what the write rests on, or its tables are not
+// there any more.
 func nothingWritten(err error) bool {
-	state := stateOf(err)
-	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, errApart) || errors.Is(err, stock.ErrLate) ||
-		state == lockNotAvailable || state == deadlockDetected || ShardGone(err) ||
+	state := StateOf(err)
+	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, stock.ErrLate) || refused(err) ||
+		state == lockNotAvailable || state == deadlockDetected ||
 		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
 }

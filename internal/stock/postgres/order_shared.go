@@ -2,21 +2,13 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
-
-//go:embed order_shared.sql
-var orderSharedFile string
-
-var orderSharedSQL = strings.ReplaceAll(tables.WithInsertOf("sku", orderSharedFile, 18), "{columns}",
-	stock.EachText(func(_ int, column string) string { return ", " + column }))
 
 // mostSharedLines bounds the lines of one shared write of orders of several SKUs. A larger order goes by itself.
 const mostSharedLines = 256
@@ -24,8 +16,10 @@ const mostSharedLines = 256
 // newOrderSharing returns a gatherer that lets orders of several SKUs share a write. The answer is when an order was taken.
 func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
 	carry := s.orderShared
-	if s.pool.dialect.routes() {
-		carry = s.orderRouted
+	if write := s.pool.access.Orders; write != nil {
+		carry = func(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
+			return write(ctx, s, deadline, orders)
+		}
 	}
 	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: carry}
 }
@@ -91,7 +85,7 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 	var taken []int64
 	var instants []time.Time
 	sent := time.Now()
-	if err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants}, orderSharedSQL, s.orderArguments(deadline, orders)...); err != nil {
+	if err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants}, "order_shared", s.orderArguments(deadline, orders)...); err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
 	at := make([]*time.Time, len(orders))
@@ -121,4 +115,22 @@ func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []a
 	kept := tables.ArraysOf(firsts)
 	args := append(rows.arguments(), s.deadline(deadline), sharedWait, of, from, quantities, kept.OrderIDs, reserves, given.orNull(), lines)
 	return append(args, kept.Texts...)
+}
+
+// rowsOf returns the rows that the lines of orders want, and the number of each line's row, from 1.
+func rowsOf(orders []stock.Placement) (w rowArrays, from []int64) {
+	numbers := make(map[segmentOf]int)
+	for _, p := range orders {
+		for i, line := range p.Lines {
+			row := rowOf(p, i)
+			number, there := numbers[row]
+			if !there {
+				number = w.add(row.sku, line)
+				numbers[row] = number
+			}
+			from = append(from, int64(number))
+			w.units[number-1] += p.Order.Lines[i].Quantity
+		}
+	}
+	return w, from
 }

@@ -5,7 +5,7 @@
 --      $9 the deadline, the earliest of all, $10 how long an insert may wait for another one of the same order id;
 --      arrays with an element for each line: $11 the numbers of their orders and $12 of their rows, from 1, $13 quantities;
 --      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0: committed at once),
---      $16 the instant of the decision (null: now), $17 how many lines, from $18 on the texts
+--      $16 the instant of the decision (null: now), $17 how many lines, $18 buyer_ids
 -- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
 --      It divides by zero if it ends after the deadline or the end of a sale.
 --
@@ -26,9 +26,9 @@ WITH locked AS MATERIALIZED (
     FROM unnest($11::bigint[], $12::bigint[], $13::integer[]) AS line (n, w, q) JOIN locked USING (w)
     WHERE available >= units
 ), whole AS MATERIALIZED (
-    SELECT n, id, coalesce(given, instant.at) AS at, r{columns}
-    FROM unnest($14::text[], $15::bigint[], $16::timestamptz[], $17::bigint[], {texts})
-         WITH ORDINALITY AS asked (id, r, given, lines, {names}, n)
+    SELECT n, id, coalesce(given, instant.at) AS at, r, buyer_id
+    FROM unnest($14::text[], $15::bigint[], $16::timestamptz[], $17::bigint[], $18::text[])
+         WITH ORDINALITY AS asked (id, r, given, lines, buyer_id, n)
     JOIN (SELECT n, count(*) AS filled, max(starts) AS starts, min(ends) AS ends FROM fillable GROUP BY n) AS found USING (n),
          instant
     WHERE filled = lines AND (starts IS NULL OR coalesce(given, instant.at) >= starts) AND (ends IS NULL OR coalesce(given, instant.at) < ends)
@@ -38,12 +38,14 @@ WITH locked AS MATERIALIZED (
     ON CONFLICT (order_id) DO NOTHING
     RETURNING order_id
 ), taken AS MATERIALIZED (
-    SELECT n, at, sku, segment AS s, id AS o, q, r{columns}
+    SELECT n, at, sku, segment AS s, id AS o, q, r, buyer_id
     FROM placed JOIN whole ON id = order_id JOIN fillable USING (n)
 ), listed AS (
     INSERT INTO order_lines (order_id, sku_id, quantity) SELECT o, sku, q FROM taken
 ), inserted AS (
-    {insert}
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
     FROM taken
     ORDER BY sku COLLATE "C", o COLLATE "C"
     RETURNING sku_id, segment, quantity, status

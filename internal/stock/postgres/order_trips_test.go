@@ -89,7 +89,7 @@ type patience struct {
 
 // TraceBatchStart implements [pgx.BatchTracer].
 func (p *patience) TraceBatchStart(ctx context.Context, _ *pgx.Conn, sent pgx.TraceBatchStartData) context.Context {
-	lines := func(q *pgx.QueuedQuery) bool { return q.SQL == postgres.Statements()["insertLines"] }
+	lines := func(q *pgx.QueuedQuery) bool { return q.SQL == postgres.Statements().Of("insert_lines").Text }
 	if until, has := ctx.Deadline(); has && slices.ContainsFunc(sent.Batch.QueuedQueries, lines) {
 		p.left = time.Until(until)
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,15 +11,6 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
-)
-
-var (
-	//go:embed outbox_on.sql
-	outboxOnSQL string
-	//go:embed outbox_off.sql
-	outboxOffSQL string
-	//go:embed outbox_read.sql
-	outboxReadSQL string
 )
 
 // Outbox is the [stock.Outbox] of a PostgreSQL database. It uses the connections of its store.
@@ -35,47 +25,35 @@ var _ stock.Outbox = (*Outbox)(nil)
 func (s *Store) Outbox() *Outbox { return &Outbox{s} }
 
 // On implements [stock.Outbox].
-func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQL) }
+func (o *Outbox) On(ctx context.Context) error {
+	return o.change(ctx, "outbox_lock_on", "outbox_on_insert", "outbox_on_change", "outbox_watch_inserts", "outbox_watch_changes")
+}
 
 // Off implements [stock.Outbox].
-func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
+func (o *Outbox) Off(ctx context.Context) error {
+	return o.change(ctx, "outbox_lock_off", "outbox_ignore_inserts", "outbox_ignore_changes", "outbox_forget")
+}
 
-// How long a change waits for writers to end, while others wait behind it; and how often it tries.
+// How often a change tries to lock the table, each time for half a second.
 const (
-	setLockTimeout = `SET LOCAL lock_timeout = '500ms'`
-	lockTries      = 20
-	longestPause   = 2 * time.Second
+	lockTries    = 20
+	longestPause = 2 * time.Second
 )
 
-const undefinedTable = "42P01"
-
-// change runs the statements of a file in one transaction.
-func (o *Outbox) change(ctx context.Context, statements string) error {
+// change carries out statements in one transaction.
+func (o *Outbox) change(ctx context.Context, statements ...string) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = longestPause
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := o.store.inTx(ctx, time.Time{}, func(tx transaction) error {
-			if err := o.isThere(ctx, tx); err != nil {
-				return err
-			}
-			if err := tx.Exec(ctx, setLockTimeout); err != nil {
-				return err
-			}
-			if o.store.pool.dialect.routes() {
-				return changeRouted(ctx, tx, statements)
-			}
-			return tx.Exec(ctx, statements)
+			return tx.exec(ctx, append([]string{"outbox_is_there", "outbox_limit_wait"}, statements...)...)
 		})
-		if err != nil && stateOf(err) != lockNotAvailable && stateOf(err) != deadlockDetected {
+		if err != nil && !Deadlocked(err) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(lockTries))
 	return outboxError("change", err)
-}
-
-func (o *Outbox) isThere(ctx context.Context, tx transaction) error {
-	return tx.Exec(ctx, `SELECT FROM outbox LIMIT 0`)
 }
 
 // Read implements [stock.Outbox].
@@ -90,15 +68,12 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		c.Cursor, c.Version = at.String(), at.position
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		return c, err
-	}, outboxReadSQL, at.xid, at.position, limit)
+	}, "outbox_read", at.xid, at.position, limit)
 	if err == nil && changes == nil {
 		return nil, o.Check(ctx, after)
 	}
 	return changes, outboxError("read", err)
 }
-
-// wasGiven takes the transaction of a cursor, and returns whether a read may have returned it.
-const wasGiven = `SELECT $1::text::xid8 < pg_snapshot_xmin(pg_current_snapshot())`
 
 // Check returns a [stock.BadCursor] for a cursor that this database cannot have given yet: its reader would miss the changes
 // before it, and a trim would remove what nobody has read.
@@ -108,7 +83,7 @@ func (o *Outbox) Check(ctx context.Context, text string) error {
 		return err
 	}
 	var given bool
-	if err := tables.Single(ctx, o.store.pool, []any{&given}, wasGiven, at.xid); err != nil {
+	if err := tables.Single(ctx, o.store.pool, []any{&given}, "outbox_was_given", at.xid); err != nil {
 		return outboxError("check", err)
 	}
 	if !given {
@@ -120,10 +95,6 @@ func (o *Outbox) Check(ctx context.Context, text string) error {
 // trimSize bounds one transaction of a trim.
 const trimSize = 10_000
 
-const trimOutbox = `
-DELETE FROM outbox WHERE (xid, position) IN (
-    SELECT xid, position FROM outbox WHERE (xid, position) <= ($1::text::xid8, $2::bigint) ORDER BY xid, position LIMIT $3)`
-
 // Trim implements [stock.Outbox].
 func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err error) {
 	at, err := parseCursor(before)
@@ -134,15 +105,17 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 		return 0, err
 	}
 	for {
-		tag, err := o.store.pool.Exec(ctx, trimOutbox, at.xid, at.position, trimSize)
-		if err != nil {
+		n, err := o.trimSome(ctx, at)
+		if removed += n; err != nil || n < trimSize {
 			return removed, outboxError("trim", err)
 		}
-		removed += tag.RowsAffected()
-		if tag.RowsAffected() < trimSize {
-			return removed, nil
-		}
 	}
+}
+
+func (o *Outbox) trimSome(ctx context.Context, at cursor) (removed int64, err error) {
+	sql := o.store.pool.access.SQL("outbox_trim")
+	tag, err := o.store.pool.Exec(during(ctx, sql), sql.Text, at.xid, at.position, trimSize)
+	return tag.RowsAffected(), err
 }
 
 // cursor is the position after a row of the outbox.
@@ -177,7 +150,7 @@ func outboxError(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case stateOf(err) == undefinedTable:
+	case StateOf(err) == undefinedTable:
 		return stock.ErrNoOutbox
 	default:
 		return fmt.Errorf("%s the outbox: %w", what, err)

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -24,13 +23,24 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 		}
 		t.Run(state, func(t *testing.T) {
 			for name, statement := range postgres.Statements() {
-				plan := keptPlan(t, conn, statement)
-				if why := slow(plan, name == "selectPrunable" || name == "deleteAmendments"); why != "" && name != "selectAccepted" { // it wants all orders of a SKU
+				if notPlanned[name] {
+					continue
+				}
+				plan := keptPlan(t, conn, statement.Text)
+				if why := slow(plan, name == "prunable" || name == "delete_amendments"); why != "" {
 					t.Errorf("%s: %s\n%s", name, why, strings.Join(plan, "\n"))
 				}
 			}
 		})
 	}
+}
+
+// notPlanned are the statements without a plan that looks something up: they change no rows, or want all rows of a SKU.
+var notPlanned = map[string]bool{
+	"session": true, "outbox_limit_wait": true, "outbox_is_there": true, "outbox_lock_on": true, "outbox_on_insert": true, "outbox_on_change": true,
+	"outbox_watch_inserts": true, "outbox_watch_changes": true, "outbox_lock_off": true, "outbox_ignore_inserts": true,
+	"outbox_ignore_changes": true, "outbox_forget": true,
+	"accepted": true, "audit": true, "incomplete_lines": true, "count_all_buyers": true, "drop_buyers": true,
 }
 
 // slow returns what is slow about a plan, "" if nothing is. The statement may want all amendments of an order.
@@ -112,7 +122,10 @@ func keptPlan(t *testing.T, conn *pgx.Conn, statement string) []string {
 		t.Fatal(err)
 	}
 	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", len(prepared.ParamOIDs)), ", ")
-	rows, err := conn.Query(t.Context(), fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE kept (%s)", nulls), pgx.QueryExecModeSimpleProtocol)
+	if nulls != "" {
+		nulls = "(" + nulls + ")"
+	}
+	rows, err := conn.Query(t.Context(), "EXPLAIN (COSTS OFF) EXECUTE kept "+nulls, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
 	}

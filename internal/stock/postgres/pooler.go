@@ -116,7 +116,7 @@ func (s *sessions) fits(_ context.Context, conn *pgx.Conn) (bool, error) {
 
 // judge notes that sessions are shared after all if an error says that a prepared statement is not there, or was prepared before.
 func (s *sessions) judge(err error) {
-	if state := stateOf(err); state == noSuchStatement || state == duplicateStatement {
+	if state := StateOf(err); state == noSuchStatement || state == duplicateStatement {
 		s.shared.Store(true)
 	}
 }

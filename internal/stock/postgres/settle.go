@@ -10,20 +10,6 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-const countSegments = `
-SELECT count(*), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
-
-// As in tables.SelectByIDs, each order id is looked up by itself.
-var selectWhole = `
-SELECT` + tables.DeductionColumns + `, d.segment
-FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
-
-// The buyers are ascending, so the locks are taken in ascending order.
-const lockBuyers = `
-SELECT FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id FOR UPDATE) AS n`
-
 // Settle implements [stock.Store].
 //
 // Segments are locked before deductions, but only the deductions show which segments are needed. So Settle reads them without
@@ -66,7 +52,7 @@ type settling struct {
 	stock.Settlement
 	ids     []string // in the order in which they are locked
 	look    bool     // read first what it would give back
-	dialect *dialect // of its statements; nil: the transaction's
+	access  Access   // of its statements; without SQL: the transaction's
 	ground  ground
 	there   map[string]stock.Deduction // under locks
 	amended map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
@@ -114,13 +100,13 @@ func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, 
 	return tx.Send(ctx, write)
 }
 
-// queue queues statements of a settlement, in its dialect.
+// queue queues statements of a settlement, which go by its access.
 func (w *settling) queue(statements *tables.Statements, some func()) {
 	before := len(statements.List)
 	some()
-	if w.dialect != nil {
+	if w.access.SQL != nil {
 		for _, step := range statements.List[before:] {
-			step.SQL = w.dialect.of(step.SQL)
+			step.SQL = w.access.SQL(step.Name)
 		}
 	}
 }
@@ -138,8 +124,8 @@ type ground struct {
 
 // queueFind reads, without locks, what a settlement would give back.
 func (g *ground) queueFind(look *tables.Statements, settlement stock.Settlement, ids []string) {
-	look.Single([]any{&g.count, &g.at}, countSegments, settlement.SKU, instant(settlement.At))
-	g.found = look.Whole(selectWhole, settlement.SKU, ids)
+	look.Single([]any{&g.count, &g.at}, "count_segments", settlement.SKU, instant(settlement.At))
+	g.found = look.Whole("find_whole", settlement.SKU, ids)
 }
 
 // learn sets the segments and the buyers from what was found.
@@ -153,9 +139,9 @@ func (g *ground) learn(settlement stock.Settlement) {
 func (g *ground) queueLock(lock *tables.Statements, sku string, ids []string) map[string]stock.Deduction {
 	if g.locked = new([]stock.Segment); len(g.segments) > 0 {
 		g.locked = lock.LockSome(sku, g.segments...)
-		lock.Exec(lockBuyers, sku, g.buyers)
+		lock.Exec("lock_buyers", sku, g.buyers)
 	}
-	return lock.Whole(tables.LockWhole, sku, ids)
+	return lock.Whole("lock_whole", sku, ids)
 }
 
 // covers reports whether all units go back to rows that are locked. Since the first read a deduction may have been added or

@@ -10,9 +10,6 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// limitWaits bounds how long a transaction waits for each row from now on.
-const limitWaits = `SELECT set_config('lock_timeout', $1, true)`
-
 // newSettlementSharing returns a gatherer that lets settlements of different SKUs share a transaction.
 func newSettlementSharing(s *Store) *gatherer[*settling, []stock.Settled] {
 	room := oneOfEachSKU(func(w *settling) (string, int) { return w.SKU, len(w.ids) })
@@ -26,7 +23,7 @@ func (s *Store) settleTogether(ctx context.Context, settlement stock.Settlement)
 		return nil, nil
 	}
 	w := settlingOf(settlement)
-	w.dialect = s.pool.dialect
+	w.access = s.pool.access
 	return s.settlements.together(ctx, settlement.Deadline, w)
 }
 
@@ -34,12 +31,12 @@ func (s *Store) settleTogether(ctx context.Context, settlement stock.Settlement)
 // deduction has changed since it was found.
 func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*settling) ([][]stock.Settled, error) {
 	inOrder := slices.SortedFunc(slices.Values(all), func(a, b *settling) int { return strings.Compare(a.SKU, b.SKU) })
-	var find shardStatements
+	var find joint
 	for _, w := range inOrder {
-		find.lock(w.dialect)
+		find.lock(w.access)
 	}
 	lock := &tables.Statements{}
-	lock.Exec(limitWaits, sharedWait)
+	lock.Exec("limit_waits", sharedWait)
 	err := s.once(ctx, deadline, func(tx transaction) error { return settle(ctx, tx, &find.Statements, lock, inOrder...) })
 	results := make([][]stock.Settled, len(all))
 	for i, w := range all {

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
-	"sync/atomic"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -48,7 +46,7 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 }
 
 // sharing lets batches of different SKUs that wait at the same time share one statement, or one transaction if the SKUs are in
-// different shards of a node: then there is a statement for each shard.
+// different tables: then there is a statement for each set of tables.
 //
 //	nothing else is under way ──> the batch goes by itself, at once
 //	else it waits ──> the writer takes all that wait ──> one transaction ──> it is settled
@@ -60,21 +58,7 @@ type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
 	statement sharedStatement
 	which     shared
-	alone     bool         // a batch that found nothing under way is written by itself
-	known     atomic.Int64 // this many shared writes from now on may have known orders
-}
-
-// knownExpected is how many shared writes after one with a known order are expected to have more of them.
-const knownExpected = 64
-
-// expectsKnown reports whether a shared write should be ready for known orders.
-func (h *sharing) expectsKnown() bool { return h.known.Load() > 0 && h.known.Add(-1) >= 0 }
-
-// noteKnown makes the next shared writes ready if a batch had a known order: retries seldom come alone.
-func (h *sharing) noteKnown(outcomes []stock.Outcome) {
-	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
-		h.known.Store(knownExpected)
-	}
+	alone     bool // a batch that found nothing under way is written by itself
 }
 
 // newSharing returns a sharing whose writes are one statement.
@@ -112,7 +96,6 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 	done := false
 	if err == nil && got.whole != nil {
 		result, done, err = s.conclude(ctx, batch, b.orders.Units, *got.whole)
-		h.noteKnown(result.Outcomes)
 	}
 	if err != nil || done {
 		return result, err

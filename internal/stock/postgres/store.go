@@ -1,6 +1,6 @@
 // Package postgres keeps the stock in PostgreSQL.
 //
-// A batch is one statement, and therefore one transaction and one round trip (fastpath.go, deduct.sql, and
+// A batch is one statement, and therefore one transaction and one round trip (deduct.go, deduct.sql, and
 // deduct_limited.sql if buyers are counted). Batches of different SKUs that wait at the same time share one
 // (sharing.go, deduct_shared.sql and deduct_shared_limited.sql). A batch that such a statement cannot write, because a unit
 // is missing or a race aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and
@@ -13,14 +13,21 @@
 // the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
 //
 // If the connection is lost during a commit, the outcome is not known. The error then has no code, and is not
-// [stock.ErrUnwritten] (unwritten.go). The caller gets it, and learns the outcome when it sends the same order id again.
+// [stock.ErrUnwritten] (errors.go). The caller gets it, and learns the outcome when it sends the same order id again.
+//
+// Statements stand in .sql files, by name. How they reach the tables is an [Access].
 package postgres
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -46,6 +53,79 @@ type Store struct {
 
 var _ stock.Store = (*Store)(nil)
 
+// defaultConns bounds the pool if the URL's pool_max_conns does not: that many SKUs can be written at once.
+const defaultConns = 16
+
+// Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
+// 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change the configuration of the pool.
+func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
+	s, err := OpenLater(ctx, databaseURL, maxConns, Access{SQL: Statements().Of}, configure...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(plainly(err), s.Close())
+	}
+	return s, nil
+}
+
+// OpenLater returns a store that connects for its first statement, with an access to its tables.
+func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access Access, configure ...func(*pgxpool.Config)) (*Store, error) {
+	config, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
+	}
+	switch {
+	case maxConns > 0:
+		config.MaxConns = maxConns
+	case !strings.Contains(databaseURL, "pool_max_conns"):
+		config.MaxConns = defaultConns
+	}
+	ConnectSoon(config.ConnConfig)
+	clock := &serverClock{}
+	sessions := newSessions(config.ConnConfig, clock)
+	for _, change := range configure {
+		change(config)
+	}
+	sessions.take(config.ConnConfig)
+	hosts := newHosts()
+	limitStatements(config.ConnConfig, hosts, sessions)
+	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // else pgx keeps it for a reader who never comes
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		prepareConnection(c, sessions, hosts)
+		return nil
+	}
+	renewal := newRenewal(hosts)
+	renewal.watch(config)
+	config.AfterConnect = sessions.note(config.AfterConnect)
+	config.PrepareConn = sessions.fits
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
+	}
+	renewal.running.Go(func() { renewal.run(pool) })
+	s := &Store{
+		clock: clock, hosts: hosts, sessions: sessions, listener: listener{config.ConnConfig, sessions, hosts}, renewal: renewal,
+	}
+	s.use(database{pool, access, sessions})
+	s.gather()
+	return s, nil
+}
+
+// prepareConnection prepares the configuration of one connection of a store.
+func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
+	sessions.watch(c)
+	sessions.mode(c)
+	hosts.order(&c.Config)
+	neverCancel(&c.Config)
+}
+
+// gather creates the gatherers, which let writes share a transaction.
+func (s *Store) gather() {
+	s.sharing, s.limited = newSharing(withoutLimit), newSharing(withLimit)
+	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
+}
+
 // Now implements [stock.Store].
 func (s *Store) Now() time.Time { return s.clock.at(time.Now()).UTC() }
 
@@ -53,6 +133,18 @@ func (s *Store) Now() time.Time { return s.clock.at(time.Now()).UTC() }
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.pool.Ping(ctx); err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// Ready implements [stock.Store].
+func (s *Store) Ready(ctx context.Context) error {
+	var readOnly bool
+	if err := tables.Single(ctx, s.pool, []any{&readOnly}, "is_read_only"); err != nil {
+		return fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	if readOnly {
+		return fmt.Errorf("%w: it is a standby or read-only", stock.ErrNotWritable)
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func textsOf(orders []stock.Order) (columns []any) {
 // TestBatchStatementDecidesShortage: a shortage is a result of the statement, without a CHECK that fires.
 func TestBatchStatementDecidesShortage(t *testing.T) {
 	_, conn := fresh(t, 5)
-	statement := postgres.Statements()["deduct.sql"]
+	statement := postgres.Statements().Of("deduct").Text
 	var before, after *int64
 	var orders int64
 	var inserted []string
@@ -243,7 +243,7 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 // TestBatchStatementDecidesLimits: a buyer at the limit is a result too, which names the buyer.
 func TestBatchStatementDecidesLimits(t *testing.T) {
 	_, conn := fresh(t, 9)
-	statement := postgres.Statements()["deduct_limited.sql"]
+	statement := postgres.Statements().Of("deduct_limited").Text
 	for _, c := range []struct {
 		ids, buyers       []string
 		inserted, limited []string // nil: all, and none
@@ -258,7 +258,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 		var stale bool
 		var at *time.Time
 		args := []any{
-			"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1), true,
+			"a", 0, int64(0), "", c.ids, []int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1),
 		}
 		err := conn.QueryRow(t.Context(), statement, append(args, textsOf([]stock.Order{{BuyerID: c.buyers[0]}, {BuyerID: c.buyers[1]}})...)...).
 			Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,12 +39,12 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(transact
 	if err != nil {
 		return stock.Unwritten(err)
 	}
-	err = stock.Unwritten(work(transaction{tx, s.pool.dialect, s.clock}))
+	err = stock.Unwritten(work(transaction{tx, s.pool.access, s.clock}))
 	if err == nil && deadline.IsZero() {
-		return s.pool.dialect.undone(tx.Commit(ctx))
+		return s.pool.access.undone(tx.Commit(ctx))
 	}
 	if err == nil {
-		err = s.pool.dialect.undone(s.commitBefore(ctx, conn.Conn(), deadline))
+		err = s.pool.access.undone(s.commitBefore(ctx, conn.Conn(), deadline))
 	}
 	if err != nil && conn.Conn().PgConn().TxStatus() != idle {
 		return errors.Join(err, tx.Rollback(ctx))
@@ -59,30 +60,41 @@ const idle = 'I'
 func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
 	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
 	_, err := conn.PgConn().Exec(ctx, `SELECT 1 / (clock_timestamp() <= '`+last+`')::integer; COMMIT`).ReadAll()
-	if stateOf(err) == divisionByZero {
+	if StateOf(err) == divisionByZero {
 		return stock.ErrLate
 	}
 	return err
 }
 
-// transaction is a transaction whose statements are in a dialect.
+// transaction is a transaction of a store.
 type transaction struct {
-	tx      pgx.Tx
-	dialect *dialect
-	clock   *serverClock // nil: it only reads
+	tx     pgx.Tx
+	access Access
+	clock  *serverClock // nil: it only reads
 }
 
 var _ tables.Tx = transaction{}
 
-// Exec carries out a statement.
-func (t transaction) Exec(ctx context.Context, sql string, args ...any) error {
-	_, err := t.tx.Exec(ctx, t.dialect.of(sql), args...)
-	return err
+// snapshot runs reads in a transaction.
+func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
+	return pgx.BeginTxFunc(ctx, d.Pool, d.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, access: d.access}) })
+}
+
+// exec carries out statements without arguments, one after another.
+func (t transaction) exec(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		sql := t.access.SQL(name)
+		if _, err := t.tx.Exec(during(ctx, sql), sql.Text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Each implements [tables.Querier].
-func (t transaction) Each(ctx context.Context, read func(tables.Row) error, sql string, args ...any) error {
-	rows, err := t.tx.Query(ctx, t.dialect.of(sql), args...)
+func (t transaction) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
+	sql := t.access.SQL(name)
+	rows, err := t.tx.Query(during(ctx, sql), sql.Text, args...)
 	if err != nil {
 		return err
 	}
@@ -94,14 +106,20 @@ func (t transaction) Send(ctx context.Context, statements *tables.Statements) er
 	if len(statements.List) == 0 {
 		return nil
 	}
-	return t.tx.SendBatch(ctx, message(statements, t.dialect)).Close()
+	for _, step := range statements.List {
+		if step.SQL.Text == "" {
+			step.SQL = t.access.SQL(step.Name)
+		}
+		ctx = during(ctx, step.SQL)
+	}
+	return t.tx.SendBatch(ctx, message(statements)).Close()
 }
 
-// message returns statements in a dialect, as one message.
-func message(statements *tables.Statements, d *dialect) *pgx.Batch {
+// message returns statements as one message.
+func message(statements *tables.Statements) *pgx.Batch {
 	m := &pgx.Batch{}
 	for _, step := range statements.List {
-		q := m.Queue(d.of(step.SQL), step.Args...)
+		q := m.Queue(step.SQL.Text, step.Args...)
 		switch {
 		case step.Into != nil:
 			q.QueryRow(func(row pgx.Row) error { return row.Scan(step.Into...) })
@@ -115,13 +133,11 @@ func message(statements *tables.Statements, d *dialect) *pgx.Batch {
 }
 
 // Notify implements [tables.Tx]. The notification goes out with the commit.
-func (t transaction) Notify(statements *tables.Statements, sku string) { statements.Exec(notify, sku) }
+func (t transaction) Notify(statements *tables.Statements, sku string) {
+	statements.Exec("notify", sku)
+}
 
-// readInstant reads the instant of a decision, once the transaction has its locks: the given one, or the time of the server's
-// clock.
-const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
-
-// Instant implements [tables.Tx].
+// Instant implements [tables.Tx]. It reads the instant once the transaction has its locks.
 func (t transaction) Instant(statements *tables.Statements, given time.Time, at *time.Time) {
 	sent := time.Now()
 	statements.Each(func(row tables.Row) error {
@@ -132,5 +148,55 @@ func (t transaction) Instant(statements *tables.Statements, given time.Time, at 
 			t.clock.note(sent, *at)
 		}
 		return nil
-	}, readInstant, instant(given))
+	}, "instant", instant(given))
+}
+
+// instant returns a time as an argument; null if it is zero.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Expire implements [tables.Tx].
+func (t transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
+	back := &tables.Returned{Segments: make(map[int]int64)}
+	statements.Each(func(row tables.Row) error {
+		var segments, units []int64
+		err := row.Scan(&back.Reservations, &segments, &units)
+		for i, segment := range segments {
+			back.Segments[int(segment)] = units[i]
+		}
+		return err
+	}, "expire", sku, instant(at), stock.ExpireLimit)
+	return back
+}
+
+// waitedLong is how old the instant of a decision may be when its last row is written. It is as long as deduct.sql and
+// deduct_limited.sql wait.
+const waitedLong = 100 * time.Millisecond
+
+// postpone makes up for what a transaction has waited for since its decision: buyers' rows, and order ids that somebody else had
+// inserted. What it has reserved lasts as long as was asked from now on, when it has all of its rows. given is the instant to
+// decide by; it is not moved.
+func (t transaction) postpone(ctx context.Context, given time.Time, taken []*stock.Deduction) error {
+	reserved := slices.DeleteFunc(taken, func(d *stock.Deduction) bool { return d.Status != stock.StatusReserved })
+	if len(reserved) == 0 || !given.IsZero() {
+		return nil
+	}
+	if _, now := t.clock.between(time.Now()); now.Sub(reserved[0].ExpiresAt.Add(-reserved[0].ReserveFor)) < waitedLong {
+		return nil
+	}
+	var since time.Time
+	look, write := &tables.Statements{}, &tables.Statements{}
+	t.Instant(look, given, &since)
+	if err := t.Send(ctx, look); err != nil {
+		return err
+	}
+	for _, d := range reserved {
+		d.ExpiresAt = since.Add(d.ReserveFor)
+		write.Exec("postpone", d.SKU, d.OrderID, since, d.ExpiresAt)
+	}
+	return t.Send(ctx, write)
 }

@@ -12,12 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A restock sends the SKU's id on this channel. A deduction never does: transactions that notify commit one after another.
 const (
-	listen = `LISTEN inventory_restocked; LISTEN inventory_echo`
-	notify = `SELECT pg_notify('inventory_restocked', $1)`
-	echo   = `SELECT pg_notify('inventory_echo', $1)`
-
+	listen = `LISTEN inventory_restocked; LISTEN inventory_echo` // see server.sql
 	echoes = "inventory_echo"
 )
 
@@ -103,7 +99,7 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("listen for notifications: %w", err)
 	}
 	mine := rand.Text()
-	if _, err := s.pool.Exec(asking, echo, mine); err != nil {
+	if _, err := s.pool.Exec(asking, s.pool.access.SQL("echo").Text, mine); err != nil {
 		return fmt.Errorf("send a notification: %w", err)
 	}
 	for {

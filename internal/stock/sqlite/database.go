@@ -3,19 +3,26 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
+	"time"
 
 	"inventory/internal/stock/tables"
 )
 
-// A database prepares each statement once, because to prepare one takes as long as ten inserts. The texts of statements are
-// constants, so there are not many.
+//go:embed *.sql
+var files embed.FS
+
+// A database prepares each statement once, because to prepare one takes as long as ten inserts.
 type database struct {
 	*sql.DB
-	mu       sync.Mutex
-	prepared map[string]*sql.Stmt // by text; nil for a statement that was first used in a transaction
+	statements tables.Set
+	mu         sync.Mutex
+	prepared   map[string]*sql.Stmt // by name; nil for a statement that was first used in a transaction
 }
 
 func openDatabase(dsn string) (*database, error) {
@@ -23,53 +30,53 @@ func openDatabase(dsn string) (*database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	return &database{DB: db, prepared: make(map[string]*sql.Stmt)}, nil
+	return &database{DB: db, statements: tables.ReadSQL(files), prepared: make(map[string]*sql.Stmt)}, nil
 }
 
 // statement prepares a statement, or finds it. The caller must not be in a transaction, whose connection may be the only one.
-func (d *database) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	if s := d.known(text); s != nil {
+func (d *database) statement(ctx context.Context, name string) (*sql.Stmt, error) {
+	if s := d.known(name); s != nil {
 		return s, nil
 	}
-	s, err := d.PrepareContext(ctx, dialect(text))
+	s, err := d.PrepareContext(ctx, d.statements.Of(name).Text)
 	if err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if other := d.prepared[text]; other != nil { // another goroutine was faster
+	if other := d.prepared[name]; other != nil { // another goroutine was faster
 		return other, s.Close()
 	}
-	d.prepared[text] = s
+	d.prepared[name] = s
 	return s, nil
 }
 
 // known returns a statement, or nil if it is not prepared yet: then it is prepared before the next transaction.
-func (d *database) known(text string) *sql.Stmt {
+func (d *database) known(name string) *sql.Stmt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.prepared[text]
+	s := d.prepared[name]
 	if s == nil {
-		d.prepared[text] = nil
+		d.prepared[name] = nil
 	}
 	return s
 }
 
-// wanted returns the texts of the statements that were used in a transaction and are not prepared yet.
-func (d *database) wanted() (texts []string) {
+// wanted returns the names of the statements that were used in a transaction and are not prepared yet.
+func (d *database) wanted() (names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for text, s := range d.prepared {
+	for name, s := range d.prepared {
 		if s == nil {
-			texts = append(texts, text)
+			names = append(names, name)
 		}
 	}
-	return texts
+	return names
 }
 
 // Each implements [tables.Querier].
-func (d *database) Each(ctx context.Context, read func(tables.Row) error, text string, args ...any) error {
-	s, err := d.statement(ctx, text)
+func (d *database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
+	s, err := d.statement(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -86,4 +93,85 @@ func (d *database) Close() (err error) {
 		}
 	}
 	return errors.Join(err, d.DB.Close())
+}
+
+// each reads the rows of a query of a prepared statement.
+func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []any) error {
+	args, err := arguments(args)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// changed reports whether a statement changed a row.
+func changed(result sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// orNull returns a text, or null if it is empty.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// A time is kept in microseconds since 1970.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+// microsOrNull returns null for the zero time.
+func microsOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return micros(t)
+}
+
+// arguments converts the arguments of statements to what SQLite knows: arrays are JSON.
+func arguments(args []any) ([]any, error) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case nil, string, int, int64, *int, []byte:
+		case time.Time:
+			args[i] = micros(a)
+		case tables.Instant:
+			args[i] = microsOrNull(time.Time(a))
+		case []tables.Instant:
+			instants := make([]any, len(a))
+			for n, t := range a {
+				instants[n] = microsOrNull(time.Time(t))
+			}
+			text, _ := json.Marshal(instants)
+			args[i] = string(text)
+		case tables.At:
+			args[i] = micros(now(time.Time(a)))
+		default:
+			switch v := reflect.ValueOf(a); {
+			case v.Kind() != reflect.Slice:
+			case v.IsNil():
+				args[i] = nil
+			default:
+				text, err := json.Marshal(a)
+				if err != nil {
+					return nil, err
+				}
+				args[i] = string(text)
+			}
+		}
+	}
+	return args, nil
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -21,14 +22,11 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	})
 }
 
-const selectSegment = `
-SELECT available, reserved, layout, version, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
-
 // deduct carries out a batch in a transaction.
 func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (result stock.BatchResult, err error) {
 	var row stock.Segment // the zero row: there is none
 	columns := []any{&row.Available, &row.Reserved, &row.Layout, &row.Version, &row.Fence.Token, &row.Fence.Owner}
-	found, err := tables.One(ctx, tx, columns, selectSegment, batch.SKU, batch.Segment)
+	found, err := tables.One(ctx, tx, columns, "segment", batch.SKU, batch.Segment)
 	if err == nil && !found {
 		err = tables.SKUExists(ctx, tx, batch.SKU)
 	}
@@ -40,7 +38,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 		read.Facts(&facts, batch.SKU, batch.Limit, batch.Orders)
 	}
 	if batch.Limit > 0 {
-		read.Single([]any{&facts.HasExpired}, tables.HasExpired, batch.SKU, tables.At(batch.At))
+		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, tables.At(batch.At))
 	}
 	if err := tx.Send(ctx, read); err != nil {
 		return result, err
@@ -52,7 +50,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Units == 0 {
 		return plan.BatchResult, err
 	}
-	_, err = tx.ExecContext(ctx, changeSegment,
+	_, err = tx.exec(ctx, "change_segment",
 		batch.SKU, batch.Segment, -plan.Units, batch.Fence.Token, batch.Fence.Owner, plan.Reserved)
 	return plan.BatchResult, err
 }
@@ -70,7 +68,7 @@ func fits(batch stock.Batch, row stock.Segment) bool {
 func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
 	var before, fresh []int
 	for _, i := range plan.Admitted {
-		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At)...))
+		created, err := changed(tx.exec(ctx, "insert_deduction", values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At)...))
 		switch {
 		case err != nil:
 			return err
@@ -92,12 +90,51 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 	return err
 }
 
-// Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence. $6 units more are reserved.
-const changeSegment = `
-UPDATE stock_segments
-SET available   = available + $3,
-    reserved    = reserved + $6,
-    version     = version + 1,
-    fence       = CASE WHEN $4 = 0 THEN fence ELSE $4 END,
-    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
-WHERE sku_id = $1 AND segment = $2`
+// values returns what insert_deduction inserts.
+func values(d *stock.Deduction, segment *int, at time.Time) []any {
+	values := []any{d.SKU, d.OrderID, d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at)}
+	for _, text := range stock.KeptTexts() {
+		values = append(values, orNull(*text.Of(&d.Order)))
+	}
+	return values
+}
+
+// Merge implements [stock.Store].
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
+		err = s.inShared(ctx, merge.Deadline, len(merge.Orders), func(tx *transaction) error {
+			merge := merge
+			merge.At = now(merge.At)
+			result, err = tables.Merge(ctx, tx, merge)
+			return err
+		})
+		return result, err
+	})
+}
+
+// Order implements [stock.Store].
+func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	err = s.inShared(ctx, time.Time{}, len(placement.Lines), func(tx *transaction) error {
+		lines, created, err = tables.PlaceOrder(ctx, tx, placement, false, func(_, _ *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
+			return func() (stock.BatchResult, error) { return s.deductLine(ctx, tx, line) }
+		})
+		if err == nil && !created {
+			lines, err = tables.ReplayOrder(ctx, tx, placement)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return lines, created, nil
+}
+
+// deductLine carries out a batch after it has given back the units of expired reservations, so that one segment fills more lines.
+func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch) (stock.BatchResult, error) {
+	statements := &tables.Statements{}
+	tx.Expire(statements, line.SKU, line.At)
+	if err := tx.Send(ctx, statements); err != nil {
+		return stock.BatchResult{}, err
+	}
+	return s.deduct(ctx, tx, line)
+}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,13 +15,6 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-var (
-	//go:embed outbox_on.sql
-	outboxOnSQL string
-	//go:embed outbox_off.sql
-	outboxOffSQL string
-)
-
 // Outbox is the [stock.Outbox] of a SQLite file. Other processes than the owner of the file may use it too. Transactions
 // write one after another, so the changes are in the order of their commits and a cursor is the number of a row.
 type Outbox struct{ store *Store }
@@ -33,24 +25,29 @@ var _ stock.Outbox = (*Outbox)(nil)
 func (s *Store) Outbox() *Outbox { return &Outbox{s} }
 
 // On implements [stock.Outbox].
-func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQL) }
+func (o *Outbox) On(ctx context.Context) error {
+	return o.change(ctx, "outbox_watch_inserts", "outbox_watch_changes")
+}
 
 // Off implements [stock.Outbox].
-func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
+func (o *Outbox) Off(ctx context.Context) error {
+	return o.change(ctx, "outbox_ignore_inserts", "outbox_ignore_changes")
+}
 
 // lockTries is how often a change waits for its turn, each time as long as a connection waits. SQLite gives the file to the
 // first process that tries when it is free, and a store that sells without a pause nearly always tries first.
 const lockTries = 6
 
-func (o *Outbox) change(ctx context.Context, statements string) error {
+func (o *Outbox) change(ctx context.Context, statements ...string) error {
 	var err error
 	for range lockTries {
 		err = o.store.inTx(ctx, time.Time{}, func(tx *transaction) error {
-			if _, err := tx.Tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
-				return err
+			for _, name := range append([]string{"outbox_is_there"}, statements...) {
+				if _, err := tx.exec(ctx, name); err != nil {
+					return err
+				}
 			}
-			_, err := tx.Tx.ExecContext(ctx, statements) // there are several in the text
-			return err
+			return nil
 		})
 		if !busy(err) {
 			break
@@ -65,10 +62,6 @@ func busy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_BUSY
 }
 
-const readOutbox = `
-SELECT position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at
-FROM outbox WHERE position > $1 ORDER BY position LIMIT $2`
-
 // Read implements [stock.Outbox].
 func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Change, error) {
 	position, err := parseCursor(after)
@@ -80,21 +73,18 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		c.Cursor = strconv.FormatInt(c.Version, 10)
 		return c, err
-	}, readOutbox, position, limit)
+	}, "outbox_read", position, limit)
 	if err == nil && changes == nil {
 		err = o.hasGiven(ctx, position)
 	}
 	return changes, outboxError("read", err)
 }
 
-// lastPosition returns the highest position that was ever given, 0 for none. The outbox alone has such numbers.
-const lastPosition = `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
-
 // hasGiven returns an error for a cursor that this file cannot have given yet: its reader would miss the changes before it,
 // and a trim would remove what nobody has read.
 func (o *Outbox) hasGiven(ctx context.Context, position int64) error {
 	var last int64
-	if err := tables.Single(ctx, o.store.reader, []any{&last}, lastPosition); err != nil {
+	if err := tables.Single(ctx, o.store.reader, []any{&last}, "outbox_last"); err != nil {
 		return err
 	}
 	if position > last {
@@ -105,9 +95,6 @@ func (o *Outbox) hasGiven(ctx context.Context, position int64) error {
 
 // trimSize bounds one transaction of a trim: sales wait for it.
 const trimSize = 1000
-
-const trimOutbox = `
-DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= $1 ORDER BY position LIMIT $2)`
 
 // Trim implements [stock.Outbox].
 func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err error) {
@@ -121,7 +108,7 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	for {
 		var n int64
 		err := o.store.inTx(ctx, time.Time{}, func(tx *transaction) error {
-			done, err := tx.ExecContext(ctx, trimOutbox, position, trimSize)
+			done, err := tx.exec(ctx, "outbox_trim", position, trimSize)
 			if err == nil {
 				n, err = done.RowsAffected()
 			}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -15,7 +16,7 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 			return err
 		}
 		read, write := &tables.Statements{}, &tables.Statements{}
-		there := read.Whole(tables.LockWhole, settlement.SKU, settlement.OrderIDs())
+		there := read.Whole("lock_whole", settlement.SKU, settlement.OrderIDs())
 		amended := read.Amendments(settlement)
 		if err := tx.Send(ctx, read); err != nil {
 			return err
@@ -30,4 +31,37 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 		return nil, err
 	}
 	return results, nil
+}
+
+// Expire implements [tables.Tx].
+func (t *transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
+	back := &tables.Returned{}
+	statements.Exec("").Do = func(ctx context.Context) error {
+		segments, err := tables.Segments(ctx, t, sku)
+		if err != nil {
+			return err
+		}
+		expired, err := tables.WithParts(ctx, t, "expired", sku, tables.At(at), stock.ExpireLimit)
+		if err != nil || len(expired) == 0 {
+			return err
+		}
+		returns, write := stock.PlanExpiry(expired, len(segments)), &tables.Statements{}
+		back.Reservations, back.Segments = len(expired), returns.Segments
+		write.Exec("end_expired", sku, stock.Column(expired, func(d stock.Deduction) string { return d.OrderID }))
+		write.GiveBack(sku, returns)
+		return t.Send(ctx, write)
+	}
+	return back
+}
+
+// Prune implements [stock.Store].
+func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned, err error) {
+	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
+		pruned, err = tables.Prune(ctx, tx, p)
+		return err
+	})
+	if busy(err) {
+		return stock.Pruned{Busy: true}, nil
+	}
+	return pruned, err
 }

@@ -2,17 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
-
-// For the SKUs in the JSON array $1, a row for each segment.
-const selectViews = `
-SELECT k.sku_id, g.available, k.layout, CASE g.segment WHEN 0 THEN
-    (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved') END, ` + tables.TermsColumns + `
-FROM skus k JOIN stock_segments g USING (sku_id)
-WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment`
 
 // Views implements [stock.Store].
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
@@ -29,5 +23,34 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 		view.Segments = append(view.Segments, available)
 		views[sku] = view
 		return err
-	}, selectViews, skus)
+	}, "views", skus)
+}
+
+// SoldOut implements [stock.Store].
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
+	err = s.snapshot(ctx, func(tx *transaction) error {
+		var err error
+		if found, err = tables.SoldOut(ctx, tx, sku); err != nil || !found.SoldOut || limit == 0 {
+			return err
+		}
+		return tx.Each(ctx, func(row tables.Row) error {
+			var id sql.RawBytes
+			err := row.Scan(&id)
+			accepted(id)
+			return err
+		}, "accepted", sku, limit)
+	})
+	return found, err
+}
+
+// Watch implements [stock.Store]. The file belongs to this process, which knows without a notification which units come back.
+func (s *Store) Watch(context.Context, func(), func(string)) error { return nil }
+
+// Audit implements [stock.Store].
+func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
+	err = s.snapshot(ctx, func(tx *transaction) error {
+		audit, err = tables.Audit(ctx, tx, sku)
+		return err
+	})
+	return audit, err
 }

@@ -98,6 +98,21 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Ready implements [stock.Store].
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.Ping(ctx); err != nil {
+		return err
+	}
+	err := s.inTx(ctx, time.Time{}, func(tx *transaction) error {
+		_, err := tx.exec(ctx, "touch")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", stock.ErrNotWritable, err)
+	}
+	return nil
+}
+
 // Pool implements [stock.Store]. It counts the connection that writes and those that read.
 func (s *Store) Pool() (p stock.Pool) {
 	for _, db := range []*database{s.reader, s.writer} {

@@ -99,7 +99,7 @@ func earliest(ctx context.Context, deadline time.Time) time.Time {
 type transaction struct {
 	*sql.Tx
 	db       *database
-	prepared map[string]*sql.Stmt // by text, for its connection
+	prepared map[string]*sql.Stmt // by name, for its connection
 	// shared says that several writes are in it: none may be cancelled, because SQLite would then undo all of them.
 	shared bool
 }
@@ -113,23 +113,23 @@ func (t *transaction) context(ctx context.Context) context.Context {
 }
 
 // statement finds a statement, or prepares it for this transaction.
-func (t *transaction) statement(ctx context.Context, text string) (s *sql.Stmt, err error) {
-	if s = t.prepared[text]; s != nil {
+func (t *transaction) statement(ctx context.Context, name string) (s *sql.Stmt, err error) {
+	if s = t.prepared[name]; s != nil {
 		return s, nil
 	}
-	if known := t.db.known(text); known != nil {
+	if known := t.db.known(name); known != nil {
 		s = t.StmtContext(ctx, known)
-	} else if s, err = t.PrepareContext(ctx, dialect(text)); err != nil {
+	} else if s, err = t.PrepareContext(ctx, t.db.statements.Of(name).Text); err != nil {
 		return nil, err
 	}
-	t.prepared[text] = s
+	t.prepared[name] = s
 	return s, nil
 }
 
-// ExecContext implements [sql.Tx].
-func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+// exec carries out a statement that writes.
+func (t *transaction) exec(ctx context.Context, name string, args ...any) (sql.Result, error) {
 	ctx = t.context(ctx)
-	s, err := t.statement(ctx, text)
+	s, err := t.statement(ctx, name)
 	if err == nil {
 		args, err = arguments(args)
 	}
@@ -140,9 +140,9 @@ func (t *transaction) ExecContext(ctx context.Context, text string, args ...any)
 }
 
 // Each implements [tables.Querier].
-func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, text string, args ...any) error {
+func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
 	ctx = t.context(ctx)
-	s, err := t.statement(ctx, text)
+	s, err := t.statement(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -164,11 +164,11 @@ func (t *transaction) take(ctx context.Context, step *tables.Statement) error {
 	case step.Do != nil:
 		return step.Do(ctx)
 	case step.Into != nil:
-		return tables.Single(ctx, t, step.Into, step.SQL, step.Args...)
+		return tables.Single(ctx, t, step.Into, step.Name, step.Args...)
 	case step.Each != nil:
-		return t.Each(ctx, step.Each, step.SQL, step.Args...)
+		return t.Each(ctx, step.Each, step.Name, step.Args...)
 	}
-	result, err := t.ExecContext(ctx, step.SQL, step.Args...)
+	result, err := t.exec(ctx, step.Name, step.Args...)
 	if err != nil || step.Wrote == nil {
 		return err
 	}
@@ -184,8 +184,8 @@ func (*transaction) Notify(*tables.Statements, string) {}
 
 // begin starts a transaction.
 func (d *database) begin(ctx context.Context) (*transaction, error) {
-	for _, text := range d.wanted() {
-		_, _ = d.statement(ctx, text) // if one cannot be prepared, its use returns the error
+	for _, name := range d.wanted() {
+		_, _ = d.statement(ctx, name) // if one cannot be prepared, its use returns the error
 	}
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
@@ -197,14 +197,14 @@ func (d *database) begin(ctx context.Context) (*transaction, error) {
 // inSavepoint runs work, and undoes what it has written if it fails. broken is set if that cannot be undone.
 func (t *transaction) inSavepoint(work func(*transaction) error) (err, broken error) {
 	ctx := context.Background()
-	if _, broken = t.ExecContext(ctx, `SAVEPOINT one`); broken != nil {
+	if _, broken = t.exec(ctx, "savepoint"); broken != nil {
 		return nil, broken
 	}
 	if err = work(t); err != nil {
-		if _, broken = t.ExecContext(ctx, `ROLLBACK TO one`); broken != nil {
+		if _, broken = t.exec(ctx, "roll_back"); broken != nil {
 			return err, broken
 		}
 	}
-	_, broken = t.ExecContext(ctx, `RELEASE one`)
+	_, broken = t.exec(ctx, "release")
 	return err, broken
 }

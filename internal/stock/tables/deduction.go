@@ -7,13 +7,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// DeductionColumns are the columns of a deduction d, without its parts.
-var DeductionColumns = `
-d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-d.reserve_micros, coalesce(d.committed, 0)` +
-	stock.EachText(func(_ int, column string) string { return ", coalesce(d." + column + ", '')" })
-
-// Deduction is where the [DeductionColumns] are scanned.
+// Deduction is where the columns of a deduction are scanned: sku_id, order_id, quantity, asked, status, created_at, expires_at,
+// reserve_micros, committed, and the texts.
 type Deduction struct {
 	deduction stock.Deduction
 	createdAt time.Time
@@ -42,7 +37,7 @@ func (r *Deduction) Read() stock.Deduction {
 	return d
 }
 
-// EachDeduction reads rows of [DeductionColumns].
+// EachDeduction reads rows of such columns.
 func EachDeduction(found func(stock.Deduction)) func(Row) error {
 	var r Deduction
 	columns := r.Columns()
@@ -55,14 +50,7 @@ func EachDeduction(found func(stock.Deduction)) func(Row) error {
 	}
 }
 
-// SelectByIDs reads deductions, for [DeductionsByID]. Each order id is looked up by itself, in the index. For a list of ids the
-// planner may read all orders of the SKU: it has no statistics of a SKU that has just started to sell.
-var SelectByIDs = `
-SELECT` + DeductionColumns + `
-FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
-
-// DeductionsByID reads rows of [DeductionColumns] into a map by their order ids.
+// DeductionsByID reads rows of such columns into a map by their order ids.
 func DeductionsByID(into map[string]stock.Deduction) func(Row) error {
 	return EachDeduction(func(d stock.Deduction) { into[d.OrderID] = d })
 }
@@ -70,7 +58,7 @@ func DeductionsByID(into map[string]stock.Deduction) func(Row) error {
 // ByIDs reads the deductions that order ids have, without their parts.
 func ByIDs(ctx context.Context, q Querier, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
 	found := make(map[string]stock.Deduction)
-	return found, q.Each(ctx, DeductionsByID(found), SelectByIDs, sku, orderIDs)
+	return found, q.Each(ctx, DeductionsByID(found), "deductions_by_id", sku, orderIDs)
 }
 
 // Deductions implements [stock.Store].
@@ -84,12 +72,8 @@ func inOrder(ctx context.Context, q Querier, query string, args ...any) (found [
 	return found, err
 }
 
-// PartColumns are the columns of a deduction d and of a part p of it. A deduction from one segment has no row in
-// deduction_parts.
-var PartColumns = DeductionColumns + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL`
-
-// WithParts reads deductions by a query of [PartColumns], which returns the rows of each deduction together, ascending by
-// segment.
+// WithParts reads deductions by a query whose rows have, after the columns of a [Deduction], the segment and the quantity of a
+// part, and whether several segments gave. The rows of each deduction come together, ascending by segment.
 func WithParts(ctx context.Context, q Querier, query string, args ...any) (found []stock.Deduction, err error) {
 	var r Deduction
 	var part stock.Part
@@ -109,16 +93,9 @@ func WithParts(ctx context.Context, q Querier, query string, args ...any) (found
 	return found, err
 }
 
-// SelectDeduction is for [Base.Deduction].
-var SelectDeduction = `
-SELECT` + PartColumns + `
-FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
-WHERE d.sku_id = $1 AND d.order_id = $2
-ORDER BY p.segment`
-
 // Deduction implements [stock.Store].
 func (b Base) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
-	found, err := WithParts(ctx, b.DB, SelectDeduction, sku, orderID)
+	found, err := WithParts(ctx, b.DB, "deduction", sku, orderID)
 	if err == nil && found == nil {
 		if err = SKUExists(ctx, b.DB, sku); err == nil {
 			err = stock.UnknownDeduction(sku, orderID)
@@ -131,25 +108,11 @@ func (b Base) Deduction(ctx context.Context, sku, orderID string) (stock.Deducti
 	return found[0], nil
 }
 
-// SelectScanEnd finds the last of the rows that a page may read. There is none if fewer are left. The offset is a sub-select so
-// that PostgreSQL's planner does not know it: if the planner takes a SKU for small, it would read and sort all its rows, to be
-// sure of that many.
-const SelectScanEnd = `
-SELECT order_id FROM deductions d WHERE sku_id = $1 AND order_id > $2 ORDER BY order_id
-LIMIT 1 OFFSET (SELECT CAST($3 AS bigint))`
-
-// SelectPage reads a page. Whatever plan the buyer and the status get, the keys bound what it reads.
-var SelectPage = `
-SELECT` + DeductionColumns + `
-FROM deductions d
-WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
-ORDER BY d.order_id LIMIT $6`
-
 // DeductionPage implements [stock.Store]. It reads the end of the page first: what is inserted between the two statements makes
 // the page longer, and the next page begins after it.
 func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	var last string
-	bounded, err := One(ctx, b.DB, []any{&last}, SelectScanEnd, query.SKU, query.After, query.Bound()-1)
+	bounded, err := One(ctx, b.DB, []any{&last}, "page_end", query.SKU, query.After, query.Bound()-1)
 	if err != nil {
 		return stock.DeductionPage{}, err
 	}
@@ -157,9 +120,15 @@ func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (st
 	if !bounded {
 		until = stock.BeyondKeys()
 	}
-	found, err := inOrder(ctx, b.DB, SelectPage, query.SKU, query.After, until, query.BuyerID, string(query.Status), query.Limit)
+	found, err := inOrder(ctx, b.DB, "page", query.SKU, query.After, until, query.BuyerID, string(query.Status), query.Limit)
 	if err == nil && found == nil && !bounded {
 		err = SKUExists(ctx, b.DB, query.SKU)
 	}
 	return query.Page(found, last), err
+}
+
+// BuyerUnits implements [stock.Store].
+func (b Base) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+	held := make(map[string]int64)
+	return held, b.DB.Each(ctx, Into(held), "units_of_buyer", buyerID, skus)
 }

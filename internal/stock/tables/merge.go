@@ -8,11 +8,6 @@ import (
 	"inventory/internal/stock"
 )
 
-// InsertParts inserts what each of several segments gave.
-const InsertParts = `
-INSERT INTO deduction_parts (sku_id, order_id, segment, quantity)
-SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part (o, s, q)`
-
 // Merge is a merge as a part of a transaction.
 //
 // While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
@@ -37,7 +32,7 @@ func mergeBy(tx Tx, read, write *Statements, merge stock.Merge) (decide func() (
 	segments := read.LockAll(merge.SKU)
 	back := tx.Expire(read, merge.SKU, merge.At)
 	read.Facts(facts, merge.SKU, merge.Limit, merge.Orders)
-	read.Single([]any{(*Time)(&facts.NextExpiry)}, SelectNextExpiry, merge.SKU)
+	read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", merge.SKU)
 	tx.Instant(read, merge.At, &facts.At)
 	return func() (stock.MergeResult, error) {
 		facts.Expired = back.Reservations
@@ -66,9 +61,9 @@ func mergeBy(tx Tx, read, write *Statements, merge stock.Merge) (decide func() (
 func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
 	facts.BuyerUnits, facts.Known = make(map[string]int64), make(map[string]stock.Deduction)
 	if limit > 0 {
-		s.Each(Into(facts.BuyerUnits), SelectBuyerUnits, sku, stock.BuyersOf(orders))
+		s.Each(Into(facts.BuyerUnits), "buyer_units", sku, stock.BuyersOf(orders))
 	}
-	s.Each(DeductionsByID(facts.Known), SelectByIDs, sku, stock.IDsOf(orders))
+	s.Each(DeductionsByID(facts.Known), "deductions_by_id", sku, stock.IDsOf(orders))
 }
 
 func holdAny(segments []int64) bool {
@@ -87,7 +82,7 @@ func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Tim
 		c.Segments = append(c.Segments, nil)
 		several.add(merge.Orders[i].OrderID, plan.Parts[i])
 	}
-	s.Insert(InsertMerged, merge.SKU, c, at)
+	s.Insert(merge.SKU, c, at).Wrote = AllOf(len(plan.Admitted))
 	several.insert(s, merge.SKU)
 }
 
@@ -107,6 +102,66 @@ func (p *parts) add(orderID string, given []stock.Part) {
 
 func (p *parts) insert(s *Statements, sku string) {
 	if len(p.orderIDs) > 0 {
-		s.Exec(InsertParts, sku, p.orderIDs, p.segments, p.quantities)
+		s.Exec("insert_parts", sku, p.orderIDs, p.segments, p.quantities)
 	}
+}
+
+// Arrays are what unnest turns into rows of new deductions.
+type Arrays struct {
+	OrderIDs   []string
+	Quantities []int32
+	Reserves   []int64 // microseconds; nil: all are committed at once
+	Segments   []*int  // nil: several gave
+	Texts      []any   // a []string for each text
+	Units      int64
+}
+
+// ArraysOf returns the arrays of orders.
+func ArraysOf(orders []stock.Order) Arrays {
+	a := Arrays{OrderIDs: stock.IDsOf(orders), Quantities: make([]int32, len(orders))}
+	for n, o := range orders {
+		a.Quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
+		a.Units += o.Quantity
+		if o.ReserveFor > 0 {
+			if a.Reserves == nil {
+				a.Reserves = make([]int64, len(orders))
+			}
+			a.Reserves[n] = o.ReserveFor.Microseconds()
+		}
+	}
+	for _, text := range stock.KeptTexts() {
+		column := make([]string, len(orders))
+		for n := range orders {
+			column[n] = *text.Of(&orders[n])
+		}
+		a.Texts = append(a.Texts, column)
+	}
+	return a
+}
+
+// Add appends the rows of b.
+func (a *Arrays) Add(b Arrays) {
+	if a.Reserves == nil && b.Reserves != nil {
+		a.Reserves = make([]int64, len(a.OrderIDs))
+	}
+	switch {
+	case b.Reserves != nil:
+		a.Reserves = append(a.Reserves, b.Reserves...)
+	case a.Reserves != nil:
+		a.Reserves = append(a.Reserves, make([]int64, len(b.OrderIDs))...)
+	}
+	a.OrderIDs, a.Quantities = append(a.OrderIDs, b.OrderIDs...), append(a.Quantities, b.Quantities...)
+	a.Units += b.Units
+	for n, text := range b.Texts {
+		if n == len(a.Texts) {
+			a.Texts = append(a.Texts, []string(nil))
+		}
+		a.Texts[n] = append(a.Texts[n].([]string), text.([]string)...)
+	}
+}
+
+// Insert inserts deductions from the segments of the arrays, unless they are there already.
+func (s *Statements) Insert(sku string, a Arrays, at time.Time) *Statement {
+	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at}
+	return s.Exec("insert_deductions", append(args, a.Texts...)...)
 }

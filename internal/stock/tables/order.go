@@ -6,44 +6,21 @@ import (
 	"inventory/internal/stock"
 )
 
-// What reads and writes orders of several SKUs. InsertOrder waits for a copy of the order that is under way, and then writes
-// nothing. An order that is there already has its lines, or they were pruned.
-const (
-	SelectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
-
-	InsertOrder = `
-INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
-VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
-ON CONFLICT (order_id) DO NOTHING`
-
-	InsertLines = `
-INSERT INTO order_lines (order_id, sku_id, quantity)
-SELECT o.order_id, line.sku_id, line.quantity
-FROM orders o, unnest($2::text[], $3::integer[]) AS line (sku_id, quantity)
-WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT 1 FROM order_lines there WHERE there.order_id = $1)`
-)
-
 // Order reads an order of several SKUs that is there already, without its lines; nil if there is none.
 func Order(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
 	var order stock.PlacedOrder
-	found, err := One(ctx, q, []any{&order.BuyerID, (*Micros)(&order.ReserveFor), &order.Pruned}, SelectOrder, orderID)
+	found, err := One(ctx, q, []any{&order.BuyerID, (*Micros)(&order.ReserveFor), &order.Pruned}, "order", orderID)
 	if err != nil || !found {
 		return nil, err
 	}
 	return &order, nil
 }
 
-// SelectLines reads the deductions of an order of several SKUs.
-var SelectLines = `
-SELECT` + DeductionColumns + `
-FROM order_lines l JOIN deductions d USING (sku_id, order_id)
-WHERE l.order_id = $1 ORDER BY l.sku_id`
-
 // ReplayOrder answers a placement whose order was not inserted, from the order that is there and its lines.
 func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Deduction, error) {
 	there, err := Order(ctx, q, p.Order.OrderID)
 	if there != nil {
-		there.Lines, err = inOrder(ctx, q, SelectLines, p.Order.OrderID)
+		there.Lines, err = inOrder(ctx, q, "order_deductions", p.Order.OrderID)
 	}
 	if err != nil {
 		return nil, err
@@ -65,9 +42,9 @@ func PlaceOrder(
 		return nil, false, nil
 	}
 	statements, o := &Statements{}, p.Order
-	statements.Exec(InsertOrder, o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
+	statements.Exec("insert_order", o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
 	quantities := stock.Column(o.Lines, func(l stock.Line) int32 { return int32(l.Quantity) }) //nolint:gosec // at most stock.MaxQuantity
-	statements.Exec(InsertLines, o.OrderID, o.SKUs(), quantities)
+	statements.Exec("insert_lines", o.OrderID, o.SKUs(), quantities)
 	for i, line := range p.Lines {
 		switch {
 		case !byRow:

@@ -1,53 +1,14 @@
 package tables
 
 import (
+	"context"
 	"time"
 
 	"inventory/internal/stock"
 )
 
-// LockWhole reads deductions, each with the segment that gave all of it, for [Statements.Whole]. Each order id is looked up by
-// itself, as in [SelectByIDs]. The ids are ascending, so the locks are taken in ascending order.
-var LockWhole = `
-SELECT` + DeductionColumns + `, d.segment
-FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d`
-
-// What reads and writes deductions that are settled. Their rows are locked, so each still has the ctid under which it was found.
-const (
-	SelectParts = `
-SELECT p.order_id, p.segment, p.quantity
-FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT * FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS p
-ORDER BY p.order_id, p.segment`
-
-	UpdateDeductions = `
-UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
-FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
-WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
-
-	// This row is locked last of all, and is not a segment's: a commit does not wait for workers that sell.
-	KeepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
-
-	SelectAmendments = `
-SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
-FROM unnest($2::text[], $3::text[]) AS asked (id, by)
-CROSS JOIN LATERAL (SELECT * FROM amendments WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.by OFFSET 0) AS a`
-
-	UpdateAmended = `
-UPDATE deductions AS d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
-    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0)
-FROM unnest($2::text[], $3::integer[], $4::integer[], $5::integer[], $6::timestamptz[], $7::bigint[])
-    AS new (order_id, quantity, asked, committed, expires_at, reserve_micros)
-WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
-
-	InsertAmendments = `
-INSERT INTO amendments (sku_id, order_id, ref, returned, extended_micros, created_at)
-SELECT $1, o, r, nullif(u, 0), nullif(e, 0), $6::timestamptz
-FROM unnest($2::text[], $3::text[], $4::integer[], $5::bigint[]) AS new (o, r, u, e)`
-)
-
-// Whole reads deductions with their parts, by [LockWhole] or a statement that does not lock them.
+// Whole reads deductions with their parts, by "lock_whole" or a statement that does not lock them. Its rows have, after the
+// columns of a [Deduction], the segment that gave all of it.
 func (s *Statements) Whole(statement, sku string, ids []string) map[string]stock.Deduction {
 	there := make(map[string]stock.Deduction, len(ids))
 	var r Deduction
@@ -71,7 +32,7 @@ func (s *Statements) Whole(statement, sku string, ids []string) map[string]stock
 			there[id] = d
 		}
 		return err
-	}, SelectParts, sku, ids)
+	}, "parts", sku, ids)
 	return there
 }
 
@@ -92,7 +53,7 @@ func (s *Statements) Amendments(settlement stock.Settlement) map[string]stock.Am
 		err := row.Scan(&a.OrderID, &a.Ref, &a.Returned, (*Micros)(&a.Extended))
 		there[a.OrderID] = a
 		return err
-	}, SelectAmendments, settlement.SKU, ids, refs)
+	}, "amendments", settlement.SKU, ids, refs)
 	return there
 }
 
@@ -102,12 +63,12 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 	quantity := func(d stock.Deduction) int32 { return int32(d.Quantity) }    //nolint:gosec // at most stock.MaxQuantity
 	asked := func(d stock.Deduction) int32 { return int32(d.Order.Quantity) } //nolint:gosec // as above
 	if changed := plan.Changed; len(changed) > 0 {
-		s.Exec(UpdateDeductions, sku, stock.Column(changed, id),
+		s.Exec("update_deductions", sku, stock.Column(changed, id),
 			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
 			stock.Column(changed, quantity), stock.Column(changed, asked))
 	}
 	if amended := plan.Amended; len(amended) > 0 {
-		s.Exec(UpdateAmended, sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
+		s.Exec("update_amended", sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
 			stock.Column(amended, func(d stock.Deduction) int64 { return d.Committed }),
 			stock.Column(amended, func(d stock.Deduction) Instant { return Instant(d.ExpiresAt) }),
 			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }))
@@ -117,11 +78,11 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 		for _, d := range plan.Split {
 			kept.add(d.OrderID, d.Parts)
 		}
-		s.Exec(DeleteParts, sku, stock.Column(plan.Split, id))
+		s.Exec("delete_parts", sku, stock.Column(plan.Split, id))
 		kept.insert(s, sku)
 	}
 	if made := plan.Amendments; len(made) > 0 {
-		s.Exec(InsertAmendments, sku,
+		s.Exec("insert_amendments", sku,
 			stock.Column(made, func(a stock.Amendment) string { return a.OrderID }),
 			stock.Column(made, func(a stock.Amendment) string { return a.Ref }),
 			stock.Column(made, func(a stock.Amendment) int64 { return a.Returned }),
@@ -132,6 +93,68 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 		tx.Notify(s, sku)
 	}
 	if plan.Kept > 0 {
-		s.Exec(KeepReserved, sku, plan.Kept)
+		s.Exec("keep_reserved", sku, plan.Kept)
 	}
+}
+
+// Expired implements [stock.Store].
+func (b Base) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
+	return All(ctx, b.DB, Value[string], "skus_with_expired", At(at), limit)
+}
+
+// Expire implements [stock.Store].
+func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	for {
+		var due bool // read without locks: another process may have given the units back already
+		if err := Single(ctx, b.DB, []any{&due}, "has_expired", sku, At(at)); err != nil || !due {
+			return reservations, err
+		}
+		n, err := b.expireSome(ctx, sku, at)
+		reservations += n
+		if err != nil || n < stock.ExpireLimit {
+			return reservations, err
+		}
+	}
+}
+
+func (b Base) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
+		statements, told := &Statements{}, &Statements{}
+		statements.LockAll(sku)
+		back := tx.Expire(statements, sku, at)
+		if err := tx.Send(ctx, statements); err != nil {
+			return err
+		}
+		if reservations = back.Reservations; reservations > 0 {
+			tx.Notify(told, sku)
+		}
+		return tx.Send(ctx, told)
+	})
+	return reservations, err
+}
+
+// Prune folds deductions of an archived SKU into its sum, or counts them. The rows of all segments are locked: so no other
+// transaction gives units back, or counts buyers, meanwhile.
+func Prune(ctx context.Context, tx Tx, p stock.Pruning) (pruned stock.Pruned, err error) {
+	var ids []string
+	held := make(map[string]int64) // units, per buyer
+	err = tx.Each(ctx, func(row Row) error {
+		var id, buyer string
+		var units int64
+		err := row.Scan(&id, &buyer, &units)
+		ids, held[buyer], pruned.Units = append(ids, id), held[buyer]+units, pruned.Units+units
+		return err
+	}, "prunable", p.SKU, p.OrderIDs, p.Before)
+	if pruned.Deductions = int64(len(ids)); err != nil || p.DryRun || ids == nil {
+		return pruned, err
+	}
+	fold := &Statements{}
+	fold.Exec("fold_sum", p.SKU, ids)
+	buyers, units := columnsOf(held)
+	fold.Exec("uncount_buyers", p.SKU, buyers, units)
+	fold.Exec("forget_buyers", p.SKU, buyers)
+	for _, statement := range []string{"mark_orders", "delete_lines", "delete_amendments", "delete_parts", "delete_deductions"} {
+		fold.Exec(statement, p.SKU, ids)
+	}
+	return pruned, tx.Send(ctx, fold)
 }

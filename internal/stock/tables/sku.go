@@ -7,30 +7,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// What creates a SKU, and what ends its sale.
-const (
-	InsertSKU = `
-INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
-                  max_reserve_us)
-VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0),
-        nullif($10::bigint, 0))
-ON CONFLICT (sku_id) DO NOTHING
-RETURNING created_at`
-
-	InsertSegments = `
-INSERT INTO stock_segments (sku_id, segment, available)
-SELECT $1, n - 1, a FROM unnest($2::bigint[]) WITH ORDINALITY AS spread (a, n)`
-
-	ArchiveSegments = `UPDATE stock_segments SET layout = $2, version = version + 1 WHERE sku_id = $1`
-
-	ArchiveSKU = `UPDATE skus SET archived_at = coalesce($2::timestamptz, clock_timestamp()) WHERE sku_id = $1`
-)
-
 // CreateSKU implements [stock.Store].
 func (b Base) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
 		var since time.Time
-		created, err = One(ctx, tx, []any{(*Time)(&since)}, InsertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, At(at),
+		created, err = One(ctx, tx, []any{(*Time)(&since)}, "insert_sku", sku.SKU, sku.Name, sku.Stock, sku.Segments, At(at),
 			Instant(sku.SaleStartsAt), Instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds())
 		if err != nil {
 			return err
@@ -42,7 +23,7 @@ func (b Base) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (cr
 			return err
 		}
 		write := &Statements{}
-		write.Exec(InsertSegments, sku.SKU, stock.Spread(sku.Stock, sku.Segments))
+		write.Exec("insert_segments", sku.SKU, stock.Spread(sku.Stock, sku.Segments))
 		return tx.Send(ctx, write)
 	})
 	return created && err == nil, err
@@ -52,7 +33,7 @@ func (b Base) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (cr
 func checkReplay(ctx context.Context, q Querier, sku stock.NewSKU) error {
 	there := stock.NewSKU{SKU: sku.SKU}
 	columns := append([]any{&there.Name, &there.Stock, &there.Segments}, Terms(&there.Terms)...)
-	err := Single(ctx, q, columns, `SELECT k.name, k.initial, k.segments, `+TermsColumns+` FROM skus k WHERE k.sku_id = $1`, sku.SKU)
+	err := Single(ctx, q, columns, "created_sku", sku.SKU)
 	if err != nil {
 		return err
 	}
@@ -71,11 +52,118 @@ func (b Base) Archive(ctx context.Context, sku string, at time.Time) (archived b
 			return stock.UnknownSKU(sku)
 		}
 		if archived = (*all)[0].Layout != stock.ArchivedLayout; archived {
-			write.Exec(ArchiveSegments, sku, stock.ArchivedLayout)
-			write.Exec(ArchiveSKU, sku, At(at))
+			write.Exec("archive_segments", sku, stock.ArchivedLayout)
+			write.Exec("archive_sku", sku, At(at))
 			tx.Notify(write, sku)
 		}
 		return tx.Send(ctx, write)
 	})
 	return archived && err == nil, err
+}
+
+// Status implements [stock.Store].
+func (b Base) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
+	status := stock.Status{SKU: sku}
+	var available int64
+	columns := append([]any{
+		&status.Name, &status.Layout, &available, &status.Stock, &status.Reserved, &status.Stale,
+	}, Terms(&status.Terms)...)
+	err := b.DB.Each(ctx, func(row Row) error {
+		err := row.Scan(columns...)
+		status.Segments = append(status.Segments, available)
+		return err
+	}, "status", sku, At(at))
+	if err == nil && status.Segments == nil {
+		err = stock.UnknownSKU(sku)
+	}
+	if err != nil {
+		return stock.Status{}, err
+	}
+	status.Complete()
+	return status, nil
+}
+
+// Summaries implements [stock.Store].
+func (b Base) Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
+	return All(ctx, b.DB, func(row Row) (summary stock.Summary, err error) {
+		err = row.Scan(append([]any{
+			&summary.SKU, &summary.Name, &summary.Layout, &summary.Segments, &summary.Available, &summary.Stock, &summary.Reserved,
+		}, Terms(&summary.Terms)...)...)
+		summary.Committed = summary.Stock - summary.Available - summary.Reserved
+		return summary, err
+	}, "summaries", after, limit)
+}
+
+// Terms returns where to scan the columns of the terms of a SKU.
+func Terms(t *stock.Terms) []any {
+	return []any{
+		(*Time)(&t.SaleStartsAt), (*Time)(&t.SaleEndsAt), &t.PerBuyerLimit, &t.MaxQuantity, (*Micros)(&t.MaxReserveFor),
+		(*Time)(&t.ArchivedAt),
+	}
+}
+
+// changeTerms changes the name and the terms of a SKU. While the rows of all segments are locked, no other transaction takes or
+// gives back units of the SKU, so what buyers hold does not change.
+func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Movement) error {
+	var there stock.Profile
+	if err := Single(ctx, q, append([]any{&there.Name}, Terms(&there.Terms)...), "profile", m.SKU); err != nil {
+		return err
+	}
+	now, counts, err := m.Terms.On(there)
+	if err != nil {
+		return err
+	}
+	write.Exec("update_profile", m.SKU, now.Name, Instant(now.SaleStartsAt), Instant(now.SaleEndsAt), now.PerBuyerLimit,
+		now.MaxQuantity, now.MaxReserveFor.Microseconds())
+	switch counts {
+	case stock.CountAll:
+		write.Exec("count_all_buyers", m.SKU, now.PerBuyerLimit)
+	case stock.DropCounts:
+		write.Exec("drop_buyers", m.SKU)
+	}
+	return nil
+}
+
+// SoldOut reads whether a SKU is sold out.
+func SoldOut(ctx context.Context, q Querier, sku string) (found stock.SoldOutState, err error) {
+	var next Time
+	segments, err := All(ctx, q, func(row Row) (s stock.Segment, err error) {
+		err = row.Scan(&s.Available, &s.Version, &s.Layout, &next)
+		return s, err
+	}, "sold_out", sku)
+	if err == nil && segments == nil {
+		err = stock.UnknownSKU(sku)
+	}
+	if err != nil {
+		return found, err
+	}
+	found = stock.SoldOutStateOf(segments)
+	found.NextExpiry = time.Time(next)
+	return found, nil
+}
+
+// aboveSKUs is above every SKU: no character of one is.
+const aboveSKUs = "~"
+
+// Audit reads the balances of all SKUs, or of one, in a transaction that reads one snapshot.
+func Audit(ctx context.Context, q Querier, sku string) (audit stock.Audit, err error) {
+	first, last := sku, sku
+	if sku == "" {
+		last = aboveSKUs
+	}
+	incomplete := make(map[string]int64) // lines of orders, by SKU
+	if err := q.Each(ctx, Into(incomplete), "incomplete_lines", first, last); err != nil {
+		return audit, err
+	}
+	err = q.Each(ctx, func(row Row) error {
+		var line stock.AuditLine
+		err := row.Scan(line.Columns()...)
+		line.Incomplete = incomplete[line.SKU]
+		audit.Add(line)
+		return err
+	}, "audit", first, last)
+	if err == nil && sku != "" && audit.SKUs == nil {
+		err = stock.UnknownSKU(sku)
+	}
+	return audit, err
 }

@@ -1,0 +1,57 @@
+-- What only a cluster has: where its shards and nodes are, and the lines of orders, which are in the shards of their orders.
+
+-- name: placements :patient
+-- Where the shards of the SKUs are, by their lowest hash, and the name of each table there. Tables of one group are always
+-- moved and split together.
+SELECT first.shardid, first.shardminvalue::integer, n.nodename, n.nodeport,
+       array_agg(t.logicalrelid::regclass::text ORDER BY t.logicalrelid), array_agg(t.shardid ORDER BY t.logicalrelid)
+FROM pg_dist_shard first
+JOIN pg_dist_placement p ON p.shardid = first.shardid
+JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
+JOIN pg_dist_shard t ON t.shardminvalue = first.shardminvalue AND t.logicalrelid IN (
+    SELECT logicalrelid FROM pg_dist_partition
+    WHERE colocationid = (SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = 'skus'::regclass))
+WHERE first.logicalrelid = 'skus'::regclass
+GROUP BY 1, 2, 3, 4
+ORDER BY 2
+;
+
+-- name: nodes
+-- Out: the group, the host and the port of each server
+SELECT groupid, nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY groupid;
+
+-- name: prepared
+-- Out: the names of transactions over nodes that are between their two phases here
+SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'citus%';
+
+-- name: skus_of_order
+-- In:  $1 order_id
+-- Out: the SKUs of its lines
+SELECT sku_id FROM order_lines WHERE order_id = $1 ORDER BY sku_id;
+
+-- name: skus_of_orders
+-- In:  $1 order_ids
+-- Out: order_id, the SKUs of its lines
+SELECT order_id, array_agg(sku_id) FROM order_lines WHERE order_id = ANY ($1::text[]) GROUP BY order_id;
+
+-- name: order_lines :patient
+-- In:  $1 sku_id ('': all)
+-- Out: order_id, sku_id of each line
+SELECT order_id, sku_id FROM order_lines WHERE $1 = '' OR sku_id = $1;
+
+-- name: ended
+-- In:  $1 sku_id, $2 order_ids, $3 the instant since which nothing may have happened
+-- Out: the order_ids of deductions that may be pruned
+SELECT asked.id
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d
+WHERE d.status <> 'reserved' AND greatest(d.created_at, coalesce(d.expires_at, d.created_at)) < $3
+  AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = $1 AND k.archived_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = $1 AND a.order_id = asked.id AND a.created_at >= $3);
+
+-- name: unlist
+-- In: $1 sku_id, $2 order_ids whose lines of the SKU are removed; the orders are marked as pruned
+WITH unlisted AS (
+    DELETE FROM order_lines WHERE sku_id = $1 AND order_id = ANY ($2::text[]) RETURNING order_id
+)
+UPDATE orders SET pruned = true WHERE order_id IN (SELECT order_id FROM unlisted);

@@ -1,0 +1,68 @@
+-- Settlements: commit, cancel and amend deductions. The rows are locked, so each still has the ctid under which it was found.
+
+-- name: find_whole
+-- In:  $1 sku_id, $2 order_ids
+-- Out: deductions, each with the segment that gave all of it (null: several gave)
+--
+-- As in deductions_by_id, each order id is looked up by itself.
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d;
+
+-- name: lock_whole
+-- In:  $1 sku_id, $2 order_ids, ascending: so the locks are taken in ascending order
+-- Out: as find_whole
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d;
+
+-- name: parts
+-- In:  $1 sku_id, $2 order_ids
+-- Out: order_id, segment, what it gave
+SELECT p.order_id, p.segment, p.quantity
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS p
+ORDER BY p.order_id, p.segment;
+
+-- name: amendments
+-- In:  $1 sku_id; arrays: $2 order_ids, $3 refs
+-- Out: order_id, ref, units given back, microseconds of the extension
+SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
+FROM unnest($2::text[], $3::text[]) AS asked (id, by)
+CROSS JOIN LATERAL (SELECT * FROM amendments WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.by OFFSET 0) AS a;
+
+-- name: update_deductions
+-- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for
+UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
+WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id);
+
+-- name: update_amended
+-- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 quantities that were asked for, $5 that were committed (0: as quantity),
+--     $6 ends of reservations (null: none), $7 for how many microseconds the orders asked
+UPDATE deductions AS d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
+    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0)
+FROM unnest($2::text[], $3::integer[], $4::integer[], $5::integer[], $6::timestamptz[], $7::bigint[])
+    AS new (order_id, quantity, asked, committed, expires_at, reserve_micros)
+WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id);
+
+-- name: delete_parts
+-- In: $1 sku_id, $2 order_ids. Each id is looked up by itself, as in deductions_by_id.
+DELETE FROM deduction_parts WHERE ctid = ANY (ARRAY(
+    SELECT r.ctid FROM unnest($2::text[]) AS asked (id)
+    CROSS JOIN LATERAL (SELECT ctid FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS r));
+
+-- name: insert_amendments
+-- In: $1 sku_id; arrays: $2 order_ids, $3 refs, $4 units given back (0: none), $5 microseconds of the extension (0: none);
+--     $6 the instant
+INSERT INTO amendments (sku_id, order_id, ref, returned, extended_micros, created_at)
+SELECT $1, o, r, nullif(u, 0), nullif(e, 0), $6::timestamptz
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::bigint[]) AS new (o, r, u, e);
+
+-- name: keep_reserved
+-- In: $1 sku_id, $2 units of reservations that are committed
+--
+-- This row is locked last of all, and is not a segment's: a commit does not wait for workers that sell.
+UPDATE skus SET kept = kept + $2 WHERE sku_id = $1;

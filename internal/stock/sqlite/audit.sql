@@ -1,0 +1,95 @@
+-- name: audit
+-- The balance of SKUs, recomputed from their rows.
+--
+-- In:  $1, $2 the first and the last SKU
+-- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and
+--      doubled   order ids that have two rows
+--      uneven    deductions whose parts do not add up
+--      negative  segments below zero
+--      excess    if there is a limit, buyers whose count is not what their live deductions hold, or is above
+--                the limit: today's, or if the terms have ever changed, the limit when they last bought
+--      mismatched deductions that do not hold what was asked less what was given back
+--      The constraints and the statements rule these out; the audit does not rely on them.
+SELECT k.sku_id,
+       k.initial,
+       coalesce(m.restocked, 0),
+       coalesce(m.adjusted, 0),
+       coalesce(s.available, 0),
+       coalesce(d.reserved, 0),
+       coalesce(d.committed, 0) + coalesce(f.committed, 0),
+       coalesce(d.merges, 0) + coalesce(f.merges, 0),
+       coalesce(d.doubled, 0),
+       coalesce(d.uneven, 0),
+       coalesce(s.negative, 0),
+       coalesce(b.excess, 0),
+       coalesce(a.mismatched, 0)
+FROM skus k
+LEFT JOIN (
+    SELECT sku_id,
+           sum(quantity) FILTER (WHERE kind = 'restock') AS restocked,
+           sum(quantity) FILTER (WHERE kind = 'adjust')  AS adjusted
+    FROM movements WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+) m USING (sku_id)
+LEFT JOIN (
+    SELECT sku_id,
+           sum(available) AS available,
+           count(*) FILTER (WHERE available < 0) AS negative
+    FROM stock_segments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+) s USING (sku_id)
+LEFT JOIN (
+    SELECT sku_id,
+           sum(quantity) FILTER (WHERE status = 'reserved')  AS reserved,
+           sum(quantity) FILTER (WHERE status = 'committed') AS committed,
+           count(*) FILTER (WHERE segment IS NULL)                   AS merges,
+           count(*) - count(DISTINCT order_id)                       AS doubled,
+           count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
+               SELECT sum(p.quantity) FROM deduction_parts p
+               WHERE p.sku_id = d.sku_id AND p.order_id = d.order_id), 0)) AS uneven
+    FROM deductions d WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
+) d USING (sku_id)
+LEFT JOIN (
+    SELECT sku_id, count(*) AS excess
+    FROM (
+        SELECT l.sku_id, u.buyer_id
+        FROM skus l
+        JOIN (
+            SELECT sku_id, buyer_id, units AS counted, 0 AS held, most
+            FROM buyers WHERE sku_id BETWEEN $1 AND $2
+            UNION ALL
+            SELECT sku_id, buyer_id, 0, quantity, 0
+            FROM deductions
+            WHERE sku_id BETWEEN $1 AND $2 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
+        ) u USING (sku_id)
+        WHERE l.sku_id BETWEEN $1 AND $2 AND l.per_buyer_limit IS NOT NULL
+        GROUP BY l.sku_id, u.buyer_id
+        HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > CASE
+            WHEN EXISTS (SELECT 1 FROM movements t WHERE t.sku_id = l.sku_id AND t.kind = 'terms') THEN max(u.most)
+            ELSE max(l.per_buyer_limit) END
+    ) AS wrong
+    GROUP BY sku_id
+) b USING (sku_id)
+LEFT JOIN (
+    -- A commit of a part also gives units back, and has no amendment.
+    SELECT d.sku_id, count(*) AS mismatched
+    FROM deductions d LEFT JOIN (
+        SELECT sku_id, order_id, sum(returned) AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id, order_id
+    ) back USING (sku_id, order_id)
+    WHERE d.sku_id BETWEEN $1 AND $2 AND (d.asked IS NOT NULL OR back.units IS NOT NULL)
+      AND CASE d.status
+          WHEN 'reserved'  THEN d.quantity <> coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
+          WHEN 'committed' THEN d.quantity > coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
+          ELSE coalesce(back.units, 0) > coalesce(d.asked, d.quantity)
+          END
+    GROUP BY d.sku_id
+) a USING (sku_id)
+LEFT JOIN pruned f USING (sku_id)
+WHERE k.sku_id BETWEEN $1 AND $2
+ORDER BY k.sku_id;
+
+-- name: incomplete_lines
+-- In:  $1, $2 the first and the last SKU
+-- Out: sku_id, how many lines of orders of several SKUs have no deduction; no row for a SKU without such lines
+SELECT l.sku_id, count(*)
+FROM order_lines l LEFT JOIN deductions d USING (sku_id, order_id)
+WHERE l.sku_id BETWEEN $1 AND $2 AND d.order_id IS NULL
+GROUP BY l.sku_id;

@@ -1,0 +1,31 @@
+-- Orders of several SKUs.
+
+-- name: insert_order
+-- In: $1 order_id, $2 buyer_id ('': none), $3 for how many microseconds it is reserved, $4 the instant
+--
+-- It skips an order that is there already.
+INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
+VALUES ($1, nullif($2, ''), $3, $4)
+ON CONFLICT (order_id) DO NOTHING;
+
+-- name: insert_lines
+-- In: $1 order_id; arrays: $2 sku_ids, $3 quantities
+--
+-- An order that is there already has its lines, or they were pruned.
+INSERT INTO order_lines (order_id, sku_id, quantity)
+SELECT o.order_id, line.sku_id, line.quantity
+FROM orders o, (SELECT value AS sku_id, $3 ->> key AS quantity FROM json_each($2) LIMIT -1) AS line
+WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT 1 FROM order_lines there WHERE there.order_id = $1);
+
+-- name: order
+-- In:  $1 order_id
+-- Out: buyer_id ('': none), for how many microseconds it is reserved, whether its lines were pruned
+SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1;
+
+-- name: order_deductions
+-- In:  $1 order_id
+-- Out: the deductions of its lines, ascending by SKU
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
+FROM order_lines l JOIN deductions d USING (sku_id, order_id)
+WHERE l.order_id = $1 ORDER BY l.sku_id;

@@ -1,0 +1,39 @@
+-- The outbox: triggers that record what is done to deductions. When it is turned off, nothing is left but the table.
+
+-- name: outbox_is_there
+SELECT 1 FROM outbox LIMIT 0;
+
+-- name: outbox_watch_inserts
+CREATE TRIGGER IF NOT EXISTS outbox_inserted AFTER INSERT ON deductions
+BEGIN
+    INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at)
+    VALUES (NEW.sku_id, NEW.order_id, NEW.buyer_id, NEW.quantity, NEW.status, CAST(unixepoch('subsec') * 1000000 AS INTEGER));
+END;
+
+-- name: outbox_watch_changes
+CREATE TRIGGER IF NOT EXISTS outbox_changed AFTER UPDATE ON deductions
+WHEN NEW.status <> OLD.status OR NEW.quantity <> OLD.quantity
+BEGIN
+    INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at)
+    VALUES (NEW.sku_id, NEW.order_id, NEW.buyer_id, NEW.quantity, NEW.status, CAST(unixepoch('subsec') * 1000000 AS INTEGER));
+END;
+
+-- name: outbox_ignore_inserts
+DROP TRIGGER IF EXISTS outbox_inserted;
+
+-- name: outbox_ignore_changes
+DROP TRIGGER IF EXISTS outbox_changed;
+
+-- name: outbox_read
+-- In:  $1 the position before the page, $2 its length
+-- Out: position, sku_id, order_id, buyer_id ('': none), quantity, status, at
+SELECT position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at
+FROM outbox WHERE position > $1 ORDER BY position LIMIT $2;
+
+-- name: outbox_last
+-- Out: the highest position that was ever given, 0 for none. The outbox alone has such numbers.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0);
+
+-- name: outbox_trim
+-- In: $1 the last position to remove, $2 how many
+DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= $1 ORDER BY position LIMIT $2);

@@ -1,0 +1,55 @@
+-- Fold deductions of an archived SKU into its sum. The outbox and the ledger stay as they are.
+
+-- name: prunable
+-- In:  $1 sku_id, $2 order_ids, $3 the instant since which nothing may have happened
+-- Out: of those that may be pruned: order_id, buyer_id ('': none), committed units
+--
+-- A deduction may be pruned if nothing has happened to it since $3, and its SKU is archived; an order of several SKUs if each of
+-- its remaining lines may be.
+SELECT d.order_id, coalesce(d.buyer_id, ''), CASE WHEN d.status = 'committed' THEN d.quantity ELSE 0 END
+FROM (SELECT value AS id FROM json_each($2)) AS asked
+CROSS JOIN deductions AS d ON sku_id = $1 AND order_id = asked.id
+WHERE NOT EXISTS (
+    SELECT 1 FROM (
+        SELECT $1 AS sku
+        UNION
+        SELECT l.sku_id FROM order_lines l JOIN order_lines own USING (order_id) WHERE own.order_id = asked.id AND own.sku_id = $1
+    ) AS line
+    WHERE NOT EXISTS (
+        SELECT 1 FROM deductions d
+        WHERE d.sku_id = line.sku AND d.order_id = asked.id
+          AND d.status <> 'reserved' AND max(d.created_at, coalesce(d.expires_at, d.created_at)) < $3
+          AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = line.sku AND k.archived_at IS NOT NULL)
+          AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = line.sku AND a.order_id = asked.id AND a.created_at >= $3)));
+
+-- name: fold_sum
+-- In: $1 sku_id, $2 order_ids
+INSERT INTO pruned AS p (sku_id, deductions, committed, merges)
+SELECT $1, count(*), coalesce(sum(d.quantity) FILTER (WHERE d.status = 'committed'), 0), count(*) FILTER (WHERE d.segment IS NULL)
+FROM (SELECT value AS id FROM json_each($2)) AS asked
+CROSS JOIN deductions AS d ON sku_id = $1 AND order_id = asked.id
+WHERE d.order_id <> ''
+ON CONFLICT (sku_id) DO UPDATE SET
+    deductions = p.deductions + excluded.deductions, committed = p.committed + excluded.committed, merges = p.merges + excluded.merges;
+
+-- name: forget_buyers
+-- In: $1 sku_id, $2 buyer_ids
+DELETE FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT value FROM json_each($2)) AND units = 0;
+
+-- name: mark_orders
+-- In: $1 sku_id, $2 order_ids. An order of several SKUs is marked, and each of its lines is deleted with its SKU.
+UPDATE orders SET pruned = true
+WHERE NOT pruned AND order_id IN (
+    SELECT own.order_id FROM order_lines own WHERE own.sku_id = $1 AND own.order_id IN (SELECT value FROM json_each($2)));
+
+-- name: delete_lines
+-- In: $1 sku_id, $2 order_ids
+DELETE FROM order_lines WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));
+
+-- name: delete_amendments
+-- In: $1 sku_id, $2 order_ids
+DELETE FROM amendments WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));
+
+-- name: delete_deductions
+-- In: $1 sku_id, $2 order_ids
+DELETE FROM deductions WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));

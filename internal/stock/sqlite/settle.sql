@@ -1,0 +1,57 @@
+-- Settlements: commit, cancel and amend deductions.
+
+-- name: lock_whole
+-- In:  $1 sku_id, $2 order_ids
+-- Out: deductions, each with the segment that gave all of it (null: several gave)
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment
+FROM (SELECT value AS id FROM json_each($2)) AS asked
+CROSS JOIN deductions AS d ON sku_id = $1 AND order_id = asked.id;
+
+-- name: parts
+-- In:  $1 sku_id, $2 order_ids
+-- Out: order_id, segment, what it gave
+SELECT p.order_id, p.segment, p.quantity
+FROM (SELECT value AS id FROM json_each($2)) AS asked
+CROSS JOIN deduction_parts AS p ON sku_id = $1 AND order_id = asked.id
+ORDER BY p.order_id, p.segment;
+
+-- name: amendments
+-- In:  $1 sku_id; arrays: $2 order_ids, $3 refs
+-- Out: order_id, ref, units given back, microseconds of the extension
+SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
+FROM (SELECT value AS id, $3 ->> key AS by FROM json_each($2) LIMIT -1) AS asked
+CROSS JOIN amendments AS a ON sku_id = $1 AND order_id = asked.id AND ref = asked.by;
+
+-- name: update_deductions
+-- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for
+UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
+FROM (SELECT value AS order_id, $3 ->> key AS status, $4 ->> key AS quantity, $5 ->> key AS asked FROM json_each($2) LIMIT -1) AS new
+WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2)) AND d.order_id = new.order_id;
+
+-- name: update_amended
+-- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 quantities that were asked for, $5 that were committed (0: as quantity),
+--     $6 ends of reservations (null: none), $7 for how many microseconds the orders asked
+UPDATE deductions AS d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
+    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0)
+FROM (
+    SELECT value AS order_id, $3 ->> key AS quantity, $4 ->> key AS asked, $5 ->> key AS committed, $6 ->> key AS expires_at,
+           $7 ->> key AS reserve_micros
+    FROM json_each($2) LIMIT -1
+) AS new
+WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2)) AND d.order_id = new.order_id;
+
+-- name: delete_parts
+-- In: $1 sku_id, $2 order_ids.
+DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));
+
+-- name: insert_amendments
+-- In: $1 sku_id; arrays: $2 order_ids, $3 refs, $4 units given back (0: none), $5 microseconds of the extension (0: none);
+--     $6 the instant
+INSERT INTO amendments (sku_id, order_id, ref, returned, extended_micros, created_at)
+SELECT $1, o, r, nullif(u, 0), nullif(e, 0), $6
+FROM (SELECT value AS o, $3 ->> key AS r, $4 ->> key AS u, $5 ->> key AS e FROM json_each($2) LIMIT -1) AS new;
+
+-- name: keep_reserved
+-- In: $1 sku_id, $2 units of reservations that are committed
+UPDATE skus SET kept = kept + $2 WHERE sku_id = $1;

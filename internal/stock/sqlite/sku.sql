@@ -1,0 +1,120 @@
+-- SKUs: create, read, change the terms, archive.
+--
+-- The terms are always the same columns, in this order: sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
+-- max_reserve_us, archived_at.
+
+-- name: insert_sku
+-- In:  $1 sku_id, $2 name, $3 initial stock, $4 segments, $5 the instant, $6 to $10 the terms
+-- Out: the instant; no row if there is such a SKU
+INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
+                  max_reserve_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, 0), nullif($9, 0), nullif($10, 0))
+ON CONFLICT (sku_id) DO NOTHING
+RETURNING created_at;
+
+-- name: insert_segments
+-- In: $1 sku_id, $2 what each segment holds
+INSERT INTO stock_segments (sku_id, segment, available)
+SELECT $1, key, value FROM json_each($2);
+
+-- name: sku_exists
+-- In: $1 sku_id
+SELECT 1 FROM skus WHERE sku_id = $1;
+
+-- name: created_sku
+-- In:  $1 sku_id
+-- Out: name, initial stock, segments, the terms
+SELECT name, initial, segments, sale_starts_at, sale_ends_at, coalesce(per_buyer_limit, 0), coalesce(max_quantity, 0),
+       coalesce(max_reserve_us, 0), archived_at
+FROM skus WHERE sku_id = $1;
+
+-- name: status
+-- In:  $1 sku_id, $2 the instant
+-- Out: a row for each segment: name, layout, available units of the segment, all that was ever put in, reserved units, whether
+--      reservations have expired whose units are not back, the terms
+--
+-- It sums nothing over deductions: a hot SKU has very many. Committed is what is neither available nor reserved, and the audit
+-- proves both. Programs from before the counters of reserved units do not maintain them, so the counters are not read if no
+-- reservation is live.
+SELECT k.name, k.layout, g.available,
+       k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0),
+       CASE WHEN (SELECT d.expires_at FROM deductions d WHERE d.sku_id = $1 AND d.status = 'reserved'
+                  ORDER BY d.expires_at LIMIT 1) IS NOT NULL
+            THEN max((SELECT sum(reserved) FROM stock_segments s WHERE s.sku_id = $1) - k.kept, 0) ELSE 0 END,
+       EXISTS (SELECT 1 FROM deductions d WHERE d.sku_id = $1 AND d.status = 'reserved'
+               AND d.expires_at <= $2),
+       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0), k.archived_at
+FROM skus k JOIN stock_segments g USING (sku_id)
+WHERE k.sku_id = $1 ORDER BY g.segment;
+
+-- name: summaries
+-- In:  $1 the SKU before the page, $2 its length
+-- Out: sku_id, name, layout, segments, available, all that was ever put in, reserved, the terms
+--
+-- As status, for a page of SKUs.
+SELECT k.sku_id, k.name, k.layout, count(*), sum(g.available),
+       k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0),
+       CASE WHEN (SELECT d.expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
+                  ORDER BY d.expires_at LIMIT 1) IS NOT NULL
+            THEN max(sum(g.reserved) - k.kept, 0) ELSE 0 END,
+       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0), k.archived_at
+FROM skus k JOIN stock_segments g USING (sku_id)
+WHERE k.sku_id IN (SELECT sku_id FROM skus WHERE sku_id > $1 ORDER BY sku_id LIMIT $2)
+GROUP BY k.sku_id ORDER BY k.sku_id;
+
+-- name: views
+-- In:  $1 sku_ids
+-- Out: a row for each segment: sku_id, available, layout, in the first row the earliest expiry of a reservation (null: none), the
+--      terms
+SELECT k.sku_id, g.available, k.layout, CASE g.segment WHEN 0 THEN
+           (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved') END,
+       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0), k.archived_at
+FROM skus k JOIN stock_segments g USING (sku_id)
+WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment;
+
+-- name: sold_out
+-- In:  $1 sku_id
+-- Out: a row for each segment: available, version, layout, the earliest expiry of a reservation (null: none)
+SELECT available, version, layout,
+       (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)
+FROM stock_segments WHERE sku_id = $1 ORDER BY segment;
+
+-- name: accepted
+-- In:  $1 sku_id, $2 how many
+-- Out: the ids of orders that were accepted
+SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2;
+
+-- name: profile
+-- In:  $1 sku_id
+-- Out: name, the terms
+SELECT name, sale_starts_at, sale_ends_at, coalesce(per_buyer_limit, 0), coalesce(max_quantity, 0),
+       coalesce(max_reserve_us, 0), archived_at
+FROM skus WHERE sku_id = $1;
+
+-- name: update_profile
+-- In: $1 sku_id, $2 name, $3 to $7 the terms. A buyer who holds more than the limit keeps it.
+UPDATE skus SET name = $2, sale_starts_at = $3, sale_ends_at = $4, per_buyer_limit = nullif($5, 0),
+                max_quantity = nullif($6, 0), max_reserve_us = nullif($7, 0)
+WHERE sku_id = $1;
+
+-- name: count_all_buyers
+-- In: $1 sku_id, $2 the new limit per buyer
+INSERT INTO buyers (sku_id, buyer_id, units, most)
+SELECT $1, buyer_id, sum(quantity), max(sum(quantity), $2)
+FROM deductions WHERE sku_id = $1 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
+GROUP BY buyer_id;
+
+-- name: drop_buyers
+-- In: $1 sku_id
+DELETE FROM buyers WHERE sku_id = $1;
+
+-- name: archive_segments
+-- In: $1 sku_id, $2 the layout of archived SKUs
+UPDATE stock_segments SET layout = $2, version = version + 1 WHERE sku_id = $1;
+
+-- name: archive_sku
+-- In: $1 sku_id, $2 the instant
+UPDATE skus SET archived_at = $2 WHERE sku_id = $1;

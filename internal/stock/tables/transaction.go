@@ -1,0 +1,179 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// Statements are statements that go to the database together: in one message, if it takes messages.
+type Statements struct{ List []*Statement }
+
+// Statement is one of them.
+type Statement struct {
+	Name  string
+	SQL   SQL // in place of the one of that name, if it has a text
+	Args  []any
+	Into  []any                       // where its only row is scanned, which has to exist; nil: it has any number of rows
+	Each  func(Row) error             // reads each row; nil: there are none
+	Wrote func(rows int64) error      // gets the number of rows that were written; nil: any number is right
+	Do    func(context.Context) error // in place of a statement; nil: there is one
+}
+
+// Exec adds a statement that writes.
+func (s *Statements) Exec(name string, args ...any) *Statement {
+	one := &Statement{Name: name, Args: args}
+	s.List = append(s.List, one)
+	return one
+}
+
+// Each adds a query.
+func (s *Statements) Each(read func(Row) error, name string, args ...any) {
+	s.Exec(name, args...).Each = read
+}
+
+// Single adds a query that always has one row.
+func (s *Statements) Single(into []any, name string, args ...any) { s.Exec(name, args...).Into = into }
+
+// wrote records whether a row was written.
+func wrote(any *bool) func(int64) error {
+	return func(rows int64) error {
+		*any = rows > 0
+		return nil
+	}
+}
+
+// Tx is a transaction of a store.
+type Tx interface {
+	Querier
+	// Send carries out statements; there may be none.
+	Send(ctx context.Context, statements *Statements) error
+	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most. The rows of all segments are
+	// locked.
+	Expire(statements *Statements, sku string, at time.Time) *Returned
+	// Instant sets at to the instant of a decision, after all statements that wait: given, or if it is zero the time of the
+	// store's clock.
+	Instant(statements *Statements, given time.Time, at *time.Time)
+	// Notify tells other processes that units of a SKU are back or were added.
+	Notify(statements *Statements, sku string)
+}
+
+// Returned is what came back from expired reservations.
+type Returned struct {
+	Reservations int
+	Segments     map[int]int64 // units, of the segments that got any
+}
+
+// LockAll locks the rows of all segments. None means that there is no such SKU.
+func (s *Statements) LockAll(sku string) *[]stock.Segment {
+	s.Exec("lock_layout", sku)
+	return s.segments("lock_segments", sku)
+}
+
+// LockSome locks the rows of some segments. Segments that do not exist are missing in the result.
+func (s *Statements) LockSome(sku string, segments ...int) *[]stock.Segment {
+	return s.segments("lock_some", sku, segments)
+}
+
+func (s *Statements) segments(statement string, args ...any) *[]stock.Segment {
+	var found []stock.Segment
+	s.Each(func(row Row) error {
+		one, err := segment(row)
+		found = append(found, one)
+		return err
+	}, statement, args...)
+	return &found
+}
+
+func segment(row Row) (s stock.Segment, err error) {
+	err = row.Scan(&s.Available, &s.Reserved, &s.Fence.Token, &s.Fence.Owner, &s.Layout, &s.Version)
+	return s, err
+}
+
+// Segments reads the rows of all segments of a SKU, of which there is at least one.
+func Segments(ctx context.Context, q Querier, sku string) ([]stock.Segment, error) {
+	segments, err := All(ctx, q, segment, "lock_segments", sku)
+	if err == nil && segments == nil {
+		err = stock.UnknownSKU(sku)
+	}
+	return segments, err
+}
+
+// Changes are changes of segments, whose rows are locked.
+type Changes struct {
+	segments               []int32
+	units, reserved, token []int64
+	owners                 []string
+}
+
+// Add adds units, which may be below zero, to a segment, and reserved to what reservations have taken from it. The zero fence
+// leaves the row's.
+func (c *Changes) Add(segment int, units, reserved int64, fence stock.Fence) {
+	if units == 0 && reserved == 0 {
+		return
+	}
+	c.segments = append(c.segments, int32(segment)) //nolint:gosec // at most stock.MaxSegments
+	c.units, c.reserved = append(c.units, units), append(c.reserved, reserved)
+	c.token, c.owners = append(c.token, fence.Token), append(c.owners, fence.Owner)
+}
+
+// Change changes segments.
+func (s *Statements) Change(sku string, c Changes) {
+	if len(c.segments) > 0 {
+		s.Exec("change_segments", sku, c.segments, c.units, c.reserved, c.token, c.owners)
+	}
+}
+
+// ErrRaced rolls back a transaction that has decided from data that changed meanwhile. Then the transaction restarts. This
+// ends: each time another transaction has committed something.
+var ErrRaced = errors.New("another transaction was faster")
+
+// AllOf expects that many written rows; any other number is a race.
+func AllOf(rows int) func(int64) error {
+	return func(written int64) error {
+		if written != int64(rows) {
+			return ErrRaced
+		}
+		return nil
+	}
+}
+
+// Count adds orders to the counts of their buyers, if there is a limit. If it cannot do so for all of them, that is a race.
+func (s *Statements) Count(sku string, limit int64, orders []stock.Order) {
+	counts := make(map[string]int64, len(orders))
+	for _, o := range orders {
+		if o.BuyerID != "" {
+			counts[o.BuyerID] += o.Quantity
+		}
+	}
+	if limit > 0 && len(counts) > 0 {
+		buyers, units := columnsOf(counts)
+		s.Exec("count_buyers", sku, buyers, units, limit).Wrote = AllOf(len(buyers))
+	}
+}
+
+// GiveBack gives units back to segments and buyers, whose rows are locked.
+func (s *Statements) GiveBack(sku string, back stock.Returns) {
+	var returned Changes // written without a lock's fence
+	for segment, units := range back.Segments {
+		returned.Add(segment, units, -back.Reserved[segment], stock.Fence{})
+	}
+	s.Change(sku, returned)
+	if len(back.Buyers) > 0 {
+		buyers, units := columnsOf(back.Buyers)
+		s.Exec("uncount_buyers", sku, buyers, units)
+	}
+}
+
+// columnsOf splits a map into two columns, ascending by key.
+func columnsOf(units map[string]int64) (keys []string, column []int64) {
+	for _, key := range slices.Sorted(maps.Keys(units)) {
+		keys = append(keys, key)
+		column = append(column, units[key])
+	}
+	return keys, column
+}
