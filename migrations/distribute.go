@@ -47,15 +47,20 @@ func sharded() []struct{ table, key string } {
 type distribution struct {
 	what, isDone string
 	work         []string
-	moves        bool // it moves rows that were there
+	everywhere   []string // what is done on every node
+	moves        bool     // it moves rows that were there
 }
 
 const (
 	isDistributed = `SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = '%s'::regclass)`
-	hasHere       = `SELECT EXISTS (SELECT FROM pg_dist_object WHERE classid = 'pg_proc'::regclass
-		AND objid = to_regprocedure('inventory_here(bigint)')::oid)`
-	onAllNodes = `SELECT 1 / coalesce(bool_and(success), false)::int FROM run_command_on_all_nodes($cmd$%s$cmd$)`
-	hasOutbox  = `SELECT coalesce(bool_and(success AND result = 't'), false) FROM run_command_on_all_nodes($cmd$
+	hasFunction   = `SELECT EXISTS (SELECT FROM pg_dist_object WHERE classid = 'pg_proc'::regclass
+		AND objid = to_regprocedure('%s')::oid)`
+	distributeFunction = `SELECT create_distributed_function('%s')`
+	onAllNodes         = `SELECT coalesce(bool_and(success), false) FROM run_command_on_all_nodes($cmd$%s$cmd$)`
+
+	here      = `inventory_here(bigint)`
+	require   = `inventory_require(boolean, bigint)` // the migrations create it
+	hasOutbox = `SELECT coalesce(bool_and(success AND result = 't'), false) FROM run_command_on_all_nodes($cmd$
 		SELECT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = to_regclass('outbox') AND pg_get_expr(adbin, adrelid) LIKE '%outbox_tie%')
 		$cmd$)`
 )
@@ -66,22 +71,29 @@ func distributions(shards int) ([]distribution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	all := []distribution{{"the function inventory_here on every node", hasHere, []string{hereSQL, `SELECT create_distributed_function('inventory_here(bigint)')`}, false}}
+	all := []distribution{
+		{what: "the function inventory_here on every node", isDone: fmt.Sprintf(hasFunction, here), work: []string{hereSQL, fmt.Sprintf(distributeFunction, here)}},
+		{what: "the function inventory_require on every node", isDone: fmt.Sprintf(hasFunction, require), work: []string{fmt.Sprintf(distributeFunction, require)}},
+	}
 	for i, t := range sharded() {
 		create := fmt.Sprintf(`SELECT create_distributed_table('%s', '%s', colocate_with := 'skus')`, t.table, t.key)
 		if i == 0 {
 			create = fmt.Sprintf(`SELECT create_distributed_table('%s', '%s', colocate_with := 'none', shard_count := %d)`, t.table, t.key, shards)
 		}
-		all = append(all, distribution{t.table + " by " + t.key, fmt.Sprintf(isDistributed, t.table), []string{create}, true})
+		all = append(all, distribution{
+			what: t.table + " by " + t.key, isDone: fmt.Sprintf(isDistributed, t.table), work: []string{create}, moves: true,
+		})
 	}
 	return append(all,
-		distribution{"schema_migrations on every node", fmt.Sprintf(isDistributed, "schema_migrations"), []string{`SELECT create_reference_table('schema_migrations')`}, false},
+		distribution{
+			what: "schema_migrations on every node", isDone: fmt.Sprintf(isDistributed, "schema_migrations"),
+			work: []string{`SELECT create_reference_table('schema_migrations')`},
+		},
 		// The outbox's key has no SKU, and its order is the order of one server's transactions.
-		distribution{"an outbox on every node", hasOutbox, []string{
-			fmt.Sprintf(onAllNodes, outbox),
-			fmt.Sprintf(onAllNodes, `CREATE SEQUENCE IF NOT EXISTS outbox_tie`),
-			fmt.Sprintf(onAllNodes, numberOutbox),
-		}, false}), nil
+		distribution{
+			what: "an outbox on every node", isDone: hasOutbox,
+			everywhere: []string{string(outbox), `CREATE SEQUENCE IF NOT EXISTS outbox_tie`, numberOutbox},
+		}), nil
 }
 
 // Distribute turns a database with an up-to-date schema into one of Citus, and returns all steps. What is done already stays.
@@ -129,6 +141,16 @@ func Distribute(ctx context.Context, coordinatorURL string, shards int, dryRun b
 func (d distribution) do(ctx context.Context, tx pgx.Tx) error {
 	for _, statement := range d.work {
 		if _, err := tx.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return fmt.Errorf("make %s: %w", d.what, err)
+		}
+	}
+	for _, statement := range d.everywhere {
+		var done bool
+		err := tx.QueryRow(ctx, fmt.Sprintf(onAllNodes, statement), pgx.QueryExecModeSimpleProtocol).Scan(&done)
+		if err == nil && !done {
+			err = errors.New("a node has refused it")
+		}
+		if err != nil {
 			return fmt.Errorf("make %s: %w", d.what, err)
 		}
 	}

@@ -7,7 +7,7 @@
 --      arrays of the texts of orders ('': none): $14 buyer_ids
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
 --      what it holds now (null: unchanged), the ids that were inserted if some were not, and the instant of the decision.
---      It divides by zero if it ends after the deadline or the end of the sale.
+--      It fails by inventory_require if it ends after the deadline or the end of the sale.
 --
 -- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
@@ -43,10 +43,10 @@ WITH locked AS MATERIALIZED (
     FROM inserted
 ), updated AS (
     UPDATE stock_segments g
-    SET available   = available - taken.units
-                      / CASE WHEN ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
-                              AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13)
-                             THEN 1 ELSE 0 END,
+    SET available   = available - inventory_require(
+                          ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
+                          AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13),
+                          taken.units),
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN $3 = 0 THEN fence ELSE $3 END,

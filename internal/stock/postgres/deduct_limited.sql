@@ -6,8 +6,8 @@
 --
 -- A buyer is counted before the order is inserted: the statement waits for a buyer's row that another batch writes, and
 -- then sees it. Buyers and order ids are written in ascending order. Known order
--- ids are looked up first. If another batch was faster with one, its buyer would be counted twice: then the statement divides by
--- zero, so that nothing of it is written, as where deduct.sql does.
+-- ids are looked up first. If another batch was faster with one, its buyer would be counted twice: then the statement fails by
+-- inventory_require, so that nothing of it is written, as where deduct.sql does.
 --
 -- The clock is read once the buyers are counted, because that may wait for their rows. An insert waits for an order id as in
 -- deduct.sql.
@@ -54,10 +54,10 @@ WITH segment_row AS MATERIALIZED (
     FROM inserted
 ), updated AS (
     UPDATE stock_segments g
-    SET available   = available - taken.units
-                      / CASE WHEN taken.orders = taken.buyers AND ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
-                              AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13)
-                             THEN 1 ELSE 0 END,
+    SET available   = available - inventory_require(
+                          taken.orders = taken.buyers AND ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
+                          AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13),
+                          taken.units),
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN $3 = 0 THEN fence ELSE $3 END,

@@ -27,10 +27,10 @@ WITH locked AS MATERIALIZED (
     FROM inserted
 ), updated AS (
     UPDATE stock_segments g
-    SET available   = available - taken.units
-                      / CASE WHEN ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
-                              AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13)
-                             THEN 1 ELSE 0 END,
+    SET available   = available - inventory_require(
+                          ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
+                          AND ($13 IS NULL OR coalesce($9, clock_timestamp()) < $13),
+                          taken.units),
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN $3 = 0 THEN fence ELSE $3 END,

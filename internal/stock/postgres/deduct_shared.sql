@@ -10,7 +10,7 @@
 -- Out: one row of arrays, null if they are empty. Of the batches whose rows were locked: their numbers, what the segments
 --      held, and the instants of the decisions. Of those that inserted orders: their numbers, how many orders, and how many
 --      units. If some orders were not inserted: the SKUs and ids of those that were.
---      It divides by zero if it ends after the deadline or the end of a sale.
+--      It fails by inventory_require if it ends after the deadline or the end of a sale.
 --
 -- It skips a row that another transaction holds, and a batch whose layout or fence does not match has no row. So it waits
 -- for no segment's row. It waits for an order id that another transaction has inserted and not committed, and that transaction
@@ -48,10 +48,10 @@ WITH locked AS MATERIALIZED (
     JOIN unnest($1, $2, $4, $5, $8, $9) WITH ORDINALITY AS batch (sku, segment, token, owner, ends, given, n) ON sku = sku_id
 ), updated AS (
     UPDATE stock_segments g
-    SET available   = available - taken.units
-                      / CASE WHEN ($10::timestamptz IS NULL OR clock_timestamp() <= $10)
-                              AND (ends IS NULL OR coalesce(given, clock_timestamp()) < ends)
-                             THEN 1 ELSE 0 END,
+    SET available   = available - inventory_require(
+                          ($10::timestamptz IS NULL OR clock_timestamp() <= $10)
+                          AND (ends IS NULL OR coalesce(given, clock_timestamp()) < ends),
+                          taken.units),
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN token = 0 THEN fence ELSE token END,

@@ -6,7 +6,7 @@
 -- Out: one row of arrays, null if they are empty. Of the batches that are written: their numbers, what the segments held, and
 --      the instants of the decisions; the same numbers, how many orders, and how many units. Then the numbers of the batches
 --      whose rows were locked.
---      It divides by zero if it ends after the deadline or the end of a sale, or if what it has read is not so any more.
+--      It fails by inventory_require if it ends after the deadline or the end of a sale, or if what it has read is not so any more.
 --
 -- A batch is written if all its orders are new and all its buyers have room. That is read first, without a wait, so that one
 -- buyer who wants too much, or one order that is known, keeps out only its own batch. Then the buyers are counted, which may
@@ -64,10 +64,10 @@ WITH locked AS MATERIALIZED (
     JOIN unnest($1, $2, $4, $5, $8, $9) WITH ORDINALITY AS batch (sku, segment, token, owner, ends, given, n) ON sku = sku_id
 ), updated AS (
     UPDATE stock_segments g
-    SET available   = available - taken.units
-                      / CASE WHEN ($10::timestamptz IS NULL OR clock_timestamp() <= $10)
-                              AND (ends IS NULL OR coalesce(given, clock_timestamp()) < ends)
-                             THEN 1 ELSE 0 END,
+    SET available   = available - inventory_require(
+                          ($10::timestamptz IS NULL OR clock_timestamp() <= $10)
+                          AND (ends IS NULL OR coalesce(given, clock_timestamp()) < ends),
+                          taken.units),
         reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN token = 0 THEN fence ELSE token END,
@@ -83,4 +83,4 @@ FROM (SELECT array_agg(n), array_agg(available), array_agg(at) FROM decided) AS 
      (SELECT array_agg(n), array_agg(orders), array_agg(units) FROM taken) AS gave,
      (SELECT array_agg(n) FROM locked) AS held,
      agreed
-WHERE 1 / CASE WHEN buyers = wanted AND agreed.orders = wanted THEN 1 ELSE 0 END = 1
+WHERE inventory_require(buyers = wanted AND agreed.orders = wanted, 1) = 1

@@ -18,7 +18,6 @@ const (
 	checkViolation       = "23514"
 	constraintViolation  = "23"
 	dataException        = "22"
-	divisionByZero       = "22012"
 	cardinalityViolation = "21000"
 	lockNotAvailable     = "55P03"
 	deadlockDetected     = "40P01"
@@ -28,6 +27,7 @@ const (
 	duplicateStatement   = "42P05"
 	undefinedTable       = "42P01"
 	inventory            = "IN"
+	required             = "IN002" // of inventory_require
 )
 
 // translate marks an error as ErrGuard if a constraint fired: none of our statements should ever violate one.
@@ -70,11 +70,11 @@ func refused(err error) bool {
 //
 // PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
 // newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
-// from before it. The statement divides by zero if another batch was faster with an order id, or if it is too late. A buyer
+// from before it. inventory_require fails if another batch was faster with an order id, or if it is too late. A buyer
 // who occurs twice violates its cardinality. The transaction that follows finds out which of these it was.
 func raced(err error) bool {
 	switch StateOf(err) {
-	case checkViolation, divisionByZero, cardinalityViolation:
+	case checkViolation, required, cardinalityViolation:
 		return true
 	default:
 		return false

@@ -7,7 +7,7 @@
 --      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0: committed at once),
 --      $16 the instant of the decision (null: now), $17 how many lines, $18 buyer_ids
 -- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
---      It divides by zero if it ends after the deadline or the end of a sale.
+--      It fails by inventory_require if it ends after the deadline or the end of a sale.
 --
 -- It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
 -- match, or that does not hold what all lines want from it, and so every order with a line there. An order id that is there
@@ -51,10 +51,10 @@ WITH locked AS MATERIALIZED (
     RETURNING sku_id, segment, quantity, status
 ), updated AS (
     UPDATE stock_segments g
-    SET available   = available - sums.units
-                      / CASE WHEN ($9::timestamptz IS NULL OR clock_timestamp() <= $9)
-                              AND (ends IS NULL OR $16::timestamptz[] IS NOT NULL OR clock_timestamp() < ends)
-                             THEN 1 ELSE 0 END,
+    SET available   = available - inventory_require(
+                          ($9::timestamptz IS NULL OR clock_timestamp() <= $9)
+                          AND (ends IS NULL OR $16::timestamptz[] IS NOT NULL OR clock_timestamp() < ends),
+                          sums.units),
         reserved    = g.reserved + sums.reserved,
         version     = version + 1,
         fence       = CASE WHEN token = 0 THEN fence ELSE token END,

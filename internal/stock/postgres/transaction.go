@@ -59,8 +59,8 @@ const idle = 'I'
 // server starts to carry out when all of it has arrived. So the network cannot delay one without the other.
 func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
 	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
-	_, err := conn.PgConn().Exec(ctx, `SELECT 1 / (clock_timestamp() <= '`+last+`')::integer; COMMIT`).ReadAll()
-	if StateOf(err) == divisionByZero {
+	_, err := conn.PgConn().Exec(ctx, `SELECT inventory_require(clock_timestamp() <= '`+last+`', 0); COMMIT`).ReadAll()
+	if StateOf(err) == required {
 		return stock.ErrLate
 	}
 	return err

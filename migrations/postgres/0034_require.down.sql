@@ -1,0 +1,1 @@
+DROP FUNCTION IF EXISTS inventory_require(boolean, bigint);
