@@ -5,6 +5,78 @@ import (
 	"time"
 )
 
+// Segment is the row of a segment as a store finds it, under its lock.
+type Segment struct {
+	Available int64
+	Reserved  int64 // what reservations have taken from it, including what was committed since
+	Layout    int64
+	Version   int64 // grows with every write
+	Fence     Fence // the newest that has written
+}
+
+// ArchivedLayout is the layout of the segments of a SKU that is archived. No seller uses it, so the rows refuse every write
+// that takes units. A write that gives units back does not check the layout.
+const ArchivedLayout = -1
+
+// LevelsOf returns what each segment holds, with the units that have come back to it: see [Store.Expire].
+func LevelsOf(segments []Segment, back map[int]int64) []int64 {
+	levels := make([]int64, len(segments))
+	for i, row := range segments {
+		levels[i] = row.Available + back[i]
+	}
+	return levels
+}
+
+// Spread divides units over n segments as evenly as possible. The first ones get the odd units.
+func Spread(units int64, n int) []int64 {
+	out := make([]int64, n)
+	each, odd := units/int64(n), units%int64(n)
+	for i := range out {
+		out[i] = each
+		if int64(i) < odd {
+			out[i]++
+		}
+	}
+	return out
+}
+
+// Sum returns how many units segments hold together.
+func Sum(levels []int64) (sum int64) {
+	for _, level := range levels {
+		sum += level
+	}
+	return sum
+}
+
+// Fence is the proof of a lock: its fencing token, and its owner, which distinguishes equal tokens: two masters can issue
+// such tokens around a failover. The zero Fence is a write without a lock: it checks no token and leaves the row's.
+type Fence struct {
+	Token int64
+	Owner string
+}
+
+// Passes reports whether a segment's row, whose newest fence is row, accepts a write with f.
+func (f Fence) Passes(row Fence) bool {
+	return f.Token == 0 || row.Token < f.Token || row == f
+}
+
+// refusal compares rows of segments, from number first on, with the layout and the fences that a writer knows.
+func refusal(layout int64, fence func(segment int) Fence, first int, rows ...Segment) error {
+	refused := make(map[int]int64)
+	for i, row := range rows {
+		if row.Layout != layout {
+			return ErrLayout
+		}
+		if !fence(first + i).Passes(row.Fence) {
+			refused[first+i] = row.Fence.Token
+		}
+	}
+	if len(refused) > 0 {
+		return &FencedError{Tokens: refused}
+	}
+	return nil
+}
+
 // Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier
 // one is answered from the earlier one's outcome.
 //
@@ -50,11 +122,8 @@ type BatchPlan struct {
 // PlanBatch decides a batch from the row of its segment; the zero row means that there is none. No two orders have the same
 // id: see [Batch.Once].
 func PlanBatch(b Batch, row Segment, facts Facts) (plan BatchPlan, err error) {
-	switch {
-	case row.Layout != b.Layout:
-		return plan, ErrLayout
-	case !b.Fence.Passes(row.Fence):
-		return plan, &FencedError{Tokens: map[int]int64{b.Segment: row.Fence.Token}}
+	if err := refusal(b.Layout, func(int) Fence { return b.Fence }, b.Segment, row); err != nil {
+		return plan, err
 	}
 	plan.Outcomes, plan.At = make([]Outcome, len(b.Orders)), facts.At
 	demand := facts.demand(b.SKU, b.Orders, b.Limit, b.SaleWindow)
@@ -89,4 +158,130 @@ func (b Batch) Once(write func(Batch) (BatchResult, error)) (BatchResult, error)
 	}
 	result.Outcomes = repeat(result.Outcomes, first)
 	return result, nil
+}
+
+// Facts are what a store has read, under the locks of a write, to decide orders from.
+type Facts struct {
+	At         time.Time            // the instant of the decision
+	Known      map[string]Deduction // the deductions that the order ids have already
+	BuyerUnits map[string]int64     // how many units each buyer of the orders is counted with, if there is a limit
+	// HasExpired, for a batch with a limit, says that reservations have expired whose units are not back.
+	HasExpired bool
+	// Expired, for a merge, is how many reservations gave their units back just now: [ExpireLimit] at most.
+	Expired int
+	// NextExpiry, for a merge, is the earliest expiry of the reservations that are live; zero: there is none.
+	NextExpiry time.Time
+}
+
+// Demand is what stores decide a batch from.
+type Demand struct {
+	Orders []Order // no two with the same id
+	// Known are the deductions that the order ids have already.
+	Known map[string]Deduction
+	// Closed says that the SKU is not sold at the instant of the decision.
+	Closed bool
+	Limit  int64            // per buyer; 0: none
+	Taken  map[string]int64 // units of each buyer of the orders, if there is a limit; Admit keeps it up to date
+	InTurn bool             // no order fits after one that does not
+}
+
+func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {
+	return Demand{
+		Orders: orders, Known: f.Known, Closed: window.Refusal(sku, f.At) != nil, Limit: limit, Taken: f.BuyerUnits,
+	}
+}
+
+// Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
+// limit. It sets the outcome of each order that does not fit, and of each that is known, and returns the indexes of the
+// others.
+//
+// The turn of an order is its place in the batch, not its id: ids must not buy a better place.
+func (d Demand) Admit(available int64, outcomes []Outcome) (admitted []int) {
+	over := false // for the orders that follow
+	for i, o := range d.Orders {
+		if known, ok := d.Known[o.OrderID]; ok {
+			outcomes[i] = Outcome{Kind: Known, Deduction: known}
+		} else if d.Closed {
+			outcomes[i] = Outcome{Kind: Closed}
+		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
+			outcomes[i] = Outcome{Kind: Limited}
+		} else if over || o.Quantity > available {
+			over = d.InTurn
+			outcomes[i] = Outcome{Kind: Short, Available: available}
+		} else {
+			admitted = append(admitted, i)
+			available -= o.Quantity
+			if d.Limit > 0 {
+				d.Taken[o.BuyerID] += o.Quantity
+			}
+		}
+	}
+	return admitted
+}
+
+// OutcomeKind says what became of an order.
+type OutcomeKind uint8
+
+// The kinds of outcomes.
+const (
+	Accepted OutcomeKind = iota + 1 // stock was taken now
+	Known                           // the order id was there before; Deduction is what it has
+	Short                           // not enough stock; Available says how much was left when its turn came
+	Limited                         // its buyer would hold more than the limit
+	Closed                          // the SKU is not sold at that instant
+)
+
+// Outcome is what became of one order of a batch.
+type Outcome struct {
+	Kind      OutcomeKind
+	Deduction Deduction // for Accepted and Known
+	Available int64     // for Short
+}
+
+// AcceptedOutcome is the outcome of an order that was taken from sku at an instant.
+func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
+	d := Deduction{SKU: sku, Order: o.kept(), Quantity: o.Quantity, Status: StatusCommitted}
+	if o.ReserveFor > 0 {
+		d.Status, d.ExpiresAt = StatusReserved, at.Add(o.ReserveFor)
+	}
+	return Outcome{Kind: Accepted, Deduction: d}
+}
+
+// uniqueOf returns the orders without those that repeat the id of an earlier one. first has, for each of all orders, the
+// index of the unique one with its id; nil if all are unique, as nearly always.
+func uniqueOf(orders []Order) (unique []Order, first []int) {
+	at := make(map[string]int, len(orders))
+	for _, o := range orders {
+		if _, again := at[o.OrderID]; !again {
+			at[o.OrderID] = len(at)
+		}
+	}
+	if len(at) == len(orders) {
+		return orders, nil
+	}
+	for _, o := range orders {
+		first = append(first, at[o.OrderID])
+		if at[o.OrderID] == len(unique) {
+			unique = append(unique, o)
+		}
+	}
+	return unique, first
+}
+
+// repeat returns the outcomes of all orders from those of the unique ones. If the first order of an id was accepted, the
+// others are known.
+func repeat(unique []Outcome, first []int) []Outcome {
+	if first == nil {
+		return unique
+	}
+	all, seen := make([]Outcome, len(first)), 0
+	for i, at := range first {
+		all[i] = unique[at]
+		if at == seen {
+			seen++
+		} else if all[i].Kind == Accepted {
+			all[i].Kind = Known
+		}
+	}
+	return all
 }

@@ -54,7 +54,10 @@ const ExpireLimit = 2000
 // Plan decides a merge from the rows of all segments. They hold levels now, see [LevelsOf]. No two orders have the same id:
 // see [Merge.Once].
 func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
-	if err := m.check(segments); err != nil {
+	if len(segments) == 0 {
+		return plan, result, UnknownSKU(m.SKU)
+	}
+	if err := refusal(m.Layout, func(i int) Fence { return m.Fences[i] }, 0, segments...); err != nil {
 		return plan, result, err
 	}
 	result = MergeResult{
@@ -80,26 +83,6 @@ func (m Merge) Once(write func(Merge) (MergeResult, error)) (MergeResult, error)
 	}
 	result.Outcomes = repeat(result.Outcomes, first)
 	return result, nil
-}
-
-// check compares the rows of all segments with the layout and the fences that a merge knows.
-func (m Merge) check(segments []Segment) error {
-	if len(segments) == 0 {
-		return UnknownSKU(m.SKU)
-	}
-	refused := make(map[int]int64)
-	for i, row := range segments {
-		if row.Layout != m.Layout {
-			return ErrLayout
-		}
-		if !m.Fences[i].Passes(row.Fence) {
-			refused[i] = row.Fence.Token
-		}
-	}
-	if len(refused) > 0 {
-		return &FencedError{Tokens: refused}
-	}
-	return nil
 }
 
 // PlanMerge fills orders from the segments, and arranges the rest so that the next buyers need no merge.

@@ -84,3 +84,124 @@ func (o MultiOrder) Sorted() MultiOrder {
 	slices.SortFunc(o.Lines, func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })
 	return o
 }
+
+// Placement says where an order of several SKUs is to be taken from.
+type Placement struct {
+	Order MultiOrder   // lines ascending by SKU
+	At    time.Time    // zero: the store's clock
+	Lines []PlacedLine // as many as Order.Lines
+	// KnownOnly takes nothing: CodeUnknownDeduction if the same order is not there already.
+	KnownOnly bool
+	// OfBuyer answers as if another buyer's order did not exist.
+	OfBuyer bool
+}
+
+// PlacedLine says where a line is to be taken from.
+type PlacedLine struct {
+	Layout     int64 // of the SKU, as far as the caller knows
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
+	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
+	Fence      Fence // of that segment
+}
+
+// PlacedOrder is an order that is there already, its lines ascending by SKU, as they are now.
+type PlacedOrder struct {
+	BuyerID    string
+	ReserveFor time.Duration
+	Lines      []Deduction
+	Pruned     bool // its lines are no longer known, only that its id is taken
+}
+
+// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none. With
+// KnownOnly, a pruned order is unknown: its caller then gives the reason of today, that its SKUs are archived. With OfBuyer
+// its id is taken all the same: the buyer must not sell under it in another namespace.
+func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
+	order := p.Order
+	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned && !p.OfBuyer) {
+		return nil, UnknownDeduction(order.Lines[0].SKU, order.OrderID)
+	}
+	same := !there.Pruned && there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)
+	for i := 0; same && i < len(order.Lines); i++ {
+		same = there.Lines[i].SKU == order.Lines[i].SKU && there.Lines[i].Order.Quantity == order.Lines[i].Quantity
+	}
+	if !same {
+		return nil, OrderIDReused()
+	}
+	return there.Lines, nil
+}
+
+// Taken returns the lines of an order that was taken at an instant.
+func (p Placement) Taken(at time.Time) []Deduction {
+	lines := make([]Deduction, len(p.Order.Lines))
+	for i, line := range p.Order.Lines {
+		lines[i] = AcceptedOutcome(line.SKU, p.Order.Of(line), at).Deduction
+	}
+	return lines
+}
+
+// Place takes the lines of a new order, each as a batch from its segment or as a merge from all of them. It names all of them
+// to deduct and merge. Then look reads what they need, and what these have returned decides the lines one after another.
+func (p Placement) Place(
+	deduct func(Batch) (decide func() (BatchResult, error)), merge func(Merge) (decide func() (MergeResult, error)), look func() error,
+) ([]Deduction, error) {
+	decide := make([]func() (outcomes []Outcome, stale bool, err error), len(p.Lines))
+	for i, line := range p.Lines {
+		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.Of(p.Order.Lines[i])}
+		if line.Segment < 0 {
+			merged := merge(Merge{
+				SKU: sku, Layout: line.Layout, Limit: line.Limit, SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
+			})
+			decide[i] = func() ([]Outcome, bool, error) {
+				result, err := merged()
+				return result.Outcomes, result.Stale, err
+			}
+		} else {
+			deducted := deduct(Batch{
+				SKU: sku, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
+				SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
+			})
+			decide[i] = func() ([]Outcome, bool, error) {
+				result, err := deducted()
+				return result.Outcomes, result.Stale, err
+			}
+		}
+	}
+	if err := look(); err != nil {
+		return nil, err
+	}
+	taken := make([]Deduction, len(p.Lines))
+	for i, line := range p.Lines {
+		outcomes, stale, err := decide[i]()
+		if err == nil {
+			err = line.refusal(p.Order.Lines[i].SKU, outcomes[0], p.At, stale)
+		}
+		if err != nil {
+			return nil, err
+		}
+		taken[i] = outcomes[0].Deduction
+	}
+	return taken, nil
+}
+
+// refusal returns the error of a line that was not taken. Stale says that expired reservations may have caused it.
+func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale bool) error {
+	switch {
+	case o.Kind == Accepted:
+		return nil
+	case stale && l.Segment >= 0:
+		return ErrSpread // with the rows of all segments, expired reservations give their units back first
+	case stale:
+		return ErrStale
+	case o.Kind == Known:
+		return OrderIDReused()
+	case o.Kind == Limited:
+		return BuyerLimited(sku, l.Limit)
+	case o.Kind == Closed:
+		return l.SaleWindow.Refusal(sku, at)
+	case l.Segment >= 0:
+		return ErrSpread
+	default:
+		return Shortage(sku, o.Available)
+	}
+}

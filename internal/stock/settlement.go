@@ -2,6 +2,7 @@ package stock
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -201,4 +202,110 @@ func (d Deduction) held() int64 {
 		return d.Quantity
 	}
 	return 0
+}
+
+// Amendment changes a deduction that stays: its reservation is extended, or a part of it is given back. Ref makes it
+// happen only once in its deduction.
+type Amendment struct {
+	OrderID  string
+	Ref      string
+	Returned int64         // units that were given back
+	Extended time.Duration // how long the reservation lasts from the amendment on
+}
+
+// replayed answers a request with the ref of this amendment: [RefReused], unless it asks for the same amendment.
+func (a Amendment) replayed(asked Amendment) error {
+	if a != asked {
+		return RefReused(a.Ref)
+	}
+	return nil
+}
+
+// on returns a deduction as the amendment leaves it, and the parts that go back. most is the longest extension; 0: any.
+func (a Amendment) on(d Deduction, at time.Time, most time.Duration) (after Deduction, back []Part, err error) {
+	if a.Returned > 0 {
+		return a.giveBack(d)
+	}
+	after, err = a.extend(d, at, most)
+	return after, nil, err
+}
+
+// extend moves the end of a reservation to a later instant, never to an earlier one.
+func (a Amendment) extend(d Deduction, at time.Time, most time.Duration) (Deduction, error) {
+	if d.Status != StatusReserved {
+		return d, notReserved(d, "extend")
+	}
+	if most > 0 && a.Extended > most {
+		return d, reservedTooLong(d.SKU, most)
+	}
+	if until := at.Add(a.Extended); until.After(d.ExpiresAt) {
+		d.ExpiresAt = until
+	}
+	return d, nil
+}
+
+// giveBack gives units back, from the last parts first. Giving back all units cancels the deduction.
+func (a Amendment) giveBack(d Deduction) (after Deduction, back []Part, err error) {
+	switch {
+	case !d.Status.Live():
+		return d, nil, notReserved(d, "give back")
+	case a.Returned > d.Quantity:
+		return d, nil, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
+	case a.Returned == d.Quantity:
+		back, d.Status = d.Parts, StatusCancelled
+		return d, back, nil
+	}
+	if d.Status == StatusCommitted && d.Committed == 0 {
+		d.Committed = d.Quantity
+	}
+	d.Quantity -= a.Returned
+	d.Parts, back = splitParts(d.Parts, d.Quantity)
+	return d, back, nil
+}
+
+// Returns are units on their way back.
+type Returns struct {
+	Segments map[int]int64    // per segment of today's layout
+	Reserved map[int]int64    // of these, the units that were reserved and not committed yet
+	Buyers   map[string]int64 // per buyer
+}
+
+func newReturns() Returns {
+	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[string]int64)}
+}
+
+// Units returns how many come back.
+func (r Returns) Units() (units int64) {
+	for _, n := range r.Segments {
+		units += n
+	}
+	return units
+}
+
+// add returns parts of a deduction to the segments that gave them. If the layout has changed since, and such a segment
+// is gone, another one gets its part.
+func (r Returns) add(d Deduction, parts []Part, segments int) {
+	for _, p := range parts {
+		r.Segments[p.Segment%segments] += p.Quantity
+		if d.Status == StatusReserved {
+			r.Reserved[p.Segment%segments] += p.Quantity
+		}
+		if d.BuyerID != "" {
+			r.Buyers[d.BuyerID] += p.Quantity
+		}
+	}
+}
+
+// Ascending returns the segments and the buyers of returns in the order in which their rows are locked.
+func (r Returns) Ascending() (segments []int, buyers []string) {
+	return slices.Sorted(maps.Keys(r.Segments)), slices.Sorted(maps.Keys(r.Buyers))
+}
+
+// PlanExpiry returns what goes back from reservations that have expired. They must have their parts.
+func PlanExpiry(expired []Deduction, segments int) Returns {
+	back := newReturns()
+	for _, d := range expired {
+		back.add(d, d.Parts, segments)
+	}
+	return back
 }

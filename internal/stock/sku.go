@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+// Limits of what the service accepts. The database repeats them as constraints.
+const (
+	MaxStock        = 1_000_000_000 // units a SKU starts with
+	MaxQuantity     = 1_000_000     // units of one deduction or restock
+	MaxSegments     = 1024
+	DefaultSegments = 10
+	maxNameBytes    = 200
+)
+
 // NewSKU describes a SKU to create.
 type NewSKU struct {
 	SKU      string
@@ -147,4 +156,38 @@ type View struct {
 	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than
 	// the segments hold. Zero: there is none.
 	NextExpiry time.Time
+}
+
+// SoldOutState says whether a SKU is sold out, and what shows later that it still is.
+type SoldOutState struct {
+	SoldOut    bool      // no segment holds anything, of a SKU that is not archived
+	Versions   []int64   // of the segments
+	NextExpiry time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
+}
+
+// SoldOutStateOf returns whether segments are sold out. Those of an archived SKU are not: its sale has ended.
+func SoldOutStateOf(segments []Segment) SoldOutState {
+	state := SoldOutState{SoldOut: true, Versions: make([]int64, len(segments))}
+	for i, row := range segments {
+		state.Versions[i] = row.Version
+		state.SoldOut = state.SoldOut && row.Available == 0 && row.Layout != ArchivedLayout
+	}
+	return state
+}
+
+// Pruning asks to fold old deductions of an archived SKU into a sum, so that tables stop growing. A deduction is old if it is
+// no longer reserved, and its creation, the end of its reservation and its amendments lie before an instant. A cancel leaves
+// no instant. Pruned order ids sell nothing again: a SKU stays archived, and an order of several SKUs leaves its row.
+type Pruning struct {
+	SKU      string
+	OrderIDs []string  // keys, as [Store.DeductionPage] returns them; other deductions stay
+	Before   time.Time // the instant
+	DryRun   bool      // only count
+}
+
+// Pruned is what a [Pruning] folded, or would fold.
+type Pruned struct {
+	Deductions int64
+	Units      int64 // that these deductions hold
+	Busy       bool  // another transaction has the SKU's rows: nothing was done
 }

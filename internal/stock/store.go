@@ -1,7 +1,20 @@
+// Package stock is the domain: SKUs whose units lie in segments, orders and deductions, reservations, the ledger.
+//
+// It has what callers and stores both know:
+//
+//   - the values, and which of them are allowed ([Order], [NewSKU], [Movement], [MultiOrder], their Check methods);
+//   - the contract of a [Store], which reads, locks and writes rows;
+//   - the plans, pure functions that decide what a store writes ([Demand.Admit], [PlanMerge], [PlanSettlement],
+//     [PlanExpiry], [TakeAway]), so that all stores decide alike;
+//   - the errors that callers see, by [Code].
+//
+// Package selling, below this one, does the selling. The stores are in postgres and sqlite, and stocktest is the suite
+// that both pass.
 package stock
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -116,4 +129,21 @@ type Pool struct {
 	Busy   int           // of these, in use now
 	Waits  int64         // calls that found no connection free
 	Waited time.Duration // by all these calls together
+}
+
+// Earlier returns the earlier of two instants; the zero time is none.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// WhileAny returns the context of a write that several callers share. It ends at the last of their deadlines; the zero time
+// is none, and then it does not end by itself.
+func WhileAny(deadlines ...time.Time) (context.Context, context.CancelFunc) {
+	if slices.ContainsFunc(deadlines, time.Time.IsZero) {
+		return context.WithCancel(context.Background())
+	}
+	return context.WithDeadline(context.Background(), slices.MaxFunc(deadlines, time.Time.Compare))
 }

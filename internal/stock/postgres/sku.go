@@ -12,17 +12,11 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Views implements [stock.Store].
+// Views implements [stock.Store]. Whoever reads a view holds an order to the terms, and so learns the server's clock: a process that
+// only refuses would have it from long ago.
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
-	views := make(map[string]stock.View, len(skus))
-	return views, s.pool.Each(ctx, s.readViews(views), "views", skus)
-}
-
-// readViews reads the rows of a look that is sent now. Whoever looks holds an order to the terms, and so learns the server's clock:
-// a process that only refuses would have it from long ago.
-func (s *Store) readViews(views map[string]stock.View) func(tables.Row) error {
-	sent := time.Now()
-	return func(row tables.Row) error {
+	views, sent := make(map[string]stock.View, len(skus)), time.Now()
+	return views, s.pool.Each(ctx, func(row tables.Row) error {
 		var sku string
 		var view stock.View
 		var now time.Time
@@ -33,7 +27,7 @@ func (s *Store) readViews(views map[string]stock.View) func(tables.Row) error {
 			s.clock.note(sent, now)
 		}
 		return err
-	}
+	}, "views", skus)
 }
 
 // reads returns the reads by whose answers a caller sees whether a reservation has expired.
