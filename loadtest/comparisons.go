@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"inventory/loadtest/internal/explain"
 	"inventory/loadtest/internal/lockbench"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
 )
 
 // comparisonFlags are those of all comparisons.
@@ -39,16 +39,11 @@ func (f caseFlags) check(names []string) error {
 	return wrongFlag("--case", experiment.Check(names, f.Case))
 }
 
-// compare measures as the flags say, with this program as a worker of a kind, and delivers the report. Progress names what is
-// measured, in a format; "": it does not.
-func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, worker string, cases []string, progress string, measure func(ctx context.Context, c experiment.Config) (result, error)) error {
+// compare measures as the flags say, and delivers the report. Progress names what is measured, in a format; "": it does not.
+func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, cases []string, progress string, measure func(ctx context.Context, c experiment.Config) (result, error)) error {
 	return f.run(ctx, s, func(ctx context.Context) (result, error) {
-		command, err := itself(worker)
-		if err != nil {
-			return nil, err
-		}
 		return measure(ctx, experiment.Config{
-			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: f.drawn(), Cases: cases, Worker: command,
+			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: f.drawn(), Cases: cases,
 			Progress: func(name string) {
 				if progress != "" {
 					_, _ = fmt.Fprintf(s.Err, progress+"\n", name)
@@ -84,14 +79,10 @@ func (c *contendersCommand) Validate() error {
 
 // Run measures, and delivers the report.
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, "contenders", c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
+	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
-		process, err := serviceProcess(io.Discard, slog.LevelError)
-		if err != nil {
-			return nil, err
-		}
 		return contenders.Run(ctx, contenders.Config{
-			Config: config, Process: process, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
+			Config: config, Process: target.Process{LogLevel: slog.LevelError}, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
 		})
 	})
 }
@@ -111,7 +102,7 @@ func (c *explainCommand) Validate() error {
 
 // Run measures, and delivers the report.
 func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, "crowd", nil, "", func(ctx context.Context, config experiment.Config) (result, error) {
+	return c.compare(ctx, s, nil, "", func(ctx context.Context, config experiment.Config) (result, error) {
 		scale := explain.Full()
 		if scale.For = c.For; c.Tiny {
 			scale = explain.Tiny()
@@ -127,7 +118,7 @@ func roundsTo(s cli.Streams) func(rounds int) {
 
 type locksCommand struct {
 	comparisonFlags
-	Quick      bool     `help:"One short round of each case, with fewer contenders. Default: off."`
+	Quick      bool     `help:"One short round of each case. Default: off."`
 	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
 	Case       []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
@@ -135,21 +126,22 @@ type locksCommand struct {
 
 // Validate returns an error that names the wrong flag.
 func (c *locksCommand) Validate() error {
+	names := lockbench.Names()
 	if c.Break {
-		return wrongFlag("--case", breaks.Check(c.Case))
+		names = breaks.Names()
 	}
-	return wrongFlag("--case", experiment.Check(lockbench.Names(), c.Case))
+	return wrongFlag("--case", experiment.Check(names, c.Case))
 }
 
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Break {
-		return c.compare(ctx, s, "holder", c.Case, "breaking: the holder %s", func(ctx context.Context, config experiment.Config) (result, error) {
+		return c.compare(ctx, s, c.Case, "breaking: the holder %s", func(ctx context.Context, config experiment.Config) (result, error) {
 			config.MongoDBURL = c.MongoDBURL
 			return breaks.Run(ctx, config)
 		})
 	}
-	return c.compare(ctx, s, "locks", c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
+	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
 		config.MongoDBURL = c.MongoDBURL
 		return lockbench.Run(ctx, lockbench.Config{Config: config, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full)})
 	})

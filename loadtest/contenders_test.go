@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"inventory/loadtest/internal/report"
 )
 
 // TestContendersStartThemselves runs the program as a person does: it starts itself as the other processes.
@@ -17,17 +17,8 @@ func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the
 	if err != nil || strings.Count(string(out), "audit of ") != 2 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	text, err := os.ReadFile(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		InProcess []any `json:"in_process"`
-		HTTP      []any `json:"http"`
-		AuditOK   bool  `json:"audit_ok"`
-		Sections  []any
-	}
-	if err := json.Unmarshal(text, &got); err != nil || !got.AuditOK || len(got.Sections) != 2 || len(got.InProcess) != 2 || len(got.HTTP) != 10 {
-		t.Errorf("%v: %s", err, text)
+	d, err := report.Read(strings.NewReader(readFile(t, result)))
+	if err != nil || !d.AuditOK || len(d.Sections) != 2 || len(d.Sections[0].Table.Rows) != 2 || len(d.Sections[1].Table.Rows) != 10 {
+		t.Errorf("%v: %+v", err, d)
 	}
 }

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"inventory/loadtest/internal/report"
 )
 
 // TestExplainStartsItself runs the program as a person does: it starts itself as the processes that sell.
@@ -17,52 +18,28 @@ func TestExplainStartsItself(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	text, err := os.ReadFile(result)
-	if err != nil {
-		t.Fatal(err)
+	d, err := report.Read(strings.NewReader(readFile(t, result)))
+	if err != nil || !d.AuditOK || d.Seed != 7 || len(d.Summary) != 5 || len(d.Sections) != 3 {
+		t.Fatalf("%v: %+v", err, d)
 	}
-	var got struct {
-		Seed    int
-		Summary []string
-		Effects []struct {
-			Factor       string
-			Combinations []any
-		}
-		Cells []struct {
-			Levels  map[string]string
-			Metrics map[string]struct{ Value *float64 }
-		}
-		Environment struct {
-			Fsync       string
-			Sync        string `json:"synchronous_commit"`
-			FileSystem  string `json:"file_system"`
-			Measurement []string
-		}
-		AuditOK bool `json:"audit_ok"`
-		SKUs    int  `json:"skus_audited"`
-	}
-	if err := json.Unmarshal(text, &got); err != nil || !got.AuditOK || got.Seed != 7 || got.SKUs != 32 {
-		t.Fatalf("%v: %s", err, text)
-	}
-	if len(got.Summary) != 5 || len(got.Effects) != 4 || len(got.Cells) != 16 {
-		t.Errorf("%s", text)
-	}
-	for _, line := range got.Summary {
+	for _, line := range d.Summary {
 		if !strings.Contains(string(out), line+"\n") {
 			t.Errorf("not told: %s", line)
 		}
 	}
-	for _, c := range got.Cells {
-		if n := c.Metrics["orders a write"].Value; c.Levels["batching"] == "off" && (n == nil || *n != 1) {
-			t.Errorf("batches without batching: %+v", c)
-		}
-		if n := c.Metrics["writes without a lock"].Value; c.Levels["lock"] == "none" && (n == nil || *n != 1) {
-			t.Errorf("locks without a lock: %+v", c)
+	effects, cells := d.Sections[0].Table, d.Sections[2].Table
+	if len(effects.Rows) != 4 || len(cells.Rows) != 16 {
+		t.Errorf("%d effects of %d cells, want 4 of 16", len(effects.Rows), len(cells.Rows))
+	}
+	for _, row := range cells.Rows {
+		cell := func(column string) string { return row[slices.Index(cells.Columns, column)] }
+		if cell("batching") == "off" && cell("orders a write") != "1" || cell("lock") == "none" && cell("writes without a lock") != "1" {
+			t.Errorf("batches without batching, or locks without a lock: %q", row)
 		}
 	}
-	e := got.Environment
+	e := d.Environment
 	conditions := strings.Join(e.Measurement, "; ")
-	if e.Fsync != "on" || e.Sync != "on" || e.FileSystem == "" || !strings.Contains(conditions, "quiet before the start") || !strings.Contains(conditions, "GOGC 400") {
+	if e.Fsync != "on" || e.SyncCommit != "on" || e.FileSystem == "" || !strings.Contains(conditions, "quiet before the start") || !strings.Contains(conditions, "GOGC 400") {
 		t.Errorf("%+v", e)
 	}
 }

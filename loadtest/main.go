@@ -10,10 +10,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"os"
 
 	"github.com/alecthomas/kong"
 
@@ -23,6 +19,7 @@ import (
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/lockbench"
 	"inventory/loadtest/internal/target"
+	"inventory/loadtest/internal/worker"
 )
 
 // scenarios are the sub-commands.
@@ -36,11 +33,10 @@ type scenarios struct {
 	Chaos chaosCommand `cmd:"" help:"Have the whole service sell while everything goes wrong, and hold what callers saw against the rows. Exit status 1 if a promise was broken."`
 
 	List listCommand `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
-
-	Worker workerCommand `cmd:"" hidden:""`
 }
 
 func main() {
+	worker.Main(workers())
 	cli.Main(&scenarios{}, options()...)
 }
 
@@ -60,9 +56,7 @@ func (f targetFlags) Validate() error { return f.Check() }
 
 // at measures at the target of the flags. A service inside runs in a process of its own.
 func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (result, error)) (r result, err error) {
-	if f.Process, err = serviceProcess(s.Err, f.LogLevel); err != nil {
-		return nil, err
-	}
+	f.Process = target.Process{Logs: s.Err, LogLevel: f.LogLevel}
 	to, err := target.Open(ctx, f.Config)
 	if err != nil {
 		return nil, err
@@ -71,37 +65,13 @@ func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *tar
 	return measure(to)
 }
 
-// itself is the command line of this program as a worker of a kind.
-func itself(kind string) ([]string, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program, which workers run: %w", err)
+// workers are the parts of scenarios that have processes of their own, of this program.
+func workers() map[string]worker.Work {
+	return map[string]worker.Work{
+		target.Worker:    target.Serve,         // a service under load
+		crowd.Worker:     crowd.Work,           // a service with a crowd of callers inside
+		contenders.Noop:  contenders.ServeNoop, // a server that does nothing
+		lockbench.Worker: lockbench.Work,       // callers who compete with others for a lock
+		breaks.Worker:    breaks.Hold,          // a lock, while something happens to it
 	}
-	return []string{program, "worker", kind}, nil
-}
-
-// serviceProcess is this program as a process that serves.
-func serviceProcess(logs io.Writer, level slog.Level) (target.Process, error) {
-	command, err := itself("service")
-	return target.Process{Command: command, Logs: logs, LogLevel: level}, err
-}
-
-// workerCommand is a part of a run in a process of its own: the lab starts it.
-type workerCommand struct {
-	Kind string `arg:"" enum:"service,crowd,contenders,locks,holder"`
-}
-
-// Run does what standard input says.
-func (c *workerCommand) Run(ctx context.Context, s cli.Streams) error {
-	switch c.Kind {
-	case "service": // under load
-		return target.Serve(ctx, os.Stdin, s)
-	case "crowd": // a service with a crowd of callers
-		return crowd.Work(ctx, os.Stdin, s.Out)
-	case "contenders": // a server, or a crowd
-		return contenders.Work(ctx, os.Stdin, s.Out)
-	case "locks": // callers who compete with others for a lock
-		return lockbench.Work(ctx, os.Stdin, s.Out)
-	}
-	return breaks.Hold(ctx, os.Stdin, s.Out) // a lock, while something happens to it
 }

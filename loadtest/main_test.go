@@ -24,15 +24,14 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/target"
+	"inventory/loadtest/internal/worker"
 )
 
 // program is the lab as a file, for tests that run it as a person does.
 var program string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "worker" { // the test program is the lab, too, which starts itself
-		cli.Main(&scenarios{}, options()...)
-	}
+	worker.Main(workers()) // the test program is the lab, too, which starts itself
 	os.Exit(runTests(m))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/chaos"
+	"inventory/loadtest/internal/target"
 )
 
 // The scenario that starts servers and services of their own.
@@ -21,14 +22,12 @@ type chaosCommand struct {
 
 // Run plays rounds, and delivers the report.
 func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.run(ctx, s, func(ctx context.Context) (r result, err error) {
+	return c.run(ctx, s, func(ctx context.Context) (result, error) {
 		config, logs := c.Config, io.Discard
 		if c.Logs {
 			logs = s.Err
 		}
-		if config.Process, err = serviceProcess(logs, slog.LevelError); err != nil {
-			return nil, err
-		}
+		config.Process = target.Process{Logs: logs, LogLevel: slog.LevelError}
 		config.Seed, config.Progress = drawnSeed(c.Seed), s.Err
 		if c.Quick {
 			config.Rounds, config.Length = 1, 8*time.Second

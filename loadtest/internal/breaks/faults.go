@@ -2,70 +2,248 @@ package breaks
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
+	"time"
 
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
+)
+
+const (
+	// lease is that of holders that die or stand still.
+	lease = time.Second
+	// A lock that is not free after forever counts as never free again.
+	leases  = 5
+	forever = leases * lease
+	// A long lease and a long session do not run out.
+	long, longSession = 30 * time.Second, 20 * time.Second
+	// kept is how long a lock has to be kept from all others.
+	kept = 2 * time.Second
 )
 
 // fault is a sequence of steps.
 type fault struct {
-	name   string // what the holder does
-	steps  string // what happens, in a sentence
-	holder job    // how it is set up
+	name           kinds.Fault
+	steps          string // what happens, in a sentence
+	lease, session time.Duration
 	// happens does the steps, and judges.
-	happens func(ctx context.Context, t *trial) error
-	breaks  []string // the locks whose known flaw it shows
-	to      []string // the locks of others that it applies to; it applies to all of ours
+	happens func(t *trial, ctx context.Context) error
 }
-
-// onRedis are the locks of others on Redis.
-func onRedis() []string {
-	return []string{kinds.SetNXExpire, kinds.SetPX, kinds.Signal, kinds.BSM, kinds.Redsync}
-}
-
-// leased are the holds that end by themselves.
-func leased() []string { return append(onRedis(), kinds.RowExpiry, kinds.Document, kinds.Sequential) }
 
 // faults are all, in the order of the report.
 func faults() []fault {
-	single := append(leased(), kinds.Row, kinds.Advisory) // the holder has a connection for itself
-	short := job{Lease: lease, Session: lease}
 	return []fault{
 		{
-			name:   "dies while it holds",
-			steps:  "The process has the lock and gets SIGKILL. Somebody else waits.",
-			holder: short, happens: dies, to: single, breaks: []string{kinds.Row},
+			kinds.Dies, "The process has the lock and gets SIGKILL. Somebody else waits.", lease, lease, (*trial).dies,
 		},
 		{
-			name: "stands still, then writes",
-			steps: "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells 3 of 10 units. " +
-				"The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
-			holder: short, happens: standsStill, to: single, breaks: leased(),
+			kinds.StandsStill, "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells " +
+				"3 of 10 units. The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
+			lease, lease, (*trial).standsStill,
 		},
 		{
-			name: "loses its unlock",
-			steps: "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else waits. " +
-				"The holder's process lives on.",
-			holder: job{Lease: lease, Session: longSession}, happens: unlockIsLost, to: single, breaks: []string{kinds.Row, kinds.Sequential},
+			kinds.LosesUnlock, "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else " +
+				"waits. The holder's process lives on.", lease, longSession, (*trial).losesUnlock,
 		},
 		{
-			name: "loses its connection",
-			steps: "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it can, and " +
-				"sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
-			holder: job{Lease: long, Session: longSession}, happens: connectionIsCut, to: single, breaks: []string{kinds.Advisory},
+			kinds.LosesNetwork, "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it " +
+				"can, and sells 3 of 10 units. The holder writes what it meant to write, and unlocks.", long, longSession, (*trial).losesNetwork,
 		},
 	}
 }
 
-// happensTo reports whether a fault applies to a lock.
-func (f fault) happensTo(k kinds.Kind) bool {
-	return k.Ours || slices.Contains(f.to, k.Name)
+// trial is one fault of one lock.
+type trial struct {
+	servers servers.URLs
+	stock   stock
+	fault   fault
+	kind    kinds.Kind
+	name    string        // of the lock, and of the row that it guards
+	holder  remote        // in a process of its own
+	rival   *kinds.Client // of a caller in this process, who comes next
+	result  Break
+	over    bool // all steps were done
 }
 
-// Names are those of all faults.
-func Names() (names []string) {
-	for _, f := range faults() {
-		names = append(names, f.name)
+// run causes the fault, and judges what came of it.
+func (t *trial) run(ctx context.Context) (err error) {
+	t.result = Break{Fault: t.fault.name, Lock: t.kind.Name, Ours: t.kind.Ours}
+	if err := t.stock.put(ctx, t.name); err != nil {
+		return err
 	}
-	return names
+	s := kinds.Setting{URLs: t.servers, Lease: long, Session: longSession, Poll: poll, Connections: enough, Rival: true}
+	if t.rival, err = t.kind.Open(ctx, s); err != nil {
+		return err
+	}
+	defer func() {
+		if t.rival.Forget != nil {
+			err = errors.Join(err, t.rival.Forget(context.WithoutCancel(ctx), t.name))
+		}
+		err = errors.Join(err, t.rival.Close())
+	}()
+	holds := job{t.servers, t.kind.Name, t.name, t.fault.lease, t.fault.session}
+	if t.holder.Process, err = worker.Start(ctx, worker.Job{Kind: Worker, Job: holds, Limit: time.Minute}, nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.holder.Kill()) }()
+	if err := t.fault.happens(t, ctx); err != nil {
+		return fmt.Errorf("%s, %s: %w", t.fault.name, t.kind.Name, err)
+	}
+	t.over = true
+	return nil
+}
+
+// dies kills the process when it has locked.
+func (t *trial) dies(ctx context.Context) error {
+	_, err := t.holder.must(toLock)
+	if err := errors.Join(err, t.holder.Kill()); err != nil {
+		return err
+	}
+	return t.await(ctx, forever.String(), "")
+}
+
+// standsStill is a pause of the holder's process beyond its lease, between reading and writing.
+func (t *trial) standsStill(ctx context.Context) error {
+	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, "nobody else got in, and everybody waited until the holder went on")
+}
+
+// losesUnlock is a network that is gone while the holder unlocks.
+func (t *trial) losesUnlock(ctx context.Context) error {
+	if _, err := t.holder.must(toLock, toPull); err != nil {
+		return err
+	}
+	lost, err := t.holder.do(toUnlock)
+	if err == nil && lost.Error == "" {
+		err = errors.New("the holder could unlock without a network")
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := t.holder.must(toPlug); err != nil {
+		return err
+	}
+	return t.await(ctx, forever.String(), "")
+}
+
+// losesNetwork is the end of the connections that the holder locked over.
+func (t *trial) losesNetwork(ctx context.Context) error {
+	cut := func() error {
+		_, err := t.holder.must(toCut)
+		return err
+	}
+	return t.overtaken(ctx, cut, func() error { return nil }, kept, "the lock was kept for "+kept.String()+", and given back")
+}
+
+// overtaken causes something for a holder that has read its row, and has the rival wait for the lock up to a bound. If the
+// rival gets it, it sells before the holder goes on and writes. Else the holder writes and unlocks, and the outcome is well.
+func (t *trial) overtaken(ctx context.Context, happens, goOn func() error, bound time.Duration, well string) error {
+	if _, err := t.holder.must(toLock, toRead); err != nil {
+		return err
+	}
+	if err := happens(); err != nil {
+		return err
+	}
+	next, err := t.wait(ctx, bound)
+	if err == nil && next != nil {
+		err = t.sell(ctx, next)
+	}
+	if err := errors.Join(err, goOn()); err != nil {
+		return err
+	}
+	wrote, err := t.holder.must(toWrite)
+	switch {
+	case err != nil:
+		return err
+	case next != nil:
+		heard, err := t.holder.must(toListen)
+		if err != nil {
+			return err
+		}
+		return errors.Join(t.judge(ctx, wrote.Done, heard.Told), next.Unlock(ctx))
+	case !wrote.Done:
+		t.became(broken, "the row refused who has the lock")
+		return nil
+	}
+	if _, err := t.holder.must(toUnlock); err != nil {
+		return err
+	}
+	return t.await(ctx, "the holder had unlocked", well)
+}
+
+// wait has the rival wait for the lock, and adds the time to the result. It returns nil if the lock is not free within the bound.
+func (t *trial) wait(ctx context.Context, bound time.Duration) (kinds.Hold, error) {
+	start := time.Now()
+	end := start.Add(bound)
+	within, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	hold, err := t.rival.Lock(t.name)(within)
+	t.result.Waited += compare.Milliseconds(time.Since(start))
+	switch {
+	case err == nil:
+		return hold, nil
+	case ctx.Err() == nil && !time.Now().Before(end): // a connection may end before the context does
+		return nil, nil
+	}
+	return nil, fmt.Errorf("wait for the lock: %w", err)
+}
+
+// await judges a lock by whether it is free again after something. well is the outcome if so; "": how soon it was free.
+func (t *trial) await(ctx context.Context, after, well string) error {
+	hold, err := t.wait(ctx, forever)
+	switch {
+	case err != nil:
+		return err
+	case hold == nil:
+		t.became(broken, "still locked after %s", after)
+		return nil
+	case well == "":
+		well = "free after " + report.Number(t.result.Waited) + " ms"
+	}
+	t.became(survived, "%s", well)
+	return hold.Unlock(ctx)
+}
+
+// sell sells under the rival's lock, which it keeps.
+func (t *trial) sell(ctx context.Context, hold kinds.Hold) error {
+	available, err := t.stock.read(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	accepted, err := t.stock.write(ctx, t.name, available-ofNext, hold)
+	if err == nil && !accepted {
+		err = errors.New("the row refused who has the lock")
+	}
+	return err
+}
+
+// judge judges a lock by what became of a late write.
+func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
+	left, err := t.stock.read(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case accepted:
+		t.result.Stale++
+		t.became(broken, "both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
+	case told == "":
+		t.result.Refused++
+		t.became(broken, "the row refused the late write, but nobody told its holder")
+	default:
+		t.result.Refused++
+		t.became(refused, "the row refused the late write, and its holder was told: %s", told)
+	}
+	return nil
+}
+
+// The outcomes for a lock.
+const broken, survived, refused = "broken", "survived", "refused"
+
+func (t *trial) became(what, format string, args ...any) {
+	t.result.Broken = what == broken
+	t.result.Outcome = what + ": " + fmt.Sprintf(format, args...)
 }

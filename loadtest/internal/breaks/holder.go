@@ -2,18 +2,32 @@ package breaks
 
 import (
 	"context"
-	"encoding/json"
+	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/locking"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
 
-// job is what a process of its own holds. It goes to its standard input: addresses may hold passwords.
+const (
+	// poll is how often waiters try that can only poll.
+	poll = 20 * time.Millisecond
+	// enough connections if their number does not matter.
+	enough = 8
+	// hearing bounds how long a lock may take to report its loss, when the process runs again.
+	hearing = 5 * time.Second
+)
+
+// Worker is the kind of the processes that hold locks.
+const Worker = "holder"
+
+// job is what a process of its own holds.
 type job struct {
 	Servers servers.URLs  `json:"servers"`
 	Lock    string        `json:"lock"` // the kind's name
@@ -22,18 +36,18 @@ type job struct {
 	Session time.Duration `json:"session"`
 }
 
-// order is a step that the process shall do.
-type order string
+// step is what the process shall do.
+type step string
 
 const (
-	toLock   order = "lock"
-	toRead   order = "read"   // the row
-	toWrite  order = "write"  // the row, whether the lock is still held or not
-	toListen order = "listen" // for the lock's report of its loss
-	toUnlock order = "unlock"
-	toCut    order = "cut"  // all connections; new ones work
-	toPull   order = "pull" // all connections; new ones do not work
-	toPlug   order = "plug" // new ones work again
+	toLock   step = "lock"
+	toRead   step = "read"   // the row
+	toWrite  step = "write"  // the row, whether the lock is still held or not
+	toListen step = "listen" // for the lock's report of its loss
+	toUnlock step = "unlock"
+	toCut    step = "cut"  // all connections; new ones work
+	toPull   step = "pull" // all connections; new ones do not work
+	toPlug   step = "plug" // new ones work again
 )
 
 // answer is the result of a step.
@@ -46,17 +60,17 @@ type answer struct {
 // holder is the process that has a lock.
 type holder struct {
 	name      string
-	party     *party
 	stock     stock
 	cable     cable
-	grip      *grip
+	client    *kinds.Client
+	hold      kinds.Hold
 	available int // as it was read
 }
 
-// Hold does one job, step by step, in a process that the lab has started. It ends when its input does.
-func Hold(ctx context.Context, in io.Reader, out io.Writer) (err error) {
-	j, lines, err := worker.Read[job](in)
-	if err != nil {
+// Hold does one step after the other, in a process that the lab has started.
+func Hold(ctx context.Context, lab *worker.Lab) (err error) {
+	var j job
+	if err := lab.Read(&j); err != nil {
 		return err
 	}
 	h := &holder{name: j.Name}
@@ -66,59 +80,48 @@ func Hold(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	}
 	defer db.Close()
 	h.stock = stock{db}
-	if err := h.open(ctx, j); err != nil {
+	h.client, err = kinds.Open(ctx, j.Lock, kinds.Setting{
+		URLs: j.Servers, Lease: j.Lease, Session: j.Session, Poll: poll, Connections: enough, Dial: h.cable.dial,
+	})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.party.close()) }()
-	for lines.Scan() {
-		if err := json.NewEncoder(out).Encode(h.do(ctx, order(lines.Text()))); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
-	}
-	return nil
-}
-
-// open connects, and sends the scripts, so that later each step does only what it says.
-func (h *holder) open(ctx context.Context, j job) error {
-	these := kinds.These(j.Servers, j.Lock)
-	if len(these) == 0 {
-		return fmt.Errorf("there is no lock %q", j.Lock)
-	}
-	s := kinds.Setting{
-		URLs: j.Servers, Timing: kinds.Timing{Lease: j.Lease}, Session: j.Session, Dial: h.cable.dial,
-	}
-	var err error
-	if h.party, err = join(ctx, these[0], j.Name, s); err != nil {
-		return err
-	}
-	hold, err := h.party.client.Lock(j.Name + "-warm").Lock(ctx)
+	defer func() { err = errors.Join(err, h.client.Close()) }()
+	warm, err := h.client.Lock(j.Name + "-warm")(ctx) // sends the scripts, so that later each step does only what it says
 	if err == nil {
-		err = hold.Unlock(ctx)
+		err = warm.Unlock(ctx)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("try the lock out: %w", err), h.party.close())
+		return fmt.Errorf("try the lock out: %w", err)
 	}
-	return nil
+	for err := lab.Say("ready"); err == nil; {
+		var s step
+		if lab.Read(&s) != nil {
+			return nil // the lab has closed
+		}
+		err = lab.Say(h.do(ctx, s))
+	}
+	return err
 }
 
 // do does a step.
-func (h *holder) do(ctx context.Context, o order) (a answer) {
+func (h *holder) do(ctx context.Context, s step) (a answer) {
 	var err error
-	switch o {
+	switch s {
 	case toLock:
-		h.grip, err = h.party.lock(ctx)
+		h.hold, err = h.client.Lock(h.name)(ctx)
 	case toRead:
 		h.available, err = h.stock.read(ctx, h.name)
 	case toWrite:
-		a.Done, err = h.stock.write(ctx, h.name, h.available-ofFirst, h.grip)
+		a.Done, err = h.stock.write(ctx, h.name, h.available-ofFirst, h.hold)
 	case toListen:
-		a.Told = h.grip.told()
+		a.Told = told(h.hold)
 	case toUnlock:
-		err = h.grip.unlock(ctx)
+		err = h.hold.Unlock(ctx)
 	case toCut, toPull, toPlug:
-		h.cable.set(o == toPull)
+		h.cable.set(s == toPull)
 	default:
-		err = fmt.Errorf("there is no step %q", o)
+		err = fmt.Errorf("there is no step %q", s)
 	}
 	if err != nil {
 		a.Error = err.Error()
@@ -126,34 +129,94 @@ func (h *holder) do(ctx context.Context, o order) (a answer) {
 	return a
 }
 
+// told is how a lock reports its loss; "": it is not lost, or does not report it.
+func told(hold kinds.Hold) string {
+	ours, is := hold.(*locking.Hold)
+	if !is {
+		return ""
+	}
+	select {
+	case <-ours.Context().Done():
+		return context.Cause(ours.Context()).Error()
+	case <-time.After(hearing):
+		return ""
+	}
+}
+
 // remote is a holder in a process of its own, as the lab sees it.
 type remote struct{ *worker.Process }
 
 // do has the holder do a step.
-func (r remote) do(o order) (a answer, err error) {
-	if err := r.WriteLine(string(o)); err != nil {
-		return answer{}, err
-	}
-	said, err := r.ReadLine()
-	if err != nil {
-		return answer{}, fmt.Errorf("have a holder %s: %w", o, err)
-	}
-	if err := json.Unmarshal([]byte(said), &a); err != nil {
-		return answer{}, fmt.Errorf("understand a holder: %w", err)
+func (r remote) do(s step) (a answer, err error) {
+	if err := r.Ask(s, &a); err != nil {
+		return answer{}, fmt.Errorf("have a holder %s: %w", s, err)
 	}
 	return a, nil
 }
 
 // must has the holder do steps that have to succeed, and returns the last answer.
-func (r remote) must(steps ...order) (a answer, err error) {
-	for _, step := range steps {
-		a, err = r.do(step)
+func (r remote) must(steps ...step) (a answer, err error) {
+	for _, s := range steps {
+		a, err = r.do(s)
 		if err == nil && a.Error != "" {
-			err = errors.New(a.Error)
+			err = fmt.Errorf("%s: %s", s, a.Error)
 		}
 		if err != nil {
-			return a, fmt.Errorf("%s: %w", step, err)
+			return a, err
 		}
 	}
 	return a, nil
+}
+
+var (
+	//go:embed create_stock.sql
+	createStock string
+	//go:embed put_stock.sql
+	putStock string
+	//go:embed read_stock.sql
+	readStock string
+	//go:embed write_stock.sql
+	writeStock string
+	//go:embed write_fenced_stock.sql
+	writeFencedStock string
+)
+
+const (
+	units   = 10 // of a row, at first
+	ofFirst = 1  // that the first holder sells
+	ofNext  = 3  // that the next one sells
+)
+
+// stock is the rows that locks guard. They are read and written in two steps.
+type stock struct{ db *pgxpool.Pool }
+
+func (s stock) put(ctx context.Context, name string) error {
+	if _, err := s.db.Exec(ctx, putStock, name, units); err != nil {
+		return fmt.Errorf("put stock there: %w", err)
+	}
+	return nil
+}
+
+func (s stock) read(ctx context.Context, name string) (available int, err error) {
+	if err := s.db.QueryRow(ctx, readStock, name).Scan(&available); err != nil {
+		return 0, fmt.Errorf("read stock: %w", err)
+	}
+	return available, nil
+}
+
+// write reports whether the row accepted the write of a caller that has, or had, the lock. A lock with a fencing token shows it; a
+// MultiLock has the token of its first part.
+func (s stock) write(ctx context.Context, name string, available int, hold kinds.Hold) (accepted bool, err error) {
+	sql, args := writeStock, []any{name, available}
+	if ours, is := hold.(*locking.Hold); is {
+		if ours.Token() == 0 {
+			ours = ours.Parts()[0]
+		}
+		sql, args = writeFencedStock, append(args, ours.Token(), ours.Owner())
+	}
+	done, err := s.db.Exec(ctx, sql, args...)
+	if err != nil {
+		return false, fmt.Errorf("write stock: %w", err)
+	}
+	return done.RowsAffected() == 1, nil
 }

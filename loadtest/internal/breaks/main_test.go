@@ -1,26 +1,17 @@
 package breaks
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
+
+	"inventory/loadtest/internal/worker"
 )
 
-// asHolder makes the test program the process that it starts.
-const asHolder = "locks-holder"
-
+// TestMain makes the test program the process that it starts.
 func TestMain(m *testing.M) {
+	worker.Main(map[string]worker.Work{Worker: Hold})
 	logging.Disable()
-	if len(os.Args) == 2 && os.Args[1] == asHolder {
-		if err := Hold(context.Background(), os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	goleak.VerifyTestMain(m)
 }

@@ -1,8 +1,8 @@
-// Package breaks causes faults for locks, and judges what becomes of each lock. docs/lab/breaking-locks.md lists the faults.
+// Package breaks causes faults for locks, and judges what becomes of each lock. docs/LAB.md lists the faults.
 //
 // A fault is a fixed sequence of steps. A holder is a process of its own, which does one step at a time, and gets SIGKILL or
-// SIGSTOP in between. A hook in its client stops a step half-way, and its connections go through a cable that can be cut. Each
-// step waits for the answer to the one before. Only "free again" is waited for, up to a bound of several leases.
+// SIGSTOP in between. Its connections go through a cable that can be cut. Each step waits for the answer to the one before. Only
+// "free again" is waited for, up to a bound of several leases.
 //
 // A lock guards a row of stock. A holder reads how many units are left, and writes how many will be left: a write of what was
 // read before the write of the next holder sells the same units twice. A lock with a fencing token shows it to the row, which
@@ -14,32 +14,68 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
+
+// Break is what came of one fault of one lock.
+type Break struct {
+	Fault   kinds.Fault
+	Lock    string
+	Ours    bool
+	Broken  bool
+	Outcome string  // begins with broken, survived or refused
+	Stale   int     // late writes that were accepted
+	Refused int     // late writes that were refused
+	Waited  float64 // milliseconds until the next caller had the lock, or gave up
+}
+
+// Result is what came of all faults.
+type Result struct {
+	Breaks      []Break
+	Started     time.Time // zero: it did not begin
+	Elapsed     time.Duration
+	Interrupted bool
+	Environment report.Environment
+	LeftOut     []string // which locks, and why
+
+	kinds []kinds.Kind
+}
+
+// Began reports whether the run began.
+func (r Result) Began() bool { return !r.Started.IsZero() }
+
+// Names are those of all faults.
+func Names() (names []string) {
+	for _, f := range faults() {
+		names = append(names, string(f.name))
+	}
+	return names
+}
 
 // atOnce is how many trials run at once. Most of them wait for a lease to run out.
 const atOnce = 16
 
-// Run causes each fault for each lock: the faults are the cases, and the worker does Hold. What was done until an error, or
-// until ctx ended, is in the result.
+// Run causes each fault for each lock: the faults are the cases. What was done until an error, or until ctx ended, is in the
+// result.
 func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
-	if err := Check(c.Cases); err != nil {
+	if err := experiment.Check(Names(), c.Cases); err != nil {
 		return Result{}, err
 	}
-	chosen := slices.DeleteFunc(faults(), func(f fault) bool { return len(c.Cases) > 0 && !slices.Contains(c.Cases, f.name) })
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Locks: true, Database: "breaks_"})
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Close()) }()
-	result = Result{Started: time.Now(), Environment: on.About, LeftOut: on.LeftOut, faults: chosen}
-	result.Breaks, err = tryAll(ctx, c, on.URLs, chosen)
+	result = Result{Started: time.Now(), Environment: on.About, LeftOut: on.LeftOut, kinds: kinds.All(on.URLs)}
+	result.Breaks, err = tryAll(ctx, c, on.URLs)
 	result.Elapsed = time.Since(result.Started)
 	if result.Interrupted = ctx.Err() != nil; result.Interrupted {
 		err = fmt.Errorf("the faults were stopped: %w", context.Cause(ctx)) // whatever came of that
@@ -47,18 +83,8 @@ func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
 	return result, err
 }
 
-// Check reports whether there are faults of these names.
-func Check(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(Names(), name) {
-			return fmt.Errorf("there is no fault %q; there are %q", name, Names())
-		}
-	}
-	return nil
-}
-
 // tryAll tries the faults, several at a time, and returns what came of them in their order.
-func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []fault) (breaks []Break, err error) {
+func tryAll(ctx context.Context, c experiment.Config, on servers.URLs) (breaks []Break, err error) {
 	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: on, Connections: enough})
 	if err != nil {
 		return nil, err
@@ -70,17 +96,17 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []
 	var trials []*trial
 	trying, ctx := errgroup.WithContext(ctx)
 	trying.SetLimit(atOnce)
-	for _, f := range chosen {
-		if ctx.Err() == nil {
-			c.Progress(f.name)
+	for _, f := range faults() {
+		if ctx.Err() != nil || len(c.Cases) > 0 && !slices.Contains(c.Cases, string(f.name)) {
+			continue
 		}
+		c.Progress(string(f.name))
 		for _, k := range kinds.All(on) {
-			if ctx.Err() != nil || !f.happensTo(k) {
-				continue
+			if ctx.Err() == nil {
+				t := &trial{servers: on, stock: stock{db}, fault: f, kind: k, name: servers.NewName("breaks-")}
+				trials = append(trials, t)
+				trying.Go(func() error { return t.run(ctx) })
 			}
-			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, fault: f, kind: k, name: servers.NewName("breaks-")}
-			trials = append(trials, t)
-			trying.Go(func() error { return t.run(ctx) })
 		}
 	}
 	err = trying.Wait()
@@ -90,4 +116,76 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []
 		}
 	}
 	return breaks, err
+}
+
+// wrong is what must not happen: one of ours broke, or a known flaw did not show.
+func (r Result) wrong() (lines []string) {
+	for _, b := range r.Breaks {
+		i := slices.IndexFunc(r.kinds, func(k kinds.Kind) bool { return k.Name == b.Lock })
+		switch expected := slices.Contains(r.kinds[i].BrokenBy, b.Fault); {
+		case b.Ours && b.Broken:
+			lines = append(lines, fmt.Sprintf("%s: %s is %s", b.Fault, b.Lock, b.Outcome))
+		case expected && !b.Broken:
+			lines = append(lines, fmt.Sprintf("%s: the known flaw of %s did not show: %s", b.Fault, b.Lock, b.Outcome))
+		}
+	}
+	return lines
+}
+
+// Err is what must not happen, in one line; nil: nothing did.
+func (r Result) Err() error {
+	if wrong := r.wrong(); len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// Document is the report: a table for each fault, and one of the known flaws.
+func (r Result) Document() (report.Document, error) {
+	d := report.Document{
+		Scenario: "locks-break", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Environment: r.Environment,
+		Warnings: r.LeftOut, Wrong: r.wrong(),
+	}
+	d.AuditOK = len(d.Wrong) == 0
+	d.Summary = append(r.tell("Ours", true), append(r.tell("Textbooks and libraries", false),
+		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases))...)
+	brokenBy := map[string][]string{}
+	for _, f := range faults() {
+		table := report.Table{Columns: []string{"", "waited ms", "stale writes accepted", "refused", "what happened"}}
+		for _, b := range r.Breaks {
+			if b.Fault != f.name {
+				continue
+			}
+			table.Rows = append(table.Rows, []string{b.Lock, report.Number(b.Waited), fmt.Sprint(b.Stale), fmt.Sprint(b.Refused), b.Outcome})
+			if b.Broken {
+				brokenBy[b.Lock] = append(brokenBy[b.Lock], string(f.name))
+			}
+		}
+		if len(table.Rows) > 0 {
+			d.Sections = append(d.Sections, report.Section{Name: string(f.name), Table: &table, Notes: []string{f.steps}})
+		}
+	}
+	known := report.Table{Columns: []string{"", "broken when the holder", "known flaw"}}
+	for _, k := range r.kinds {
+		if k.Flaw != "" {
+			known.Rows = append(known.Rows, []string{k.Name, strings.Join(brokenBy[k.Name], "; "), k.Flaw})
+		}
+	}
+	d.Sections = append(d.Sections, report.Section{Name: "known flaws", Table: &known})
+	return d, nil
+}
+
+// tell is what came of the locks of ours, or of others, in a sentence.
+func (r Result) tell(who string, ours bool) []string {
+	var faults, broken, accepted, late int
+	for _, b := range r.Breaks {
+		if b.Ours != ours {
+			continue
+		}
+		if faults++; b.Broken {
+			broken++
+		}
+		accepted, late = accepted+b.Stale, late+b.Stale+b.Refused
+	}
+	return []string{fmt.Sprintf("%s: %d of %d faults broke a lock; of %d writes that came too late %d were accepted.", who, broken, faults, late, accepted)}
 }

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
@@ -29,6 +29,8 @@ var (
 	takeUnitsSQL string
 	//go:embed insert_order.sql
 	insertOrderSQL string
+	//go:embed luastream.lua
+	luaStreamSource string
 )
 
 // The names of designs that others are compared with.
@@ -36,79 +38,94 @@ const (
 	inventoryName = "inventory"
 	textbookName  = "textbook segments"
 	bareName      = "bare transaction"
+	plainSQLName  = "plain SQL, 64 connections"
+	luaName       = "Redis Lua DECR + XADD"
 )
 
 // design is a way to sell.
 type design struct {
 	name string
-	ours bool
 	// open makes a shop of this design for some callers at once.
-	open func(ctx context.Context, m *market, callers int) (shop, error)
+	open func(ctx context.Context, w *world, callers int) (shop, error)
 }
 
 // shop is a design at work.
 type shop struct {
-	prepare func(ctx context.Context, sku string) error // puts a SKU up for sale
 	sell    load.Seller
-	// after is called after each round of a SKU; nil: nothing is to be done.
-	after func(ctx context.Context, sku string) error
+	prepare func(ctx context.Context, sku string) error // puts a fresh SKU up for sale in each round; nil: they are there
+	sku     string                                      // that is there, or stands for several; "": its rows are not audited
+	after   func(ctx context.Context, r sold) error     // is called after each round; nil: nothing is to be done
+	site    *site                                       // that does the work; nil: this process does
+}
+
+// warmUp is how long a shop sells before it is measured.
+const warmUp = 20 * time.Millisecond
+
+// sell has an entrant enter that sells in a shop, warmed up.
+func (w *world) sell(ctx context.Context, e *entrant, s shop) {
+	e.play = func(ctx context.Context) (sold, error) { return s.round(ctx, e.callers, w.Scale.Window) }
+	warm, err := s.round(ctx, e.callers, warmUp)
+	w.expect(e, warm)
+	if err != nil { // and not the whole case
+		e.play = func(context.Context) (sold, error) { return sold{}, fmt.Errorf("warm up: %w", err) }
+	}
+	w.enter(e)
+}
+
+// round sells for a window.
+func (s shop) round(ctx context.Context, callers int, window time.Duration) (r sold, err error) {
+	r.sku = s.sku
+	if s.prepare != nil {
+		r.sku = servers.NewName("hot-")
+		if err := s.prepare(ctx, r.sku); err != nil {
+			return sold{}, fmt.Errorf("put a SKU up for sale: %w", err)
+		}
+	}
+	stop := s.site.watch(ctx)
+	r.Sale, err = load.Buy(ctx, r.sku, callers, 0, window, s.sell)
+	r.spent = stop()
+	if s.after != nil {
+		err = errors.Join(err, s.after(context.WithoutCancel(ctx), r)) // it is for the audit
+	}
+	return r, err
 }
 
 // designs sell one hot SKU inside the process. Those of others are described in reference books and blogs.
 func designs() []design {
 	return append([]design{
-		statement("one row, no lock", 1, (*market).take),
-		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*market).take),
-		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*market).take),
-		locked(textbookName, kinds.Signal, 0, (*market).takeInSteps),
-		locked(textbookName+", one statement", kinds.Signal, 0, (*market).take),
-		statement("segment rows, no locks", 0, (*market).take),
-		statement("segment rows, SKIP LOCKED", 0, (*market).takeUnlocked),
+		statement("one row, no lock", 1, (*world).take),
+		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*world).take),
+		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*world).take),
+		locked(textbookName, kinds.SetNX, 0, (*world).takeInSteps),
+		locked(textbookName+", one statement", kinds.SetNX, 0, (*world).take),
+		statement("segment rows, no locks", 0, (*world).take),
+		statement("segment rows, SKIP LOCKED", 0, (*world).takeUnlocked),
 		luaStream(),
 	}, inventories()...)
 }
 
-// postgresConnections are the connections of the peers: two or three for each row, so that the next commit is under way while
-// one is synced.
-const postgresConnections = 32
-
-// market is where designs sell inside the process: one database of the service's schema, one Redis.
-type market struct {
-	world       *world
-	databaseURL string
-	pool        *pgxpool.Pool // of the peers
-	service     *selling.Service
-}
-
-// openMarket opens what all designs share.
-func openMarket(ctx context.Context, w *world, peersConnections int) (m *market, err error) {
-	m = &market{world: w}
-	if m.databaseURL, err = w.postgres(ctx); err != nil {
-		return nil, err
+// openMarket opens what entrants inside this process share.
+func (w *world) openMarket(ctx context.Context, peersConnections int) (err error) {
+	if w.databaseURL, err = w.postgres(ctx); err != nil {
+		return err
 	}
-	if m.service, err = m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: w.URLs.RedisURL}); err != nil {
-		return nil, err
+	if w.service, err = w.start(ctx, app.Config{DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL}); err != nil {
+		return err
 	}
-	m.pool, err = m.connect(ctx, peersConnections)
-	return m, err
-}
-
-// connect opens a pool.
-func (m *market) connect(ctx context.Context, connections int) (*pgxpool.Pool, error) {
-	pool, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: servers.URLs{DatabaseURL: m.databaseURL}, Connections: connections})
+	w.pool, err = kinds.OpenPostgres(ctx, kinds.Setting{URLs: servers.URLs{DatabaseURL: w.databaseURL}, Connections: peersConnections})
 	if err == nil {
-		m.world.OnClose(func() error { pool.Close(); return nil })
+		w.OnClose(func() error { w.pool.Close(); return nil })
 	}
-	return pool, err
+	return err
 }
 
 // start starts the service as the product does, with its metrics.
-func (m *market) start(ctx context.Context, config app.Config) (*selling.Service, error) {
+func (w *world) start(ctx context.Context, config app.Config) (*selling.Service, error) {
 	service, err := app.Start(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("start the service: %w", err)
 	}
-	m.world.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
+	w.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
 	return service.Service(), nil
 }
 
@@ -118,63 +135,29 @@ func hot(sku string, segments int) stock.NewSKU {
 }
 
 // segments is the number of a SKU's segments: the design's own, or the usual one.
-func (m *market) segments(own int) int {
+func (w *world) segments(own int) int {
 	if own > 0 {
 		return own
 	}
-	return m.world.Scale.Segments
+	return w.Scale.Segments
 }
 
 // create puts a SKU of some segments up for sale. Peers sell the rows of the service, so one audit is for all.
-func (m *market) create(segments int) func(ctx context.Context, sku string) error {
+func (w *world) create(segments int) func(ctx context.Context, sku string) error {
 	return func(ctx context.Context, sku string) error {
-		_, _, err := m.service.CreateSKU(ctx, hot(sku, m.segments(segments)))
+		_, _, err := w.service.CreateSKU(ctx, hot(sku, w.segments(segments)))
 		return err
 	}
 }
 
-// warmUp is how long a shop sells before it is measured.
-const warmUp = 20 * time.Millisecond
-
-// entrant opens a shop and warms it up.
-func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, error) {
-	s, err := d.open(ctx, m, callers)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", d.name, err)
-	}
-	e := &entrant{name: d.name, ours: d.ours, callers: callers}
-	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.Scale.Window) }
-	warm, err := s.round(ctx, callers, warmUp)
-	if warm.sku != "" {
-		m.world.expected.Add(warm.sku, warm.counts[load.Accepted], warm.unanswered)
-	}
-	if err != nil { // and not the whole case
-		e.measure = func(context.Context) (round, error) { return round{}, fmt.Errorf("warm up: %w", err) }
-	}
-	return e, nil
-}
-
-// round sells a fresh SKU.
-func (s shop) round(ctx context.Context, callers int, window time.Duration) (round, error) {
-	sku := servers.NewName("hot-")
-	if err := s.prepare(ctx, sku); err != nil {
-		return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
-	}
-	sold, err := load.Buy(ctx, sku, callers, 0, window, s.sell)
-	if s.after != nil {
-		err = errors.Join(err, s.after(context.WithoutCancel(ctx), sku)) // it is for the audit
-	}
-	return roundOf(sold, sku), err
-}
-
 // taker takes an order's unit from a segment.
-type taker func(m *market, ctx context.Context, o load.Order, segment int) (load.Outcome, error)
+type taker func(w *world, ctx context.Context, o load.Order, segment int) (load.Outcome, error)
 
 // statement takes units from segments by chance, with no lock but the row's own.
 func statement(name string, segments int, take taker) design {
-	return design{name: name, open: func(_ context.Context, m *market, _ int) (shop, error) {
-		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			return take(m, ctx, o, rand.IntN(m.segments(segments)))
+	return design{name: name, open: func(_ context.Context, w *world, _ int) (shop, error) {
+		return shop{prepare: w.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			return take(w, ctx, o, rand.IntN(w.segments(segments)))
 		}}, nil
 	}}
 }
@@ -193,20 +176,20 @@ func pauseOf(waiters int) time.Duration {
 
 // locked takes units under a lock of some kind for each segment.
 func locked(name, kind string, segments int, take taker) design {
-	return design{name: name, open: func(ctx context.Context, m *market, callers int) (shop, error) {
-		s := kinds.Setting{URLs: m.world.URLs, Timing: kinds.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
-		if kind == kinds.Signal {
+	return design{name: name, open: func(ctx context.Context, w *world, callers int) (shop, error) {
+		s := kinds.Setting{URLs: w.URLs, Lease: lease, Poll: pauseOf(callers), Connections: callers}
+		if kind == kinds.SetNX {
 			s.Poll = lease // a release wakes a waiter
 		}
-		client, err := kinds.These(s.URLs, kind)[0].Open(ctx, s)
+		client, err := kinds.Open(ctx, kind, s)
 		if err != nil {
 			return shop{}, err
 		}
-		m.world.OnClose(client.Close)
-		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			segment := rand.IntN(m.segments(segments))
+		w.OnClose(client.Close)
+		return shop{prepare: w.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			segment := rand.IntN(w.segments(segments))
 			return underLock(ctx, client.Lock(fmt.Sprintf("contenders/%s/%d", o.SKU, segment)), o, func() (load.Outcome, error) {
-				return take(m, ctx, o, segment)
+				return take(w, ctx, o, segment)
 			})
 		}}, nil
 	}}
@@ -216,7 +199,7 @@ func locked(name, kind string, segments int, take taker) design {
 func underLock(ctx context.Context, lock kinds.Lock, o load.Order, take func() (load.Outcome, error)) (became load.Outcome, err error) {
 	waiting, cancel := context.WithDeadline(ctx, o.End)
 	defer cancel()
-	hold, err := lock.Lock(waiting)
+	hold, err := lock(waiting)
 	switch {
 	case err != nil && !time.Now().Before(o.End):
 		return load.GaveUp, nil
@@ -228,18 +211,18 @@ func underLock(ctx context.Context, lock kinds.Lock, o load.Order, take func() (
 }
 
 // take takes an order's unit from a segment in one statement.
-func (m *market) take(ctx context.Context, o load.Order, segment int) (load.Outcome, error) {
-	return inserted(m.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
+func (w *world) take(ctx context.Context, o load.Order, segment int) (load.Outcome, error) {
+	return inserted(w.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
 }
 
 // takeUnlocked takes it from a segment whose row is not locked, and refuses if there is none.
-func (m *market) takeUnlocked(ctx context.Context, o load.Order, _ int) (load.Outcome, error) {
-	return inserted(m.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID))
+func (w *world) takeUnlocked(ctx context.Context, o load.Order, _ int) (load.Outcome, error) {
+	return inserted(w.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID))
 }
 
 // takeInSteps takes it in a transaction of two statements.
-func (m *market) takeInSteps(ctx context.Context, o load.Order, segment int) (became load.Outcome, err error) {
-	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+func (w *world) takeInSteps(ctx context.Context, o load.Order, segment int) (became load.Outcome, err error) {
+	err = pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
 		if became, err = inserted(tx.Exec(ctx, takeUnitsSQL, o.SKU, segment)); err != nil || became == load.Refused {
 			return err
 		}
@@ -257,24 +240,41 @@ func inserted(tag pgconn.CommandTag, err error) (load.Outcome, error) {
 	return load.Accepted, nil
 }
 
+// takeAll takes a unit of each of some SKUs for an order, in one transaction that locks their rows in the order of their names.
+func (w *world) takeAll(ctx context.Context, o load.Order, skus []string) (load.Outcome, error) {
+	slices.Sort(skus)
+	return load.Accepted, pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		for _, sku := range skus {
+			if err := taken(tx.Exec(ctx, takeSQL, sku, rand.IntN(w.Scale.Segments), o.ID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// taken is inserted where there is enough for all.
+func taken(tag pgconn.CommandTag, err error) error {
+	if became, err := inserted(tag, err); err != nil || became == load.Accepted {
+		return err
+	}
+	return errors.New("nothing is left")
+}
+
 // bareTransaction is BEGIN, INSERT, UPDATE, COMMIT over one connection.
 func bareTransaction() design {
-	return design{name: bareName, open: func(ctx context.Context, m *market, _ int) (shop, error) {
-		connection, err := pgx.Connect(ctx, m.databaseURL)
+	return design{name: bareName, open: func(ctx context.Context, w *world, _ int) (shop, error) {
+		connection, err := pgx.Connect(ctx, w.databaseURL)
 		if err != nil {
 			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
 		}
-		m.world.OnClose(func() error { return connection.Close(context.WithoutCancel(ctx)) })
-		return shop{prepare: m.create(1), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+		w.OnClose(func() error { return connection.Close(context.WithoutCancel(ctx)) })
+		return shop{prepare: w.create(1), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			return load.Accepted, pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, insertOrderSQL, o.SKU, 0, o.ID); err != nil {
 					return err
 				}
-				took, err := inserted(tx.Exec(ctx, takeUnitsSQL, o.SKU, 0))
-				if err == nil && took == load.Refused {
-					err = errors.New("nothing is left")
-				}
-				return err
+				return taken(tx.Exec(ctx, takeUnitsSQL, o.SKU, 0))
 			})
 		}}, nil
 	}}
@@ -289,7 +289,7 @@ func inventories() []design {
 			c.RedisURL, c.Lock = "", app.LockNone
 			return nil
 		}),
-		inventory("inventory embedded", func(w *world, c *app.Config) (err error) {
+		inventory(embeddedName, func(w *world, c *app.Config) (err error) {
 			c.RedisURL = app.Embedded
 			c.DatabaseURL, err = w.sqlite()
 			return err
@@ -299,21 +299,66 @@ func inventories() []design {
 
 // inventory is the service in another configuration than the market's; nil: in that.
 func inventory(name string, change func(w *world, c *app.Config) error) design {
-	return design{name: name, ours: true, open: func(ctx context.Context, m *market, _ int) (shop, error) {
-		service := m.service
+	return design{name: name, open: func(ctx context.Context, w *world, _ int) (shop, error) {
+		service := w.service
 		if change != nil {
-			c := app.Config{DatabaseURL: m.databaseURL, RedisURL: m.world.URLs.RedisURL}
-			err := change(m.world, &c)
+			c := app.Config{DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL}
+			err := change(w, &c)
 			if err == nil {
-				service, err = m.start(ctx, c)
+				service, err = w.start(ctx, c)
 			}
 			if err != nil {
 				return shop{}, err
 			}
 		}
 		return shop{sell: load.Through(service), prepare: func(ctx context.Context, sku string) error {
-			_, _, err := service.CreateSKU(ctx, hot(sku, m.segments(0)))
+			_, _, err := service.CreateSKU(ctx, hot(sku, w.segments(0)))
 			return err
 		}}, nil
+	}}
+}
+
+const redisConnections = 64
+
+// luaStream keeps all of it in Redis, and nothing of it durable. The client sends the commands of all callers together.
+func luaStream() design {
+	return design{name: luaName, open: func(ctx context.Context, w *world, _ int) (shop, error) {
+		client, err := kinds.OpenRedis(ctx, w.URLs.RedisURL, kinds.Setting{Connections: redisConnections})
+		if err != nil {
+			return shop{}, err
+		}
+		w.OnClose(client.Close)
+		pipeline, err := client.AutoPipeline()
+		if err != nil {
+			return shop{}, fmt.Errorf("open a pipeline: %w", err)
+		}
+		script, err := client.ScriptLoad(ctx, luaStreamSource).Result()
+		if err != nil {
+			return shop{}, fmt.Errorf("load the script: %w", err)
+		}
+		var over []stock.Balance
+		w.audits = append(w.audits, func(context.Context) (stock.Audit, error) { return stock.Audit{SKUs: slices.Clone(over)}, nil })
+		keys := func(sku string) []string { return []string{"{" + sku + "}:units", "{" + sku + "}:orders"} }
+		return shop{
+			prepare: func(ctx context.Context, sku string) error {
+				return client.Set(ctx, keys(sku)[0], stock.MaxStock, lease).Err()
+			},
+			sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+				took, err := pipeline.EvalSha(ctx, script, keys(o.SKU), o.ID).Int()
+				if err != nil || took == 0 {
+					return load.Refused, err
+				}
+				return load.Accepted, nil
+			},
+			after: func(ctx context.Context, r sold) error { // counts the orders, and removes them: they take memory
+				left, err := client.Get(ctx, keys(r.sku)[0]).Int64()
+				orders, err2 := client.XLen(ctx, keys(r.sku)[1]).Result()
+				if err := errors.Join(err, err2); err != nil {
+					return fmt.Errorf("count the orders: %w", err)
+				}
+				over = append(over, stock.Balance{SKU: r.sku, Initial: stock.MaxStock, Available: left, Committed: orders})
+				return client.Unlink(ctx, keys(r.sku)...).Err()
+			},
+		}, nil
 	}}
 }

@@ -2,14 +2,22 @@ package contenders
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/servers"
 )
 
 // The metrics of all cases.
@@ -19,7 +27,6 @@ const (
 	p50        = "p50 ms"
 	p99        = "p99 ms"
 	leastShare = "least share" // of the whole, that the process with the least got
-	rows       = "rows"
 	// The processor time of an order, by whose it is.
 	serviceCost  = "service us"
 	postgresCost = "PostgreSQL us"
@@ -43,7 +50,6 @@ func metrics() []experiment.Metric {
 		{Name: "refused", Sum: true},
 		{Name: "gave up", Sum: true},
 		{Name: "unheard", Sum: true},
-		{Name: rows, Sum: true},
 	}
 }
 
@@ -51,82 +57,41 @@ func metrics() []experiment.Metric {
 type entrant struct {
 	name    string
 	mix     string // of SKUs; "": it sells one
-	ours    bool
 	callers int
+	orders  int64 // of a request; 0: one
 	units   int64 // of an order; 0: one
-	// answers means that refusals and replays count, too.
-	answers bool
-	// measure plays a round.
-	measure func(ctx context.Context) (round, error)
-
-	skus []string // of each round
+	answers bool  // refusals and replays count, too
+	// play plays a round.
+	play func(ctx context.Context) (sold, error)
 }
 
-// round is the result of a round.
-type round struct {
-	sku        string // "": nothing was sold
-	counts     load.Counts
-	early      int64 // of those accepted, in the warm-up
-	unanswered int64 // requests without an answer when the window ended
-	repeated   int64 // requests with order ids that were sent before
-	took       time.Duration
-	p50        time.Duration
-	p99        time.Duration
-	spent      map[string]float64 // seconds of processors, by the metrics of what they are in microseconds an order; nil: not known
-	share      float64            // of the whole, that the process with the least got; 0 where there is one process
+// sold is what came of a round.
+type sold struct {
+	load.Sale
+	sku   string             // whose rows are those of the round; "": it has none
+	spent map[string]float64 // seconds of processors, by the metrics of what they are in microseconds an order; nil: not known
+	share float64            // of the whole, that the process with the least got; 0 where there is one process
 }
 
 // at is the name of an entrant with that many callers, or connections.
 func at(name string, callers int) string { return fmt.Sprintf("%s, %d at once", name, callers) }
 
-// title is the entrant's name as a contender.
-func (e *entrant) title() string {
-	if e.mix != "" {
-		return at(e.name+", "+e.mix, e.callers)
-	}
-	return at(e.name, e.callers)
-}
-
-// contender is an entrant whose sales count as expected, also those of an interrupted round.
-func (w *world) contender(e *entrant) experiment.Contender {
-	levels := []string{e.name, strconv.Itoa(e.callers)}
-	if e.mix != "" {
-		levels = []string{e.name, e.mix, strconv.Itoa(e.callers)}
-	}
-	return experiment.Contender{
-		Name: e.title(), Levels: levels, Ours: e.ours,
-		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-			r, err := e.measure(ctx)
-			if r.sku != "" {
-				w.expected.Add(r.sku, max(1, e.units)*r.counts[load.Accepted], max(1, e.units)*r.unanswered)
-			}
-			e.skus = append(e.skus, r.sku)
-			if err != nil {
-				return nil, err
-			}
-			return r.sample(e.answers), nil
-		},
-	}
-}
-
-// sample are the metrics of a round.
-func (r round) sample(allAnswers bool) experiment.Sample {
-	seconds, sold := r.took.Seconds(), r.counts[load.Accepted]-r.early
+// sample are the metrics of a round. What was accepted in a warm-up is among the totals alone.
+func (e *entrant) sample(r sold) experiment.Sample {
+	orders, replayed, refused := max(1, e.orders), r.Counts[load.Replayed], r.Counts[load.Refused]
+	perSecond := func(n int64) float64 { return float64(n) / r.Took.Seconds() }
+	inWindow := (r.Waits.Count() - r.Counts[load.GaveUp]) * orders
 	s := experiment.Sample{
-		accepted: float64(sold) / seconds, answers: float64(sold+r.counts[load.Replayed]+r.counts[load.Refused]) / seconds,
-		p50: compare.Milliseconds(r.p50), p99: compare.Milliseconds(r.p99),
-		"accepted": float64(r.counts[load.Accepted]), "replayed": float64(r.counts[load.Replayed]), "refused": float64(r.counts[load.Refused]),
-		"gave up": float64(r.counts[load.GaveUp]), "unheard": float64(r.unanswered),
+		accepted: perSecond(inWindow), answers: perSecond(inWindow + replayed + refused),
+		p50: compare.Quantile(r.Waits, 50), p99: compare.Quantile(r.Waits, 99),
+		"accepted": float64(r.Counts[load.Accepted] * orders), "replayed": float64(replayed), "refused": float64(refused),
+		"gave up": float64(r.Counts[load.GaveUp]), "unheard": float64(r.Unanswered * orders),
 	}
-	if s[counted] = s[accepted]; allAnswers {
+	if s[counted] = s[accepted]; e.answers {
 		s[counted] = s[answers]
 	}
-	if r.p99 == 0 { // no order was accepted
-		delete(s, p50)
-		delete(s, p99)
-	}
 	for name, seconds := range r.spent {
-		s[name] = seconds * 1e6 / (s[counted] * r.took.Seconds())
+		s[name] = seconds * 1e6 / (s[counted] * r.Took.Seconds())
 	}
 	if r.share > 0 {
 		s[leastShare] = r.share
@@ -134,59 +99,132 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 	return s
 }
 
-// roundOf is a sale as a round of a contender. Waits are those of its window.
-func roundOf(s load.Sale, sku string) round {
-	return round{
-		sku: sku, counts: s.Counts, early: s.Counts[load.Accepted] + s.Counts[load.GaveUp] - s.Waits.Count(), unanswered: s.Unanswered, took: s.Took,
-		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99),
+// world is what one case needs: databases of its own, what runs on them, who sells, and what the answers promise.
+type world struct {
+	Config
+	postmaster int // of the PostgreSQL that was started; 0: none
+	redisPID   int // of the Redis that was started; 0: none
+	keys       keys
+	// What entrants inside this process share: a database, the service on it, and the connections of peers.
+	databaseURL string
+	service     *selling.Service
+	pool        *pgxpool.Pool
+
+	entrants []*entrant
+	expected reconcile.Expected
+	audits   []auditor
+	servers.Closers
+}
+
+// auditor audits one place where sales have rows.
+type auditor func(ctx context.Context) (stock.Audit, error)
+
+// enter adds an entrant.
+func (w *world) enter(e *entrant) { w.entrants = append(w.entrants, e) }
+
+// expect notes what the answers of a round promise, also those of an interrupted one.
+func (w *world) expect(e *entrant, r sold) {
+	if r.sku != "" {
+		units := max(1, e.orders) * max(1, e.units)
+		w.expected.Add(r.sku, units*r.Counts[load.Accepted], units*r.Unanswered)
 	}
 }
 
-// caseOf is a question as a case.
-func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
-	who := "callers"
-	if q.http {
-		who = "connections"
+// answer lets the entrants of a case play until ctx ends, and audits what came of it.
+func (w *world) answer(ctx context.Context, q question) (result experiment.Result, err error) {
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := q.ask(ctx, w); err != nil {
+		return experiment.Result{}, err
 	}
+	rules := w.Rules(w.Scale.Window, w.Scale.Rounds)
+	if q.warm && rules.Rounds > 1 {
+		rules.WarmUp = rules.Window
+	}
+	result = experiment.Run(ctx, w.caseOf(q), rules)
+	return result, w.audit(ctx, &result)
+}
+
+// caseOf is a question as a case.
+func (w *world) caseOf(q question) experiment.Case {
 	c := experiment.Case{
-		Factors: []string{"", who}, Over: true, Metrics: metrics(),
-		Ratios: []experiment.Ratio{{Name: "ratio", Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
+		Factors: []string{"", "callers"}, Metrics: metrics(), Targets: q.targets,
+		Ratios: []experiment.Ratio{{Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
 			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
 		}}},
-		About:   func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
-		Targets: q.targets,
+		About: func(r experiment.Result) (most []string) {
+			for _, c := range r.Case.Contenders {
+				if c.Levels[0] == q.about {
+					most = []string{c.Name} // callers become more
+				}
+			}
+			return most
+		},
 	}
-	for _, e := range entrants {
+	for _, e := range w.entrants {
+		one := experiment.Contender{Name: at(e.name, e.callers), Levels: []string{e.name, strconv.Itoa(e.callers)}, Ours: strings.HasPrefix(e.name, inventoryName)}
 		if e.mix != "" {
 			c.Factors = []string{"", "SKUs", "callers"}
+			one.Name, one.Levels = at(e.name+", "+e.mix, e.callers), []string{e.name, e.mix, strconv.Itoa(e.callers)}
 		}
-		c.Contenders = append(c.Contenders, w.contender(e))
+		one.Play = func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			r, err := e.play(ctx)
+			w.expect(e, r)
+			if err != nil {
+				return nil, err
+			}
+			return e.sample(r), nil
+		}
+		c.Contenders = append(c.Contenders, one)
 	}
 	return c
 }
 
-// mostCallers is the contender of a name with the most callers.
-func mostCallers(r experiment.Result, name string) (found string) {
-	for _, c := range r.Case.Contenders {
-		if c.Levels[0] == name {
-			found = c.Name // they become more
+// audit compares all rows with one another and with the answers. An audit that cannot be made after ctx has ended is a finding,
+// and no error.
+func (w *world) audit(ctx context.Context, result *experiment.Result) error {
+	patience, cancel := reconcile.Patience(ctx)
+	defer cancel()
+	var all stock.Audit
+	for _, audit := range w.audits {
+		one, err := audit(patience)
+		if err != nil && ctx.Err() != nil {
+			result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
+			return nil
 		}
+		if err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+		all.SKUs = append(all.SKUs, one.SKUs...)
 	}
-	return found
+	result.SKUs = len(all.SKUs)
+	all.SKUs = append(all.SKUs, mixed(all))
+	result.Wrong = w.expected.Against(all)
+	return nil
 }
 
-// inParts are targets for what counts of one entrant, in parts of another one: a bound with some callers, and one with many;
-// 0 is none. A # in the name stands for the number of callers.
-func (s Scale) inParts(what, of, to string, bounds ...float64) (all []experiment.Target) {
-	for i, bound := range bounds {
-		if n := s.Callers[i]; bound > 0 {
-			all = append(all, atLeast(strings.ReplaceAll(what, "#", strconv.Itoa(n)), at(of, n), at(to, n), bound))
-		}
+// sqlite returns the URL of a SQLite file that is not there yet, and audits it.
+func (w *world) sqlite() (string, error) {
+	folder, err := w.Folder()
+	if err != nil {
+		return "", err
 	}
-	return all
+	return w.audited("sqlite:" + filepath.Join(folder, "inventory.db")), nil
 }
 
-// atLeast is a target for a ratio of what counts.
-func atLeast(what, of, to string, bound float64) experiment.Target {
-	return experiment.AtLeast(what, experiment.Times(counted, of, to), bound)
+// postgres makes an empty database on the PostgreSQL server, and audits it. On a server of others it is dropped in the
+// end.
+func (w *world) postgres(ctx context.Context) (string, error) {
+	databaseURL, drop, err := servers.CreateDatabase(ctx, w.URLs.DatabaseURL, "contenders_")
+	if err != nil {
+		return "", err
+	}
+	if w.postmaster == 0 { // a server of this run ends soon, and a drop takes a checkpoint
+		w.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
+	}
+	return w.audited(databaseURL), nil
+}
+
+func (w *world) audited(databaseURL string) string {
+	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return reconcile.Audit(ctx, databaseURL) })
+	return databaseURL
 }

@@ -1,23 +1,27 @@
 package contenders
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
-	"golang.org/x/sync/errgroup"
 
+	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -26,29 +30,23 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// Work does the job of a process that the lab has started: that of a crowd, or, with Noop, to answer without doing anything.
-func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	j, lines, err := worker.Read[job](in)
-	switch {
-	case err != nil:
+// Noop is the kind of a worker that serves a plain Echo handler with nothing behind it.
+const Noop = "noop"
+
+// ServeNoop is the work of a Noop.
+func ServeNoop(_ context.Context, lab *worker.Lab) error {
+	if err := lab.Read(new(any)); err != nil { // there is nothing to prepare
 		return err
-	case j.Noop:
-		return serveNoop(lines, out)
 	}
-	return j.Do(ctx, lines, out)
-}
-
-type job struct {
-	Noop bool `json:"noop"`
-	crowd.Job
-}
-
-// serveNoop serves a plain Echo handler with nothing behind it, until its input is closed.
-func serveNoop(lines *bufio.Scanner, out io.Writer) error {
 	app.SpendMemory(nil) // as the service does
 	e := echo.New()
 	e.POST("/v1/skus/:sku/deductions", func(c echo.Context) error {
-		var o order
+		var o struct {
+			SKU      string `param:"sku" json:"sku"`
+			OrderID  string `json:"order_id"`
+			Quantity int64  `json:"quantity"`
+			Status   string `json:"status"`
+		}
 		if err := c.Bind(&o); err != nil {
 			return err
 		}
@@ -57,89 +55,99 @@ func serveNoop(lines *bufio.Scanner, out io.Writer) error {
 	})
 	server := httptest.NewServer(e)
 	defer server.Close()
-	_, err := fmt.Fprintln(out, server.URL)
-	if err == nil {
-		lines.Scan() // until the input is closed
-	}
-	return err
+	return lab.Serve(server.URL)
 }
 
-// site is a process that answers over HTTP.
+// site is a process that answers over HTTP, and connections to it.
 type site struct {
-	world    *world
-	url      string
-	adminURL string // "": none has metrics
-	redisURL string // ""
+	world           *world
+	url, adminURL   string // adminURL is "" where there are no metrics
+	redisURL        string
+	buyer, operator *load.Services
 }
 
 const (
 	// siteLimit is how long a site lives at most.
 	siteLimit = time.Hour
-	// sellers are the requests of preparation that are under way at once.
-	sellers = 16
-	noopSKU = "hot" // there is none
+	// patience is how long an answer may take.
+	patience = 10 * time.Second
 )
 
 // serveNoop starts a site that does nothing.
 func (w *world) serveNoop(ctx context.Context) (*site, error) {
-	process, err := worker.Start(context.WithoutCancel(ctx), w.Worker, job{Noop: true}, siteLimit)
+	s := &site{world: w}
+	process, err := worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: Noop, Limit: siteLimit}, &s.url)
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(process.End)
-	url, err := process.ReadLine()
-	return &site{world: w, url: url}, err
+	return s, s.connect()
 }
 
-// serveService starts the service, and lets it sell for a moment.
-func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) (*site, error) {
+// serve starts the service on a database, or on one of its own.
+func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *site, err error) {
+	if databaseURL == "" {
+		if databaseURL, err = w.postgres(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.issueKeys(); err != nil {
+		return nil, err
+	}
 	service, err := w.Process.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keys.file})
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(service.End)
-	s := &site{w, service.URL, service.AdminURL, redisURL}
-	sku, err := s.putUp(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.warmUp(ctx, sku)
+	s = &site{world: w, url: service.URL, adminURL: service.AdminURL, redisURL: redisURL}
+	return s, s.connect()
 }
 
-// serveReal starts the service on a database of its own.
-func (w *world) serveReal(ctx context.Context) (*site, error) {
-	databaseURL, err := w.postgres(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return w.serveService(ctx, databaseURL, w.URLs.RedisURL)
-}
-
-// warmUp lets a site answer for a moment, so that its connections are there.
-func (s *site) warmUp(ctx context.Context, sku string) error {
-	r, err := drive(ctx, traffic{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.Scale.many(), window: warmUp})
-	if err != nil {
-		return fmt.Errorf("warm up: %w", err)
-	}
-	if sku != noopSKU {
-		s.world.expected.Add(sku, r.counts[load.Accepted], r.unanswered)
+func (s *site) connect() (err error) {
+	for _, to := range []struct {
+		services **load.Services
+		key      string
+	}{{&s.buyer, s.world.keys.buyer}, {&s.operator, s.world.keys.admin}} {
+		if *to.services, err = load.Open(load.Config{URLs: []string{s.url}, Key: to.key, Patience: patience}); err != nil {
+			return err
+		}
+		s.world.OnClose(func() error { (*to.services).Close(); return nil })
 	}
 	return nil
 }
 
-func (s *site) deductions(sku string) string { return s.url + "/v1/skus/" + sku + "/deductions" }
+// keys are the API keys of a case: what the lab shows to the sites it starts, which know both from a file.
+type keys struct {
+	file  string
+	buyer string // sends orders
+	admin string // puts SKUs up for sale
+}
 
-// send sends a load for a SKU.
-func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
-	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.Scale.Window
-	if l.together > 0 {
-		l.url, l.sku = s.url+"/v1/deductions", sku
+// issueKeys makes the keys of a case, and the file that lets them in.
+func (w *world) issueKeys() error {
+	if w.keys.file != "" {
+		return nil
 	}
-	if l.lines > 0 {
-		l.url = s.url + "/v1/orders"
+	folder, err := w.Folder()
+	if err != nil {
+		return err
 	}
-	if s.adminURL == "" {
-		return drive(ctx, l)
+	buyer, buyerLine, err := access.NewKey("shop", access.ScopeBuyer)
+	admin, adminLine, err2 := access.NewKey("lab", access.ScopeAdmin)
+	w.keys = keys{filepath.Join(folder, "keys"), buyer, admin}
+	if err = errors.Join(err, err2); err == nil {
+		err = os.WriteFile(w.keys.file, []byte(buyerLine+"\n"+adminLine+"\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("issue API keys: %w", err)
+	}
+	return nil
+}
+
+// watch reads the processor time of a site and its servers, until stop; a nil site has none.
+func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
+	if s == nil || s.adminURL == "" {
+		return func() map[string]float64 { return nil }
 	}
 	sources := gauges.Sources{ServiceMetricsURLs: []string{s.adminURL + "/metrics"}}
 	if s.redisURL != app.Embedded { // else neither server works for it
@@ -149,97 +157,115 @@ func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 		sources.RedisPID = s.world.redisPID
 	}
 	watched := gauges.Start(ctx, sources, siteLimit)
-	r, err := drive(ctx, l)
-	r.spent = map[string]float64{}
-	read := watched.Stop()
-	for name, p := range map[string]gauges.Process{serviceCost: gauges.Service, postgresCost: gauges.PostgreSQL, redisCost: gauges.Redis} {
-		if seconds := read.CPU(p); !math.IsNaN(seconds) {
-			r.spent[name] = seconds
-		}
-	}
-	return r, err
-}
-
-// offer is what an entrant sells over HTTP.
-type offer struct {
-	name    string
-	sku     string // "": a fresh one in each round
-	traffic traffic
-	answers bool // all right answers count, and not sales alone
-}
-
-// entrant sells an offer. A repeated winner is answered 200; any other order of a sold-out SKU is refused.
-func (s *site) entrant(o offer) *entrant {
-	measure := func(ctx context.Context) (r round, err error) {
-		sku := o.sku
-		if sku == "" {
-			if sku, err = s.putUp(ctx); err != nil {
-				return round{}, err
+	return func() map[string]float64 {
+		read, spent := watched.Stop(), map[string]float64{}
+		for name, p := range map[string]gauges.Process{serviceCost: gauges.Service, postgresCost: gauges.PostgreSQL, redisCost: gauges.Redis} {
+			if seconds := read.CPU(p); !math.IsNaN(seconds) {
+				spent[name] = seconds
 			}
 		}
-		r, err = s.send(ctx, sku, o.traffic)
-		switch {
-		case len(o.traffic.winners) > 0 && err == nil:
-			err = check(r)
-		case len(o.traffic.winners) == 0 && sku != noopSKU:
-			r.sku = sku
-		}
-		return r, err
+		return spent
 	}
-	return &entrant{name: o.name, ours: o.name != noopName, callers: o.traffic.connections, answers: o.answers, measure: measure}
 }
 
-// putUp puts a fresh SKU up for sale, which will not be sold out.
-func (s *site) putUp(ctx context.Context) (sku string, err error) {
-	sku = servers.NewName("hot-")
-	return sku, s.create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
+// create puts a SKU up for sale that will not be sold out.
+func (s *site) create(ctx context.Context, sku string) error {
+	return s.operator.Create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
 }
 
-// withServices does something with the admin's key.
-func (s *site) withServices(do func(*load.Services) error) error {
-	services, err := load.Open(load.Config{URLs: []string{s.url}, Key: s.world.keys.admin, Connections: sellers})
+// buy sends an order of a unit of each of some SKUs.
+func (s *site) buy(id string, skus ...string) (load.Outcome, error) {
+	o := history.Operation{Kind: history.Deduct, ID: id}
+	for _, sku := range skus {
+		o.Lines = append(o.Lines, history.Line{SKU: sku, Quantity: 1})
+	}
+	if len(skus) > 1 {
+		o.Kind = history.Order
+	}
+	return became(s.buyer.Send(0, load.NewRequest(&o)))
+}
+
+// one sends an order of one SKU. It implements [load.Seller].
+func (s *site) one(_ context.Context, o load.Order) (load.Outcome, error) { return s.buy(o.ID, o.SKU) }
+
+// growing is one whose ids are UUIDs of version 7, and not of version 4.
+func (s *site) growing(_ context.Context, o load.Order) (load.Outcome, error) {
+	return s.buy(uuid.Must(uuid.NewV7()).String(), o.SKU)
+}
+
+// together sends many orders in one request.
+func (s *site) together(_ context.Context, o load.Order) (load.Outcome, error) {
+	type order struct {
+		SKU      string `json:"sku"`
+		OrderID  string `json:"order_id"`
+		Quantity int64  `json:"quantity"`
+	}
+	all := make([]order, manySize)
+	for i := range all {
+		all[i] = order{o.SKU, uuid.NewString(), 1}
+	}
+	body, err := json.Marshal(map[string]any{"deductions": all})
 	if err != nil {
-		return err
+		return load.Refused, fmt.Errorf("write a request: %w", err)
 	}
-	defer services.Close()
-	return do(services)
+	status, answer, err := s.buyer.Send(0, load.Request{Method: http.MethodPost, Path: "/v1/deductions", Body: body})
+	if err == nil && status == http.StatusOK && bytes.Count(answer, []byte(`{"status":201,`)) == manySize {
+		return load.Accepted, nil
+	}
+	return load.Refused, errors.Join(err, fmt.Errorf("a wrong answer to many orders: %d %.500s", status, answer))
 }
 
-// create puts a SKU up for sale.
-func (s *site) create(ctx context.Context, sku string, n client.NewSKU) error {
-	return s.withServices(func(services *load.Services) error { return services.Create(ctx, sku, n) })
+// became is what an answer says: a sale, or a refusal for want of stock; any other answer is an error.
+func became(status int, body []byte, err error) (load.Outcome, error) {
+	switch {
+	case err != nil:
+		return load.Refused, err
+	case status == http.StatusCreated:
+		return load.Accepted, nil
+	case status == http.StatusOK:
+		return load.Replayed, nil
+	case status == http.StatusConflict && bytes.Contains(body, []byte(`"code":"sold_out"`)):
+		return load.Refused, nil
+	}
+	return load.Refused, fmt.Errorf("a wrong answer: %d %.500s", status, body)
 }
 
 // winnersReturn: one request in this many repeats an accepted order.
 const winnersReturn = 10
 
-// sellOut sells all of a new SKU, and returns the order ids of the winners.
-func (s *site) sellOut(ctx context.Context) (sku string, winners []string, err error) {
-	units := s.world.Scale.Units
-	sku = servers.NewName("gone-")
-	if err := s.create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
-		return "", nil, err
+// soldOut is a shop whose SKU has been sold out. A repeated winner is answered 200; any other order is refused.
+func (s *site) soldOut(ctx context.Context) (shop, error) {
+	sku, units := servers.NewName("gone-"), s.world.Scale.Units
+	if err := s.operator.Create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
+		return shop{}, err
 	}
 	s.world.expected.Add(sku, int64(units), 0)
-	err = s.withServices(func(services *load.Services) error {
-		buying, ctx := errgroup.WithContext(ctx)
-		buying.SetLimit(sellers)
-		for range units {
-			o := history.Operation{Kind: history.Deduct, ID: uuid.NewString(), Lines: []history.Line{{SKU: sku, Quantity: 1}}}
-			winners = append(winners, o.ID)
-			buying.Go(func() error { return services.Do(ctx, &o, load.Persistence{}) })
+	winners := make([]string, units)
+	for i := range winners {
+		winners[i] = uuid.NewString()
+		if got, err := s.buy(winners[i], sku); err != nil || got != load.Accepted {
+			return shop{}, errors.Join(fmt.Errorf("sell a SKU out: unit %d of %d is %s", i+1, units, got), err)
 		}
-		return buying.Wait()
-	})
-	return sku, winners, err
-}
-
-// check demands that every repeated winner is answered 200, and that no other order gets a unit. A request without an answer may
-// be either.
-func check(r round) error {
-	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unanswered {
-		return nil
 	}
-	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d repeated winners were answered 200, %d requests had no answer",
-		r.counts[load.Accepted], r.counts[load.Replayed], r.repeated, r.unanswered)
+	var sent, repeated, forgotten atomic.Int64
+	return shop{
+		site: s, sku: sku,
+		sell: func(_ context.Context, o load.Order) (load.Outcome, error) {
+			if sent.Add(1)%winnersReturn > 0 {
+				return s.buy(o.ID, sku)
+			}
+			repeated.Add(1)
+			got, err := s.buy(winners[rand.IntN(units)], sku)
+			if err == nil && got != load.Replayed {
+				forgotten.Add(1)
+			}
+			return got, err
+		},
+		after: func(_ context.Context, r sold) error {
+			if r.Counts[load.Accepted]+forgotten.Load() > 0 || r.Counts[load.Replayed] > repeated.Load() {
+				return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d winners were not answered 200", r.Counts[load.Accepted], forgotten.Load())
+			}
+			return nil
+		},
+	}, nil
 }

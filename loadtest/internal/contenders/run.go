@@ -1,3 +1,21 @@
+// Package contenders measures how fast one hot SKU can be sold, and mixes and baskets of many, by the designs of others and by
+// ours, inside the process and over HTTP.
+//
+// # Rules of measuring
+//
+// All designs write to one PostgreSQL that syncs every commit, to the tables of the service: each accepted order is a row under
+// a random UUID. They lock on one Redis. The client, the servers and this program share the machine.
+//
+// Each round of a contender sells a SKU of its own, except in cases about existing rows. Rounds, ratios, intervals and verdicts
+// are those of package experiment. Each case ends with the audit of all its SKUs, which compares the answers with the rows.
+//
+// # Designs
+//
+// A design is an honest best effort: one statement where it needs no more, enough connections, and waiters that are woken, or
+// poll at a pace that suits their number. A refusal while there is stock is no sale.
+//
+// A case (cases.go) lets entrants (entrant.go) play: designs in this process (designs.go), services over HTTP (http.go), and
+// several processes.
 package contenders
 
 import (
@@ -5,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +34,7 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Config says what to measure, where, and how long. Its worker does Work.
+// Config says what to measure, where, and how long.
 type Config struct {
 	experiment.Config
 	Scale   Scale
@@ -58,56 +77,76 @@ func Tiny() Scale {
 	}
 }
 
-// of is the scale of a case.
-func (s Scale) of(q question) Scale {
-	if q.slices {
-		s.Rounds, s.Window = s.Rounds*s.Slices, s.Window/time.Duration(s.Slices)
-	}
-	s.Rounds *= max(1, q.rounds)
-	return s
-}
-
 func (s Scale) many() int { return s.Callers[1] }
 
 // question is a case.
 type question struct {
 	name    string
-	http    bool
-	ratio   string // what the ratios of its entries are to
+	ratio   string // what the ratios of its entrants are to
 	about   string // the entrant that the summary names
-	ask     func(ctx context.Context, w *world) ([]*entrant, error)
+	ask     func(ctx context.Context, w *world) error
 	slices  bool // short rounds, and as many times more
 	rounds  int  // times as many rounds, where a target is near the expected value; 0: no more
+	warm    bool // the first round does not count
 	targets []experiment.Target
 }
 
 // questions are all cases in the order of the report.
 func questions(s Scale) []question {
+	// inParts are targets for what counts of one entrant, in parts of another one: a bound with some callers, and one with many; 0 is
+	// none. A # in the name stands for the number of callers.
+	inParts := func(what, of, to string, bounds ...float64) (all []experiment.Target) {
+		for i, bound := range bounds {
+			if n := s.Callers[i]; bound > 0 {
+				all = append(all, experiment.AtLeast(strings.ReplaceAll(what, "#", strconv.Itoa(n)), experiment.Times(counted, at(of, n), at(to, n)), bound))
+			}
+		}
+		return all
+	}
 	toNoop := func(name string, some, many float64) []experiment.Target {
-		return s.inParts(name+", # connections, in parts of noop", name, noopName, some, many)
+		return inParts(name+", # connections, in parts of noop", name, noopName, some, many)
 	}
 	toOneRedis := func(name string) []experiment.Target {
-		return s.inParts(name+", # callers, in parts of one Redis", name, oneRedisName, 0.95, 0.95)
+		return inParts(name+", # callers, in parts of one Redis", name, oneRedisName, 0.95, 0.95)
+	}
+	toHot := func(mix string, some, many float64) []experiment.Target {
+		return inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, many)
+	}
+	toEmpty := func(ids, name string, bound float64) []experiment.Target {
+		return inParts(fmt.Sprintf("%d orders with %s ids, in parts of an empty table", s.Orders, ids), name, emptyName, 0, bound)
 	}
 	return []question{
 		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: slices.Concat( // where batches pay
-			s.inParts("inventory, # callers, in parts of textbook segments", inventoryName, textbookName, 0, 20),
-			s.inParts("inventory, # callers, in parts of Redis Lua", inventoryName, luaName, 0, 1),
+			inParts("inventory, # callers, in parts of textbook segments", inventoryName, textbookName, 0, 15),
+			inParts("inventory, # callers, in parts of Redis Lua", inventoryName, luaName, 0, 0.6),
 		)},
-		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: oneCallerTargets()},
+		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: []experiment.Target{experiment.AtMost(
+			"inventory, one caller, p50 in parts of a bare transaction's", experiment.Times(p50, at(inventoryName, 1), at(bareName, 1)), 1.2,
+		)}},
 		{
-			name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses,
-			targets: append(s.inParts("three processes, in parts of one", threeProcessesName, oneProcessName, 0, 0.90), s.shareTarget()),
+			name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: append(
+				inParts("three processes, in parts of one", threeProcessesName, oneProcessName, 0, 0.90),
+				experiment.AtLeast("three processes, share of the one that sold least", experiment.Level(leastShare, at(threeProcessesName, s.many())), 0.2),
+			),
 		},
 		{
-			name: redisCase, ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3,
+			name: "Redis", ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3,
 			targets: slices.Concat(toOneRedis(sentinelName), toOneRedis(clusterName)),
 		},
-		{name: mixCase, http: true, ratio: plainSQLName + ", 64 connections", about: inventoryName, ask: mixOfSKUs, targets: mixTargets(s)},
-		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
-			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.65), toNoop(soldOutName, 1, 1),
+		{
+			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs, warm: true, // of a thousand SKUs without orders
+			targets: slices.Concat(
+				toHot(uniformName(s.SKUs[0]), 0.65, 0.65), toHot(zipfMix, 0, 0.8), toHot(hotAmidMix, 0, 0.8),
+				inParts("baskets over HTTP, # connections, in parts of plain SQL", overHTTPName+", "+basketMix, plainSQLName+", "+basketMix, 1.2, 1.5),
+			),
+		},
+		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
+			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),
 		)},
-		{name: "many orders", http: true, ratio: emptyName, about: randomName, ask: manyOrders, targets: manyOrdersTargets(s)}, // leaves most behind
+		{
+			name: "many orders", ratio: emptyName, about: randomName, ask: manyOrders, // leaves most behind
+			targets: append(toEmpty("random", randomName, 0.75), toEmpty("growing", growingName, 0.90)...),
+		},
 	}
 }
 
@@ -118,6 +157,12 @@ func Names() (names []string) {
 	}
 	return names
 }
+
+// Result is what a run measured.
+type Result struct{ experiment.Report }
+
+// Document is the report.
+func (r Result) Document() (report.Document, error) { return r.Report.Document(), nil }
 
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
@@ -130,48 +175,18 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	defer func() { err = errors.Join(err, on.Close()) }()
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{scale: c.Scale, Report: c.Begin("contenders", on)}
+	result = Result{c.Begin("contenders", on)}
 	var asked []experiment.Asked
 	for _, q := range questions(c.Scale) {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
 			w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: reconcile.Expected{}}
-			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
+			w.URLs = on.URLs
+			if q.slices {
+				w.Scale.Rounds, w.Scale.Window = w.Scale.Rounds*w.Scale.Slices, w.Scale.Window/time.Duration(w.Scale.Slices)
+			}
+			w.Scale.Rounds *= max(1, q.rounds)
 			return w.answer(ctx, q)
 		}})
 	}
-	err = result.Ask(ctx, c.Config, asked)
-	return result, err
-}
-
-// Result is what a run measured.
-type Result struct {
-	experiment.Report
-	scale Scale
-}
-
-// Document is the report.
-func (r Result) Document() (report.Document, error) {
-	d := r.Report.Document()
-	entries := map[bool][]map[string]any{true: {}, false: {}} // by whether they are over HTTP
-	for _, q := range questions(r.scale) {
-		one := r.Result(q.name)
-		if one == nil {
-			continue
-		}
-		for _, e := range one.Entries() {
-			e["case"] = q.name
-			if ratio, has := e["ratio"]; has {
-				e["ratio_to"] = q.ratio
-				if q.ratio == noopName {
-					e["ratio_to_noop"] = ratio
-				}
-			}
-			http := q.http && (q.name != mixCase || strings.Contains(fmt.Sprint(e["name"]), overHTTPName))
-			entries[http] = append(entries[http], e)
-		}
-	}
-	return d, d.SetOwn(map[string]any{
-		"in_process": entries[false], "http": entries[true], "skus_audited": r.Audited(),
-		"rounds": r.scale.Rounds, "window_seconds": r.scale.Window.Seconds(),
-	})
+	return result, result.Ask(ctx, c.Config, asked)
 }

@@ -19,13 +19,12 @@ type Shop struct {
 	*servers.Servers
 	Service *selling.Service
 
-	worker   []string
 	expected reconcile.Expected
 }
 
-// OpenShop opens a shop on some servers. worker is the command line of a process that does Work, prefix begins the name of the
-// database, and config is that of the service. The caller closes the shop.
-func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix string, config app.Config) (*Shop, error) {
+// OpenShop opens a shop on some servers. The prefix begins the name of the database, and config is that of the service. The caller
+// closes the shop.
+func OpenShop(ctx context.Context, urls servers.URLs, prefix string, config app.Config) (*Shop, error) {
 	on, err := servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"})
 	if err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix st
 		return nil, errors.Join(fmt.Errorf("start the service: %w", err), on.Close())
 	}
 	on.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
-	return &Shop{Servers: on, Service: service.Service(), worker: worker, expected: reconcile.Expected{}}, nil
+	return &Shop{Servers: on, Service: service.Service(), expected: reconcile.Expected{}}, nil
 }
 
 // Create puts a fresh SKU up for sale that will not be sold out.
@@ -56,7 +55,7 @@ func (s *Shop) Sell(ctx context.Context, segments, processes int, like Job) (sku
 		return "", nil, err
 	}
 	like.DatabaseURL, like.RedisURL, like.SKU = s.DatabaseURL, s.RedisURL, sku
-	sales, err = like.Share(ctx, s.worker, processes)
+	sales, err = like.Share(ctx, processes)
 	s.WriteDown(sku, sales, err)
 	return sku, sales, err
 }

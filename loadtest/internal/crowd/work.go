@@ -1,12 +1,9 @@
 package crowd
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/metrics"
 	"slices"
 	"time"
@@ -38,26 +35,25 @@ const (
 	drainTimeout = 10 * time.Second
 )
 
-// Share has some processes of a command line do the job, and share its callers.
-func (j Job) Share(ctx context.Context, command []string, processes int) ([]load.Sale, error) {
+// Worker is the kind of the processes that sell.
+const Worker = "crowd"
+
+// Share has some processes do the job, and share its callers.
+func (j Job) Share(ctx context.Context, processes int) ([]load.Sale, error) {
 	jobs := slices.Repeat([]Job{j}, processes)
 	for i := range jobs {
 		jobs[i].Callers = (j.Callers + i) / processes
 	}
-	return worker.Compete[load.Sale](ctx, command, j.WarmUp+j.Window+limit, jobs)
+	return worker.Compete[load.Sale](ctx, Worker, j.WarmUp+j.Window+limit, jobs)
 }
 
-// Work does one job, in a process that the lab has started. The first line of its input is the job.
-func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	j, lines, err := worker.Read[Job](in)
-	if err != nil {
+// Work is a process that starts the service as the product does, with its metrics. Callers buy when the lab says so, and the
+// sale is the answer.
+func Work(ctx context.Context, lab *worker.Lab) (err error) {
+	var j Job
+	if err := lab.Read(&j); err != nil {
 		return err
 	}
-	return j.Do(ctx, lines, out)
-}
-
-// Do starts the service as the product does, with its metrics. Callers buy when the lab says so, and the sale is the output.
-func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err error) {
 	config := app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit,
 		AnswerWithin: target.AnswerWithin, DrainTimeout: drainTimeout,
@@ -68,7 +64,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err e
 		return fmt.Errorf("start the service: %w", err)
 	}
 	defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
-	if err := worker.WaitForGo(lines, out); err != nil {
+	if err := lab.Go(); err != nil {
 		return err
 	}
 	sell := load.Among(j.SKUs, load.Through(service.Service()))
@@ -85,7 +81,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) (err e
 			return err
 		}
 	}
-	return json.NewEncoder(out).Encode(s)
+	return lab.Say(s)
 }
 
 // gcPercent is how far the heap of this process may grow between two collections.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"math"
-	"slices"
 
 	"inventory/loadtest/internal/report"
 )
@@ -21,7 +20,7 @@ func Times(metric, of, to string) Ask {
 }
 
 // TimesBest asks for the ratio of a metric between a contender and the best of some: the one with most of another metric.
-func TimesBest(metric, of, most string, some func(name string) bool) Ask {
+func TimesBest(metric, of, most string, some func(c Contender) bool) Ask {
 	return func(r Result) Estimate { return r.times(metric, of, r.Most(most, some)) }
 }
 
@@ -40,27 +39,12 @@ func AtMost(name string, of Ask, bound float64) Target {
 }
 
 // Most is the contender with most of a metric among some; "" if none has any.
-func (r Result) Most(metric string, some func(name string) bool) (most string) {
+func (r Result) Most(metric string, some func(c Contender) bool) (most string) {
 	best := math.Inf(-1)
 	for _, c := range r.Case.Contenders {
-		if value := r.Of(c.Name, metric).Value; some(c.Name) && value > best {
+		if value := r.Of(c.Name, metric).Value; some(c) && value > best {
 			most, best = c.Name, value
 		}
 	}
 	return most
-}
-
-// First is the first contender of ours that was measured; "" if none was.
-func (r Result) First() string {
-	for _, c := range r.Case.Contenders {
-		if c.Ours && r.measured(c) {
-			return c.Name
-		}
-	}
-	return ""
-}
-
-// measured reports whether a contender has a sample.
-func (r Result) measured(c Contender) bool {
-	return slices.ContainsFunc(r.Rounds, func(round Round) bool { return round[c.Name] != nil })
 }

@@ -19,7 +19,6 @@ type Config struct {
 	servers.URLs
 	Seed     uint64            // of the order of contenders in each round
 	Cases    []string          // names; none: all
-	Worker   []string          // the command line of a process that does a part of the work
 	Progress func(name string) // is called as a case begins
 }
 
@@ -91,15 +90,6 @@ func (r *Report) Ask(ctx context.Context, c Config, all []Asked) error {
 	return nil
 }
 
-// Result is the result of a case by its name; nil: it was not played.
-func (r Report) Result(name string) *Result {
-	i := slices.IndexFunc(r.Results, func(one Result) bool { return one.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &r.Results[i]
-}
-
 // Targets are the targets of all cases.
 func (r Report) Targets() []report.Target {
 	all := []report.Target{}
@@ -107,15 +97,6 @@ func (r Report) Targets() []report.Target {
 		all = append(all, one.Targets()...)
 	}
 	return all
-}
-
-// Audited is the number of SKUs that were audited.
-func (r Report) Audited() int {
-	n := r.SKUs
-	for _, one := range r.Results {
-		n += one.SKUs
-	}
-	return n
 }
 
 // Err is what must not happen: a contender of ours fails, or rows do not add up. A missed target is a result.
@@ -141,7 +122,7 @@ func (r Report) Document() report.Document {
 	d.Summary = append(d.Summary, report.Verdict(r.Targets()))
 	for _, one := range r.Results {
 		d.Sections, d.Wrong = append(d.Sections, one.Section(one.Name)), append(d.Wrong, one.Wrong...)
-		d.Summary, d.Figures = append(d.Summary, one.sentences()...), append(d.Figures, one.figures()...)
+		d.Summary = append(d.Summary, one.sentences()...)
 	}
 	if r.SKUs > 0 && len(r.Wrong) == 0 {
 		d.Summary = append(d.Summary, audited(r.SKUs))

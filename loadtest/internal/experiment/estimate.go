@@ -17,10 +17,8 @@ const (
 
 // Estimate is a figure with its interval. Unknown is NaN.
 type Estimate struct {
-	Value  float64 `json:"value"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-	Rounds int     `json:"rounds"`
+	Value, Low, High float64
+	Rounds           int
 }
 
 // Above reports whether all of the interval is above a bound.

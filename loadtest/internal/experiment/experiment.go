@@ -20,7 +20,6 @@ type Case struct {
 	Targets     []Target
 	// About are the names of the contenders in the summary; nil: none.
 	About func(r Result) []string
-	Over  bool // plots are over the first factor
 }
 
 // Contender is one of the things compared.
@@ -45,14 +44,13 @@ type Metric struct {
 
 // Ratio is a ratio of a metric between each contender and another one.
 type Ratio struct {
-	Name, Head string // Head is over its column
-	Metric     string
-	To         func(r Result, c Contender) string // "": none
+	Head   string // of its column
+	Metric string
+	To     func(r Result, c Contender) string // "": none
 }
 
 // Comparison asks for the geometric mean of the ratios of a metric between pairs of contenders.
 type Comparison struct {
-	Name   string
 	Metric string
 	Pairs  []Pair
 }

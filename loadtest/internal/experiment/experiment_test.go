@@ -38,7 +38,7 @@ func (m *machine) contender(name string, speed float64) Contender {
 }
 
 func compared(of, to string) Comparison {
-	return Comparison{Name: of + " to " + to, Metric: sold, Pairs: []Pair{{of, to}}}
+	return Comparison{Metric: sold, Pairs: []Pair{{of, to}}}
 }
 
 // TestWhatIsSlowerIsTold plays 100 times, in virtual time. A kernel that does not pair rounds calls nothing slower on such a
@@ -150,9 +150,6 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 		}
 		if rows := fmt.Sprint(s.Table.Rows); rows != "[[good 10 (10 to 10)] [broken -] [nothing 0 (0 to 0)] [better 12 (12 to 12)]]" {
 			t.Error(rows)
-		}
-		if e := r.Entry(c.Contenders[1]); e["note"] == nil || e[sold] != nil {
-			t.Errorf("%v", e)
 		}
 		short := Run(t.Context(), c, Rules{Window: time.Second})
 		if got := short.Targets()[4]; got.Met || !got.Undecided {

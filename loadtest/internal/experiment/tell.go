@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"inventory/loadtest/internal/report"
 )
@@ -137,16 +135,6 @@ func (r Result) sentences() (all []string) {
 	return all
 }
 
-// figures are the numbers by which two runs are compared.
-func (r Result) figures() (all []report.Figure) {
-	for _, c := range r.about() {
-		for _, m := range r.exact() {
-			all = append(all, report.Figure{Name: r.Name + ", " + c.Name + ", " + m.Name, Value: r.Of(c.Name, m.Name).Value})
-		}
-	}
-	return all
-}
-
 // about are the contenders that the case is about, as far as they were measured.
 func (r Result) about() (all []Contender) {
 	if r.Case.About == nil || len(r.Rounds) == 0 {
@@ -164,57 +152,23 @@ func (r Result) exact() []Metric {
 	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
 }
 
-// Entries are the measured contenders as JSON objects.
-func (r Result) Entries() []map[string]any {
-	all := []map[string]any{}
-	for _, c := range r.Case.Contenders {
-		if r.measured(c) || r.Failed[c.Name] != nil {
-			all = append(all, r.Entry(c))
+// leastDrawn stands for less on a logarithmic axis, which has no zero: a microsecond in milliseconds.
+const leastDrawn = 0.001
+
+// plots have a bar of each contender for each exact metric.
+func (r Result) plots(name string) (all []report.Plot) {
+	for _, m := range r.exact() {
+		p := report.Plot{Name: report.PlotName(name, m.Name), Title: m.Name, Kind: report.Bars, Y: report.Axis{Label: m.Name, Log: m.Log}}
+		bars := report.Series{}
+		for _, c := range r.Case.Contenders {
+			value := r.Of(c.Name, m.Name).Value
+			if m.Log && value < leastDrawn {
+				value = leastDrawn
+			}
+			p.Categories, bars.Y = append(p.Categories, c.Name), append(bars.Y, value)
 		}
+		p.Series = []report.Series{bars}
+		all = append(all, p)
 	}
 	return all
-}
-
-// Entry is a contender as a JSON object: its name and levels, and its metrics and ratios by their names.
-func (r Result) Entry(c Contender) map[string]any {
-	intervals := map[string][2]float64{}
-	entry := map[string]any{"name": c.Name, "ours": c.Ours, "rounds": len(r.Rounds), "intervals": intervals}
-	for i, factor := range r.Case.Factors {
-		entry[member(factor)] = number(c.Levels[i])
-	}
-	add := func(name string, e Estimate) {
-		if e.Rounds == 0 {
-			return
-		}
-		entry[member(name)] = e.Value
-		if e.Low != e.High && !math.IsNaN(e.Low) {
-			intervals[member(name)] = [2]float64{e.Low, e.High}
-		}
-	}
-	for _, m := range r.Case.Metrics {
-		add(m.Name, r.Of(c.Name, m.Name))
-	}
-	for _, ratio := range r.Case.Ratios {
-		add(ratio.Name, r.ratio(ratio, c))
-	}
-	if err := r.Failed[c.Name]; err != nil {
-		entry["note"] = err.Error()
-	}
-	return entry
-}
-
-// member is a name as a member of a JSON object.
-func member(name string) string {
-	if name == "" {
-		return "name"
-	}
-	return strings.ReplaceAll(name, " ", "_")
-}
-
-// number is a level as a number, if it is one.
-func number(level string) any {
-	if n, err := strconv.ParseFloat(level, 64); err == nil {
-		return n
-	}
-	return level
 }

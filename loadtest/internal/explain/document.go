@@ -11,35 +11,16 @@ import (
 // Document is the report.
 func (r Result) Document() (report.Document, error) {
 	d, m := r.Report.Document(), r.measured()
-	d.Summary, d.Warnings, d.Figures = r.design.sentences(m), slices.Clone(r.Warnings), nil
+	d.Summary, d.Warnings = r.design.sentences(m), slices.Clone(r.Warnings)
 	if !m.Narrow {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
 			len(m.Rounds), 100*(experiment.Narrow-1)))
 	}
-	findings := r.design.find(m)
-	for _, f := range findings {
-		d.Figures = append(d.Figures, report.Figure{Name: f.Factor, Unit: "times", Value: f.Ratio.Value})
-	}
 	m.SKUs, m.Wrong = r.SKUs, r.Wrong
 	cells := m.Section("cells")
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
-	d.Sections = append(effects(findings), cells)
-	return d, d.SetOwn(map[string]any{"rounds": len(m.Rounds), "narrow": m.Narrow, "effects": findings, "cells": entries(m), "skus_audited": r.SKUs})
-}
-
-// entries are the combinations as JSON objects.
-func entries(r experiment.Result) (all []map[string]any) {
-	for _, c := range r.Case.Contenders {
-		levels, metrics := map[string]string{}, map[string]experiment.Estimate{}
-		for i, factor := range r.Case.Factors {
-			levels[factor] = c.Levels[i]
-		}
-		for _, m := range r.Case.Metrics {
-			metrics[m.Name] = r.Of(c.Name, m.Name)
-		}
-		all = append(all, map[string]any{"levels": levels, "metrics": metrics})
-	}
-	return all
+	d.Sections = append(effects(r.design.find(m)), cells)
+	return d, nil
 }
 
 // effects have a row and a bar for each finding, and then a row for each combination with the other factors.

@@ -119,34 +119,3 @@ func (d design) effect(factor, level int, within levels) experiment.Comparison {
 	}
 	return c
 }
-
-// cover divides some combinations of all factors but one into few groups, which hold no others.
-func (d design) cover(some []levels, but int) (groups []levels) {
-	left := slices.Clone(some)
-	for len(left) > 0 {
-		best := left[0]
-		for _, group := range groupsAround(left[0]) {
-			all := d.combinations(group, but)
-			others := slices.ContainsFunc(all, func(l levels) bool { return !slices.Contains(some, l) })
-			if !others && len(all) > len(d.combinations(best, but)) {
-				best = group
-			}
-		}
-		groups = append(groups, best)
-		left = slices.DeleteFunc(left, func(l levels) bool { return slices.Contains(d.combinations(best, but), l) })
-	}
-	return groups
-}
-
-// groupsAround are all groups that hold a combination.
-func groupsAround(l levels) []levels {
-	groups := []levels{l}
-	for factor := range l {
-		for _, g := range slices.Clone(groups) {
-			if g[factor] != anyLevel {
-				groups = append(groups, g.with(factor, anyLevel))
-			}
-		}
-	}
-	return groups
-}

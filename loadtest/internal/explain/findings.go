@@ -12,16 +12,16 @@ import (
 
 // finding is what a factor buys.
 type finding struct {
-	Factor string              `json:"factor"` // with its level, if it has more than two
-	Ratio  experiment.Estimate `json:"ratio"`  // over all cells
-	Cases  []findingAt         `json:"combinations"`
+	Factor string              // with its level, if it has more than two
+	Ratio  experiment.Estimate // over all cells
+	Cases  []findingAt
 	doing  string
 }
 
 // findingAt is what a factor buys with one combination of the others.
 type findingAt struct {
-	With  string              `json:"with"`
-	Ratio experiment.Estimate `json:"ratio"`
+	With  string
+	Ratio experiment.Estimate
 }
 
 // find has what each level of each factor buys, the most first.
@@ -45,10 +45,14 @@ func (d design) find(r experiment.Result) (all []finding) {
 
 // sentences are the findings in words.
 func (d design) sentences(r experiment.Result) (all []string) {
+	var aboutLock string
 	for i, f := range d.find(r) {
 		all = append(all, f.sentence(i == 0))
+		if f.Factor == d[byLock].name {
+			aboutLock = f.lockSentence()
+		}
 	}
-	return append(all, d.lockSentence(r))
+	return append(all, aboutLock)
 }
 
 // sentence is the finding in words.
@@ -70,38 +74,25 @@ func (f finding) sentence(first bool) string {
 }
 
 // lockSentence says when a lock costs more than it brings.
-func (d design) lockSentence(r experiment.Result) string {
-	var costs, brings, open []levels
-	for _, l := range d.combinations(everywhere(), byLock) {
-		switch e := r.Compare(d.effect(byLock, 1, l)); {
-		case e.Below(1):
-			costs = append(costs, l)
-		case e.Above(1):
-			brings = append(brings, l)
-		default:
-			open = append(open, l)
+func (f finding) lockSentence() string {
+	worst, best := f.Cases[0], f.Cases[len(f.Cases)-1]
+	costs, brings := 0, 0
+	for _, c := range f.Cases {
+		if c.Ratio.Below(1) {
+			costs++
+		}
+		if c.Ratio.Above(1) {
+			brings++
 		}
 	}
-	if len(costs)+len(brings) == 0 {
-		return "Whether a lock costs more than it brings is undecided " + d.inGroups(r, open) + "."
+	where := func(n int, most findingAt) string {
+		if n == 0 {
+			return "in none"
+		}
+		return fmt.Sprintf("in %d, most with %s: %s", n, most.With, times(most.Ratio))
 	}
-	text := fmt.Sprintf("A lock costs more than it brings %s; it brings more than it costs %s", d.inGroups(r, costs), d.inGroups(r, brings))
-	if len(open) > 0 {
-		text += "; neither is certain " + d.inGroups(r, open)
-	}
-	return text + "."
-}
-
-// inGroups are combinations in groups, with what a lock buys in each.
-func (d design) inGroups(r experiment.Result, some []levels) string {
-	var parts []string
-	for _, group := range d.cover(some, byLock) {
-		parts = append(parts, fmt.Sprintf("with %s: %s", d.words(group), times(r.Compare(d.effect(byLock, 1, group)))))
-	}
-	if len(parts) == 0 {
-		return "nowhere"
-	}
-	return strings.Join(parts, ", and ")
+	return fmt.Sprintf("Of %d combinations of the others, a lock costs more than it brings %s; it brings more than it costs %s; undecided are %d.",
+		len(f.Cases), where(costs, worst), where(brings, best), len(f.Cases)-costs-brings)
 }
 
 // times is a ratio with its interval.

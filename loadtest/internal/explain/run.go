@@ -14,7 +14,7 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// Config says where to measure, and how long. Its worker does crowd.Work.
+// Config says where to measure, and how long.
 type Config struct {
 	experiment.Config
 	Scale               Scale
@@ -52,7 +52,7 @@ type shop struct {
 
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	on, err := crowd.OpenShop(ctx, c.URLs, c.Worker, "explain_", app.Config{Lock: app.LockNone})
+	on, err := crowd.OpenShop(ctx, c.URLs, "explain_", app.Config{Lock: app.LockNone})
 	if err != nil {
 		return Result{}, err
 	}

@@ -1,12 +1,17 @@
-// Package kinds has every kind of lock that the lab compares or breaks, in one shape: ours, those of libraries, and those of
-// textbooks. All have the same settings of their clients: a script is sent once, and the end of a context ends a command.
+// Package kinds has every kind of lock that the lab compares and breaks, in one list and one shape: ours, those of libraries, and
+// those of textbooks. All have the same settings of their clients: a script is sent once, and the end of a context ends a command.
 //
 // Each lock of a textbook has a flaw, which its comment names and `go run ./loadtest locks --break` shows. They are written as
 // well as their recipes allow, to be compared with the locks of internal/locking, and for nothing else.
+//
+// A new kind is a constructor in a file of its own, and an entry in [All].
 package kinds
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -16,24 +21,33 @@ import (
 
 // Kind is a kind of lock.
 type Kind struct {
-	Name   string
-	Flaw   string // what is known to be wrong with it; "": nothing
-	Ours   bool
-	Shared bool // several callers may have it at once
-	Polls  bool // its waiters poll
+	Name     string
+	Ours     bool
+	Shared   bool    // several callers may have it at once
+	Flaw     string  // what is known to be wrong with it; "": nothing
+	BrokenBy []Fault // that show the flaw
 	// Open makes the client of one process.
 	Open func(ctx context.Context, s Setting) (*Client, error)
 
 	absent func(s servers.URLs) bool // for want of its server; nil: never
 }
 
-// Timing is the lease of a lock, and how often a waiter polls.
-type Timing struct{ Lease, Poll time.Duration }
+// Fault is what happens to the holder of a lock.
+type Fault string
+
+// The faults of `locks --break`.
+const (
+	Dies         Fault = "dies while it holds"
+	StandsStill  Fault = "stands still, then writes"
+	LosesUnlock  Fault = "loses its unlock"
+	LosesNetwork Fault = "loses its network"
+)
 
 // Setting is how a client is opened.
 type Setting struct {
 	servers.URLs
-	Timing                    // the lease is the watchdog's, where the lock has one
+	Lease       time.Duration // the watchdog's, where the lock has one
+	Poll        time.Duration // how often a waiter tries that can only poll
 	Session     time.Duration // for which ZooKeeper believes that a crashed holder lives
 	Connections int           // for callers
 	Spare       int           // to Redis, for what a library does in addition to its callers
@@ -54,49 +68,112 @@ type Client struct {
 	Close  func() error
 }
 
+// Lock waits until the caller has the lock, or ctx ends.
+type Lock func(ctx context.Context) (Hold, error)
+
+// Hold is a lock that was taken.
+type Hold interface {
+	// Unlock gives it back. ErrNotHeld says that the caller had lost it, if the lock can know.
+	Unlock(ctx context.Context) error
+}
+
+// ErrNotHeld says that the caller had lost the lock when it gave it back.
+var ErrNotHeld = errors.New("the lock is not held")
+
 // All are the kinds whose servers are installed.
 func All(s servers.URLs) []Kind {
-	return slices.DeleteFunc(append(append(ours(), Libraries()...), Textbooks()...), func(k Kind) bool {
-		return k.absent != nil && k.absent(s)
+	const outlived = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
+	late := []Fault{StandsStill}
+	all := append(ours(),
+		Kind{Name: BSM, Open: onRedis(BSM, bsm), Flaw: outlived, BrokenBy: late},
+		Kind{Name: Redsync, Open: onRedis(Redsync, ofRedsync), Flaw: outlived, BrokenBy: late},
+		Kind{Name: SetNX, Open: onRedis(SetNX, setNX), Flaw: outlived + "; and a waiter occupies a connection", BrokenBy: late},
+		Kind{Name: Row, Open: onPostgres(row), Flaw: "the row of a holder that has died stays for ever", BrokenBy: []Fault{Dies, LosesUnlock}},
+		Kind{Name: RowExpiry, Open: onPostgres(rowExpiry), Flaw: outlived, BrokenBy: late},
+		Kind{
+			Name: Sequential, Open: openSequential, BrokenBy: []Fault{StandsStill, LosesUnlock},
+			Flaw:   "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens",
+			absent: func(s servers.URLs) bool { return s.ZooKeeper == "" },
+		},
+		Kind{
+			Name: Document, Open: openDocument, Flaw: outlived + "; and the callers' clocks judge when a hold ends", BrokenBy: late,
+			absent: func(s servers.URLs) bool { return s.MongoDBURL == "" },
+		},
+	)
+	return slices.DeleteFunc(all, func(k Kind) bool { return k.absent != nil && k.absent(s) })
+}
+
+// Open opens a client of the kind of a name.
+func Open(ctx context.Context, name string, s Setting) (*Client, error) {
+	for _, k := range All(s.URLs) {
+		if k.Name == name {
+			return k.Open(ctx, s)
+		}
+	}
+	return nil, fmt.Errorf("there is no lock %q", name)
+}
+
+// unlock is a hold that a function gives back.
+type unlock func(ctx context.Context) error
+
+// Unlock implements [Hold].
+func (u unlock) Unlock(ctx context.Context) error { return u(ctx) }
+
+// recipe is how a lock is taken for an owner with a unique name, and given back. Both report whether it was.
+type recipe struct {
+	take, give func(ctx context.Context, owner string) (bool, error)
+}
+
+// try takes the lock of a name once; nil: another caller has it.
+func (r recipe) try(ctx context.Context, name string) (Hold, error) {
+	owner := rand.Text()[:16]
+	if taken, err := r.take(ctx, owner); err != nil {
+		return nil, fmt.Errorf("take the lock %s: %w", name, err)
+	} else if !taken {
+		return nil, nil
+	}
+	return unlock(func(ctx context.Context) error {
+		given, err := r.give(ctx, owner)
+		switch {
+		case err != nil:
+			return fmt.Errorf("give the lock %s back: %w", name, err)
+		case !given:
+			return ErrNotHeld
+		}
+		return nil
+	}), nil
+}
+
+// polled is a lock whose waiters try at regular intervals.
+func (r recipe) polled(name string, every time.Duration) Lock {
+	return r.again(name, func(ctx context.Context) error {
+		select {
+		case <-time.After(every):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
 }
 
-// These are the kinds of these names whose servers are installed, in the order of the names.
-func These(s servers.URLs, names ...string) (these []Kind) {
-	all := All(s)
-	for _, name := range names {
-		if i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == name }); i >= 0 {
-			these = append(these, all[i])
-		}
-	}
-	return these
-}
+// grace is how long an attempt may go on when its caller has gone: one that is cut off may still take the lock, which would
+// not be given back.
+const grace = time.Second
 
-// Textbooks are the locks that textbooks teach. ZooKeeper's and MongoDB's need servers that are not everywhere.
-func Textbooks() []Kind {
-	return []Kind{
-		{
-			Name: SetNXExpire, Polls: true, Open: onRedis(SetNXExpire, setNXExpire),
-			Flaw: "two steps: a holder that dies in between locks for ever; and DEL gives back whoever's lock it is",
-		},
-		{Name: SetPX, Polls: true, Open: onRedis(SetPX, setPX), Flaw: leaseFlaw},
-		{Name: Signal, Open: onRedis(Signal, signal), Flaw: "that of SET NX PX; and a waiter occupies a connection"},
-		{Name: Row, Polls: true, Open: onPostgres(row), Flaw: "the row of a holder that has died stays for ever"},
-		{
-			Name: RowExpiry, Polls: true, Open: onPostgres(rowExpiry),
-			Flaw: "a holder that outlives the expiry is not told and goes on, as with SET NX PX",
-		},
-		{
-			Name: Advisory, Open: onPostgres(advisory),
-			Flaw: "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on",
-		},
-		{
-			Name: Sequential, Open: openSequential, absent: func(s servers.URLs) bool { return s.ZooKeeper == "" },
-			Flaw: "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens",
-		},
-		{
-			Name: Document, Polls: true, Open: openDocument, absent: func(s servers.URLs) bool { return s.MongoDBURL == "" },
-			Flaw: "the callers' clocks judge when a hold ends; a holder that outlives it is not told and goes on, as with SET NX PX",
-		},
+// again is a lock whose waiters try again and again, and pause in between.
+func (r recipe) again(name string, pause func(ctx context.Context) error) Lock {
+	return func(ctx context.Context) (Hold, error) {
+		attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
+		for {
+			hold, err := r.try(attempts, name)
+			if hold == nil && err == nil {
+				err = pause(ctx)
+			}
+			if hold != nil || err != nil {
+				return hold, err
+			}
+		}
 	}
 }

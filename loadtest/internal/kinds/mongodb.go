@@ -27,7 +27,7 @@ func openDocument(ctx context.Context, s Setting) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		Lock: func(name string) Lock { return document(locks, name, s.Timing) },
+		Lock: func(name string) Lock { return document(locks, name, s) },
 		Forget: func(ctx context.Context, name string) error {
 			_, err := locks.DeleteOne(ctx, bson.M{"_id": name})
 			return err
@@ -53,12 +53,12 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 // as the next one does, and without a fencing token its writes are accepted.
 //
 // FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
-func document(locks *mongo.Collection, name string, t Timing) Lock {
+func document(locks *mongo.Collection, name string, s Setting) Lock {
 	return recipe{
 		take: func(ctx context.Context, owner string) (bool, error) {
 			now := time.Now()
 			expired := bson.M{"_id": name, "expires": bson.M{"$lte": now}}
-			mine := bson.M{"$set": bson.M{"owner": owner, "expires": now.Add(t.Lease)}}
+			mine := bson.M{"$set": bson.M{"owner": owner, "expires": now.Add(s.Lease)}}
 			orNew := options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)
 			err := locks.FindOneAndUpdate(ctx, expired, mine, orNew).Err()
 			if mongo.IsDuplicateKeyError(err) {
@@ -70,5 +70,5 @@ func document(locks *mongo.Collection, name string, t Timing) Lock {
 			done, err := locks.DeleteOne(ctx, bson.M{"_id": name, "owner": owner})
 			return err == nil && done.DeletedCount > 0, err
 		},
-	}.polled(name, t.Poll)
+	}.polled(name, s.Poll)
 }

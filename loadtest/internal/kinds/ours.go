@@ -24,40 +24,43 @@ const (
 
 // ours are the kinds of locks of this repository. RedLock needs servers of its own.
 func ours() []Kind {
-	one := func(s servers.URLs) []string { return []string{s.RedisURL} }
-	nodes := func(s servers.URLs) []string { return s.NodeURLs }
+	kind := func(name string, of func(on *locking.Locks, name string, s Setting) locking.Locker) Kind {
+		return Kind{Name: name, Ours: true, Open: openLocks(func(s Setting) []string { return []string{s.RedisURL} },
+			func(on []*locking.Locks, name string, s Setting) locking.Locker { return of(on[0], name, s) })}
+	}
+	reader := kind(Reader, func(on *locking.Locks, name string, s Setting) locking.Locker {
+		if s.Rival {
+			return on.RWMutex(name).Writer()
+		}
+		return on.RWMutex(name).Reader()
+	})
+	reader.Shared = true
 	return []Kind{
-		{Name: Mutex, Ours: true, Open: openLocks(one, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].Mutex(name) })},
-		{Name: Fair, Ours: true, Open: openLocks(one, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].FairMutex(name) })},
-		{Name: RWMutex, Ours: true, Open: openLocks(one, func(on []*locking.Locks, name string, _ Setting) locking.Locker {
-			return on[0].RWMutex(name).Writer()
-		})},
-		{Name: Reader, Ours: true, Shared: true, Open: openLocks(one, func(on []*locking.Locks, name string, s Setting) locking.Locker {
-			if s.Rival {
-				return on[0].RWMutex(name).Writer()
-			}
-			return on[0].RWMutex(name).Reader()
-		})},
-		{Name: MultiLock, Ours: true, Open: openLocks(one, func(on []*locking.Locks, name string, _ Setting) locking.Locker {
+		kind(Mutex, func(on *locking.Locks, name string, _ Setting) locking.Locker { return on.Mutex(name) }),
+		kind(Fair, func(on *locking.Locks, name string, _ Setting) locking.Locker { return on.FairMutex(name) }),
+		kind(RWMutex, func(on *locking.Locks, name string, _ Setting) locking.Locker { return on.RWMutex(name).Writer() }),
+		reader,
+		kind(MultiLock, func(on *locking.Locks, name string, _ Setting) locking.Locker {
 			parts := make([]locking.Locker, several)
 			for i := range parts {
-				parts[i] = on[0].Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
+				parts[i] = on.Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
 			}
 			return locking.MultiLock(parts...)
-		})},
+		}),
 		{
 			Name: RedLock, Ours: true, absent: func(s servers.URLs) bool { return len(s.NodeURLs) == 0 },
-			Open: openLocks(nodes, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return locking.RedLock(name, on...) }),
+			Open: openLocks(func(s Setting) []string { return s.NodeURLs },
+				func(on []*locking.Locks, name string, _ Setting) locking.Locker { return locking.RedLock(name, on...) }),
 		},
 	}
 }
 
-// openLocks opens locks of ours on some servers.
-func openLocks(urls func(servers.URLs) []string, of func(on []*locking.Locks, name string, s Setting) locking.Locker) func(context.Context, Setting) (*Client, error) {
+// openLocks opens locks of ours on some servers. Each acquisition has a new owner.
+func openLocks(urls func(Setting) []string, of func(on []*locking.Locks, name string, s Setting) locking.Locker) func(context.Context, Setting) (*Client, error) {
 	return func(ctx context.Context, s Setting) (*Client, error) {
 		var opened servers.Closers
 		var on []*locking.Locks
-		for _, url := range urls(s.URLs) {
+		for _, url := range urls(s) {
 			rdb, err := OpenRedis(ctx, url, s)
 			if err != nil {
 				return nil, errors.Join(err, opened.Close())
@@ -70,24 +73,15 @@ func openLocks(urls func(servers.URLs) []string, of func(on []*locking.Locks, na
 			opened.OnClose(locks.Close)
 			on = append(on, locks)
 		}
-		return &Client{Lock: func(name string) Lock { return asLock(of(on, name, s)) }, Close: opened.Close}, nil
-	}
-}
-
-// asLock is a lock of ours as a [Lock]. Each acquisition has a new owner.
-func asLock(l locking.Locker) Lock {
-	return func(ctx context.Context, wait bool) (Hold, error) {
-		take := l.TryLock
-		if wait {
-			take = l.Lock
-		}
-		hold, err := take(locking.NewOwner(ctx))
-		switch {
-		case errors.Is(err, locking.ErrBusy):
-			return nil, errors.Join(ErrBusy, err)
-		case err != nil:
-			return nil, err
-		}
-		return hold, nil
+		return &Client{Close: opened.Close, Lock: func(name string) Lock {
+			lock := of(on, name, s)
+			return func(ctx context.Context) (Hold, error) {
+				hold, err := lock.Lock(locking.NewOwner(ctx))
+				if err != nil { // and not a hold that is nil, but has a type
+					return nil, err
+				}
+				return hold, nil
+			}
+		}}, nil
 	}
 }

@@ -64,10 +64,10 @@ type queue struct {
 func (l queue) node() string { return "/" + url.PathEscape(l.name) }
 
 // lock is a [Lock].
-func (l queue) lock(ctx context.Context, wait bool) (Hold, error) {
+func (l queue) lock(ctx context.Context) (Hold, error) {
 	mine, err := l.enqueue()
 	if err == nil {
-		if err = l.await(ctx, mine, wait); err != nil {
+		if err = l.await(ctx, mine); err != nil {
 			err = errors.Join(err, l.leave(mine))
 		}
 	}
@@ -100,15 +100,12 @@ func (l queue) enqueue() (string, error) {
 	}
 }
 
-// await returns when the caller is the first. A caller that does not wait checks once.
-func (l queue) await(ctx context.Context, mine string, wait bool) error {
+// await returns when the caller is the first.
+func (l queue) await(ctx context.Context, mine string) error {
 	for {
 		before, err := l.before(mine)
 		if err != nil || before == "" {
 			return err
-		}
-		if !wait {
-			return ErrBusy
 		}
 		there, _, gone, err := l.zooKeeper.ExistsW(before)
 		if err != nil {
@@ -123,7 +120,7 @@ func (l queue) await(ctx context.Context, mine string, wait bool) error {
 				return event.Err
 			}
 		case <-ctx.Done():
-			return errors.Join(ErrBusy, ctx.Err())
+			return ctx.Err()
 		}
 	}
 }

@@ -1,27 +1,27 @@
-// Package lockbench measures the locks of internal/locking, of libraries and of textbooks (package kinds) in one run. A case is
-// a question, such as what 64 goroutines get from one lock; package experiment plays its rounds. docs/lab/cases.md has the rules.
+// Package lockbench measures what crowds of callers get from one lock of each kind (package kinds). Package experiment plays the
+// rounds of a crowd, and docs/LAB.md has the rules.
 //
-// Under the lock a caller counts with two plain integers, and yields its processor where it holds the lock for no time. Two
-// callers inside at once show in the difference of the integers or in their sum; both are violations.
-//
-// A contender that hangs has a time limit. What it did until then is its result, and a note says so.
+// The callers of a crowd are in processes of their own, which are warm. Under the lock a caller counts with two plain integers,
+// and yields its processor where it holds the lock for no time. Two callers inside at once show in the difference of the integers
+// or in their sum; both are violations. Between processes, a counter on Redis is checked outside of the timed part.
 package lockbench
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
-// Config says what to measure, where, and how long. Its worker does Work.
+// Config says what to measure, where, and how long.
 type Config struct {
 	experiment.Config
 	Scale Scale
@@ -34,35 +34,81 @@ type Scale struct {
 	Crowd  int           // goroutines of one process that meet at one lock
 	Slices int           // into which the window of one caller is cut
 	Visits int           // of each of the separate clients
-	Few    bool          // fewer contenders in crowds
 }
 
 // Full is the scale of published figures.
 func Full() Scale {
-	return Scale{
-		Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10,
-	}
+	return Scale{Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10}
 }
 
 // Quick is the scale of a first look.
 func Quick() Scale {
-	s := Full()
-	s.Rounds, s.Window, s.Slices, s.Visits, s.Few = 1, 300*time.Millisecond, 10, 6, true
-	return s
+	return Scale{Rounds: 1, Window: 300 * time.Millisecond, Crowd: 64, Slices: 10, Visits: 6}
 }
 
 // Tiny is that of a test, which only wants to know that all of it works.
 func Tiny() Scale {
-	return Scale{
-		Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Few: true,
+	return Scale{Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1}
+}
+
+// crowd is a case: some callers who want one lock, again and again.
+type crowd struct {
+	name      string
+	processes int
+	job       job  // of each process
+	slices    bool // its rounds are shorter, and as many more
+	targets   []experiment.Target
+}
+
+const sleeping = "sleep" // a contender that only sleeps, as long as others hold
+
+// crowds are all cases, in the order of the report.
+func crowds(s Scale) []crowd {
+	level, times, atLeast, atMost := experiment.Level, experiment.Times, experiment.AtLeast, experiment.AtMost
+	toPeer := func(metric string, of func(experiment.Contender) bool) experiment.Ask {
+		return experiment.TimesBest(metric, kinds.Mutex, perSecond, of)
+	}
+	library := func(c experiment.Contender) bool { return c.Name == kinds.BSM || c.Name == kinds.Redsync }
+	return []crowd{
+		{name: "one caller", processes: 1, job: job{Clients: 1, Callers: 1, Window: s.Window / time.Duration(s.Slices)}, slices: true, targets: []experiment.Target{
+			atLeast("cycles, in parts of the fastest library's", toPeer(perSecond, library), 0.78),
+			atMost("commands a cycle", level(commands, kinds.Mutex), 2),
+		}},
+		{name: "64 goroutines", processes: 1, job: job{Clients: 1, Callers: s.Crowd, Window: s.Window}, targets: []experiment.Target{
+			atLeast("acquisitions, in parts of the fastest peer's", toPeer(perSecond, peer), 5),
+			atLeast("Jain's index", level(fairness, kinds.Mutex), 0.95),
+			atMost("longest wait, in parts of the fastest library's", toPeer(waitMax, library), 1.0/20),
+		}},
+		{name: "16 clients", processes: 1, job: job{Clients: 16, Callers: 16, Times: s.Visits, Hold: 5 * time.Millisecond, Think: 10 * time.Millisecond}, targets: []experiment.Target{
+			atMost("total time, in parts of the holds slept one after another", times(seconds, kinds.Mutex, sleeping), 1.1),
+			atMost("idle after a release, p50 ms", level(idleP50, kinds.Mutex), 0.35),
+			atMost("commands an acquisition", level(commands, kinds.Mutex), 4),
+			atMost("wait p99, in parts of 16 holds", times(behindAll, kinds.Mutex, sleeping), 1.3),
+			atMost("fair: callers who were overtaken", level(orderViolations, kinds.Fair), 0),
+			atLeast("fair: acquisitions, in parts of the mutex's", times(perSecond, kinds.Fair, kinds.Mutex), 0.8),
+			atMost("fair: commands an acquisition", level(commands, kinds.Fair), 4),
+		}},
+		{name: "3 processes", processes: 3, job: job{Clients: 1, Callers: 16, Window: s.Window, Others: true}, targets: []experiment.Target{
+			atLeast("Jain's index over the processes", level(fairness, kinds.Mutex), 0.95),
+		}},
 	}
 }
 
-// bench is a run.
-type bench struct {
-	Config
-	run             string // begins the names of this run's locks
-	servers.Closers        // of the case
+// peer says of a contender that it is the lock of others.
+func peer(c experiment.Contender) bool { return !c.Ours && c.Name != sleeping }
+
+// Names are those of all cases.
+func Names() (names []string) {
+	for _, c := range crowds(Tiny()) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Result is what a run measured.
+type Result struct {
+	experiment.Report
+	on servers.URLs
 }
 
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
@@ -71,7 +117,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{
-		Locks: true, Database: "locks_", Generator: "callers inside this program and processes of its own", // some locks are rows
+		Locks: true, Database: "locks_", Generator: "callers inside processes of this program", // some locks are rows
 	})
 	if err != nil {
 		return Result{}, err
@@ -81,80 +127,86 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{c.Begin("locks", on)}
-	c.URLs = on.URLs
-	run := "bench-" + rand.Text()[:8] + "-"
+	result = Result{c.Begin("locks", on), on.URLs}
 	var asked []experiment.Asked
-	for _, q := range questions() {
-		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			return (&bench{Config: c, run: run}).answer(ctx, q)
+	for _, one := range crowds(c.Scale) {
+		asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {
+			return one.meet(ctx, c, on.URLs)
 		}})
 	}
 	return result, result.Ask(ctx, c.Config, asked)
 }
 
-// answer has the contenders of a case compete.
-func (b *bench) answer(ctx context.Context, q question) (result experiment.Result, err error) {
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if q.slices {
-		b.Scale.Rounds, b.Scale.Window = b.Scale.Rounds*b.Scale.Slices, b.Scale.Window/time.Duration(b.Scale.Slices)
+// meet has the crowd meet at a lock of each kind, in rounds.
+func (c crowd) meet(ctx context.Context, config Config, on servers.URLs) (result experiment.Result, err error) {
+	var opened servers.Closers
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	all := experiment.Case{
+		Metrics: metrics(), Targets: c.targets,
+		Ratios: []experiment.Ratio{{Head: "x best peer", Metric: perSecond, To: func(r experiment.Result, _ experiment.Contender) string {
+			return r.Most(perSecond, peer)
+		}}},
+		About: func(experiment.Result) []string { return []string{kinds.Mutex} },
 	}
-	contenders, err := q.ask(ctx, b)
-	if err != nil {
-		return experiment.Result{}, err
+	for _, k := range kinds.All(on) {
+		if k.Shared && c.job.Callers > 1 { // readers do not exclude one another
+			continue
+		}
+		j := c.job
+		j.Servers, j.Kind = on, k.Name
+		team, err := worker.Assemble(ctx, Worker, longest, slices.Repeat([]job{j}, c.processes))
+		if err != nil {
+			return experiment.Result{}, err
+		}
+		opened.OnClose(team.End)
+		all.Contenders = append(all.Contenders, experiment.Contender{Name: k.Name, Ours: k.Ours, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
+			tallies, err := worker.Play[tally](team, servers.NewName("bench-"), j.limit())
+			if err != nil {
+				return nil, err
+			}
+			return together(tallies).sample()
+		}})
 	}
-	result = experiment.Run(ctx, q.caseOf(contenders), b.Rules(b.Scale.Window, b.Scale.Rounds))
-	result.Wrong = wrong(result)
+	if c.job.Hold > 0 {
+		all.Contenders = append(all.Contenders, c.sleeper())
+	}
+	rules := config.Rules(config.Scale.Window, config.Scale.Rounds)
+	if c.slices {
+		rules.Rounds *= config.Scale.Slices
+	}
+	result = experiment.Run(ctx, all, rules)
+	for _, k := range all.Contenders { // what no lock of ours may do
+		if n := result.Of(k.Name, violations).Value; k.Ours && n > 0 {
+			result.Wrong = append(result.Wrong, fmt.Sprintf("%s let two in at once, %.0f times", k.Name, n))
+		}
+	}
 	return result, nil
 }
 
-// fresh is the name of a lock that no caller has had.
-func (b *bench) fresh(name string) string { return servers.NewName(b.run + name + "-") }
-
-// leftOut is part of every summary.
-const leftOut = "rueidislock is not among the peers: its module could not be had where this was made."
-
-// Result is what a run measured.
-type Result struct{ experiment.Report }
+// sleeper is the baseline of callers who hold: the same holds slept one after another.
+func (c crowd) sleeper() experiment.Contender {
+	return experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
+		start, holds := time.Now(), c.job.Times*c.job.Callers
+		for range holds {
+			time.Sleep(c.job.Hold)
+		}
+		took := time.Since(start)
+		return experiment.Sample{
+			perSecond: float64(holds) / took.Seconds(), seconds: took.Seconds(), fairness: 1, violations: 0,
+			behindAll: compare.Milliseconds(took) * float64(c.job.Callers) / float64(holds),
+		}, nil
+	}}
+}
 
 // Document is the report. Its audit is whether locks let in one caller at a time.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
-	if s := knownFlaws(r.Results); len(s.Table.Rows) > 0 {
-		d.Sections = append(d.Sections, s)
-	}
-	d.Summary = append(d.Summary, leftOut)
-	cases := []map[string]any{}
-	for _, one := range r.Results {
-		entry := map[string]any{"case": one.Name, "contenders": one.Entries()}
-		if one.Interrupted {
-			entry["unfinished"] = true
-		}
-		cases = append(cases, entry)
-	}
-	return d, d.SetOwn(map[string]any{"cases": cases})
-}
-
-// wrong is what no lock of ours may do. A missed target is a result.
-func wrong(r experiment.Result) (all []string) {
-	for _, c := range r.Case.Contenders {
-		if n := r.Of(c.Name, Violations).Value; c.Ours && n > 0 {
-			all = append(all, fmt.Sprintf("%s let two in at once, %.0f times", c.Name, n))
+	flaws := &report.Table{Columns: []string{"", "known flaw"}}
+	for _, k := range kinds.All(r.on) {
+		if k.Flaw != "" {
+			flaws.Rows = append(flaws.Rows, []string{k.Name, k.Flaw})
 		}
 	}
-	return all
-}
-
-// knownFlaws lists the flaws of the textbooks' locks that took part, however fast they are.
-func knownFlaws(cases []experiment.Result) report.Section {
-	table := &report.Table{Columns: []string{"", "known flaw"}}
-	for _, known := range kinds.Textbooks() {
-		took := func(c experiment.Contender) bool {
-			return c.Name == known.Name || c.Name == fmt.Sprint(known.Name, " ", seldom)
-		}
-		if slices.ContainsFunc(cases, func(r experiment.Result) bool { return slices.ContainsFunc(r.Case.Contenders, took) }) {
-			table.Rows = append(table.Rows, []string{known.Name, known.Flaw})
-		}
-	}
-	return report.Section{Name: "what is wrong with the textbooks' locks", Table: table, Notes: []string{"--break shows it"}}
+	d.Sections = append(d.Sections, report.Section{Name: "what is wrong with the locks of others", Table: flaws, Notes: []string{"--break shows it"}})
+	return d, nil
 }

@@ -1,48 +1,116 @@
 package lockbench
 
 import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/kinds"
-	"inventory/loadtest/internal/servers"
 )
 
-// TestEverybodyKeepsOthersOut lets a few callers of two clients meet at a lock of each kind.
-func TestEverybodyKeepsOthersOut(t *testing.T) {
-	t.Parallel()
-	on, err := servers.Open(t.Context(), servers.URLs{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := on.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := on.AddForLocks(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	const clients, callers, times = 2, 4, 3
-	if err := on.MakeDatabase(t.Context(), "locks_"); err != nil {
-		t.Fatal(err)
-	}
-	if err := kinds.Prepare(t.Context(), on.URLs); err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range everybody(on.URLs) {
-		t.Run(k.title(), func(t *testing.T) {
-			t.Parallel()
-			f, err := openFleet(t.Context(), k, on.URLs, clients, callers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tally := f.drive(t.Context(), load{Times: times}, f.locks("met", callers))
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-			if tally.Violations != 0 || tally.err != nil || tally.All != callers*times || tally.Commands < tally.All {
-				t.Errorf("%+v, after %d commands", tally, tally.Commands)
-			}
+// unlockFunc is a hold made of a function.
+type unlockFunc func()
+
+func (f unlockFunc) Unlock(context.Context) error {
+	f()
+	return nil
+}
+
+// mutexes are some callers' handles of a lock inside this process.
+func mutexes(callers int) (locks []kinds.Lock) {
+	var mu sync.Mutex
+	for range callers {
+		locks = append(locks, func(context.Context) (kinds.Hold, error) {
+			mu.Lock()
+			return unlockFunc(mu.Unlock), nil
 		})
+	}
+	return locks
+}
+
+func TestCallersMeetSoManyTimes(t *testing.T) {
+	t.Parallel()
+	got := meet(t.Context(), job{Times: 7}, mutexes(4))
+	if got.All != 28 || got.Violations != 0 || got.Error != "" || compare.Jain(got.Counts) != 1 || got.Waits.Count() != 28 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCallersMeetForAWindow(t *testing.T) {
+	t.Parallel()
+	const window = 200 * time.Millisecond
+	got := meet(t.Context(), job{Window: window}, mutexes(4))
+	got.Commands = 2 * got.All
+	s, err := got.sample()
+	if err != nil || got.All == 0 || got.Violations != 0 || got.Elapsed != window || s[commands] != 2 || s[perSecond] == 0 {
+		t.Errorf("%+v, %v, %v", got, s, err)
+	}
+}
+
+// TestTwoInsideAreSeen lets two in, one after the other, so that the race detector sees no race.
+func TestTwoInsideAreSeen(t *testing.T) {
+	t.Parallel()
+	var g guard
+	g.enter()
+	g.enter()
+	g.leave()
+	g.leave()
+	g.enter()
+	if g.violations != 1 || g.entered != 3 {
+		t.Errorf("%+v, want 1 violation", g)
+	}
+}
+
+// TestLostCountsAreViolations adds up callers that were inside more often than the lock has seen.
+func TestLostCountsAreViolations(t *testing.T) {
+	t.Parallel()
+	c := &caller{visits: make([]visit, 5)}
+	if got := addUp([]*caller{c}, guard{entered: 3, left: 3}, time.Second); got.Violations != 2 {
+		t.Errorf("%d violations, want 2", got.Violations)
+	}
+}
+
+func TestFailureIsNoted(t *testing.T) {
+	t.Parallel()
+	broken := func(context.Context) (kinds.Hold, error) { return nil, errors.New("broken") }
+	got := meet(t.Context(), job{Times: 3}, append(mutexes(1), broken))
+	if got.All != 3 || !strings.Contains(got.Error, "1 of 2 callers failed, one with: lock: broken") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// visitsAt makes visits from what happened when, in milliseconds.
+func visitsAt(times ...[3]int) (visits []visit) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	for _, t := range times {
+		visits = append(visits, visit{at(t[0]), at(t[1]), at(t[2])})
+	}
+	return visits
+}
+
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	if got := idle(nil); got != nil {
+		t.Errorf("of nothing: %v, want nil", *got)
+	}
+	// 1 ms and 3 ms while another caller waited, then 50 ms while none did.
+	got := idle(visitsAt([3]int{0, 0, 10}, [3]int{1, 11, 20}, [3]int{2, 23, 100}, [3]int{100, 150, 160}))
+	if got == nil || *got != 2 {
+		t.Errorf("%v, want 2", got)
+	}
+}
+
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	inOrder := visitsAt([3]int{0, 0, 10}, [3]int{3, 10, 20}, [3]int{2, 20, 30}) // the last two came at once
+	if got := overtaken(inOrder); got != 0 {
+		t.Errorf("in order %d are overtaken, want 0", got)
+	}
+	if got := overtaken(visitsAt([3]int{0, 0, 10}, [3]int{8, 10, 20}, [3]int{9, 20, 30}, [3]int{1, 30, 40})); got != 2 {
+		t.Errorf("%d are overtaken, want 2", got)
 	}
 }

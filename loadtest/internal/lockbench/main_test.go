@@ -4,6 +4,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"inventory/loadtest/internal/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test program the processes that it starts.
+func TestMain(m *testing.M) {
+	worker.Main(map[string]worker.Work{Worker: Work})
+	goleak.VerifyTestMain(m)
+}

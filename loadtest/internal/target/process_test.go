@@ -1,7 +1,6 @@
 package target
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,30 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"inventory/internal/cli"
+	"inventory/loadtest/internal/worker"
 )
-
-const asService = "service"
 
 // TestMain makes the test program the service that it starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == asService {
-		if err := Serve(context.Background(), os.Stdin, cli.Streams{Out: os.Stdout, Err: os.Stderr}); err != nil {
-			os.Exit(1)
-		}
-		return
-	}
+	worker.Main(map[string]worker.Work{Worker: Serve})
 	os.Exit(m.Run())
 }
 
 // TestTheServiceCollectsGarbageAsTheProductDoes, which the lab compares with others.
 func TestTheServiceCollectsGarbageAsTheProductDoes(t *testing.T) {
 	t.Setenv("GOGC", "") // which the product obeys
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := Open(t.Context(), Config{Process: Process{Command: []string{program, asService}, Logs: io.Discard}})
+	service, err := Open(t.Context(), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,16 @@
-// Package worker runs parts of a scenario in processes of their own. The lab starts itself again, and sends each process its
-// job as a line of JSON; lines follow in both directions. The job goes to standard input, not to the command line, because
-// addresses may hold passwords. A process ends when its standard input is closed.
+// Package worker runs parts of a scenario in processes of their own: the lab starts its own program again. There is one
+// protocol for all of them, in lines of JSON over standard input and output:
 //
-// Signals of a terminal do not reach the processes. The lab interrupts them when its context ends, and reads what they have
-// done until then.
+//  1. The lab sends a job, by which the worker prepares itself. It is not on the command line: addresses may hold passwords.
+//  2. The worker says that it is ready, with what the lab has to know of it.
+//  3. The lab says what to do, and the worker answers with the result, as often as the lab likes.
+//  4. The lab closes the input, and the worker ends.
+//
+// Signals of a terminal do not reach workers. The lab interrupts them when its context ends, and reads what they have done
+// until then.
 package worker
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,68 +20,176 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/process"
+	"golang.org/x/sync/errgroup"
 )
 
-// Process is a process that the lab has started.
+// Job is what a worker is started for.
+type Job struct {
+	Kind  string        // the name of its work
+	Job   any           // that it reads first
+	Limit time.Duration // it is interrupted when it has lived so long
+	Logs  io.Writer     // also gets its standard error; nil: nobody does
+}
+
+// Process is a worker, as the lab sees it.
 type Process struct {
 	command *exec.Cmd
 	in      io.WriteCloser
-	out     *bufio.Reader
+	out     *json.Decoder
 	errs    bytes.Buffer
+	killed  atomic.Bool
 	stop    context.CancelFunc
 }
+
+// argument makes a process of this program a worker.
+const argument = "worker"
 
 // grace is how long an interrupted process may take to report and to end.
 const grace = 20 * time.Second
 
-// Command is a program that is interrupted when ctx ends, and killed if it does not end then. Signals of a terminal do not
-// reach it.
-func Command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, program, arguments...)
-	command.Cancel = func() error {
-		if err := command.Process.Signal(os.Interrupt); err != nil { // some systems cannot
-			return command.Process.Kill()
-		}
-		return nil
+// Start starts a worker, and reads what it says when it is ready; nil: that is of no interest. The caller ends it.
+func Start(ctx context.Context, j Job, ready any) (*Process, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program, which workers run: %w", err)
 	}
-	command.WaitDelay = grace
-	setApart(command)
-	return command
-}
-
-// Start starts a process by its command line, and sends it its job. After limit the process is interrupted, too.
-func Start(ctx context.Context, command []string, job any, limit time.Duration) (*Process, error) {
-	return StartLogging(ctx, command, job, limit, io.Discard)
-}
-
-// StartLogging is [Start], and copies the standard error of the process.
-func StartLogging(ctx context.Context, command []string, job any, limit time.Duration, logs io.Writer) (*Process, error) {
-	ctx, stop := context.WithTimeout(ctx, limit)
-	p := &Process{command: Command(ctx, command[0], command[1:]...), stop: stop}
-	p.command.Stderr = io.MultiWriter(&p.errs, logs)
-	if err := p.start(); err != nil {
-		stop()
-		return nil, fmt.Errorf("start a process: %w", err)
+	p, err := start(ctx, []string{program, argument, j.Kind}, j)
+	if err != nil {
+		return nil, fmt.Errorf("start the %s: %w", j.Kind, err)
 	}
-	if err := json.NewEncoder(p.in).Encode(job); err != nil {
-		return nil, errors.Join(fmt.Errorf("tell a process its job: %w", err), p.End())
+	if err := p.Ask(j.Job, ready); err != nil {
+		return nil, fmt.Errorf("start the %s: %w", j.Kind, errors.Join(err, p.End()))
 	}
 	return p, nil
 }
 
-func (p *Process) start() (err error) {
+// start starts a process that is interrupted when ctx ends or it has lived too long, and killed if it does not end then.
+func start(ctx context.Context, command []string, j Job) (_ *Process, err error) {
+	ctx, stop := context.WithTimeout(ctx, j.Limit)
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	p := &Process{command: exec.CommandContext(ctx, command[0], command[1:]...), stop: stop}
+	p.command.Cancel = func() error {
+		if err := p.command.Process.Signal(os.Interrupt); err != nil { // some systems cannot
+			return p.command.Process.Kill()
+		}
+		return nil
+	}
+	p.command.WaitDelay = grace
+	setApart(p.command)
+	if p.command.Stderr = &p.errs; j.Logs != nil {
+		p.command.Stderr = io.MultiWriter(&p.errs, j.Logs)
+	}
 	if p.in, err = p.command.StdinPipe(); err != nil {
-		return err
+		return nil, err
 	}
 	out, err := p.command.StdoutPipe()
 	if err != nil {
+		return nil, err
+	}
+	p.out = json.NewDecoder(out)
+	return p, p.command.Start()
+}
+
+// Team are workers that do the same at once.
+type Team []*Process
+
+// Assemble starts a worker for each job, and returns when all are ready. The caller ends the team.
+func Assemble[J any](ctx context.Context, kind string, limit time.Duration, jobs []J) (Team, error) {
+	t := make(Team, len(jobs))
+	var starting errgroup.Group
+	for i, j := range jobs {
+		starting.Go(func() (err error) {
+			t[i], err = Start(ctx, Job{Kind: kind, Job: j, Limit: limit}, nil)
+			return err
+		})
+	}
+	if err := starting.Wait(); err != nil {
+		return nil, errors.Join(err, t.End())
+	}
+	return t, nil
+}
+
+// Play says something to all workers of a team at once, and returns their answers in that order. Workers that have not answered
+// within a limit are killed.
+func Play[R any](t Team, what any, limit time.Duration) (answers []R, err error) {
+	defer time.AfterFunc(limit, func() {
+		for _, p := range t {
+			_ = p.kill() // one that has gone is what was wanted
+		}
+	}).Stop()
+	for _, p := range t {
+		if err := p.say(what); err != nil {
+			return nil, err
+		}
+	}
+	answers = make([]R, len(t))
+	for i, p := range t {
+		err := p.read(&answers[i])
+		switch {
+		case err != nil && p.killed.Load():
+			return nil, fmt.Errorf("hung: no answer within %s", limit)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// End ends all workers of the team.
+func (t Team) End() (err error) {
+	for _, p := range t {
+		if p != nil {
+			err = errors.Join(err, p.End())
+		}
+	}
+	return err
+}
+
+// Compete is one play of a team that is then ended.
+func Compete[R, J any](ctx context.Context, kind string, limit time.Duration, jobs []J) (answers []R, err error) {
+	t, err := Assemble(ctx, kind, limit+grace, jobs)
+	if err != nil {
+		return nil, err
+	}
+	answers, err = Play[R](t, "go", limit)
+	return answers, errors.Join(err, t.End())
+}
+
+// Ask says something to the worker, and reads its answer.
+func (p *Process) Ask(what, answer any) error {
+	if err := p.say(what); err != nil {
 		return err
 	}
-	p.out = bufio.NewReader(out)
-	return p.command.Start()
+	return p.read(answer)
+}
+
+func (p *Process) say(what any) error {
+	if err := json.NewEncoder(p.in).Encode(what); err != nil {
+		return fmt.Errorf("talk to a worker: %w", err)
+	}
+	return nil
+}
+
+func (p *Process) read(answer any) error {
+	var m message
+	if err := p.out.Decode(&m); err != nil {
+		return fmt.Errorf("read what a worker says: %w", err)
+	}
+	if m.Error != "" {
+		return errors.New(m.Error)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(m.Said, answer)
 }
 
 // PID is the number of the process.
@@ -95,40 +206,29 @@ func (p *Process) known() *process.Process {
 	return &process.Process{Pid: int32(p.PID())} //nolint:gosec // the system's own number
 }
 
-// ReadLine reads a line from the process.
-func (p *Process) ReadLine() (string, error) {
-	line, err := p.out.ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("read a line from a process: %w", err)
-	}
-	return strings.TrimSpace(line), nil
-}
-
-// WriteLine sends a line to the process.
-func (p *Process) WriteLine(line string) error {
-	if _, err := fmt.Fprintln(p.in, line); err != nil {
-		return fmt.Errorf("write a line to a process: %w", err)
-	}
-	return nil
-}
-
 // End closes the standard input of the process, and waits for its end.
 func (p *Process) End() error {
 	defer p.stop()
-	_ = p.in.Close()                                                              // if the process is gone, Wait says why
-	if err := p.command.Wait(); err != nil && !errors.Is(err, context.Canceled) { // an interrupted process ended as it should
-		return fmt.Errorf("a process ended with %w: %s", err, strings.TrimSpace(p.errs.String()))
+	_ = p.in.Close() // if the process is gone, Wait says why
+	if err := p.read(nil); err != nil && !errors.Is(err, io.EOF) && !p.killed.Load() {
+		return errors.Join(err, p.command.Wait())
 	}
-	return nil
+	err := p.command.Wait()
+	if err == nil || p.killed.Load() || errors.Is(err, context.Canceled) { // an interrupted process ended as it should
+		return nil
+	}
+	return fmt.Errorf("a process ended with %w: %s", err, strings.TrimSpace(p.errs.String()))
 }
 
 // Kill ends the process at once, as a crash would, also a stopped one, and waits for its end. It stands in for End.
 func (p *Process) Kill() error {
-	defer p.stop()
-	err := p.command.Process.Kill()
-	_ = p.command.Wait() // it says that it was killed
-	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill a process: %w", err)
 	}
-	return nil
+	return p.End()
+}
+
+func (p *Process) kill() error {
+	p.killed.Store(true)
+	return p.command.Process.Kill()
 }

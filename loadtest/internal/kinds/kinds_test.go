@@ -3,7 +3,6 @@ package kinds
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,28 +21,15 @@ const (
 )
 
 // open opens a lock of a kind.
-func open(t *testing.T, on servers.URLs, kind string, timing Timing) Lock {
+func open(t *testing.T, kind string, s Setting) Lock {
 	t.Helper()
-	client, err := These(on, kind)[0].Open(t.Context(), Setting{URLs: on, Timing: timing, Session: 10 * time.Second, Connections: callers + 1})
+	s.Session, s.Connections = 10*time.Second, callers+1
+	client, err := Open(t.Context(), kind, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mustStop(t, client.Close) })
 	return client.Lock("a/b")
-}
-
-// locks returns every lock of textbooks that servers can be had for, by its name.
-func locks(t *testing.T) map[string]Lock {
-	t.Helper()
-	on := servers.URLs{RedisURL: startRedis(t), DatabaseURL: startPostgres(t)}
-	startOthers(t, &on)
-	all := map[string]Lock{}
-	for _, k := range Textbooks() {
-		if k.absent == nil || !k.absent(on) {
-			all[k.Name] = open(t, on, k.Name, Timing{Lease: time.Minute, Poll: poll})
-		}
-	}
-	return all
 }
 
 // startOthers leaves out servers that are not installed: the lab leaves them out as well, and says so.
@@ -101,24 +87,27 @@ func mustStop(t *testing.T, stop func() error) {
 	}
 }
 
-// TestLocksAreLocks holds every lock to what it does promise, when nothing fails.
-func TestLocksAreLocks(t *testing.T) {
+// TestLocksExclude holds every kind for which there are servers to what it promises when nothing fails.
+func TestLocksExclude(t *testing.T) {
 	t.Parallel()
-	for name, lock := range locks(t) {
-		t.Run(name, func(t *testing.T) {
-			hold := must(t, lock.TryLock)
-			if _, err := lock.TryLock(t.Context()); !errors.Is(err, ErrBusy) {
-				t.Errorf("try a held lock: %v", err)
-			}
+	on := servers.URLs{RedisURL: startRedis(t), DatabaseURL: startPostgres(t)}
+	startOthers(t, &on)
+	for _, k := range All(on) {
+		if k.Shared {
+			continue
+		}
+		lock := open(t, k.Name, Setting{URLs: on, Lease: time.Minute, Poll: poll})
+		t.Run(k.Name, func(t *testing.T) {
+			hold := must(t, lock)
 			short, cancel := context.WithTimeout(t.Context(), 10*poll)
 			defer cancel()
-			if _, err := lock.Lock(short); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("wait for a held lock: %v", err)
+			if _, err := lock(short); err == nil || short.Err() == nil {
+				t.Errorf("wait for a held lock: %v, before its end: %t", err, short.Err() == nil)
 			}
 			if err := hold.Unlock(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if err := must(t, lock.Lock).Unlock(t.Context()); err != nil { // a waiter that gave up is not in the way
+			if err := must(t, lock).Unlock(t.Context()); err != nil { // a waiter that gave up is not in the way
 				t.Error(err)
 			}
 			exclude(t, lock)
@@ -127,7 +116,7 @@ func TestLocksAreLocks(t *testing.T) {
 }
 
 // must takes a lock.
-func must(t *testing.T, take func(context.Context) (Hold, error)) Hold {
+func must(t *testing.T, take Lock) Hold {
 	t.Helper()
 	hold, err := take(t.Context())
 	if err != nil {
@@ -145,7 +134,7 @@ func exclude(t *testing.T, lock Lock) {
 	for range callers {
 		wait.Go(func() {
 			for range times {
-				hold, err := lock.Lock(t.Context())
+				hold, err := lock(t.Context())
 				if err != nil {
 					t.Error(err)
 					return
@@ -163,36 +152,36 @@ func exclude(t *testing.T, lock Lock) {
 	}
 }
 
-// TestAReleaseWakesAWaiter: no waiter idles until the next try, which is a second away.
-func TestAReleaseWakesAWaiter(t *testing.T) {
+// TestReleaseWakesAWaiter: no waiter idles until the next try, which is a second away.
+func TestReleaseWakesAWaiter(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
-	exclude(t, open(t, servers.URLs{RedisURL: startRedis(t)}, Signal, Timing{Lease: time.Minute, Poll: time.Hour}))
+	exclude(t, open(t, SetNX, Setting{URLs: servers.URLs{RedisURL: startRedis(t)}, Lease: time.Minute, Poll: time.Hour}))
 	if took := time.Since(begun); took > 5*time.Second { // each of 24 would wait for a second, on average half of one
-		t.Errorf("%v", took)
+		t.Errorf("took %v, want less than 5s", took)
 	}
 }
 
 // TestWaitersOutliveAHolder that has died, so that no release wakes them.
 func TestWaitersOutliveAHolder(t *testing.T) {
 	t.Parallel()
-	l := open(t, servers.URLs{RedisURL: startRedis(t)}, Signal, Timing{Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
-	late := must(t, l.Lock)
-	if err := must(t, l.Lock).Unlock(t.Context()); err != nil {
+	lock := open(t, SetNX, Setting{URLs: servers.URLs{RedisURL: startRedis(t)}, Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
+	late := must(t, lock)
+	if err := must(t, lock).Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := late.Unlock(t.Context()); !errors.Is(err, ErrNotHeld) {
-		t.Errorf("a late unlock: %v", err)
+		t.Errorf("a late unlock: %v, want %v", err, ErrNotHeld)
 	}
 }
 
-func TestAllHaveFlaws(t *testing.T) {
+func TestLocksOfOthersHaveFlaws(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, known := range append(Textbooks(), slices.DeleteFunc(Libraries(), func(k Kind) bool { return k.Name == BSMMulti })...) {
-		if known.Name == "" || known.Flaw == "" || seen[known.Name] {
-			t.Errorf("%s: %s", known.Name, known.Flaw)
+	for _, k := range All(servers.URLs{ZooKeeper: "there", MongoDBURL: "there", NodeURLs: []string{"there"}}) {
+		if k.Name == "" || seen[k.Name] || k.Ours != (k.Flaw == "") || k.Ours != (len(k.BrokenBy) == 0) {
+			t.Errorf("%+v", k)
 		}
-		seen[known.Name] = true
+		seen[k.Name] = true
 	}
 }

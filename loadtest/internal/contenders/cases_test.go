@@ -1,0 +1,187 @@
+package contenders
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/latency"
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+)
+
+// measure runs cases as the program does: it starts itself as the other processes.
+func measure(t *testing.T, cases ...string) []report.Section {
+	t.Helper()
+	result, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := result.Err(); err != nil {
+		t.Error(err)
+	}
+	d, err := result.Document()
+	if err != nil || !d.AuditOK || d.Environment.Fsync != "on" || len(d.Sections) != len(cases) {
+		t.Errorf("%v: %+v", err, d)
+	}
+	for _, s := range d.Sections {
+		if len(s.Plots) != 2 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
+			t.Errorf("%s: %d plots, notes %q", s.Name, len(s.Plots), s.Notes)
+		}
+		wantSales(t, s)
+	}
+	return d.Sections
+}
+
+// wantSales demands that every contender did something, and that none failed.
+func wantSales(t *testing.T, s report.Section) {
+	t.Helper()
+	for _, note := range s.Notes {
+		if strings.HasPrefix(note, "failed: ") {
+			t.Errorf("%s: %s", s.Name, note)
+		}
+	}
+	for _, row := range s.Table.Rows {
+		cell := func(column string) string { return row[slices.Index(s.Table.Columns, column)] }
+		did := func(column string) bool {
+			return slices.Contains(s.Table.Columns, column) && !strings.HasPrefix(cell(column), "0")
+		}
+		if !did("answers per second") && !did("gave up") {
+			t.Errorf("%s: %q did nothing", s.Name, row)
+		}
+		known := slices.Contains(s.Table.Columns, serviceCost) && cell(serviceCost) != "-"
+		if known != (strings.HasPrefix(row[0], overHTTPName) || s.Name == "over HTTP" && row[0] != noopName || s.Name == "many orders") {
+			t.Errorf("%s: %q: the costs of the service are known: %t", s.Name, row, known)
+		}
+	}
+}
+
+func wantRows(t *testing.T, s report.Section, rows, targets int) {
+	t.Helper()
+	if len(s.Table.Rows) != rows || len(s.Targets) != targets {
+		t.Errorf("%s: %d rows and %d targets, want %d and %d", s.Name, len(s.Table.Rows), len(s.Targets), rows, targets)
+	}
+}
+
+func TestEveryDesignSells(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		measure(t, "one caller")
+		return
+	}
+	s := measure(t, "in process", "one caller", "three processes", "Redis")
+	wantRows(t, s[0], 2*len(designs()), 2)
+	wantRows(t, s[1], 4, 1)
+	wantRows(t, s[2], 2, 2)
+	wantRows(t, s[3], 6, 4)
+}
+
+func TestEverySiteAnswers(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		measure(t, "many orders")
+		return
+	}
+	s := measure(t, "over HTTP", "many orders")
+	wantRows(t, s[0], 10, 8)
+	wantRows(t, s[1], 3, 2)
+}
+
+func TestMixesAreSold(t *testing.T) {
+	t.Parallel()
+	wantRows(t, measure(t, "mix")[0], 5*2*4+2*3, 6)
+}
+
+func TestServersThatForgetAreRefused(t *testing.T) {
+	t.Parallel()
+	private, err := servers.Open(t.Context(), servers.URLs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := private.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	forgetful := private.URLs
+	forgetful.DatabaseURL += "&synchronous_commit=off"
+	_, err = Run(t.Context(), Config{Config: experiment.Config{URLs: forgetful}, Scale: Tiny()})
+	if err == nil || !strings.Contains(err.Error(), "synchronous_commit off") {
+		t.Error(err)
+	}
+}
+
+func TestShareIsThatOfTheLeast(t *testing.T) {
+	t.Parallel()
+	of := func(n int64, took time.Duration) load.Sale {
+		return load.Sale{Counts: load.Counts{load.Accepted: n}, Took: took, Waits: latency.New()}
+	}
+	r := together("hot", []load.Sale{of(50, 2*time.Second), of(20, time.Second), of(30, time.Second)})
+	if r.share != 0.2 || r.Counts[load.Accepted] != 100 || r.Took != 2*time.Second {
+		t.Errorf("%+v", r)
+	}
+	if r := together("hot", []load.Sale{of(50, time.Second)}); r.share != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestWaitersPaceThemselves: together they try as often, however many they are.
+func TestWaitersPaceThemselves(t *testing.T) {
+	t.Parallel()
+	if one, many := pauseOf(1), pauseOf(600); one != time.Millisecond || many != 100*time.Millisecond {
+		t.Errorf("%v and %v, want 1ms and 100ms", one, many)
+	}
+}
+
+// TestSampleCountsOrders: those of a warm-up are not in the rate, and an answer may be to several.
+func TestSampleCountsOrders(t *testing.T) {
+	t.Parallel()
+	waits := latency.New()
+	for range 20 {
+		waits.Record(time.Millisecond)
+	}
+	r := sold{Sale: load.Sale{Counts: load.Counts{load.Accepted: 30, load.GaveUp: 4, load.Refused: 6}, Took: 2 * time.Second, Waits: waits}}
+	if s := (&entrant{orders: 64}).sample(r); s[accepted] != 8*64 || s["accepted"] != 30*64 || s[counted] != s[accepted] {
+		t.Errorf("%v", s)
+	}
+	if s := (&entrant{answers: true}).sample(r); s[accepted] != 8 || s[counted] != 11 {
+		t.Errorf("%v", s)
+	}
+}
+
+// TestMixesChooseAsTheyAreNamed counts how often each SKU is among those to choose from.
+func TestMixesChooseAsTheyAreNamed(t *testing.T) {
+	t.Parallel()
+	share := map[string]map[string]float64{}
+	for _, x := range mixesOf(Full()) {
+		share[x.name] = map[string]float64{}
+		for _, sku := range x.skus {
+			share[x.name][sku] += 1 / float64(len(x.skus))
+		}
+	}
+	first := func(mix string) float64 { return share[mix][mixedSKU+"0"] }
+	zipf := share[zipfMix]
+	if len(share) != 5 || first(hotMix) != 1 || math.Abs(first("uniform over 1,000")-0.001) > 1e-9 || len(share["uniform over 10,000"]) != 10_000 ||
+		math.Abs(first(hotAmidMix)-0.5) > 0.001 || len(share[hotAmidMix]) != 1000 || len(zipf) != 1000 || math.Abs(zipf[mixedSKU+"9"]/first(zipfMix)-0.1) > 1e-6 {
+		t.Errorf("%d mixes, the first of them: %v, %v", len(share), first(zipfMix), first(hotAmidMix))
+	}
+}
+
+// TestMixesAreHeldAgainstTheRows, all SKUs together.
+func TestMixesAreHeldAgainstTheRows(t *testing.T) {
+	t.Parallel()
+	told := reconcile.Expected{}
+	told.Add(manySKUs, 10, 2)
+	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
+		rows := stock.Audit{SKUs: []stock.Balance{{SKU: mixedSKU + "1", Committed: orders - 4}, {SKU: mixedSKU + "2", Reserved: 4}, {SKU: "hot-1", Committed: 7}}}
+		if wrong := told.Against(stock.Audit{SKUs: []stock.Balance{mixed(rows)}}); (len(wrong) == 0) != right {
+			t.Errorf("%d rows: %q", orders, wrong)
+		}
+	}
+}

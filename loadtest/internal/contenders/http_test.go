@@ -1,0 +1,231 @@
+package contenders
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/servers"
+)
+
+// shelf answers as the service does, and keeps the ids that it was sent.
+type shelf struct {
+	t      *testing.T
+	mutex  sync.Mutex
+	known  map[string]bool
+	last   string // id
+	stock  int
+	status int // of all answers; 0: as the service would
+}
+
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPut { // a SKU is put up for sale
+		w.WriteHeader(http.StatusCreated)
+		return
+	}
+	type body struct {
+		SKU        string `json:"sku"`
+		OrderID    string `json:"order_id"`
+		Quantity   int    `json:"quantity"`
+		Lines      []body `json:"lines"`
+		Deductions []body `json:"deductions"`
+	}
+	var b body
+	err := json.NewDecoder(r.Body).Decode(&b)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	orders := append(b.Deductions, b)
+	if len(b.Deductions) > 0 {
+		orders = b.Deductions
+	}
+	status := http.StatusCreated
+	for _, o := range orders {
+		if _, idErr := uuid.Parse(o.OrderID); err != nil || idErr != nil || o.Quantity != 1 && len(o.Lines) != basketLines {
+			s.t.Errorf("%s was sent %+v, %v", r.URL.Path, b, err)
+		}
+		switch s.last = o.OrderID; {
+		case s.known[o.OrderID]:
+			status = http.StatusOK
+		case len(s.known) >= s.stock:
+			status = http.StatusConflict
+		default:
+			s.known[o.OrderID] = true
+		}
+	}
+	if len(b.Deductions) > 0 {
+		status = http.StatusOK
+	}
+	if s.status > 0 {
+		status = s.status
+	}
+	w.WriteHeader(status)
+	_, _ = fmt.Fprint(w, `{"code":"sold_out","results":[`, strings.Repeat(`{"status":201,"deduction":{}},`, len(b.Deductions)), `]}`)
+}
+
+// visit is a site that is a shelf.
+func visit(t *testing.T, stock int) (*site, *shelf) {
+	t.Helper()
+	shelf := &shelf{t: t, known: map[string]bool{}, stock: stock}
+	server := httptest.NewServer(shelf)
+	w := &world{Config: Config{Scale: Tiny()}, expected: reconcile.Expected{}}
+	s := &site{world: w, url: server.URL}
+	if err := s.connect(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	return s, shelf
+}
+
+func TestSiteHearsWhatWasSold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sell func(s *site) load.Seller
+		each int64 // orders of a request
+	}{
+		"orders":      {func(s *site) load.Seller { return s.one }, 1},
+		"many orders": {func(s *site) load.Seller { return s.together }, manySize},
+		"baskets": {func(s *site) load.Seller {
+			return func(_ context.Context, o load.Order) (load.Outcome, error) { return s.buy(o.ID, "a", "b", "c") }
+		}, 1},
+		"growing ids": {func(s *site) load.Seller { return s.growing }, 1},
+	} {
+		s, shelf := visit(t, stock.MaxStock)
+		r, err := shop{sku: "hot", sell: c.sell(s)}.round(t.Context(), 4, 30*time.Millisecond)
+		if n := r.Counts[load.Accepted] * c.each; err != nil || n == 0 || n != int64(len(shelf.known)) {
+			t.Errorf("%s: heard of %d, want %d; %v", name, n, len(shelf.known), err)
+		}
+		if id := uuid.MustParse(shelf.last); (id.Version() == 7) != (name == "growing ids") {
+			t.Errorf("%s: ids of version %d", name, id.Version())
+		}
+	}
+}
+
+func TestSoldOutSiteKnowsItsWinners(t *testing.T) {
+	t.Parallel()
+	s, shelf := visit(t, Tiny().Units)
+	gone, err := s.soldOut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gone.round(t.Context(), 4, 30*time.Millisecond)
+	if replayed, refused := r.Counts[load.Replayed], r.Counts[load.Refused]; err != nil || replayed == 0 || refused/replayed != winnersReturn-1 {
+		t.Errorf("%d replayed, %d refused, %v", replayed, refused, err)
+	}
+	clear(shelf.known) // it forgets the winners
+	if _, err := gone.round(t.Context(), 4, 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "winners were not answered 200") {
+		t.Error(err)
+	}
+}
+
+func TestWrongAnswersAreErrors(t *testing.T) {
+	t.Parallel()
+	s, shelf := visit(t, 1)
+	shelf.status = http.StatusServiceUnavailable
+	for _, sell := range []load.Seller{s.one, s.together} {
+		if _, err := (shop{sku: "hot", sell: sell}).round(t.Context(), 1, time.Second); err == nil || !strings.Contains(err.Error(), "503") {
+			t.Error(err)
+		}
+	}
+}
+
+// newWorld is one on servers of its own.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	private, err := servers.Open(t.Context(), servers.URLs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, expected: reconcile.Expected{}}
+	w.OnClose(private.Close)
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// TestServicesAskForKeys: the services measured over HTTP require a key.
+func TestServicesAskForKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, err := w.serve(t.Context(), "", w.URLs.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.create(t.Context(), "hot"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.buy(uuid.NewString(), "hot"); err != nil || got != load.Accepted {
+		t.Errorf("with the key: %v, %v", got, err)
+	}
+	w.keys.buyer, w.keys.admin = "", ""
+	if err := s.connect(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.buy(uuid.NewString(), "hot"); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("without a key: %v", err)
+	}
+	if err := s.create(t.Context(), "another"); err == nil {
+		t.Error("a SKU was made without a key")
+	}
+}
+
+// TestFilledOrdersAreLikeSoldOnes: ids of the right version, older than new ones, and units that add up.
+func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.openMarket(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	connection, err := pgx.Connect(t.Context(), w.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }()
+	for sku, c := range map[string]struct {
+		fill    string
+		version uuid.Version
+	}{"random": {fillRandomSQL, 4}, "growing": {fillGrowingSQL, 7}} {
+		if err := w.create(0)(t.Context(), sku); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.fill(t.Context(), w.databaseURL, c.fill, sku); err != nil {
+			t.Fatal(err)
+		}
+		now := uuid.Must(uuid.NewV7()).String()
+		var first, last string
+		query := "SELECT min(order_id), max(order_id) FROM deductions WHERE sku_id = $1"
+		if err := connection.QueryRow(t.Context(), query, sku).Scan(&first, &last); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{first, last} {
+			id, err := uuid.Parse(text)
+			if err != nil || id.Version() != c.version || id.Variant() != uuid.RFC4122 || c.version == 7 && text[:13] > now[:13] {
+				t.Errorf("%v: %s is %s of %d, now is %s", err, text, id.Variant(), id.Version(), now)
+			}
+		}
+	}
+	var r experiment.Result
+	if err := w.audit(t.Context(), &r); err != nil || r.SKUs != 2 || len(r.Wrong) > 0 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}

@@ -1,0 +1,284 @@
+package lockbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/latency"
+	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
+)
+
+// Worker is the kind of the processes whose callers want a lock.
+const Worker = "locks"
+
+// job is what a process does with each lock that it is told the name of.
+type job struct {
+	Servers servers.URLs  `json:"servers"`
+	Kind    string        `json:"kind"`
+	Clients int           `json:"clients"` // which the callers share
+	Callers int           `json:"callers"`
+	Window  time.Duration `json:"window"` // 0: as many times as Times
+	Times   int           `json:"times"`
+	Hold    time.Duration `json:"hold"`   // how long the lock is held
+	Think   time.Duration `json:"think"`  // how long a caller stays away
+	Others  bool          `json:"others"` // callers of other processes want it, too
+}
+
+const (
+	// lease is that of every lock, and session how long ZooKeeper keeps that of a client which has gone.
+	lease, session = 30 * time.Second, 10 * time.Second
+	// poll is how often waiters try that can only poll.
+	poll  = 50 * time.Millisecond
+	spare = 8 // connections for what a library does in addition to its callers
+	// slack is what callers may take beyond their window, and longest is for all rounds of a crowd.
+	slack, longest = 30 * time.Second, 24 * time.Hour
+	// checkers are the callers of a process that check exclusion, at most, and checks how often each does.
+	checkers, checks = 8, 5
+)
+
+// limit is when the process counts as hung.
+func (j job) limit() time.Duration { return j.Window + 3*slack }
+
+// Work is a process with some callers.
+func Work(ctx context.Context, lab *worker.Lab) (err error) {
+	var j job
+	if err := lab.Read(&j); err != nil {
+		return err
+	}
+	c := &callers{job: j}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	if err := lab.Say("ready"); err != nil {
+		return err
+	}
+	for {
+		var lock string
+		if lab.Read(&lock) != nil {
+			return nil // the lab has closed
+		}
+		t := c.meet(ctx, lock)
+		if j.Others && t.Error == "" { // otherwise a check would hang again
+			company, err := c.company(ctx, lock)
+			if err != nil {
+				return fmt.Errorf("check exclusion of %s: %w", j.Kind, err)
+			}
+			t.Violations += company
+		}
+		if err := lab.Say(t); err != nil {
+			return err
+		}
+	}
+}
+
+// callers are those of one process, with their clients.
+type callers struct {
+	job
+	clients []*kinds.Client
+	meter   kinds.Meter
+	servers.Closers
+}
+
+// open opens the clients, sends scripts and makes subscriptions before a clock starts.
+func (c *callers) open(ctx context.Context) error {
+	for range c.Clients {
+		client, err := kinds.Open(ctx, c.Kind, kinds.Setting{
+			URLs: c.Servers, Lease: lease, Poll: poll, Session: session,
+			Connections: (c.Callers + c.Clients - 1) / c.Clients, Spare: spare, Meter: &c.meter,
+		})
+		if err != nil {
+			return fmt.Errorf("open %s: %w", c.Kind, err)
+		}
+		c.OnClose(client.Close)
+		c.clients = append(c.clients, client)
+	}
+	meet(ctx, job{Times: 1}, c.locks(servers.NewName("warm-"), c.Callers))
+	return nil
+}
+
+// locks give each of some callers one lock through its client.
+func (c *callers) locks(name string, callers int) []kinds.Lock {
+	all := make([]kinds.Lock, callers)
+	for i := range all {
+		all[i] = c.clients[i%len(c.clients)].Lock(name)
+	}
+	return all
+}
+
+// meet has all callers want one lock, and adds up what each got.
+func (c *callers) meet(ctx context.Context, name string) tally {
+	before := c.meter.Commands.Load()
+	t := meet(ctx, c.job, c.locks(name, c.Callers))
+	t.Commands = c.meter.Commands.Load() - before
+	return t
+}
+
+// guard is what a lock guards: two plain integers.
+type guard struct{ entered, left, violations int64 }
+
+func (g *guard) enter() {
+	if g.entered != g.left {
+		g.violations++
+	}
+	g.entered++
+}
+
+func (g *guard) leave() { g.left++ }
+
+// visit is one time that a caller had the lock.
+type visit struct{ called, granted, releasing time.Time }
+
+// caller locks and unlocks.
+type caller struct {
+	job
+	lock   kinds.Lock
+	guard  *guard
+	visits []visit
+	counts int64           // of visits within the window
+	waits  []time.Duration // also of the wait that failed
+	err    error
+}
+
+func meet(ctx context.Context, j job, locks []kinds.Lock) tally {
+	var g guard
+	var back sync.WaitGroup
+	all := make([]*caller, len(locks))
+	start := time.Now()
+	for i, lock := range locks {
+		all[i] = &caller{job: j, lock: lock, guard: &g}
+		back.Go(func() {
+			// Each caller has its own context, as requests have: all would contend for the mutex of a shared one. It is
+			// cancelled and has no deadline: libraries differ in what they do with a deadline.
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer time.AfterFunc(j.Window+slack, cancel).Stop()
+			all[i].run(ctx, start.Add(j.Window))
+		})
+	}
+	back.Wait()
+	took := j.Window
+	if took == 0 {
+		took = time.Since(start)
+	}
+	return addUp(all, g, took)
+}
+
+// run locks and unlocks until the job is done or something fails.
+func (c *caller) run(ctx context.Context, end time.Time) {
+	for called := time.Now(); c.more(called, end); {
+		hold, err := c.lock(ctx)
+		granted := time.Now()
+		c.waits = append(c.waits, granted.Sub(called)) // of a failure: at least
+		if err != nil {
+			c.err = fmt.Errorf("lock: %w", err)
+			return
+		}
+		c.guard.enter()
+		if c.Hold > 0 {
+			time.Sleep(c.Hold)
+		} else {
+			runtime.Gosched() // so that a caller that must not be inside has the time to enter
+		}
+		c.guard.leave()
+		c.visits = append(c.visits, visit{called, granted, time.Now()})
+		if err := hold.Unlock(context.WithoutCancel(ctx)); err != nil {
+			c.err = fmt.Errorf("unlock: %w", err)
+			return
+		}
+		if called = time.Now(); c.Window == 0 || called.Before(end) {
+			c.counts++
+		}
+		if c.Think > 0 && c.more(called, end) {
+			time.Sleep(c.Think)
+			called = time.Now()
+		}
+	}
+}
+
+// more reports whether the caller locks once more.
+func (c *caller) more(now, end time.Time) bool {
+	if c.Window > 0 {
+		return now.Before(end)
+	}
+	return len(c.visits) < c.Times
+}
+
+// addUp adds up what callers got.
+func addUp(all []*caller, g guard, took time.Duration) tally {
+	t := tally{Waits: latency.New(), Elapsed: took, Violations: g.violations}
+	var visits []visit
+	failed := 0
+	for _, c := range all {
+		t.Counts = append(t.Counts, c.counts)
+		for _, wait := range c.waits {
+			t.Waits.Record(wait)
+		}
+		visits = append(visits, c.visits...)
+		if c.err != nil {
+			failed++
+			t.Error = fmt.Sprintf("%d of %d callers failed, one with: %v", failed, len(all), c.err)
+		}
+	}
+	t.All = int64(len(visits))
+	t.Violations += max(t.All-g.entered, g.entered-t.All) // counts that got lost
+	if all[0].Hold > 0 {
+		slices.SortFunc(visits, func(a, b visit) int { return a.granted.Compare(b.granted) })
+		t.Idle, t.Overtaken = idle(visits), overtaken(visits)
+	}
+	return t
+}
+
+// company counts how often a caller of this process has the lock while another caller of any process has it. A counter on
+// Redis returns how many have it.
+func (c *callers) company(ctx context.Context, name string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, slack)
+	defer cancel()
+	rdb, err := kinds.OpenRedis(ctx, c.Servers.RedisURL, kinds.Setting{Connections: checkers})
+	if err != nil {
+		return 0, err
+	}
+	defer rdb.Close()
+	var company atomic.Int64
+	var all errgroup.Group
+	for _, lock := range c.locks(name, min(c.Callers, checkers)) {
+		all.Go(func() error {
+			for range checks {
+				n, err := inside(ctx, lock, rdb, name+"-inside")
+				if err != nil {
+					return err
+				}
+				if n != 1 {
+					company.Add(1)
+				}
+			}
+			return nil
+		})
+	}
+	err = all.Wait()
+	return company.Load(), err
+}
+
+// inside takes the lock once, and returns how many callers had it then.
+func inside(ctx context.Context, lock kinds.Lock, rdb *redis.Client, counter string) (n int64, err error) {
+	held, err := lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n, err = rdb.Incr(ctx, counter).Result()
+	if err == nil {
+		err = errors.Join(rdb.Decr(ctx, counter).Err(), rdb.Expire(ctx, counter, time.Minute).Err())
+	}
+	return n, errors.Join(err, held.Unlock(context.WithoutCancel(ctx)))
+}
