@@ -19,7 +19,7 @@ type flashSaleCommand struct {
 	flashsale.Config
 	Quantity string `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
 	Quick    bool   `help:"One round. Default: off."`
-	Rates    string `help:"CSV file of seconds,rate[,name] (docs/lab/flash-sale.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
+	Rates    string `help:"CSV file of seconds,rate[,name] (docs/LAB.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
 
 	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE" least:"0" most:"100000"`
 	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION" least:"0s" most:"24h"`

@@ -99,10 +99,10 @@ func FuzzRates(f *testing.F) {
 	})
 }
 
-// TestTheExampleOfTheDocument reads the rates that docs/lab/flash-sale.md shows.
+// TestTheExampleOfTheDocument reads the rates that docs/LAB.md shows.
 func TestTheExampleOfTheDocument(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/lab/flash-sale.md")
+	text, err := os.ReadFile("../../../docs/LAB.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 //
 // A caller does one [Operation] at a time, and repeats it, at any process, until the answer is final: each try is an [Attempt].
 // [ReadRows] reads the rows that are there in the end. [Check] takes both, and names each promise that was broken.
-// docs/lab/answers.md has all names, and what a false refusal is.
+// docs/LAB.md has all names, and what a false refusal is.
 package history
 
 import (
