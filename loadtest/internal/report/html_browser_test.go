@@ -5,7 +5,6 @@ package report
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -34,7 +33,6 @@ func TestPageInABrowser(t *testing.T) {
 		browsertest.Do(tab, chromedp.EmulateViewport(width, 900))
 		browsertest.Do(tab, chromedp.Navigate("file://"+name))
 		wantPlotsOnPaper(t, tab, d, width)
-		wantValues(t, tab, d)
 	}
 	for _, url := range tab.Asked() {
 		if url != "file://"+name && url != "data:," { // the icon that keeps browsers from asking for one
@@ -43,22 +41,6 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	for _, complaint := range tab.Complaints() {
 		t.Errorf("the browser says: %s", complaint)
-	}
-}
-
-// wantValues points at the middle of each plot: it shows the nearest value, if there is any.
-func wantValues(t *testing.T, tab *browsertest.Tab, d Document) {
-	t.Helper()
-	told := browsertest.Do(tab, chromedp.Evaluate[[]string](`[...document.querySelectorAll("figure svg[role=img]")].map(svg => {
-		const box = svg.getBoundingClientRect(), told = document.querySelector(".told")
-		told.textContent = ""
-		svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2}))
-		return told.textContent
-	})`))
-	for i, p := range d.plots() {
-		if drawn := p.Name != "nothing"; drawn != strings.ContainsAny(told[i], "0123456789") {
-			t.Errorf("%s tells %q", p.Name, told[i])
-		}
 	}
 }
 

@@ -34,8 +34,7 @@ func TestPageTellsEverything(t *testing.T) {
 		"✗ audit FAILED", "10001 units sold of 10000", "✗ 1 of 2 targets met", "✓ met", "✗ missed", "(at least 20,000)",
 		"<dd>61.2 <span>ms</span></dd>", `<h2 id="section-1">latency</h2>`, `<td>98.8</td>`, "Each point is a quarter",
 		"AMD EPYC 7B13", "3f129bedc0de", "<dt>arrivals</dt><dd>my file.csv</dd>", "--seed=42", "The seed 42",
-		`content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-`,
-		`,&#34;accepted: 1.48 at 50&#34;]`, `,&#34;8: 30,100&#34;],[`,
+		`content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
@@ -87,8 +86,8 @@ func TestPageEscapes(t *testing.T) {
 			}},
 		}},
 	}.html(t)
-	if strings.Count(page, "<script") != 1 || strings.Count(page, "</title>") != 1 || strings.Count(page, "</style>") != 1 {
-		t.Error(page) // the one script is the page's own
+	if strings.Contains(page, "<script") || strings.Count(page, "</title>") != 1 || strings.Count(page, "</style>") != 1 {
+		t.Error(page)
 	}
 }
 

@@ -1,12 +1,19 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
+	"html"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // PlotName makes the name of a plot of some words: [a-z0-9-]+.
@@ -17,189 +24,232 @@ func PlotName(words ...string) string {
 	return strings.Join(fields, "-")
 }
 
-// frame is the part of a drawing between two axes.
-type frame struct {
-	x, y                     scale
-	left, right, top, bottom float64
+// palette are the colours of Okabe and Ito, which nearly everybody can tell apart.
+func palette(n int) color.Color {
+	all := []color.RGBA{
+		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff},
+		{0x56, 0xb4, 0xe9, 0xff}, {0x5a, 0x60, 0x68, 0xff},
+	}
+	return all[n%len(all)]
 }
 
-func (f frame) across(value float64) float64 { return f.x.at(value, f.left, f.right) }
-
-// draw draws the plot. Bars are horizontal, because names are long.
-func (p Plot) draw() *drawing {
-	d, f, classes := &drawing{hints: [][3]any{}}, p.frame(), p.classes()
-	d.about = []string{strings.TrimSuffix(p.Y.Label+" by "+p.X.Label, " by ")}
-	height := 210.0
-	if p.Kind == Bars {
-		p.X, p.Y = p.Y, p.X
-		height = gap + float64(max(1, len(p.Categories)))*(gap+rowHeight+float64(len(p.Series))*barHeight)
-	}
-	p.legend(d, classes)
-	d.row("", 0, p.Y.Label)
-	f.top, f.bottom = d.height+gap, d.height+gap+height
-	f.grid(d)
-	if p.Kind == Bars {
-		p.bars(d, f, classes)
-	} else {
-		d.line("axis", f.left, f.bottom, f.right, f.bottom)
-		f.marks(d, p.Marks)
-		for i, s := range p.Series {
-			f.trace(d, s, classes[i])
-		}
-	}
-	d.row("middle", 50, p.X.Label)
-	if len(d.hints) == 0 {
-		d.text("value middle", 50, 0, (f.top+f.bottom)/2, "nothing was measured")
-	}
-	return d
+// warp is how an axis is bent: it places values, and tells of a place which value is there.
+type warp struct {
+	place func(value float64) float64
+	ticks plot.Ticker
 }
 
-// classes are the looks of the series. With more series than
-// the 7 colours of plot.css, colours repeat with another line.
-func (p Plot) classes() (classes []string) {
-	for n := range p.Series {
-		classes = append(classes, fmt.Sprint("s", n%7, strings.Repeat(" again", n/7)))
-	}
-	return classes
-}
-
-func when(is bool, class string) string { return map[bool]string{true: class}[is] }
-
-// legend names the series, in as many rows as needed.
-func (p Plot) legend(d *drawing, classes []string) {
-	x := narrow
-	for i, s := range p.Series {
-		if s.Name == "" {
-			continue
-		}
-		name, class := shorten(s.Name), classes[i]
-		if x+swatch+gap/2+textWidth(name) > narrow {
-			x = 0
-			d.height += rowHeight
-		}
-		if p.Kind == Bars {
-			fmt.Fprintf(&d.Builder, `<rect class="bar %s" x="%.1f" y="%.1f" width="%.1f" height="9"/>`, class, x, d.height-14, swatch)
-		} else {
-			fmt.Fprintf(&d.Builder, `<line class="line %s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1[3]f"/>`, class, x, d.height-9, x+swatch)
-		}
-		d.text("", 0, x+swatch+gap/2, d.height, name)
-		d.about = append(d.about, s.Name)
-		x += swatch + textWidth(name) + 3*gap
-	}
-	d.height += gap / 2
-}
-
-// frame has the axes, and room for their texts.
-func (p Plot) frame() frame {
-	var xs, ys []float64
-	for _, s := range p.Series {
-		xs, ys = append(xs, s.X...), append(ys, s.Y...)
-	}
-	for _, m := range p.Marks {
-		xs = append(xs, m.X)
-	}
-	if p.Kind == Bars {
-		return frame{x: p.Y.scale(ys, true), left: 5, right: 85}
-	}
-	f := frame{x: p.X.scale(xs, false), y: p.Y.scale(ys, !p.Y.Log), right: 95}
-	if p.Kind == Percentiles {
-		f.x = percentiles(xs)
-	}
-	for _, tick := range f.y.ticks {
-		f.left = max(f.left, 100*(textWidth(tickText(tick))+gap)/narrow)
-	}
-	return f
-}
-
-// grid draws a line at every tick, and its value beside or below the frame, but no text over another.
-func (f frame) grid(d *drawing) {
-	for _, tick := range f.y.ticks {
-		at := f.y.at(tick, f.bottom, f.top)
-		d.line("grid", f.left, at, f.right, at)
-		d.text("end", f.left, -gap/2, at+9, tickText(tick))
-	}
-	d.height = f.bottom + rowHeight
-	end := 0.0
-	for _, tick := range f.x.ticks {
-		at, text := f.across(tick), tickText(tick)
-		d.line("grid", at, f.top, at, f.bottom)
-		if half, middle := textWidth(text)/2, at/100*narrow; middle-half >= end {
-			d.text("middle", at, 0, d.height, text)
-			end = middle + half + gap
-		}
-	}
-}
-
-// bars draws a group of bars for each category, below its name.
-func (p Plot) bars(d *drawing, f frame, classes []string) {
-	y, origin := f.top, max(f.left, f.across(0))
-	d.line("axis", origin, f.top, origin, f.bottom)
-	for i, category := range p.Categories {
-		y += gap + rowHeight
-		d.text("", f.left, 0, y, shorten(category))
-		for j, s := range p.Series {
-			if i < len(s.Y) {
-				end, told := origin, Number(s.Y[i])
-				if f.x.has(s.Y[i]) {
-					end = f.across(s.Y[i])
-					fmt.Fprintf(&d.Builder, `<rect class="bar %s" x="%.2f%%" y="%.1f" width="%.2f%%" height="%.1f"/>`,
-						classes[j], min(origin, end), y, math.Abs(end-origin), barHeight-1)
-				}
-				d.hint(end, y+barHeight/2, strings.Trim(category+", "+s.Name, ", "), told)
-				d.text("value", max(origin, end), gap/2, y+barHeight+1, told)
+// straight places values as they are.
+func straight() warp {
+	return warp{func(value float64) float64 { return value }, plot.TickerFunc(func(low, high float64) []plot.Tick {
+		ticks := plot.DefaultTicks{}.Ticks(low, high)
+		for i, t := range ticks {
+			if t.Label != "" {
+				ticks[i].Label = Number(t.Value)
 			}
-			y += barHeight
 		}
+		return ticks
+	})}
+}
+
+// logarithmic has equal steps for powers of ten. There is no place for 0 and less.
+func logarithmic() warp {
+	return warp{math.Log10, wholes(func(n float64) float64 { return math.Pow(10, n) })}
+}
+
+// percentiles has equal steps from 0 to 90, to 99, to 99.9 and so on, as HdrHistogram's plots have: the tail matters most. There is
+// no place for the 100th, which would be infinitely far.
+func percentiles() warp {
+	return warp{
+		func(percentile float64) float64 { return -math.Log10(1 - percentile/100) },
+		wholes(func(n float64) float64 { return 100 - math.Pow(10, 2-n) }),
 	}
 }
 
-// marks draws a line for each mark, and its label below, in as many rows as keep the texts apart.
-func (f frame) marks(d *drawing, marks []Mark) {
-	above, ends := d.height, []float64{} // of the rows
-	for _, m := range marks {
-		if !f.x.has(m.X) {
-			continue
+// wholes has ticks at whole numbers.
+func wholes(value func(n float64) float64) plot.Ticker {
+	return plot.TickerFunc(func(low, high float64) (ticks []plot.Tick) {
+		for n := math.Ceil(low); n <= high; n++ {
+			ticks = append(ticks, plot.Tick{Value: n, Label: Number(value(n))})
 		}
-		at, text := f.across(m.X), shorten(m.Label)
-		from := min(at*narrow/100+gap/2, narrow-textWidth(text))
-		row := slices.IndexFunc(ends, func(end float64) bool { return end+gap <= from })
-		if row < 0 {
-			row, ends = len(ends), append(ends, 0)
-			d.height += rowHeight
-		}
-		ends[row] = from + textWidth(text)
-		look, y := "s6 mark"+when(m.Broke, " broke"), above+float64(row+1)*rowHeight
-		d.line(look, at, f.top, at, f.bottom)
-		d.line(look, at, above, at, y-5)
-		d.about = append(d.about, m.Label+" at "+Number(m.X))
-		d.text("mark-label"+when(m.Broke, " broke"), at, from-at*narrow/100, y, text)
-	}
+		return ticks
+	})
 }
 
-// trace draws a series, with gaps at what is no number, and on a logarithmic axis at what is not above 0.
-func (f frame) trace(d *drawing, s Series, class string) {
-	var run []string
-	n := min(len(s.X), len(s.Y))
-	for _, i := range append(thin(s.Y[:n]), n) {
-		if i < n && f.x.has(s.X[i]) && f.y.has(s.Y[i]) {
-			x, y := f.across(s.X[i]), f.y.at(s.Y[i], f.bottom, f.top)
-			run = append(run, fmt.Sprintf("%.2f %.1f", x, y))
-			d.hint(x, y, s.Name, Number(s.Y[i])+" at "+tickText(s.X[i]))
-		} else if len(run) > 0 {
-			fmt.Fprintf(&d.Builder, `<svg viewBox="0 0 100 100" height="100" preserveAspectRatio="none" overflow="visible">`+
-				`<path class="line of%d %s" d="M%sh0"/></svg>`, len(run), class, strings.Join(run, "L"))
+func (a Axis) warp() warp {
+	if a.Log {
+		return logarithmic()
+	}
+	return straight()
+}
+
+// has reports whether a place is one: what is no number, or further away than any figure, has none.
+func has(place float64) bool { return math.Abs(place) <= mostTold }
+
+// svg is the plot as a part of a page.
+func (p Plot) svg() (string, error) {
+	drawing := plot.New()
+	drawing.X.Label.Text, drawing.Y.Label.Text = p.X.Label, p.Y.Label
+	height, err := vg.Points(240), error(nil)
+	if p.Kind == Bars {
+		drawing.X.Label.Text, drawing.Y.Label.Text = p.Y.Label, p.X.Label
+		height = vg.Points(60 + float64(len(p.Categories)*(14*len(p.Series)+8)))
+		err = p.bars(drawing)
+	} else {
+		err = p.lines(drawing)
+	}
+	if err != nil {
+		return "", fmt.Errorf("draw %s: %w", p.Name, err)
+	}
+	legend := drawing.Legend // which has its place above what it names
+	legend.Top, legend.Left, legend.TextStyle.Font.Size, drawing.Legend = true, true, vg.Points(9), plot.NewLegend()
+	above := vg.Points(float64(6 + 11*len(p.Series)))
+	canvas := vgsvg.New(vg.Points(480), height+above)
+	paper := draw.New(canvas)
+	legend.Draw(paper)
+	drawing.Draw(draw.Crop(paper, 0, -vg.Points(30), 0, -above)) // with room for what stands behind the longest bar
+	var text bytes.Buffer
+	if _, err := canvas.WriteTo(&text); err != nil {
+		return "", fmt.Errorf("write %s: %w", p.Name, err)
+	}
+	_, image, _ := strings.Cut(text.String(), "<svg") // without the head of a file, and names that a page knows
+	for _, name := range []string{"xmlns", "xmlns:xlink"} {
+		before, rest, is := strings.Cut(image, name+`="`)
+		if _, after, ends := strings.Cut(rest, `"`); is && ends {
+			image = before + after
+		}
+	}
+	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s"%s`, html.EscapeString(p.Title), image), nil
+}
+
+// lines draws each series, with gaps where there is no place, and a line for each mark.
+func (p Plot) lines(drawing *plot.Plot) error {
+	x, y := p.X.warp(), p.Y.warp()
+	if p.Kind == Percentiles {
+		x = percentiles()
+	}
+	drawing.X.Tick.Marker, drawing.Y.Tick.Marker = x.ticks, y.ticks
+	if !p.Y.Log {
+		drawing.Y.Min = 0
+	}
+	for n, s := range p.Series {
+		var run plotter.XYs
+		named := false
+		for i := range append(slices.Clip(s.X), math.NaN()) {
+			if i < min(len(s.X), len(s.Y)) && has(x.place(s.X[i])) && has(y.place(s.Y[i])) {
+				run = append(run, plotter.XY{X: x.place(s.X[i]), Y: y.place(s.Y[i])})
+				continue
+			}
+			if len(run) == 0 {
+				continue
+			}
+			line, err := plotter.NewLine(run)
+			if err != nil {
+				return err
+			}
+			line.Color, line.Width = palette(n), vg.Points(1.3)
+			if drawing.Add(line); s.Name != "" && !named {
+				drawing.Legend.Add(s.Name, line)
+				named = true
+			}
 			run = nil
 		}
 	}
+	if !has(drawing.X.Max) || !has(drawing.Y.Max) { // nothing was measured
+		drawing.X.Min, drawing.X.Max, drawing.Y.Min, drawing.Y.Max = 0, 1, 0, 1
+		return nil
+	}
+	for n, m := range p.Marks {
+		if !has(x.place(m.X)) {
+			continue
+		}
+		line, err := plotter.NewLine(plotter.XYs{{X: x.place(m.X), Y: drawing.Y.Min}, {X: x.place(m.X), Y: drawing.Y.Max}})
+		if err != nil {
+			return err
+		}
+		line.Dashes, line.Color = []vg.Length{vg.Points(4), vg.Points(3)}, palette(6)
+		if m.Broke {
+			line.Color = color.RGBA{0xb3, 0x26, 0x1e, 0xff}
+		}
+		step := (drawing.Y.Max - drawing.Y.Min) / 14 // so that neighbours have rows of their own
+		label, err := plotter.NewLabels(plotter.XYLabels{
+			XYs: plotter.XYs{{X: x.place(m.X), Y: drawing.Y.Max - float64(n%8+1)*step}}, Labels: []string{" " + m.Label},
+		})
+		if err != nil {
+			return err
+		}
+		label.TextStyle[0].Font.Size, label.TextStyle[0].Color = vg.Points(8), line.Color
+		drawing.Add(line, label)
+	}
+	return nil
 }
 
-// thin keeps the least and the greatest of values that are too close to be told apart: a long run has one for each second.
-func thin(values []float64) (kept []int) {
-	size := 1 + len(values)/500
-	for from := 0; from < len(values); from += size {
-		part := values[from:min(from+size, len(values))]
-		least, greatest := from+floats.MinIdx(part), from+floats.MaxIdx(part)
-		kept = append(kept, min(least, greatest), max(least, greatest))
+// bars draws a group of bars for each category. They are horizontal, because names are long.
+func (p Plot) bars(drawing *plot.Plot) error {
+	scale, base := p.Y.warp(), 0.0
+	if p.Y.Log { // bars begin below the least value, otherwise that would have no size
+		for _, s := range p.Series {
+			for _, value := range s.Y {
+				if place := scale.place(value); has(place) {
+					base = min(base, math.Floor(place)-1)
+				}
+			}
+		}
 	}
-	return slices.Compact(kept)
+	drawing.X.Min = 0
+	drawing.X.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
+		ticks := scale.ticks.Ticks(low+base, high+base)
+		for i := range ticks {
+			ticks[i].Value -= base
+		}
+		return ticks
+	})
+	drawing.NominalY(p.shortened()...)
+	thick := vg.Points(12)
+	for n, s := range p.Series {
+		values, labels := make(plotter.Values, len(p.Categories)), plotter.XYLabels{}
+		for i := range values {
+			value := math.NaN()
+			if i < len(s.Y) {
+				value = s.Y[i]
+			}
+			if place := scale.place(value); has(place) {
+				values[i] = place - base
+			}
+			at := len(values) - 1 - i // the first is on top
+			labels.XYs = append(labels.XYs, plotter.XY{X: values[i], Y: float64(at)})
+			labels.Labels = append(labels.Labels, " "+Number(value))
+		}
+		slices.Reverse(values)
+		bars, err := plotter.NewBarChart(values, thick)
+		if err != nil {
+			return err
+		}
+		bars.Horizontal, bars.XMin, bars.Color, bars.LineStyle.Width = true, 0, palette(n), 0
+		bars.Offset = vg.Length(float64(len(p.Series)-1)/2-float64(n)) * thick
+		told, err := plotter.NewLabels(labels)
+		if err != nil {
+			return err
+		}
+		told.Offset = vg.Point{Y: bars.Offset - vg.Points(3)}
+		for i := range told.TextStyle {
+			told.TextStyle[i].Font.Size = vg.Points(8)
+		}
+		if drawing.Add(bars, told); s.Name != "" {
+			drawing.Legend.Add(s.Name, bars)
+		}
+	}
+	return nil
+}
+
+// shortened are the categories from below, with names that leave room for bars.
+func (p Plot) shortened() (names []string) {
+	const most = 40
+	for _, name := range p.Categories {
+		if letters := []rune(name); len(letters) > most {
+			name = string(letters[:most-1]) + "…"
+		}
+		names = append([]string{name}, names...)
+	}
+	return names
 }
