@@ -140,7 +140,7 @@ func (p *Postgres) At(databaseURL string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the URL of a database: %w", err)
 	}
-	u.Host = p.address()
+	u.Host = p.Addr()
 	return u.String(), nil
 }
 

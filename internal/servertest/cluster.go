@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"inventory/deploy/compose"
 )
@@ -49,7 +50,7 @@ func (t TLS) StartCluster(ctx context.Context) (*Cluster, error) {
 }
 
 func startNode(ctx context.Context, t TLS) (*Redis, error) {
-	return startProgram(ctx, "a Redis Cluster node", compose.Redis+compose.Cluster, t, func(r *Redis) []string {
+	return openRedis(ctx, "a Redis Cluster node", compose.Redis+compose.Cluster, t, func(r *Redis) []string {
 		return []string{"--cluster-port", strconv.Itoa(r.port - busDistance)}
 	})
 }
@@ -193,16 +194,17 @@ func (c *Cluster) MigrateSlot(ctx context.Context, slot int, to *Redis, meanwhil
 // moveKeys empties a migrating slot, which gets no new keys.
 func moveKeys(ctx context.Context, slot int, from, to *Redis) error {
 	for {
-		answer, err := from.do(ctx, "CLUSTER", "GETKEYSINSLOT", slot, 100)
-		if err != nil {
+		answer, err := ask(ctx, from, func(ctx context.Context, r *redis.Client) *redis.StringSliceCmd {
+			return r.ClusterGetKeysInSlot(ctx, slot, 100)
+		})
+		if err != nil || len(answer.Val()) == 0 {
 			return err
 		}
-		keys, _ := answer.([]any)
-		if len(keys) == 0 {
-			return nil
-		}
 		command := []any{"MIGRATE", "127.0.0.1", to.port, "", 0, migrateTimeout, "KEYS"}
-		if _, err := from.do(ctx, append(command, keys...)...); err != nil {
+		for _, key := range answer.Val() {
+			command = append(command, key)
+		}
+		if _, err := from.do(ctx, command...); err != nil {
 			return err
 		}
 	}
@@ -291,49 +293,30 @@ func (c *Cluster) shard(ctx context.Context, slot int) (shard, error) {
 	return shard{}, err
 }
 
-// shards returns how a node sees the cluster, in the order of the slots. The
-// answer is a list of (first slot, last slot, master, replica ...), and a node
-// is a list that starts with host and port.
+// shards returns how a node sees the cluster, in the order of the slots.
 func (c *Cluster) shards(ctx context.Context, node *Redis) ([]shard, error) {
-	answer, err := node.do(ctx, "CLUSTER", "SLOTS")
+	answer, err := ask(ctx, node, func(ctx context.Context, r *redis.Client) *redis.ClusterSlotsCmd { return r.ClusterSlots(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := answer.([]any)
-	shards := make([]shard, len(rows))
-	for i, row := range rows {
-		if shards[i], err = c.shardOf(row); err != nil {
-			return nil, fmt.Errorf("the slots that %s knows: %w", node.Addr(), err)
+	var shards []shard
+	for _, slots := range answer.Val() {
+		s := shard{start: slots.Start, end: slots.End}
+		for i, member := range slots.Nodes { // the first is the master
+			ours, err := c.nodes.at(member.Addr)
+			if err != nil {
+				return nil, fmt.Errorf("the slots that %s knows: %w", node.Addr(), err)
+			}
+			if i == 0 {
+				s.master = ours
+			} else {
+				s.replicas = append(s.replicas, ours)
+			}
 		}
+		shards = append(shards, s)
 	}
 	slices.SortFunc(shards, func(a, b shard) int { return a.start - b.start })
 	return shards, nil
-}
-
-func (c *Cluster) shardOf(row any) (shard, error) {
-	list, _ := row.([]any)
-	if len(list) < 3 {
-		return shard{}, fmt.Errorf("a row is %v", row)
-	}
-	start, _ := list[0].(int64)
-	end, _ := list[1].(int64)
-	s := shard{start: int(start), end: int(end)}
-	for i, member := range list[2:] {
-		address, _ := member.([]any)
-		if len(address) < 2 {
-			return shard{}, fmt.Errorf("a node is %v", member)
-		}
-		ours, err := c.nodes.at(net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1])))
-		if err != nil {
-			return shard{}, err
-		}
-		if i == 0 {
-			s.master = ours
-		} else {
-			s.replicas = append(s.replicas, ours)
-		}
-	}
-	return s, nil
 }
 
 // Stop ends all nodes. Later calls do nothing.

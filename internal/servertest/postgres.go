@@ -31,7 +31,6 @@ type Postgres struct {
 	server
 	parent   string // of its folder
 	programs string // folder of initdb and postgres
-	account  *account
 	settings []setting
 }
 
@@ -62,10 +61,7 @@ func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, e
 	if err != nil {
 		return nil, err
 	}
-	if err := p.begin(ctx, p.initialize); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return started(p, p.open(ctx, p.parent, p.initialize))
 }
 
 func newPostgres(options []PostgresOption) (*Postgres, error) {
@@ -80,10 +76,9 @@ func newPostgres(options []PostgresOption) (*Postgres, error) {
 	p := &Postgres{
 		// SIGQUIT ends all of the server's processes at once and, unlike
 		// SIGKILL, lets it give its shared memory back.
-		server:   server{name: "PostgreSQL", deathSignal: syscall.SIGQUIT},
+		server:   server{name: "PostgreSQL", deathSignal: syscall.SIGQUIT, account: account},
 		parent:   quickFolder(),
 		programs: programs,
-		account:  account,
 		settings: []setting{
 			{"listen_addresses", "127.0.0.1"},
 			{"unix_socket_directories", ""},
@@ -99,37 +94,15 @@ func newPostgres(options []PostgresOption) (*Postgres, error) {
 	for _, option := range options {
 		option(p)
 	}
-	p.command, p.ready = p.serverCommand, p.answers
+	p.command, p.ready, p.release = p.serverCommand, p.answers, p.releaseMemory
 	return p, nil
 }
-
-// begin makes the server's folder, lets fill fill it, and starts the server. On an error nothing is left.
-func (p *Postgres) begin(ctx context.Context, fill func(context.Context) error) error {
-	folder, err := newFolder(p.parent)
-	if err != nil {
-		return err
-	}
-	p.folder = folder
-	if err := p.account.own(folder.path); err != nil {
-		return errors.Join(err, folder.remove())
-	}
-	if err := fill(ctx); err != nil {
-		return errors.Join(err, folder.remove())
-	}
-	if err := p.startAnywhere(ctx); err != nil {
-		return errors.Join(err, p.releaseMemory(), folder.remove())
-	}
-	return nil
-}
-
-// Addr returns the address as host:port.
-func (p *Postgres) Addr() string { return p.address() }
 
 // URL returns the address of the maintenance database.
 func (p *Postgres) URL() string { return p.databaseURL("postgres") }
 
 func (p *Postgres) databaseURL(name string) string {
-	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", postgresUser, p.address(), name)
+	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", postgresUser, p.Addr(), name)
 }
 
 // CreateDatabase makes a database with a fresh name. It is a clone of template,
@@ -189,14 +162,8 @@ func (p *Postgres) execute(ctx context.Context, statement string) error {
 
 // Stop ends the server and removes its folder. Later calls do nothing.
 func (p *Postgres) Stop() error {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.stopped {
-		return nil
-	}
-	if p.process.running() {
-		// An immediate shutdown: the data is no longer needed.
-		if err := p.process.signal(syscall.SIGQUIT); err != nil {
+	if p.running() { // an immediate shutdown: the data is no longer needed
+		if err := p.signal(syscall.SIGQUIT); err != nil {
 			return fmt.Errorf("stopping %s: %w", p.name, err)
 		}
 		select {
@@ -204,11 +171,7 @@ func (p *Postgres) Stop() error {
 		case <-time.After(postgresStopTimeout):
 		}
 	}
-	if err := p.kill(); err != nil {
-		return err
-	}
-	p.stopped = true
-	return errors.Join(p.releaseMemory(), p.folder.remove())
+	return p.server.Stop()
 }
 
 func (p *Postgres) dataFolder() string { return filepath.Join(p.folder.path, "data") }
@@ -228,7 +191,7 @@ func (p *Postgres) fill(ctx context.Context, name string, arguments ...string) e
 		return fmt.Errorf("making a PostgreSQL cluster: %w", err)
 	}
 	defer log.Close()
-	command := p.account.in(p.folder, exec.Command(filepath.Join(p.programs, name), arguments...))
+	command := p.run(filepath.Join(p.programs, name), arguments...)
 	command.Stdout, command.Stderr = log, log
 	program, err := launch(command, syscall.SIGKILL)
 	if err != nil {
@@ -258,7 +221,7 @@ func (p *Postgres) serverCommand() *exec.Cmd {
 	for _, setting := range p.settings {
 		arguments = append(arguments, "-c", setting.name+"="+setting.value)
 	}
-	return p.account.in(p.folder, exec.Command(filepath.Join(p.programs, "postgres"), arguments...))
+	return p.run(filepath.Join(p.programs, "postgres"), arguments...)
 }
 
 // answers connects and compares the data folder. It needs no process id.

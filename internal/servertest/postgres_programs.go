@@ -100,27 +100,17 @@ func postgresAccount() (*account, error) {
 	return nil, fmt.Errorf("PostgreSQL refuses to run as root, and there is no user postgres or nobody")
 }
 
-// credential makes a program run as the account.
-func (a *account) credential() *syscall.Credential {
-	if a == nil {
-		return nil
-	}
-	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
-}
-
-// in prepares a command to run in a folder, as the account, and without the
-// settings for other servers in the caller's environment.
-func (a *account) in(f *folder, command *exec.Cmd) *exec.Cmd {
-	command.Dir = f.path
+// prepare has a command run as the account, and without the settings for other servers in the caller's environment.
+func (a *account) prepare(command *exec.Cmd) {
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "LC_") {
 			command.Env = append(command.Env, variable)
 		}
 	}
-	// Messages in English, because start searches for one.
-	command.Env = append(command.Env, "LC_ALL=C")
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential()}
-	return command
+	command.Env = append(command.Env, "LC_ALL=C") // messages in English, because start searches for one
+	if a != nil {
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
+	}
 }
 
 // own hands a folder or a file to the account.

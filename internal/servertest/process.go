@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
+
+	gopsutil "github.com/shirou/gopsutil/v4/process"
 )
 
 // goneTimeout bounds the wait for a killed process. The kernel needs
@@ -84,7 +87,7 @@ func (p *process) kill() error {
 	if !p.running() {
 		return nil
 	}
-	children, err := p.frozenChildren()
+	children, err := p.freeze()
 	if err != nil {
 		return err
 	}
@@ -92,8 +95,8 @@ func (p *process) kill() error {
 		return fmt.Errorf("killing process %d: %w", p.pid(), err)
 	}
 	for _, child := range children {
-		if err := syscall.Kill(child.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("killing process %d, a child of %d: %w", child.pid, p.pid(), err)
+		if err := child.Kill(); err != nil && alive(child) {
+			return fmt.Errorf("killing process %d, a child of %d: %w", child.Pid, p.pid(), err)
 		}
 	}
 	select {
@@ -101,75 +104,46 @@ func (p *process) kill() error {
 	case <-time.After(goneTimeout):
 		return fmt.Errorf("process %d is still there %v after SIGKILL", p.pid(), goneTimeout)
 	}
-	return waitGone(children)
+	return soon("the children of a killed process to go", func() bool { return !slices.ContainsFunc(children, alive) })
 }
 
-// frozenChildren stops the program, so that it starts no more children, and lists its children.
-func (p *process) frozenChildren() ([]processEntry, error) {
+// freeze stops the program, so that it starts no more children, and lists its children.
+func (p *process) freeze() (children []*gopsutil.Process, err error) {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return nil, fmt.Errorf("stopping process %d: %w", p.pid(), err)
 	}
-	deadline := time.Now().Add(goneTimeout)
-	for {
-		table, err := processTable()
-		if err != nil {
-			return nil, err
-		}
-		var children []processEntry
-		frozen := true
-		for _, entry := range table {
-			if entry.pid == p.pid() {
-				frozen = entry.state == 'T' || entry.ended()
-			}
-			if entry.parent == p.pid() {
-				children = append(children, entry)
-			}
-		}
-		if frozen {
-			return children, nil
-		}
-		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("process %d did not stop within %v", p.pid(), goneTimeout)
-		}
-		time.Sleep(time.Millisecond)
+	parent := &gopsutil.Process{Pid: int32(p.pid())} //nolint:gosec // the system's own number
+	err = soon("a process to stop", func() bool {
+		status, err := parent.Status()
+		return err != nil || !p.running() || slices.Contains(status, gopsutil.Stop) || slices.Contains(status, gopsutil.Zombie)
+	})
+	if err != nil {
+		return nil, err
 	}
+	children, err = parent.Children()
+	if err != nil && !errors.Is(err, gopsutil.ErrorNoChildren) && p.running() {
+		return nil, fmt.Errorf("listing the children of process %d: %w", p.pid(), err)
+	}
+	return children, nil
 }
 
-// waitGone waits until none of the processes exists any more. A zombie counts
-// as gone: it holds nothing, and the process that adopted it may never reap it.
-func waitGone(processes []processEntry) error {
-	deadline := time.Now().Add(goneTimeout)
-	for len(processes) > 0 { // Redis has none, and reading the table is slow
-		table, err := processTable()
-		if err != nil {
-			return err
-		}
-		left := 0
-		for _, entry := range table {
-			for _, killed := range processes {
-				if entry.pid == killed.pid && entry.started == killed.started && !entry.ended() {
-					left++
-				}
-			}
-		}
-		if left == 0 {
-			return nil
-		}
+// alive reports whether a process is there, and no later one with its id. A zombie counts as gone: it holds nothing, and the process
+// that adopted it may never reap it.
+func alive(p *gopsutil.Process) bool {
+	running, err := p.IsRunning()
+	if err != nil || !running {
+		return false
+	}
+	status, err := p.Status()
+	return err == nil && !slices.Contains(status, gopsutil.Zombie)
+}
+
+// soon waits until something is so.
+func soon(what string, is func() bool) error {
+	for deadline := time.Now().Add(goneTimeout); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d child processes are still there %v after SIGKILL", left, goneTimeout)
+			return fmt.Errorf("waiting for %s: %v are over", what, goneTimeout)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 	return nil
 }
-
-// processEntry is one line of the system's list of processes.
-type processEntry struct {
-	pid     int
-	parent  int
-	state   byte   // as in ps: 'T' stopped, 'Z' zombie
-	started string // distinguishes a process from a later one with the same id
-}
-
-// ended reports whether the process has ended and only waits to be reaped.
-func (e processEntry) ended() bool { return e.state == 'Z' || e.state == 'X' }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +18,7 @@ type Program struct{ server }
 // Setup is what a program reads, and its command line. It is called again for each port that is tried.
 type Setup func(folder string, port int) (files map[string]string, arguments []string)
 
-// StartProgram starts a program on a free port. It returns when the program accepts connections: unlike for the other
+// StartProgram starts a program on a free port. It returns when the program accepts connections: unlike for most other
 // servers, nothing proves that it is this program that does.
 func StartProgram(ctx context.Context, name string, setup Setup) (*Program, error) {
 	program, err := exec.LookPath(name)
@@ -33,40 +32,23 @@ func StartProgram(ctx context.Context, name string, setup Setup) (*Program, erro
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newFolder(os.TempDir())
-	if err != nil {
-		return nil, err
-	}
-	p := &Program{server{name: name, deathSignal: syscall.SIGTERM, folder: folder}}
+	p := &Program{server{name: name, deathSignal: syscall.SIGTERM, account: account}}
 	var arguments []string
 	p.configure = func() error {
 		var files map[string]string
-		files, arguments = setup(folder.path, p.port)
-		errs := []error{account.own(folder.path)}
-		for file, text := range files {
-			path := filepath.Join(folder.path, file)
-			errs = append(errs, os.WriteFile(path, []byte(text), 0o600), account.own(path))
-		}
-		return errors.Join(errs...)
+		files, arguments = setup(p.folder.path, p.port)
+		return p.write(files)
 	}
-	p.command = func() *exec.Cmd { return account.in(folder, exec.Command(program, arguments...)) }
+	p.command = func() *exec.Cmd { return p.run(program, arguments...) }
 	p.ready = p.accepts
-	if err := p.startAnywhere(ctx); err != nil {
-		return nil, errors.Join(err, folder.remove())
-	}
-	return p, nil
+	return started(p, p.open(ctx, os.TempDir(), nil))
 }
 
-// Addr returns the address as host:port.
-func (p *Program) Addr() string { return p.address() }
-
-// Stop ends the program and removes its folder. Later calls do nothing.
-func (p *Program) Stop() error { return p.discard() }
-
-func (p *Program) accepts(ctx context.Context, _ int) error {
-	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address())
+// started is a server, or why it has not started.
+func started[S any](server S, err error) (S, error) {
 	if err != nil {
-		return err
+		var none S
+		return none, err
 	}
-	return connection.Close()
+	return server, nil
 }

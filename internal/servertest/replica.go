@@ -22,7 +22,7 @@ func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Red
 	if _, err := master.do(ctx, "CONFIG", "SET", "repl-diskless-sync-delay", 0, "repl-ping-replica-period", 1); err != nil {
 		return nil, err
 	}
-	r, err := startProgram(ctx, "Redis", compose.Redis, master.tls, func(*Redis) []string {
+	r, err := openRedis(ctx, "Redis", compose.Redis, master.tls, func(*Redis) []string {
 		return append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, arguments...)
 	})
 	if err != nil {
@@ -59,9 +59,8 @@ func (r *Redis) follows(ctx context.Context, master *Redis) error {
 	return nil
 }
 
-// do sends one command on its own connection, without retries, and returns the
-// answer.
-func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
+// ask asks the server over a connection of its own, without retries.
+func ask[T any](ctx context.Context, r *Redis, question func(context.Context, *redis.Client) *T) (*T, error) {
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
 	config, err := r.tls.config()
@@ -72,11 +71,20 @@ func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
 		Addr: r.Addr(), TLSConfig: config, Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
 	})
 	defer client.Close()
-	answer, err := client.Do(ctx, command...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("%v to %s: %w", command, r.Addr(), err)
+	answer := question(ctx, client)
+	if command, is := any(answer).(redis.Cmder); is && command.Err() != nil {
+		return nil, fmt.Errorf("%v to %s: %w", command.Args(), r.Addr(), command.Err())
 	}
 	return answer, nil
+}
+
+// do sends one command, and returns the answer.
+func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
+	answer, err := ask(ctx, r, func(ctx context.Context, c *redis.Client) *redis.Cmd { return c.Do(ctx, command...) })
+	if err != nil {
+		return nil, err
+	}
+	return answer.Val(), nil
 }
 
 // text is do for an answer that is text.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"inventory/deploy/compose"
 )
 
@@ -65,7 +67,7 @@ func (t TLS) StartSentinel(ctx context.Context, replicas int) (*Sentinel, error)
 
 // startSentinel starts the servers as docker-compose does. They have not settled when it returns.
 func startSentinel(ctx context.Context, replicas int, t TLS) (*Sentinel, error) {
-	master, err := startProgram(ctx, "Redis", compose.Redis, t, func(*Redis) []string { return nil })
+	master, err := openRedis(ctx, "Redis", compose.Redis, t, func(*Redis) []string { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func startSentinel(ctx context.Context, replicas int, t TLS) (*Sentinel, error) 
 		s.nodes = append(s.nodes, followers...)
 		settings := strings.Replace(compose.Sentinel, compose.FirstMaster, "127.0.0.1 "+strconv.Itoa(master.port), 1)
 		s.sentinels, err = startFleet(sentinelCount, func(int) (*Redis, error) {
-			return startProgram(ctx, "Redis Sentinel", settings, t, func(*Redis) []string { return []string{"--sentinel"} })
+			return openRedis(ctx, "Redis Sentinel", settings, t, func(*Redis) []string { return []string{"--sentinel"} })
 		})
 	}
 	if err != nil {
@@ -114,15 +116,18 @@ func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 }
 
 func (s *Sentinel) masterOf(ctx context.Context, sentinel *Redis) (*Redis, error) {
-	answer, err := sentinel.do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelMaster)
+	answer, err := ask(ctx, sentinel, func(ctx context.Context, r *redis.Client) *redis.StringSliceCmd {
+		command := redis.NewStringSliceCmd(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelMaster)
+		_ = r.Process(ctx, command) // the command has the error
+		return command
+	})
 	if err != nil {
 		return nil, err
 	}
-	address, ok := answer.([]any)
-	if !ok || len(address) != 2 {
-		return nil, fmt.Errorf("the sentinel at %s answers %v", sentinel.Addr(), answer)
+	if len(answer.Val()) != 2 {
+		return nil, fmt.Errorf("the sentinel at %s answers %v", sentinel.Addr(), answer.Val())
 	}
-	return s.nodes.at(net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1])))
+	return s.nodes.at(net.JoinHostPort(answer.Val()[0], answer.Val()[1]))
 }
 
 // Failover promotes a replica while the master runs, and returns when all nodes follow it.
@@ -204,22 +209,18 @@ func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
 	return nil
 }
 
-// seesReplica returns an error unless a sentinel takes a node for a replica that
-// works. The answer lists each replica as alternating names and values.
+// seesReplica returns an error unless a sentinel takes a node for a replica that works.
 func seesReplica(ctx context.Context, sentinel, node *Redis) error {
-	answer, err := sentinel.do(ctx, "SENTINEL", "REPLICAS", sentinelMaster)
+	answer, err := ask(ctx, sentinel, func(ctx context.Context, r *redis.Client) *redis.MapStringStringSliceCmd {
+		command := redis.NewMapStringStringSliceCmd(ctx, "SENTINEL", "REPLICAS", sentinelMaster)
+		_ = r.Process(ctx, command) // the command has the error
+		return command
+	})
 	if err != nil {
 		return err
 	}
-	replicas, _ := answer.([]any)
-	for _, replica := range replicas {
-		list, _ := replica.([]any)
-		fields := make(map[any]any)
-		for i := 0; i+1 < len(list); i += 2 {
-			fields[list[i]] = list[i+1]
-		}
-		if fields["name"] == node.Addr() && fields["flags"] == "slave" && fields["role-reported"] == "slave" &&
-			fields["master-link-status"] == "ok" {
+	for _, replica := range answer.Val() {
+		if replica["name"] == node.Addr() && replica["flags"] == "slave" && replica["role-reported"] == "slave" && replica["master-link-status"] == "ok" {
 			return nil
 		}
 	}

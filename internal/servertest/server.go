@@ -51,17 +51,20 @@ type server struct {
 	configure func() error
 	// ready checks once whether the server answers and is the given process.
 	ready func(ctx context.Context, pid int) error
+	// release frees what a killed server could not; nil: nothing.
+	release func() error
 
-	folder *folder
-	port   int
+	account *account // that it runs as; nil: the caller's
+	folder  *folder
+	port    int
 
 	mutex   sync.Mutex
 	process *process
 	stopped bool
 }
 
-// address returns the server's address.
-func (s *server) address() string {
+// Addr returns the address as host:port.
+func (s *server) Addr() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
@@ -70,6 +73,58 @@ func (s *server) PID() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.process.pid()
+}
+
+// open makes the server's folder under another one, has fill fill it, and starts the server. On an error nothing is left.
+func (s *server) open(ctx context.Context, parent string, fill func(ctx context.Context) error) (err error) {
+	if s.folder, err = newFolder(parent); err != nil {
+		return err
+	}
+	if err = s.account.own(s.folder.path); err == nil && fill != nil {
+		err = fill(ctx)
+	}
+	if err == nil {
+		err = s.startAnywhere(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, s.remove())
+	}
+	return nil
+}
+
+// remove removes all that is left of the server.
+func (s *server) remove() error {
+	if s.release != nil {
+		return errors.Join(s.release(), s.folder.remove())
+	}
+	return s.folder.remove()
+}
+
+// run is a command in the server's folder, as its account.
+func (s *server) run(program string, arguments ...string) *exec.Cmd {
+	command := exec.Command(program, arguments...)
+	command.Dir = s.folder.path
+	s.account.prepare(command)
+	return command
+}
+
+// write writes files that the program reads at its start into its folder.
+func (s *server) write(files map[string]string) error {
+	var errs []error
+	for file, text := range files {
+		path := filepath.Join(s.folder.path, file)
+		errs = append(errs, os.WriteFile(path, []byte(text), 0o600), s.account.own(path))
+	}
+	return errors.Join(errs...)
+}
+
+// accepts reports whether somebody accepts connections on the server's port.
+func (s *server) accepts(ctx context.Context, _ int) error {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr())
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 // startAnywhere starts the server on a free port.
@@ -174,19 +229,18 @@ func (s *server) awaitReady(ctx context.Context) error {
 // ask checks once. It gives up when the server ends, because another program on its port might never answer.
 func (s *server) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
-	answered, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
+	defer cancel()
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		select {
 		case <-s.process.done:
 			cancel()
-		case <-answered:
+		case <-ctx.Done():
 		}
-	}()
+	})
 	err := s.ready(ctx, s.process.pid())
-	close(answered)
-	<-watched
 	cancel()
+	watching.Wait()
 	return err
 }
 
@@ -208,8 +262,8 @@ func (s *server) kill() error {
 	return nil
 }
 
-// discard kills the server and removes its folder: its data may be lost. Later calls do nothing.
-func (s *server) discard() error {
+// Stop kills the server, paused or not, and removes its folder: its data may be lost. Later calls do nothing.
+func (s *server) Stop() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.stopped {
@@ -219,7 +273,7 @@ func (s *server) discard() error {
 		return err
 	}
 	s.stopped = true
-	return s.folder.remove()
+	return s.remove()
 }
 
 // signal sends a signal to the running server.

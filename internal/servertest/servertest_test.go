@@ -88,9 +88,9 @@ func stop(t *testing.T, stop func() error, s *server) {
 	if left := descendants(t, s.folder.path); len(left) > 0 {
 		t.Errorf("processes still work in %s: %v", s.folder.path, left)
 	}
-	if connection, err := net.Dial("tcp", s.address()); err == nil {
+	if connection, err := net.Dial("tcp", s.Addr()); err == nil {
 		_ = connection.Close()
-		t.Errorf("somebody still listens on %s", s.address())
+		t.Errorf("somebody still listens on %s", s.Addr())
 	}
 }
 

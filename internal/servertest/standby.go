@@ -24,7 +24,7 @@ func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOpt
 	if err != nil {
 		return nil, err
 	}
-	err = p.begin(ctx, func(ctx context.Context) error {
+	err = p.open(ctx, p.parent, func(ctx context.Context) error {
 		err := p.fill(ctx, "pg_basebackup", "--pgdata", p.dataFolder(), "--host", "127.0.0.1", "--port", port,
 			"--username", postgresUser, "--checkpoint", "fast", "--no-sync")
 		if err != nil {
@@ -85,18 +85,16 @@ func (p *Postgres) Shutdown(ctx context.Context) error {
 // Pause freezes all processes of the server with SIGSTOP: until Kill, connections stay open, the kernel accepts new ones,
 // and the server answers nothing.
 func (p *Postgres) Pause() error {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.stopped || !p.process.running() {
+	if !p.running() {
 		return fmt.Errorf("pausing %s: %w", p.name, errNotRunning)
 	}
-	children, err := p.process.frozenChildren()
+	children, err := p.process.freeze()
 	if err != nil {
 		return err
 	}
 	for _, child := range children {
-		if err := syscall.Kill(child.pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("pausing process %d, a child of %d: %w", child.pid, p.process.pid(), err)
+		if err := child.Suspend(); err != nil && alive(child) {
+			return fmt.Errorf("pausing process %d, a child of %d: %w", child.Pid, p.process.pid(), err)
 		}
 	}
 	return nil
@@ -109,7 +107,7 @@ func (p *Postgres) Either(databaseURL string, other *Postgres) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the URL of a database: %w", err)
 	}
-	u.Host = p.address() + "," + other.address()
+	u.Host = p.Addr() + "," + other.Addr()
 	query := u.Query()
 	query.Set("target_session_attrs", "read-write")
 	u.RawQuery = query.Encode()

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -46,36 +45,20 @@ func StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
 			return nil, ErrNoZooKeeper
 		}
 	}
-	folder, err := newFolder(os.TempDir())
-	if err != nil {
-		return nil, err
-	}
-	z := &ZooKeeper{server{name: "ZooKeeper", deathSignal: syscall.SIGKILL, folder: folder}}
+	z := &ZooKeeper{server{name: "ZooKeeper", deathSignal: syscall.SIGKILL}}
 	z.command = func() *exec.Cmd {
-		command := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC",
-			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", strings.Join(zooKeeperJars, ":"),
-			"org.apache.zookeeper.server.ZooKeeperServerMain", z.configPath())
-		command.Dir = folder.path
-		return command
+		return z.run(java, "-Xmx256m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", strings.Join(zooKeeperJars, ":"),
+			"org.apache.zookeeper.server.ZooKeeperServerMain", zooKeeperFile)
 	}
 	z.configure, z.ready = z.writeConfig, z.answers
-	if err := z.startAnywhere(ctx); err != nil {
-		return nil, errors.Join(err, folder.remove())
-	}
-	return z, nil
+	return started(z, z.open(ctx, os.TempDir(), nil))
 }
 
-// Addr returns the address as host:port.
-func (z *ZooKeeper) Addr() string { return z.address() }
-
-// Stop ends the server and removes its folder. Later calls do nothing.
-func (z *ZooKeeper) Stop() error { return z.discard() }
-
-func (z *ZooKeeper) configPath() string { return filepath.Join(z.folder.path, "zoo.cfg") }
+const zooKeeperFile = "zoo.cfg"
 
 // writeConfig writes the settings, which include the port.
 func (z *ZooKeeper) writeConfig() error {
-	return os.WriteFile(z.configPath(), fmt.Appendf(nil, `dataDir=%s
+	return z.write(map[string]string{zooKeeperFile: fmt.Sprintf(`dataDir=%s
 clientPortAddress=127.0.0.1
 clientPort=%d
 tickTime=%d
@@ -83,7 +66,7 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=conf
-`, z.folder.path, z.port, zooKeeperTick), 0o600)
+`, z.folder.path, z.port, zooKeeperTick)})
 }
 
 // answers reads the server's settings, which include its folder.
@@ -91,7 +74,7 @@ func (z *ZooKeeper) answers(ctx context.Context, _ int) error {
 	ctx, cancel := context.WithTimeout(ctx, zooKeeperReply)
 	defer cancel()
 	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "tcp", z.address())
+	connection, err := dialer.DialContext(ctx, "tcp", z.Addr())
 	if err != nil {
 		return err
 	}
