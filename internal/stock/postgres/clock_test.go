@@ -27,7 +27,7 @@ func TestASaleBeginsByTheClockOfTheDatabase(t *testing.T) {
 			t.Run(name+", "+way, func(t *testing.T) {
 				t.Parallel()
 				store, _ := fresh(t, 1)
-				store.Share(sharing)
+				store.SetSharing(sharing)
 				s := selling.NewService(selling.Config{Store: store})
 				defer func() {
 					if err := s.Close(t.Context()); err != nil {

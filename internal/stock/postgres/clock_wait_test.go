@@ -107,7 +107,7 @@ func writeHeld(t *testing.T, sharing postgres.Sharing, hold, name string, window
 	t.Helper()
 	for try := 1; ; try++ {
 		store, conn := fresh(t, 9)
-		store.Share(sharing)
+		store.SetSharing(sharing)
 		if _, err := conn.Exec(t.Context(), "BEGIN; "+hold); err != nil {
 			t.Fatal(err)
 		}

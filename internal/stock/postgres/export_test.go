@@ -15,8 +15,8 @@ const (
 	ShareAll     = sharedAll
 )
 
-// Share sets which batches share a write. Call it only while the store is not in use.
-func (s *Store) Share(which shared) { s.share(which) }
+// SetSharing sets which batches share a write. Call it only while the store is not in use.
+func (s *Store) SetSharing(which shared) { s.share(which) }
 
 // HoldWriter lets no shared write begin, until that many batches wait and it is released.
 func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }

@@ -37,6 +37,7 @@ type gatherer[W, A any] struct {
 	met     time.Time // when another process was met last
 	waiting []*sharedWrite[W, A]
 	closed  bool // no write is shared any more
+	stuck   int  // shared writes that take longer than writerWait: until they end, each write goes by itself
 }
 
 // A carrier carries out writes, none of them after the deadline, and returns an answer for each. If it fails, the error is that of
@@ -46,14 +47,12 @@ type carrier[W, A any] func(ctx context.Context, deadline time.Time, writes []W)
 // sharedWrite is a write that is, or waits to be, a part of a shared write.
 type sharedWrite[W, A any] struct {
 	write    W
-	ctx      context.Context //nolint:containedctx // of the caller, whose deadline the shared write keeps
+	ctx      context.Context // of the caller, whose deadline the shared write keeps //nolint:containedctx
 	deadline time.Time       // after which nothing of it may be written, the context's if that is earlier; zero: there is none
-	answer   chan sharedAnswer[A]
-}
-
-type sharedAnswer[A any] struct {
-	answer A
-	err    error
+	// begin completes the write when the shared write begins, and reports false if there is nothing to write any more; nil: it is
+	// complete.
+	begin func(*sharedWrite[W, A]) bool
+	tell  func(A, error) // is called once with the answer, and must not wait
 }
 
 // hasTime reports whether there is enough time left for a shared write.
@@ -61,37 +60,35 @@ func (w *sharedWrite[W, A]) hasTime() bool {
 	return w.ctx.Err() == nil && (w.deadline.IsZero() || time.Until(w.deadline) > sharedSlack)
 }
 
-// together carries out a write with others that wait at the same time.
-func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (none A, err error) {
+// together carries out a write with others that wait at the same time, and waits for its answer.
+func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (answer A, err error) {
 	until, _ := ctx.Deadline()
-	w := &sharedWrite[W, A]{write, ctx, stock.Earlier(deadline, until), make(chan sharedAnswer[A], 1)}
+	told := make(chan struct{})
+	var got A
+	var failed error
+	w := &sharedWrite[W, A]{write: write, ctx: ctx, deadline: stock.Earlier(deadline, until), tell: func(a A, err error) {
+		got, failed = a, err
+		close(told)
+	}}
 	if !w.hasTime() || !g.push(w) {
-		return none, nil
+		return answer, nil
 	}
-	patience := time.NewTimer(writerWait)
-	defer patience.Stop()
-	for {
-		select {
-		case a := <-w.answer:
-			return a.answer, a.err
-		case <-ctx.Done():
-			if g.withdraw(w) {
-				return none, stock.Unwritten(ctx.Err())
-			}
-			return none, ctx.Err()
-		case <-patience.C:
-			if g.withdraw(w) {
-				return none, nil
-			}
+	select {
+	case <-told:
+		return got, failed
+	case <-ctx.Done():
+		if g.withdraw(w) {
+			return answer, stock.Unwritten(ctx.Err())
 		}
+		return answer, ctx.Err()
 	}
 }
 
-// push queues a write, and starts a writer if one is needed. It reports false after close.
+// push queues a write, and starts a writer if one is needed. It reports false if the write has to go by itself.
 func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed || g.stuck > 0 {
 		return false
 	}
 	g.waiting = append(g.waiting, w)
@@ -167,18 +164,23 @@ func (g *gatherer[W, A]) take() (taken []*sharedWrite[W, A]) {
 // carryOut carries out writes, and answers them. A write that has too little time left goes by itself: its deadline would be
 // the deadline of all.
 func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
-	var timely []*sharedWrite[W, A]
-	var writes []W
+	var none A
+	timely, writes, ends := make([]*sharedWrite[W, A], 0, len(taken)), make([]W, 0, len(taken)), make([]time.Time, 0, len(taken))
 	var deadline time.Time
-	var ends []time.Time // of the callers' contexts
 	for _, w := range taken {
+		if w.begin != nil && !w.begin(w) {
+			continue
+		}
 		if !w.hasTime() {
-			w.answer <- sharedAnswer[A]{}
+			w.tell(none, nil)
 			continue
 		}
 		timely, writes = append(timely, w), append(writes, w.write)
 		deadline = stock.Earlier(deadline, w.deadline)
-		until, _ := w.ctx.Deadline()
+		until, bounded := w.ctx.Deadline()
+		if !bounded && w.begin != nil {
+			until = w.deadline
+		}
 		ends = append(ends, until)
 	}
 	if len(timely) == 0 {
@@ -186,16 +188,52 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	}
 	ctx, cancel := stock.WhileAny(ends...)
 	defer cancel()
+	ended := g.noteStuck()
 	answers, err := g.carry(ctx, deadline, writes)
+	ended()
 	if nothingWritten(err) {
 		answers, err = make([]A, len(timely)), nil
 	}
 	for i, w := range timely {
 		if err != nil {
-			w.answer <- sharedAnswer[A]{err: err}
+			w.tell(none, err)
 		} else {
-			w.answer <- sharedAnswer[A]{answer: answers[i]}
+			w.tell(answers[i], nil)
 		}
+	}
+}
+
+// noteStuck lets no write wait longer than writerWait for a shared write that begins now, and whose connection may have died. Then
+// those that wait go by themselves, and so do all that come before it has ended.
+func (g *gatherer[W, A]) noteStuck() (ended func()) {
+	over, stuck := false, false // under the mutex
+	timer := time.AfterFunc(writerWait, func() {
+		g.mu.Lock()
+		var waiting []*sharedWrite[W, A]
+		if !over {
+			stuck, waiting, g.waiting = true, g.waiting, nil
+			g.stuck++
+		}
+		g.mu.Unlock()
+		for _, w := range waiting {
+			g.setAside(w)
+		}
+	})
+	return func() {
+		timer.Stop()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if over = true; stuck {
+			g.stuck--
+		}
+	}
+}
+
+// setAside has a write go by itself.
+func (*gatherer[W, A]) setAside(w *sharedWrite[W, A]) {
+	var none A
+	if w.begin == nil || w.begin(w) {
+		w.tell(none, nil)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestPartsOfWhatWasNotThereYet(t *testing.T) {
 	t.Parallel()
 	for try := 1; ; try++ {
 		store, conn := fresh(t, 9)
-		store.Share(postgres.ShareNothing)
+		store.SetSharing(postgres.ShareNothing)
 		commit := stock.Settlement{SKU: "a", Requests: []stock.SettleRequest{{OrderID: "o"}}}
 		if _, err := store.Settle(t.Context(), commit); err != nil { // it prepares the statements
 			t.Fatal(err)

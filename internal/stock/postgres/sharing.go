@@ -108,6 +108,59 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 	return result, err
 }
 
+// Share implements [stock.Sharer].
+func (s *Store) Share(sku string, limited bool, batch stock.SharedBatch) bool {
+	if limited {
+		return s.limited.later(s, sku, batch)
+	}
+	return s.sharing.later(s, sku, batch)
+}
+
+// later has a batch written with others. It reports false if nothing else is under way.
+func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
+	if h.which == sharedNone || !h.busy() {
+		return false
+	}
+	w := &sharedWrite[sharedBatch, batchAnswer]{write: sharedBatch{stock.Batch{SKU: sku}, s, tables.Arrays{}}, ctx: context.Background()}
+	w.begin = func(w *sharedWrite[sharedBatch, batchAnswer]) bool {
+		taken, there := batch.Take(largestShared)
+		w.write.Batch, w.write.orders, w.deadline = taken, tables.ArraysOf(taken.Orders), taken.Deadline
+		return there
+	}
+	w.tell = func(answer batchAnswer, err error) { h.written(w.write, batch, answer, err) }
+	return h.push(w)
+}
+
+// written tells a batch what became of it.
+func (h *sharing) written(b sharedBatch, batch stock.SharedBatch, answer batchAnswer, err error) {
+	if answer.skipped {
+		h.meet()
+	}
+	if err != nil || answer.whole == nil {
+		batch.Written(stock.BatchResult{Skipped: answer.skipped}, false, translate(err))
+		return
+	}
+	conclude := func() {
+		ctx, cancel := stock.WhileAny(b.Deadline)
+		defer cancel()
+		result, settled, err := b.store.conclude(ctx, b.Batch, b.orders.Units, *answer.whole)
+		h.noteKnown(result.Outcomes)
+		batch.Written(result, settled, translate(err))
+	}
+	if answer.whole.orders == len(b.Orders) {
+		conclude()
+	} else {
+		go conclude() // it may look up known orders; who shares the batch waits for Written
+	}
+}
+
+// busy reports whether something is under way.
+func (h *sharing) busy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.alone || h.writers > 0 || h.which == sharedAll
+}
+
 // begin reports whether a batch may go by itself because nothing else is under way.
 func (h *sharing) begin() bool {
 	h.mu.Lock()

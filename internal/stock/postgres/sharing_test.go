@@ -560,7 +560,7 @@ func TestSharersRace(t *testing.T) {
 	s := openSharers(t, skus+2)
 	s.exec(fmt.Sprintf(`UPDATE skus SET per_buyer_limit = %d WHERE sku_id >= '%s'`, raceLimit, name(skus)))
 	stores := []*postgres.Store{s.store, s.open(), s.open()}
-	stores[0].Share(postgres.ShareAll)
+	stores[0].SetSharing(postgres.ShareAll)
 	r := racers{sharers: s, stores: stores, accepted: map[string]int{}}
 	stop, locked := make(chan struct{}), make(chan error, 1)
 	go func() { locked <- r.lockRows(stop) }()

@@ -91,7 +91,7 @@ func conform(t *testing.T, sharing postgres.Sharing, parameters string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store.Share(sharing)
+		store.SetSharing(sharing)
 		t.Cleanup(func() {
 			if err := store.Close(); err != nil {
 				t.Error(err)

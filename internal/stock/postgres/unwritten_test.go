@@ -41,8 +41,8 @@ func TestServersErrorsSayWhetherTheyUndo(t *testing.T) {
 			return err
 		},
 		"a shared statement": func(store *postgres.Store) error {
-			store.Share(postgres.ShareAll)
-			defer store.Share(postgres.ShareWaiting)
+			store.SetSharing(postgres.ShareAll)
+			defer store.SetSharing(postgres.ShareWaiting)
 			_, err := store.Deduct(t.Context(), one("a", "o"))
 			return err
 		},

@@ -91,7 +91,7 @@ func (s *Service) enqueue(ctx context.Context, deadline time.Time, sku string, o
 			s.used(r)
 			return nil, err
 		case serve:
-			go w.run()
+			w.step()
 		}
 		return r, nil
 	}

@@ -17,6 +17,8 @@
 //	  - The write is one transaction of the [stock.Store], relative and conditional. It locks the segment's row, checks the
 //	    fencing token on it, inserts the orders that fit and subtracts what it inserted. This guard is on every path. So a
 //	    worker that has lost its lock without noticing changes nothing, and a worker without a lock sells nothing twice.
+//	  - A few orders that need nothing but to be written wait for a write that batches of different SKUs share
+//	    ([stock.Sharer]), without a goroutine: the writer takes them, answers them, and makes the next step.
 //	  - The worker keeps the lock from batch to batch while there is work, and offers it to others every turn.
 //	  - A merge takes the locks of the segments that hold something as a MultiLock, with its own as a part. Then, with the
 //	    locks or without, it locks the rows of all segments, ascending. So its refusals are final. It leaves the

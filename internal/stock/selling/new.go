@@ -44,6 +44,7 @@ func NewService(c Config) *Service {
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
+	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()

@@ -16,6 +16,7 @@ import (
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
 	store      stock.Store
+	sharer     stock.Sharer // the store; nil: it is none
 	lock       func(sku string, segment int) locking.Locker
 	lockAlways bool
 	observer   Observer

@@ -49,6 +49,7 @@ type worker struct {
 	expiries   int          // how often the batch at hand has waited for expired reservations
 	skipped    bool         // the last write found the row of its segment held by somebody else
 	retries    int          // how many of the next batches are expected to have known orders
+	shared     []*request   // that are in a shared write
 	unknownSKU bool         // the SKU does not exist
 }
 

@@ -39,11 +39,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	if requests = stillWaiting(requests); len(requests) == 0 {
 		return nil, nil
 	}
-	batch := stock.Batch{
-		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
-		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), InTurn: true, ExpectKnown: w.retries > 0,
-	}
-	start := time.Now()
+	batch, start := w.batch(requests), time.Now()
 	var result stock.BatchResult
 	err = w.writeFenced(ctx, w.lock.holds(), func(fences map[int]stock.Fence) (err error) {
 		batch.Fence = fences[batch.Segment]
@@ -57,13 +53,28 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		w.service.noteGuard(w.sku, err)
 		return requests, err
 	}
+	return w.wrote(ctx, requests, start, result, batch.Fence.Token != 0), nil
+}
+
+// batch returns the batch of some requests for the worker's segment.
+func (w *worker) batch(requests []*request) stock.Batch {
+	return stock.Batch{
+		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
+		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), InTurn: true, ExpectKnown: w.retries > 0,
+	}
+}
+
+// wrote learns from a write that began at an instant, and answers its requests. It returns those that need another write.
+func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time, result stock.BatchResult, locked bool) (again []*request) {
 	w.noteSold(stock.EventSale, result.At, result.Outcomes)
 	w.lockRule.note(w.ready, len(requests), w.queue.length())
 	w.skipped = result.Skipped
-	w.levels[w.lock.segment] = result.Available
+	if w.levels != nil {
+		w.levels[w.lock.segment] = result.Available
+	}
 	w.noteRetries(result.Outcomes)
-	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
-	return w.answer(ctx, requests, result.Outcomes, start, result.At, result.Stale, false), nil
+	w.service.observer.BatchWritten(len(requests), time.Since(began), locked)
+	return w.answer(ctx, requests, result.Outcomes, began, result.At, result.Stale, false)
 }
 
 // answer answers the requests of a write that began at an instant of this process' clock and was decided at one of the
