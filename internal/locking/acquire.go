@@ -30,7 +30,7 @@ func (acq *acquisition) take(run []*part) error {
 		l.reportGrants(acq, run[:len(run)-len(missing)])
 	} // a grant that came too late is a failure and nothing else
 	if err != nil {
-		var taken []*Hold
+		var taken []*singleHold
 		for _, p := range run {
 			taken = append(taken, p.holds...)
 		}
@@ -286,15 +286,23 @@ func (acq *acquisition) reasonOf(err error) Reason {
 
 // Lock implements Locker.
 func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return a.acquire(ctx, false, opts)
+	h, err := a.acquire(ctx, false, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &h.Hold, nil
 }
 
 // TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy.
 func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return a.acquire(ctx, true, opts)
+	h, err := a.acquire(ctx, true, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &h.Hold, nil
 }
 
-func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singleHold, error) {
 	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (l *Locks) withdrawLocked(p *part) {
 
 // admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. If it makes a new one,
 // an older grant of the owner is gone. It returns the holds that the caller must lose after it has unlocked l.mu.
-func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
+func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*singleHold) {
 	g := p.endReentryLocked()
 	if g == nil {
 		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
@@ -76,13 +76,14 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.
 			l.hurryLocked(h)
 		}
 		g.holds, p.holds = append(g.holds, h), append(p.holds, h)
-		acq.took(h)
+		acq.took(&h.Hold)
 		acq.owner.addHold(p.lock.position())
 	}
 }
 
-func newHold(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
-	h := &Hold{
+func newHold(acq *acquisition, p *part, g *grant, deadline time.Time) *singleHold {
+	h := &singleHold{
+		Hold:     Hold{base: acq.ctx},
 		owner:    acq.owner,
 		locks:    p.lock.locks,
 		lock:     p.lock,
@@ -92,8 +93,8 @@ func newHold(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
 		kept:     acq.kept,
 		deadline: deadline,
 		since:    time.Now(),
-		base:     acq.ctx,
 	}
+	h.held = h
 	h.countsLocked(deadline)
 	if p.spared != nil {
 		h.ctx, h.cancel = outlive(h.base, p.spared)

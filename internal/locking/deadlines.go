@@ -8,7 +8,7 @@ import (
 // deadlines holds the deadlines of a process's holds, the next one first, with one timer for all. Most holds end long before
 // their deadline, which then costs nothing. Guarded by Locks.mu.
 type deadlines struct {
-	holds []*Hold // by deadline
+	holds []*singleHold // by deadline
 	fire  func()
 	timer *time.Timer
 	next  time.Time // when the timer fires; zero when it does not
@@ -16,18 +16,18 @@ type deadlines struct {
 
 // place returns the index of the first deadline that is not before a moment.
 func (d *deadlines) place(at time.Time) int {
-	i, _ := slices.BinarySearchFunc(d.holds, at, func(h *Hold, at time.Time) int { return h.deadline.Compare(at) })
+	i, _ := slices.BinarySearchFunc(d.holds, at, func(h *singleHold, at time.Time) int { return h.deadline.Compare(at) })
 	return i
 }
 
 // add notes a hold's deadline.
-func (d *deadlines) add(h *Hold) {
+func (d *deadlines) add(h *singleHold) {
 	d.holds = slices.Insert(d.holds, d.place(h.deadline), h)
 	d.arm()
 }
 
 // remove removes a hold, and reports whether it was there.
-func (d *deadlines) remove(h *Hold) bool {
+func (d *deadlines) remove(h *singleHold) bool {
 	for i := d.place(h.deadline); i < len(d.holds) && d.holds[i].deadline.Equal(h.deadline); i++ {
 		if d.holds[i] == h {
 			d.holds = slices.Delete(d.holds, i, i+1)
@@ -38,7 +38,7 @@ func (d *deadlines) remove(h *Hold) bool {
 }
 
 // move gives a hold another deadline.
-func (d *deadlines) move(h *Hold, deadline time.Time) {
+func (d *deadlines) move(h *singleHold, deadline time.Time) {
 	there := d.remove(h)
 	if h.deadline = deadline; there {
 		d.add(h)
@@ -59,7 +59,7 @@ func (d *deadlines) arm() {
 }
 
 // take removes the holds whose time is over, when the timer has fired.
-func (d *deadlines) take(now time.Time) (over []*Hold) {
+func (d *deadlines) take(now time.Time) (over []*singleHold) {
 	n := d.place(now.Add(1))
 	over = slices.Clone(d.holds[:n])
 	d.holds = slices.Delete(d.holds, 0, n)

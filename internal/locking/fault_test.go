@@ -276,7 +276,7 @@ func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 		})
 		h := w.must(m.Lock(ctx))
 		l.mu.Lock()
-		h.deadline = time.Now()
+		h.one().deadline = time.Now()
 		l.mu.Unlock()
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
 			w.t.Errorf("unlock: %v", err)

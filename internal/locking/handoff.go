@@ -37,7 +37,7 @@ type handoffCall struct {
 
 // handOff unlocks a hold by handing its lock off. It returns false if that cannot be done: the owner still holds the
 // lock, or nobody waits for it here, or the waiter wants another lease or more than one hold.
-func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done bool, err error) {
+func (l *Locks) handOff(ctx context.Context, until time.Time, h *singleHold) (done bool, err error) {
 	l.mu.Lock()
 	next := l.successorLocked(h)
 	if next == nil {
@@ -53,7 +53,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
 		ls.next++
 		l.mu.Unlock()
-		l.reportEnds([]*Hold{h}, now, nil)
+		l.reportEnds([]*singleHold{h}, now, nil)
 		return true, nil
 	}
 	st := l.states[h.lock.stateKey]
@@ -64,13 +64,13 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	if err = l.handOffByScript(ctx, until, ho); errors.Is(err, ErrLost) {
 		gone = append(gone, h.grant)
 	}
-	l.reportEnds([]*Hold{h}, now, gone)
+	l.reportEnds([]*singleHold{h}, now, gone)
 	return true, err
 }
 
 // successorLocked returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
 // the lease is what that caller asked for.
-func (l *Locks) successorLocked(h *Hold) *waiter {
+func (l *Locks) successorLocked(h *singleHold) *waiter {
 	g := h.grant
 	if g.countLocked() != 1 || len(g.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold has left g, or is past its deadline
 		return nil

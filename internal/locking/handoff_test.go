@@ -279,7 +279,7 @@ func TestHandoffAfterALongHold(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-successors[0].hold, <-successors[0].err)
 		before := len(tapArgs(tap, scripts.Handoff))
-		w.soon("it has held it for long", func() bool { return time.Since(h.grant.lease.begun) > localFor })
+		w.soon("it has held it for long", func() bool { return time.Since(h.one().grant.lease.begun) > localFor })
 		w.ok(h.Unlock(ctx))
 		next := w.must(<-successors[1].hold, <-successors[1].err)
 		if n := len(tapArgs(tap, scripts.Handoff)) - before; n != 1 {
@@ -302,23 +302,23 @@ func TestNoSuccessorOfALostHold(t *testing.T) {
 		successor := func(h *Hold) *waiter {
 			m.locks.mu.Lock()
 			defer m.locks.mu.Unlock()
-			return m.locks.successorLocked(h)
+			return m.locks.successorLocked(h.one())
 		}
 		if successor(lapsed) != nil {
 			w.t.Error("the one that has lapsed has a successor")
 		}
 		w.soon("the other one has one", func() bool { return successor(outer) != nil })
 		m.locks.mu.Lock()
-		deadline := outer.deadline
-		outer.deadline = time.Now()
+		deadline := outer.one().deadline
+		outer.one().deadline = time.Now()
 		m.locks.mu.Unlock()
 		if successor(outer) != nil {
 			w.t.Error("a hold whose time is over has a successor")
 		}
 		m.locks.mu.Lock()
-		outer.deadline = deadline
+		outer.one().deadline = deadline
 		m.locks.mu.Unlock()
-		m.locks.loseGrant(outer.grant)
+		m.locks.loseGrant(outer.one().grant)
 		if successor(outer) != nil {
 			w.t.Error("a hold that was lost has a successor")
 		}
@@ -335,8 +335,8 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	m := w.locks().Mutex(w.name)
 	asking := &waiter{times: 1, asking: true}
 	held := &lease{}
-	h := &Hold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
-	h.grant = &grant{lease: held, holds: []*Hold{h}}
+	h := &singleHold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
+	h.grant = &grant{lease: held, holds: []*singleHold{h}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	st := m.locks.stateOfLocked(&m.lock)
@@ -379,7 +379,7 @@ func TestHandoffBeginsALease(t *testing.T) {
 		first := w.must(m.Lock(ctx))
 		successors := w.lineUp(m, 1)
 		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err()) // it has been held for a while
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		next := w.must(<-successors[0].hold, <-successors[0].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl+keyexpiry.Early < next.Remaining() {
@@ -414,7 +414,7 @@ func TestHandoffThatComesTooLate(t *testing.T) {
 		acq, err := newAcquisition(ctx, false, nil)
 		w.ok(err)
 		p := &part{lock: &m.lock, times: 1}
-		p.waiter = &waiter{handoff: &handoff{lease: h.grant.lease, token: h.Token(), trusted: time.Now()}}
+		p.waiter = &waiter{handoff: &handoff{lease: h.one().grant.lease, token: h.Token(), trusted: time.Now()}}
 		m.locks.mu.Lock()
 		if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
 			w.t.Error("it has arrived")
@@ -454,7 +454,7 @@ func TestHandoffWithoutAnAnswer(t *testing.T) {
 					}
 					return next()
 				})
-				w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+				w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
 					w.t.Errorf("unlock: %v", err)
 				}
@@ -497,7 +497,7 @@ func TestHandoffTwice(t *testing.T) {
 			w.ok(next())
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		tap.on(nil, nil)
 		h := w.must(<-successors[0].hold, <-successors[0].err)
@@ -535,7 +535,7 @@ func TestSuccessorLeavesMeanwhile(t *testing.T) {
 			}
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey, m.queueKey) == 0 })
 		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
@@ -566,7 +566,7 @@ func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 			successors = w.lineUp(m, 1)
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-successors[0].hold, <-successors[0].err)
 		if state := rdb.HGetAll(ctx, m.stateKey).Val(); state[h.holder()] != "1" || len(state) != 3 {
@@ -584,7 +584,7 @@ func TestHandoffOfALostLock(t *testing.T) {
 		first := w.must(m.Lock(ctx))
 		successors := w.lineUp(m, 1)
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
 			w.t.Errorf("unlock: %v", err)
 		}
@@ -624,7 +624,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		admitted := make(chan *Hold, 1)
 		go func() { admitted <- w.must(other.Lock(ctx)) }()
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
-		w.soon("its turn comes", func() bool { return time.Since(first.grant.lease.turnBegun) > turnFor })
+		w.soon("its turn comes", func() bool { return time.Since(first.one().grant.lease.turnBegun) > turnFor })
 		if m.locks.subscription.Hears() {
 			w.t.Fatal("it listens already")
 		}

@@ -218,9 +218,9 @@ func (h *Hold) holder() string {
 	if len(h.parts) > 0 {
 		return h.parts[0].holder()
 	}
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	return h.grant.lease.id
+	h.one().locks.mu.Lock()
+	defer h.one().locks.mu.Unlock()
+	return h.one().grant.lease.id
 }
 
 // exists counts which of the keys exist.
@@ -238,3 +238,6 @@ func (w *world) queued(rdb *redis.Client, m *Mutex) int64 {
 	w.ok(err)
 	return n
 }
+
+// one returns the hold of a single lock.
+func (h *Hold) one() *singleHold { return h.held.(*singleHold) }

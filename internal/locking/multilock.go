@@ -18,18 +18,18 @@ import (
 // Locks that share a group are taken and released in one round trip if all are free. A lock may be named
 // twice. A part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
-// Wait bounds the whole. Lease is that of every part, and counts from when the last one was taken: if the parts are not
-// taken in one round trip, another one restarts it for all. The hold's Token is 0: each part has its own. When one
-// part is lost, the whole is lost, and nothing renews the others.
-func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
+// Wait bounds the wait for all of them. Lease is that of every part, and counts from when the last one was taken: if the
+// parts are not taken in one round trip, another one restarts it for all. The hold's Token is 0: each part has its own. When
+// one part is lost, so is the hold, and nothing renews the others.
+func MultiLock(parts ...Locker) *Multi { return &Multi{lockers: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
-type Multi struct{ parts []Locker }
+type Multi struct{ lockers []Locker }
 
 // Name returns the names of the parts, with a plus sign in between.
 func (m *Multi) Name() string {
-	names := make([]string, len(m.parts))
-	for i, p := range m.parts {
+	names := make([]string, len(m.lockers))
+	for i, p := range m.lockers {
 		if p != nil {
 			names[i] = p.Name()
 		}
@@ -67,10 +67,10 @@ type step struct {
 
 // add adds the parts of a MultiLock to a plan.
 func (pl *plan) add(m *Multi) error {
-	if len(m.parts) == 0 {
+	if len(m.lockers) == 0 {
 		return fmt.Errorf("%w: a MultiLock of nothing", ErrInvalid)
 	}
-	for _, p := range m.parts {
+	for _, p := range m.lockers {
 		var s *step
 		switch p := p.(type) {
 		case nil:
@@ -128,8 +128,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	acq.ordered = true
-	h := newWhole(acq)
-	acq.ctx = h.ctx   // so that no part outlives the whole
+	h := newMultiHold(acq)
+	acq.ctx = h.ctx   // so that no part outlives it
 	inner := acq.kept // the call belongs to an outer MultiLock, which keeps it longer
 	acq.kept = acq.fixed
 	stop := acq.keepAlive()
@@ -141,7 +141,9 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 			run := runOf(left)
 			err = acq.take(run)
 			for i, p := range run {
-				left[i].holds = p.holds
+				for _, h := range p.holds {
+					left[i].holds = append(left[i].holds, &h.Hold)
+				}
 			}
 			taken = len(run)
 		}
@@ -162,7 +164,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	}
 	m.fill(h, acq, pl)
 	h.leaves = acq.taken // in this order fewest round trips give them back
-	return h, nil
+	return &h.Hold, nil
 }
 
 // runOf returns the parts that can be taken together with the first step.
@@ -205,22 +207,29 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	return err
 }
 
-// newWhole returns the hold of a MultiLock that has no parts yet.
-func newWhole(acq *acquisition) *Hold {
-	h := &Hold{owner: acq.owner, base: acq.ctx}
+// A multiHold is the hold of a MultiLock.
+type multiHold struct {
+	Hold
+	leaves []*Hold       // of its single locks and other Lockers: inner MultiLocks are taken apart
+	stops  []func() bool // of what watches the parts
+}
+
+// newMultiHold returns a hold that has no parts yet.
+func newMultiHold(acq *acquisition) *multiHold {
+	h := &multiHold{Hold: Hold{base: acq.ctx}}
+	h.held = h
 	h.ctx, h.cancel = context.WithCancelCause(acq.ctx)
 	return h
 }
 
 // fill sets the parts of a hold to what was taken, in the order of the arguments.
-func (m *Multi) fill(h *Hold, acq *acquisition, pl *plan) {
-	h.need = len(m.parts)
-	for _, p := range m.parts {
+func (m *Multi) fill(h *multiHold, acq *acquisition, pl *plan) {
+	for _, p := range m.lockers {
 		var part *Hold
 		if inner, ok := p.(*Multi); ok {
-			part = newWhole(acq)
-			inner.fill(part, acq, pl)
-			h.leaves = append(h.leaves, part.leaves...)
+			several := newMultiHold(acq)
+			inner.fill(several, acq, pl)
+			h.leaves, part = append(h.leaves, several.leaves...), &several.Hold
 		} else {
 			part = pl.hand()
 			h.leaves = append(h.leaves, part)
@@ -231,5 +240,47 @@ func (m *Multi) fill(h *Hold, acq *acquisition, pl *plan) {
 				h.end(ErrLost)
 			}
 		}))
+	}
+}
+
+func (h *multiHold) token() int64 { return 0 }
+
+func (h *multiHold) tokenAbove(context.Context, int64) (int64, error) {
+	return 0, fmt.Errorf("%w: a MultiLock has no token", ErrInvalid)
+}
+
+func (h *multiHold) remaining() time.Duration { return remainingOf(h.parts, len(h.parts)) }
+
+func (h *multiHold) count() int {
+	least := 0
+	for i, part := range h.parts {
+		if n := part.Count(); i == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+func (h *multiHold) isLost() bool {
+	return slices.ContainsFunc(h.leaves, func(leaf *Hold) bool { return leaf.is().isLost() })
+}
+
+func (h *multiHold) unlock(ctx context.Context, lost bool) error {
+	h.endAll()
+	return unlockAll(ctx, h.leaves, lost)
+}
+
+// endAll ends the contexts of a MultiLock's hold and of those among its parts.
+func (h *multiHold) endAll() {
+	for _, stop := range h.stops {
+		stop()
+	}
+	if h.cancel != nil { // else it is the zero Hold
+		h.end(context.Canceled)
+	}
+	for _, part := range h.parts {
+		if inner, ok := part.held.(*multiHold); ok {
+			inner.endAll()
+		}
 	}
 }

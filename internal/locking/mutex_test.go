@@ -654,7 +654,7 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 		}{l.Mutex(w.name), l.FairMutex(w.name)} {
 			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
 			l.mu.Lock()
-			l.deadlines.move(outer, time.Now().Add(4*time.Second)) // as if time had passed
+			l.deadlines.move(outer.one(), time.Now().Add(4*time.Second)) // as if time had passed
 			l.mu.Unlock()
 			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
@@ -737,7 +737,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 		outer := w.must(MultiLock(one, other).Lock(ctx, Lease(10*time.Second)))
 		l.mu.Lock()
 		for _, part := range outer.Parts() {
-			l.deadlines.move(part, time.Now().Add(4*time.Second)) // as if time had passed
+			l.deadlines.move(part.one(), time.Now().Add(4*time.Second)) // as if time had passed
 		}
 		l.mu.Unlock()
 		w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
@@ -754,7 +754,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 func TestRenewalBeforeAHold(t *testing.T) {
 	each(t, func(w *world) {
 		h := w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
-		h.locks.renewed(h.grant, time.Now().Add(time.Second), (*Hold).wantsRenewalLocked)
+		h.one().locks.renewed(h.one().grant, time.Now().Add(time.Second), (*singleHold).wantsRenewalLocked)
 		if left := h.Remaining(); left < 20*time.Second {
 			w.t.Errorf("%s left", left)
 		}

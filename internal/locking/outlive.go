@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It names the hold, so that a
@@ -23,15 +24,10 @@ func (h *Hold) end(why error) { h.cancel(&end{h, why}) }
 
 // has tells whether a hold is one of the lock with a state key, or has such a part.
 func (h *Hold) has(l *Locks, state string) bool {
-	if h.lock != nil {
-		return h.locks == l && h.lock.stateKey == state
+	if s, ok := h.held.(*singleHold); ok {
+		return s.locks == l && s.lock.stateKey == state
 	}
-	for _, part := range h.parts {
-		if part.has(l, state) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.parts, func(part *Hold) bool { return part.has(l, state) })
 }
 
 // outlive returns a context that ends when another one does, unless that ends because of a hold that is spared. Then it

@@ -655,15 +655,15 @@ func TestRedLockIsKeptByAMultiLock(t *testing.T) {
 		leaves := func(parts []*Hold, release func(), least, most time.Duration) {
 			t.Helper()
 			for _, node := range parts { // as if time had passed
-				node.locks.mu.Lock()
-				for _, h := range node.grant.holds {
-					node.locks.deadlines.move(h, time.Now().Add(4*time.Second))
+				node.one().locks.mu.Lock()
+				for _, h := range node.one().grant.holds {
+					node.one().locks.deadlines.move(h, time.Now().Add(4*time.Second))
 				}
-				node.locks.mu.Unlock()
+				node.one().locks.mu.Unlock()
 			}
 			release()
 			for _, node := range parts {
-				life, err := node.locks.server.Client.PTTL(f.ctx(), node.lock.stateKey).Result()
+				life, err := node.one().locks.server.Client.PTTL(f.ctx(), node.one().lock.stateKey).Result()
 				f.ok(err)
 				if life < least || life > most {
 					t.Errorf("it lives for %s, of %s to %s", life, least, most)
@@ -914,7 +914,7 @@ func TestLostRedLockIsForgotten(t *testing.T) {
 	for name, lose := range map[string]func(f *fleet, h *Hold, leave func()){
 		"on the servers": func(f *fleet, h *Hold, _ func()) {
 			for i, part := range h.Parts() {
-				f.ok(f.node(i).Del(f.ctx(), part.lock.stateKey).Err())
+				f.ok(f.node(i).Del(f.ctx(), part.one().lock.stateKey).Err())
 			}
 		},
 		"by its lease":   func(*fleet, *Hold, func()) { time.Sleep(lease) },

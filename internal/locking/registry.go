@@ -116,7 +116,7 @@ func (l *Locks) forgetLocked(g *grant) bool {
 }
 
 // dropLocked removes a hold from the registry, and leaves the grant there. It reports whether the hold was there.
-func (l *Locks) dropLocked(h *Hold) bool {
+func (l *Locks) dropLocked(h *singleHold) bool {
 	g := h.grant
 	i := slices.Index(g.holds, h)
 	if i < 0 {
@@ -129,16 +129,16 @@ func (l *Locks) dropLocked(h *Hold) bool {
 }
 
 // lose ends holds that are no longer ours, with ErrLost as the cause of their contexts.
-func (l *Locks) lose(holds []*Hold) {
+func (l *Locks) lose(holds []*singleHold) {
 	l.mu.Lock()
-	var lost []*Hold
+	var lost []*singleHold
 	var reds []*redHold
 	for _, h := range slices.Clone(holds) { // dropLocked shortens the slice of a grant
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
-			if h.of != nil {
-				reds = append(reds, h.of)
+			if h.red != nil {
+				reds = append(reds, h.red)
 			}
 			if h.reported {
 				l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
@@ -172,7 +172,7 @@ func (l *Locks) reportGrants(acq *acquisition, run []*part) {
 
 // reportEnds reports unlocked holds to the observer: as lost if the server no longer had their grant, otherwise as released.
 // Holds that were lost before have been reported already.
-func (l *Locks) reportEnds(holds []*Hold, unlocked time.Time, gone []*grant) {
+func (l *Locks) reportEnds(holds []*singleHold, unlocked time.Time, gone []*grant) {
 	for _, h := range holds {
 		switch held := unlocked.Sub(h.since); {
 		case h.lost || !h.reported:

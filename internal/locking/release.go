@@ -13,46 +13,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
-// owner do. ErrLost means that the hold was no longer ours. If that is known already, Unlock does not wait for the server,
-// which is told in the background. ErrNoAnswer, or any other error, means that the release is not confirmed: it is repeated
-// in the background while the lock can exist, and nothing renews the lock any more. A second Unlock does nothing and returns
-// nil.
-func (h *Hold) Unlock(ctx context.Context) error {
-	return h.unlock(ctx, h.locks == nil && h.isLost()) // a single lock looks by itself
-}
-
-// unlock is Unlock, perhaps of a part of a whole that is lost.
-func (h *Hold) unlock(ctx context.Context, lost bool) error {
-	switch {
-	case h.red != nil:
-		return h.red.unlock(ctx, lost)
-	case h.locks == nil:
-		h.endWhole()
-		return unlockAll(ctx, h.leaves, lost)
-	}
-	return h.locks.unlock(ctx, []*Hold{h}, lost)
-}
-
-// isLost reports whether a hold that has not been unlocked is no longer ours, as far as this process knows. Of a MultiLock one
-// part is enough.
-func (h *Hold) isLost() bool {
-	switch {
-	case h.red != nil:
-		return h.red.isLost()
-	case h.locks == nil:
-		return slices.ContainsFunc(h.leaves, (*Hold).isLost)
-	}
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
-}
-
-// isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
-func (h *Hold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
-
 // unlock is release for a caller that Close does not wait for yet.
-func (l *Locks) unlock(ctx context.Context, holds []*Hold, lost bool) error {
+func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) error {
 	if err := l.enter(); err != nil {
 		holds, gone := l.unlockOnce(holds)
 		if len(holds) == 0 {
@@ -73,7 +35,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold, lost bool) error {
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
 // passed over. It returns ErrLost if one was no longer ours, or if they are parts of a whole that is lost. If that is known,
 // it does not wait for the server.
-func (l *Locks) release(ctx context.Context, holds []*Hold, lost bool) error {
+func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) error {
 	holds, gone := l.unlockOnce(holds)
 	switch {
 	case len(holds) == 0:
@@ -152,14 +114,14 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 }
 
 // giveUp is release without waiting for the server's answer.
-func (l *Locks) giveUp(holds []*Hold) {
+func (l *Locks) giveUp(holds []*singleHold) {
 	if holds, _ = l.unlockOnce(holds); len(holds) > 0 {
 		l.abandon(holds)
 	}
 }
 
 // abandon lets the cleaner tell the server that these holds are over, and waits a moment for that.
-func (l *Locks) abandon(holds []*Hold) {
+func (l *Locks) abandon(holds []*singleHold) {
 	s := l.settle(holds)
 	l.reportEnds(holds, time.Now(), nil)
 	s.Tried = func() { l.closeGrants(s) }
@@ -183,13 +145,13 @@ func (l *Locks) closeGrants(s *settlement) {
 
 // unlockOnce returns the holds that no other call has begun to unlock, and whether one of them is lost. It ends their contexts:
 // work under them must not go on while the release is on its way.
-func (l *Locks) unlockOnce(holds []*Hold) (mine []*Hold, lost bool) {
+func (l *Locks) unlockOnce(holds []*singleHold) (mine []*singleHold, lost bool) {
 	l.mu.Lock()
 	mine = holds
-	if slices.ContainsFunc(holds, func(h *Hold) bool { return h.unlocked }) { // seldom true
-		mine = slices.DeleteFunc(slices.Clone(holds), func(h *Hold) bool { return h.unlocked })
+	if slices.ContainsFunc(holds, func(h *singleHold) bool { return h.unlocked }) { // seldom true
+		mine = slices.DeleteFunc(slices.Clone(holds), func(h *singleHold) bool { return h.unlocked })
 	}
-	var over []*Hold
+	var over []*singleHold
 	for now, i := time.Now(), 0; i < len(mine); i++ {
 		h := mine[i]
 		h.unlocked = true
@@ -208,7 +170,7 @@ func (l *Locks) unlockOnce(holds []*Hold) (mine []*Hold, lost bool) {
 
 // settle takes holds out of the registry. It returns what the server must be told. It is told of a lost hold as well: it may
 // keep the lock a little longer than we trust it.
-func (l *Locks) settle(holds []*Hold) *settlement {
+func (l *Locks) settle(holds []*singleHold) *settlement {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -237,7 +199,7 @@ func (l *Locks) settle(holds []*Hold) *settlement {
 // refused is called when the server answers that it does not have a grant. It reports whether that is a loss. If the client
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
 // release may have come first. Then this process's own clock decides whether the lock was still ours.
-func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
+func (l *Locks) refused(s *settlement, i int, holds []*singleHold) bool {
 	g := s.rows[i].grant
 	l.mu.Lock()
 	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
@@ -253,38 +215,17 @@ func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	return !ended
 }
 
-// endWhole ends the contexts of a MultiLock and of those among its parts, or that of a RedLock.
-func (h *Hold) endWhole() {
-	for _, stop := range h.stops {
-		stop()
-	}
-	if h.cancel != nil {
-		h.end(context.Canceled)
-	}
-	for _, part := range h.parts {
-		if part.leaves != nil {
-			part.endWhole()
-		}
-	}
-}
-
-// unlockAll gives holds back, all at once; those that share a bucket in one round trip. They may be parts of a whole that is
-// lost.
+// unlockAll gives holds back, all at once; those of single locks that share a bucket in one round trip. They may be parts of
+// a hold that is lost.
 func unlockAll(ctx context.Context, holds []*Hold, lost bool) error {
-	return sharing(holds, func(group []*Hold) error {
-		if l := group[0].locks; l != nil {
-			return l.unlock(ctx, group, lost)
-		}
-		return group[0].unlock(ctx, lost)
-	})
+	return releaseAll(ctx, holds, lost, func(l *Locks, group []*singleHold) error { return l.unlock(ctx, group, lost) })
 }
 
 // giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
 func giveUpAll(ctx context.Context, holds []*Hold) {
-	_ = sharing(holds, func(group []*Hold) error {
-		l := group[0].locks
-		if l == nil || l.enter() != nil {
-			return unlockAll(ctx, group, false)
+	_ = releaseAll(ctx, holds, false, func(l *Locks, group []*singleHold) error {
+		if l.enter() != nil {
+			return l.unlock(ctx, group, false)
 		}
 		defer l.calls.Done()
 		l.giveUp(group)
@@ -292,29 +233,40 @@ func giveUpAll(ctx context.Context, holds []*Hold) {
 	})
 }
 
-// sharing splits holds into groups of which each can be released in one round trip, and releases all groups at once.
-func sharing(holds []*Hold, release func(group []*Hold) error) error {
-	var groups [][]*Hold
-	for len(holds) > 0 {
-		n := 1
-		for n < len(holds) && holds[0].locks != nil && holds[0].shares(holds[n]) {
-			n++
+// releaseAll releases holds at once: those of single locks in groups that need one round trip each.
+func releaseAll(ctx context.Context, holds []*Hold, lost bool, release func(l *Locks, group []*singleHold) error) error {
+	var groups []func() error
+	for i := 0; i < len(holds); {
+		first, ok := holds[i].held.(*singleHold)
+		if !ok {
+			h := holds[i]
+			groups = append(groups, func() error { return h.is().unlock(ctx, lost) })
+			i++
+			continue
 		}
-		groups, holds = append(groups, holds[:n]), holds[n:]
+		var group []*singleHold
+		for ; i < len(holds); i++ {
+			next, ok := holds[i].held.(*singleHold)
+			if !ok || !first.shares(next) {
+				break
+			}
+			group = append(group, next)
+		}
+		groups = append(groups, func() error { return release(first.locks, group) })
 	}
 	if len(groups) == 1 {
-		return release(groups[0]) // in this goroutine: the stack of a new one would have to grow first
+		return groups[0]() // in this goroutine: the stack of a new one would have to grow first
 	}
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, group := range groups {
-		all.Go(func() { errs[i] = release(group) })
+		all.Go(func() { errs[i] = group() })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
 // shares reports whether two holds can be released in one round trip.
-func (h *Hold) shares(other *Hold) bool {
+func (h *singleHold) shares(other *singleHold) bool {
 	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
 }

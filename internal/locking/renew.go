@@ -41,7 +41,7 @@ func (l *Locks) watch() {
 
 // renewDue renews all holds that the watchdog renews, and reports whether the server answered for all of them.
 func (l *Locks) renewDue(bound time.Duration) bool {
-	return l.renew(context.Background(), l.due(), l.lease, bound, (*Hold).wantsRenewalLocked)
+	return l.renew(context.Background(), l.due(), l.lease, bound, (*singleHold).wantsRenewalLocked)
 }
 
 // due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
@@ -63,15 +63,15 @@ func (l *Locks) due() []*grant {
 }
 
 // wantsRenewalLocked tells whether the watchdog renews a hold.
-func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
+func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
 
 // isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
-func (h *Hold) isLateLocked() bool {
+func (h *singleHold) isLateLocked() bool {
 	return h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true)
 }
 
 // hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
-func (l *Locks) hurryLocked(h *Hold) {
+func (l *Locks) hurryLocked(h *singleHold) {
 	if h.isLateLocked() {
 		select {
 		case l.hurry <- struct{}{}:
@@ -82,7 +82,7 @@ func (l *Locks) hurryLocked(h *Hold) {
 
 // renew extends grants by a lease, in one round trip for each batch, and with them those of their holds that want it. A round
 // trip takes no longer than ctx and bound. It reports whether the server answered for all grants.
-func (l *Locks) renew(ctx context.Context, grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
+func (l *Locks) renew(ctx context.Context, grants []*grant, lease, bound time.Duration, wants func(*singleHold) bool) bool {
 	var failed atomic.Bool
 	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
 		start := time.Now()
@@ -122,7 +122,7 @@ func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.
 }
 
 // renewed extends the deadlines of a grant's holds. It never shortens one.
-func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
+func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*singleHold) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
@@ -139,7 +139,7 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 // renewHolds renews holds of single locks that have one lease, whatever their servers: all at once, so that several servers
 // that stand still cost no more time than one. It reports whether all servers have answered, and returns ErrClosed if
 // the Locks of one are closed, which leaves its holds to expire.
-func renewHolds(ctx context.Context, holds []*Hold, bound time.Duration) (answered bool, err error) {
+func renewHolds(ctx context.Context, holds []*singleHold, bound time.Duration) (answered bool, err error) {
 	grants := make(map[*Locks][]*grant)
 	for _, h := range holds {
 		if !slices.Contains(grants[h.locks], h.grant) {
@@ -155,7 +155,7 @@ func renewHolds(ctx context.Context, holds []*Hold, bound time.Duration) (answer
 		}
 		all.Go(func() {
 			defer l.calls.Done()
-			if !l.renew(ctx, mine, holds[0].lease, bound, func(h *Hold) bool { return slices.Contains(holds, h) }) {
+			if !l.renew(ctx, mine, holds[0].lease, bound, func(h *singleHold) bool { return slices.Contains(holds, h) }) {
 				failed.Store(true)
 			}
 		})
@@ -193,7 +193,7 @@ func (acq *acquisition) keepAlive() (stop func()) {
 }
 
 // takenSingles returns the holds of single locks that the call has taken so far.
-func (acq *acquisition) takenSingles() []*Hold {
+func (acq *acquisition) takenSingles() []*singleHold {
 	acq.mu.Lock()
 	defer acq.mu.Unlock()
 	return singlesOf(acq.taken)
@@ -231,7 +231,10 @@ func (acq *acquisition) restartLeases() error {
 		if err := acq.intact(); err != nil {
 			return err
 		}
-		short := func(h *Hold) bool { return (h.locks != nil || h.red != nil) && h.Remaining() < time.Until(trusted) }
+		short := func(h *Hold) bool {
+			_, several := h.held.(*multiHold) // of another Locker, whose lease is its own
+			return !several && h.Remaining() < time.Until(trusted)
+		}
 		if !slices.ContainsFunc(acq.taken, short) {
 			return nil
 		}
@@ -264,7 +267,7 @@ func endRenewal(holds []*Hold) {
 // hasten renews, before the call takes other parts, what the watchdog may renew too late: an answer that took long has left
 // little of its lease. Meanwhile the call needs no connection. That may be the only one.
 func (acq *acquisition) hasten() {
-	late := make(map[time.Duration][]*Hold) // by lease
+	late := make(map[time.Duration][]*singleHold) // by lease
 	left := time.Duration(math.MaxInt64)
 	for _, h := range singlesOf(acq.taken) {
 		h.locks.mu.Lock()
@@ -279,11 +282,11 @@ func (acq *acquisition) hasten() {
 }
 
 // singlesOf returns the holds of single locks that these holds consist of.
-func singlesOf(holds []*Hold) []*Hold {
-	var singles []*Hold
+func singlesOf(holds []*Hold) []*singleHold {
+	var singles []*singleHold
 	for _, h := range holds {
-		if h.locks != nil {
-			singles = append(singles, h)
+		if s, ok := h.held.(*singleHold); ok {
+			singles = append(singles, s)
 		}
 		singles = append(singles, singlesOf(h.parts)...)
 	}

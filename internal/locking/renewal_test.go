@@ -29,9 +29,9 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 
 // until returns when a hold ends if it is not renewed.
 func (h *Hold) until() time.Time {
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	return h.deadline
+	h.one().locks.mu.Lock()
+	defer h.one().locks.mu.Unlock()
+	return h.one().deadline
 }
 
 // renewed renews everything, and fails the test if anything is not.
@@ -61,7 +61,7 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 		var keys []string
 		for i := range idle {
 			h := w.must(l.Mutex(fmt.Sprint("idle", i), Group(w.name)).Lock(ctx))
-			keys = append(keys, h.lock.stateKey)
+			keys = append(keys, h.one().lock.stateKey)
 		}
 		pipe := rdb.Pipeline()
 		for _, key := range keys {
@@ -115,7 +115,7 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 		var keys []string
 		for i := range batch + 50 {
 			h := w.must(l.Mutex(fmt.Sprint(i), Group(w.name)).Lock(ctx))
-			keys = append(keys, h.lock.stateKey)
+			keys = append(keys, h.one().lock.stateKey)
 		}
 		strange := keys[:20]
 		for _, key := range strange {
@@ -153,7 +153,7 @@ func TestMemoryIsFullForEveryKind(t *testing.T) {
 	}
 	successors := w.lineUp(m, 2)
 	w.renewed(l) // the scripts are known
-	w.soon("a script is a while ago", func() bool { return time.Since(holds["mutex"].grant.lease.begun) > localFor })
+	w.soon("a script is a while ago", func() bool { return time.Since(holds["mutex"].one().grant.lease.begun) > localFor })
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
 	w.renewed(l)
 	for kind, h := range holds {

@@ -81,7 +81,7 @@ func (w *world) everything(locks func(opts ...Option) *Locks) {
 			next <- err
 		}()
 		for _, part := range append(h.Parts(), h) {
-			if part.locks == nil && part.red == nil {
+			if _, several := part.is().(*multiHold); several {
 				continue
 			}
 			if _, err := part.TokenAbove(ctx, part.Token()); err != nil {

@@ -3,7 +3,6 @@ package locking
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,26 +10,12 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// maxToken bounds what a token is raised to: scripts count in doubles, which are exact up to here. Tokens that are minted
-// above it grow by two.
-const maxToken = 1<<53 - 1
-
-// TokenAbove returns a token of this hold that is greater than n: the one that it has, or a new one. It heals a guard
-// that has seen a token from a time when the server's clock ran ahead, or before a failover. Such a guard would refuse
-// every holder until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
-// The hold's Token and those of its owner's other holds of the lock change with it. n may be up to 2^53 - 2.
-func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
-	if h.locks == nil && h.red == nil || n < 0 || n >= maxToken {
-		return 0, fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
-	}
-	if h.red != nil {
-		return h.red.tokenAbove(ctx, n)
-	}
+func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
 }
 
 // raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
-func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
+func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
 		return 0, err
