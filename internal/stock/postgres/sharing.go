@@ -144,7 +144,6 @@ func (h *sharing) written(b sharedBatch, batch stock.SharedBatch, answer batchAn
 		ctx, cancel := stock.WhileAny(b.Deadline)
 		defer cancel()
 		result, settled, err := b.store.conclude(ctx, b.Batch, b.orders.Units, *answer.whole)
-		h.noteKnown(result.Outcomes)
 		batch.Written(result, settled, translate(err))
 	}
 	if answer.whole.orders == len(b.Orders) {
