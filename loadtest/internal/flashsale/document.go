@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"gonum.org/v1/gonum/floats"
@@ -184,47 +183,18 @@ func (s *Sale) marks(r *round) (marks []report.Mark) {
 	return marks
 }
 
-// phases has a row for each phase, with the rates of all rounds.
+// phases has a row for each phase, of all rounds.
 func (s *Sale) phases() report.Section {
-	table := &report.Table{Columns: []string{"phase", "seconds", "offered", "offered/s", "sent/s", "answered/s", "accepted/s", "lag p99 ms", "dropped"}}
+	table := &report.Table{Columns: []string{"phase", "seconds", "offered", "offered/s", "answered", "accepted", "dropped", "p99 ms", "lag p99 ms"}}
 	for _, p := range spans(s.Phases) {
-		var offered, sent, answered, accepted, dropped int64
-		var lag []float64
-		var length time.Duration
-		for _, r := range s.rounds {
-			length += r.lengthOf(p)
-			due := r.result.Counts(p.from, p.to)
-			offered, dropped = offered+due.Sent()+due[load.Dropped]+due[load.Unreached], dropped+due[load.Dropped]
-			lags, _ := r.result.Lags(p.from, p.to)
-			lag = append(lag, compare.Milliseconds(lags.Quantile(99)))
-			within := func(at time.Duration) bool { return at >= p.from && at < p.to }
-			for _, reply := range r.result.Replies {
-				if reply.Sent > 0 && within(reply.Sent) {
-					sent++
-				}
-				if reply.Outcome.Answered() && within(reply.Over) {
-					answered++
-					if reply.Outcome == load.Accepted {
-						accepted++
-					}
-				}
-			}
-		}
-		rate := func(n int64) string { return report.Number(compare.Ratio(float64(n), length.Seconds())) }
+		due := s.All.Counts(p.from, p.to)
+		lags, _ := s.All.Lags(p.from, p.to)
+		offered, seconds := due.Of(load.Outcomes()...), (p.to - p.from).Seconds()
 		table.Rows = append(table.Rows, []string{
-			p.name, report.Number(length.Seconds()), humanize.Comma(offered), rate(offered), rate(sent), rate(answered), rate(accepted),
-			report.Number(slices.Max(lag)), humanize.Comma(dropped),
+			p.name, report.Number(seconds), humanize.Comma(offered), report.Number(float64(offered) / seconds / float64(len(s.rounds))), humanize.Comma(due.Answered()),
+			humanize.Comma(due[load.Accepted]), humanize.Comma(due[load.Dropped]), report.Number(compare.Quantile(s.All.All(p.from, p.to), 99)),
+			report.Number(compare.Quantile(lags, 99)),
 		})
 	}
-	return report.Section{Name: "Phases", Table: table, Notes: []string{
-		"offered: due in the phase; sent, answered and accepted: within its time; lag and dropped: of those due in it; all rounds, the lag of the worst",
-	}}
-}
-
-// lengthOf is the part of a phase that was played: the last round may have been interrupted.
-func (r *round) lengthOf(p span) time.Duration {
-	if r.account.counts[load.NotSent] == 0 {
-		return p.to - p.from
-	}
-	return max(0, min(p.to, r.result.Elapsed)-p.from)
+	return report.Section{Name: "Phases", Table: table, Notes: []string{"requests that were due in the phase, of all rounds, and what became of them"}}
 }

@@ -88,21 +88,6 @@ func (s *Services) give(base string, l line) {
 	s.free[base] = append(s.free[base], l)
 }
 
-// Warm requests a path on every connection of a load, so that all are open before its first second.
-func (s *Services) Warm(path string) error {
-	var errs []error
-	for n := range s.Connections {
-		base := s.URL(n % len(s.URLs))
-		l, err := s.take(base)
-		if err == nil {
-			defer s.give(base, l) // when all were taken
-			_, _, err = l.ask(Request{Method: http.MethodGet, Path: path}, time.Now().Add(s.Patience), true)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
 // Try sends a request to a process, once, and hangs up when the patience ends. The error is that there was no answer.
 func (s *Services) Try(process int, r Request, tellsDeadline bool) (history.Attempt, error) {
 	a := history.Attempt{Process: process, Sent: time.Now()}
