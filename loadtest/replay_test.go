@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,35 +64,6 @@ func TestReplayOfAKnownFile(t *testing.T) { // not parallel: it sets a variable
 	}
 	if got := outcomes(result); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
-	}
-}
-
-// TestReplayAtARunningService replays twice at one service: the second run meets the rows of the first.
-func TestReplayAtARunningService(t *testing.T) {
-	t.Parallel()
-	url, databaseURL := startService(t)
-	file, result := writeFile(t, handMade), filepath.Join(t.TempDir(), "result.json")
-	for range 2 {
-		got := runWith(t.Context(), "replay", "--orders", file, "--url", url+","+url, "--database-url", databaseURL,
-			"--json", result, "--concurrency=2")
-		if got.code != 0 {
-			t.Fatalf("%+v", got)
-		}
-		for _, says := range []string{"12 order lines", "2 running services", "p99", "requests a second", "audit: OK"} {
-			if !strings.Contains(got.out, says) {
-				t.Errorf("a person is not told %q:\n%s", says, got.out)
-			}
-		}
-		if !strings.Contains(got.err, "requests answered: 7 of 7\n") {
-			t.Errorf("progress: %q", got.err)
-		}
-		text, err := os.ReadFile(result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if decodeResult(t, string(text))["audit_ok"] != true {
-			t.Errorf("%s", text)
-		}
 	}
 }
 

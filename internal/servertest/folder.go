@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/shirou/gopsutil/v4/disk"
 )
 
 const (
@@ -15,7 +17,17 @@ const (
 	lockName     = "owner.lock"
 	logName      = "server.log"
 	memoryFolder = "/dev/shm" // on Linux: its files are in memory
+	// memoryRoom is how many bytes it must have free for a server's files. Containers often have 64 MB in all.
+	memoryRoom = 4 << 30
 )
+
+// quickFolder is the folder for a server's files that need not survive the machine: in memory, if there is room.
+func quickFolder() string {
+	if there, err := disk.Usage(memoryFolder); err == nil && there.Free >= memoryRoom {
+		return memoryFolder
+	}
+	return os.TempDir()
+}
 
 // folder is the temporary folder of one server. It belongs to the process that
 // holds the lock on its lock file.

@@ -3,6 +3,7 @@
 package servertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -104,7 +105,12 @@ func (p *process) kill() error {
 	case <-time.After(goneTimeout):
 		return fmt.Errorf("process %d is still there %v after SIGKILL", p.pid(), goneTimeout)
 	}
-	return soon("the children of a killed process to go", func() bool { return !slices.ContainsFunc(children, alive) })
+	return await(context.Background(), "the children of a killed process to go", func(context.Context) error {
+		if slices.ContainsFunc(children, alive) {
+			return errors.New("some are there")
+		}
+		return nil
+	})
 }
 
 // freeze stops the program, so that it starts no more children, and lists its children.
@@ -113,9 +119,12 @@ func (p *process) freeze() (children []*gopsutil.Process, err error) {
 		return nil, fmt.Errorf("stopping process %d: %w", p.pid(), err)
 	}
 	parent := &gopsutil.Process{Pid: int32(p.pid())} //nolint:gosec // the system's own number
-	err = soon("a process to stop", func() bool {
+	err = await(context.Background(), "a process to stop", func(context.Context) error {
 		status, err := parent.Status()
-		return err != nil || !p.running() || slices.Contains(status, gopsutil.Stop) || slices.Contains(status, gopsutil.Zombie)
+		if err == nil && p.running() && !slices.Contains(status, gopsutil.Stop) && !slices.Contains(status, gopsutil.Zombie) {
+			return fmt.Errorf("process %d is %v", parent.Pid, status)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -136,14 +145,4 @@ func alive(p *gopsutil.Process) bool {
 	}
 	status, err := p.Status()
 	return err == nil && !slices.Contains(status, gopsutil.Zombie)
-}
-
-// soon waits until something is so.
-func soon(what string, is func() bool) error {
-	for deadline := time.Now().Add(goneTimeout); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("waiting for %s: %v are over", what, goneTimeout)
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,16 +80,16 @@ func (r Rows) Of(sku string) (s SKU, orders int, units int64) {
 	return s, orders, units
 }
 
-// The queries. In: the first name of a SKU, and the first behind the last one. MICROS() is microseconds since 1970.
-const (
-	deductionsQuery = `SELECT sku_id, order_id, coalesce(buyer_id, ''), coalesce(asked, quantity), quantity, status, MICROS(created_at),
-		coalesce(MICROS(expires_at), 0) FROM deductions WHERE sku_id >= $1 AND sku_id < $2`
-	amendmentsQuery = `SELECT sku_id, order_id, ref, coalesce(returned, 0), 1000 * coalesce(extended_micros, 0), MICROS(created_at)
-		FROM amendments WHERE sku_id >= $1 AND sku_id < $2`
-	movementsQuery = `SELECT sku_id, ref, kind, coalesce(segments, quantity) FROM movements WHERE sku_id >= $1 AND sku_id < $2`
-	skusQuery      = `SELECT sku_id, initial, (SELECT CAST(sum(available) AS bigint) FROM stock_segments s WHERE s.sku_id = k.sku_id),
-		(SELECT count(*) FROM deductions d WHERE d.sku_id = k.sku_id AND d.segment IS NULL)
-		FROM skus k WHERE sku_id >= $1 AND sku_id < $2 ORDER BY sku_id`
+// The queries are the same for both stores.
+var (
+	//go:embed deductions.sql
+	deductionsQuery string
+	//go:embed amendments.sql
+	amendmentsQuery string
+	//go:embed movements.sql
+	movementsQuery string
+	//go:embed skus.sql
+	skusQuery string
 )
 
 // ReadRows reads the rows of all SKUs whose names begin with a prefix, and the result of the service's own audit.
@@ -112,9 +113,9 @@ func ReadRows(ctx context.Context, databaseURL, prefix string) (rows Rows, err e
 
 // read reads in one transaction, which sees one instant.
 func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
-	driver, name, micros := "pgx", databaseURL, "(extract(epoch FROM $1)*1000000)::bigint"
+	driver, name := "pgx", databaseURL
 	if file, is := strings.CutPrefix(databaseURL, "sqlite:"); is {
-		driver, name, micros = "sqlite", sqlite.ReadOnlyDSN(strings.TrimPrefix(file, "//")), "$1"
+		driver, name = "sqlite", sqlite.ReadOnlyDSN(strings.TrimPrefix(file, "//"))
 	}
 	db, err := sql.Open(driver, name)
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
 	}
 	defer tx.Rollback()
 	r.At = time.Now()
-	q := query{ctx, tx, micros, prefix}
+	q := query{ctx, tx, prefix}
 	return errors.Join(
 		collect(q, deductionsQuery, &r.Deductions, func(d *Deduction) []any {
 			return []any{&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, (*instant)(&d.Created), (*instant)(&d.Expires)}
@@ -143,15 +144,11 @@ func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
 type query struct {
 	ctx    context.Context
 	tx     *sql.Tx
-	micros string // MICROS($1)
 	prefix string // of the names of SKUs
 }
 
 // collect appends the rows of a query. columns are where those of a row go.
 func collect[T any](q query, text string, all *[]T, columns func(row *T) []any) error {
-	for _, column := range []string{"created_at", "expires_at"} {
-		text = strings.ReplaceAll(text, "MICROS("+column+")", strings.ReplaceAll(q.micros, "$1", column))
-	}
 	rows, err := q.tx.QueryContext(q.ctx, text, q.prefix, behind(q.prefix))
 	if err != nil {
 		return err
@@ -167,17 +164,19 @@ func collect[T any](q query, text string, all *[]T, columns func(row *T) []any) 
 	return rows.Err()
 }
 
-// instant reads microseconds since 1970; 0 is no time.
+// instant reads a time of PostgreSQL, and of SQLite in microseconds since 1970.
 type instant time.Time
 
 // Scan implements [sql.Scanner].
 func (t *instant) Scan(value any) error {
-	micros, is := value.(int64)
-	if !is {
+	switch value := value.(type) {
+	case nil:
+	case time.Time:
+		*t = instant(value)
+	case int64:
+		*t = instant(time.UnixMicro(value))
+	default:
 		return fmt.Errorf("an instant of %T", value)
-	}
-	if micros > 0 {
-		*t = instant(time.UnixMicro(micros))
 	}
 	return nil
 }
