@@ -6,11 +6,15 @@ SHELL       := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-GO       ?= go
-TOOL     := $(GO) tool -modfile=tools.mod
+GO          ?= go
+TOOL        := $(GO) tool -modfile=tools.mod
+CHECKS_TOOL := $(GO) tool -modfile=../../tools.mod
 
 # The lab's tests take longest and mostly wait: they begin first, beside the others.
 PACKAGES ?= ./loadtest ./...
+
+# What checks the files of deploy/ is a module of its own, which has the modules of Kubernetes, docker-compose and Prometheus.
+CHECKS_MODULE := deploy/checks
 
 # The inner loop is that of the service, within a process. Most of what the lab, the program and the classroom test are whole
 # runs of it, on servers of their own.
@@ -81,6 +85,7 @@ test: servers ## Run all tests under the race detector
 	$(GO) list $(COMPILE) -ldflags=-w -deps -export ./cmd/inventory ./loadtest >/dev/null
 	$(TOOL) gotestsum --format pkgname -- $(COMPILE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
 	$(GO) test $(COMPILE) -vet=off -run SameSeed ./internal/locking/locksim # the race detector shuffles histories
+	cd $(CHECKS_MODULE) && $(GO) test $(COMPILE) $(RACE) -vet=off ./...
 
 # Many of them wait for the database or for a time: more run beside each other than there are processors.
 .PHONY: test-short
@@ -116,7 +121,7 @@ test-browser: servers ## Run the tests of the pages (/docs, the console, the cla
 test-deploy: ## Let kubectl and systemd-analyze, which must be on PATH, read the files of deploy/
 	@for program in kubectl systemd-analyze; do \
 		command -v $$program >/dev/null || { echo "$$program is missing" >&2; exit 1; }; done
-	$(GO) test -count 1 -tags deploytools -run '^TestDeploy' ./deploy
+	cd $(CHECKS_MODULE) && $(GO) test -count 1 -tags deploytools -run '^TestDeploy' ./...
 
 # Apart from make test, which builds no k6.
 .PHONY: test-load-tools
@@ -143,6 +148,7 @@ check-lint:
 	$(GO) vet $(PACKAGES)
 	$(TOOL) staticcheck $(PACKAGES)
 	$(TOOL) golangci-lint run $(PACKAGES)
+	cd $(CHECKS_MODULE) && $(GO) vet ./... && $(CHECKS_TOOL) staticcheck ./... && $(CHECKS_TOOL) golangci-lint run ./...
 
 # With 32 bits, where constants may overflow an int, the tests too; and on Windows, which has the files of neither Unix nor Linux.
 .PHONY: check-builds
@@ -155,6 +161,7 @@ check-builds:
 .PHONY: check-modules
 check-modules:
 	$(GO) mod tidy -diff
+	cd $(CHECKS_MODULE) && $(GO) mod tidy -diff
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 		cp tools.mod "$$folder/go.mod"; cp tools.sum "$$folder/go.sum"; \
 		cd "$$folder"; $(GO) mod tidy -diff

@@ -1,4 +1,4 @@
-package compose_test
+package checks_test
 
 import (
 	"maps"
@@ -26,7 +26,7 @@ var variants = map[string][]string{
 // load reads files as docker-compose does: it refuses fields that the specification does not have.
 func load(t *testing.T, files []string, with ...cli.ProjectOptionsFn) (*types.Project, error) {
 	t.Helper()
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestComposeGivesAwayLittle(t *testing.T) {
 			}
 		})
 	}
-	dockerfile, err := os.ReadFile("../../Dockerfile")
+	dockerfile, err := os.ReadFile("../Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func readsOurs(t *testing.T, name string, s types.ServiceConfig) {
 			t.Errorf("%s has no %s", name, path)
 			continue
 		}
-		here, err := filepath.Abs(filepath.Base(path))
+		here, err := filepath.Abs(filepath.Join("compose", filepath.Base(path)))
 		if err != nil || s.Volumes[mounted].Source != here {
 			t.Errorf("%s has %s as %s (%v)", name, s.Volumes[mounted].Source, path, err)
 		}

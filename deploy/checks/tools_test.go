@@ -1,6 +1,6 @@
 //go:build deploytools
 
-package deploy_test
+package checks_test
 
 import (
 	"encoding/json"
