@@ -20,7 +20,6 @@ package contenders
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,7 +28,6 @@ import (
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/reconcile"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -158,35 +156,22 @@ func Names() (names []string) {
 	return names
 }
 
-// Result is what a run measured.
-type Result struct{ experiment.Report }
-
-// Document is the report.
-func (r Result) Document() (report.Document, error) { return r.Report.Document(), nil }
-
 // Run measures. With an error it returns what was measured until then.
-func Run(ctx context.Context, c Config) (result Result, err error) {
-	if err := experiment.Check(Names(), c.Cases); err != nil {
-		return Result{}, err
-	}
-	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Durable: true, Generator: "this program"})
-	if err != nil {
-		return Result{}, err
-	}
-	defer func() { err = errors.Join(err, on.Close()) }()
-	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{c.Begin("contenders", on)}
-	var asked []experiment.Asked
-	for _, q := range questions(c.Scale) {
-		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: reconcile.Expected{}}
-			w.URLs = on.URLs
-			if q.slices {
-				w.Scale.Rounds, w.Scale.Window = w.Scale.Rounds*w.Scale.Slices, w.Scale.Window/time.Duration(w.Scale.Slices)
-			}
-			w.Scale.Rounds *= max(1, q.rounds)
-			return w.answer(ctx, q)
-		}})
-	}
-	return result, result.Ask(ctx, c.Config, asked)
+func Run(ctx context.Context, c Config) (experiment.Report, error) {
+	needs := servers.Needs{Durable: true, Generator: "this program"}
+	return experiment.Compare(ctx, c.Config, "contenders", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
+		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+		for _, q := range questions(c.Scale) {
+			asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
+				w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: reconcile.Expected{}}
+				w.URLs = on.URLs
+				if q.slices {
+					w.Scale.Rounds, w.Scale.Window = w.Scale.Rounds*w.Scale.Slices, w.Scale.Window/time.Duration(w.Scale.Slices)
+				}
+				w.Scale.Rounds *= max(1, q.rounds)
+				return w.answer(ctx, q)
+			}})
+		}
+		return asked, nil
+	})
 }

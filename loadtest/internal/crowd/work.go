@@ -1,3 +1,4 @@
+// Package crowd has processes that sell: each runs the service as the product does, with callers inside.
 package crowd
 
 import (
@@ -21,7 +22,6 @@ type Job struct {
 	Lock        string        `json:"lock"`        // its kind; "" is the default
 	BatchLimit  int           `json:"batch_limit"` // orders of one write; 0: as many as pay
 	SKU         string        `json:"sku"`
-	SKUs        []string      `json:"skus"` // from which each order chooses by chance; none: all buy the one
 	Callers     int           `json:"callers"`
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
@@ -67,7 +67,7 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 	if err := lab.Go(); err != nil {
 		return err
 	}
-	sell := load.Among(j.SKUs, load.Through(service.Service()))
+	sell := load.Through(service.Service())
 	if j.Patient {
 		sell = load.Patient(sell)
 	}

@@ -10,17 +10,19 @@ import (
 
 // Document is the report.
 func (r Result) Document() (report.Document, error) {
-	d, m := r.Report.Document(), r.measured()
-	d.Summary, d.Warnings = r.design.sentences(m), slices.Clone(r.Warnings)
+	d, err := r.Report.Document()
+	if len(r.Results) == 0 {
+		return d, err
+	}
+	m := r.Results[0]
+	d.Summary = r.design.sentences(m)
 	if !m.Narrow {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
+		d.Warnings = append(slices.Clone(d.Warnings), fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
 			len(m.Rounds), 100*(experiment.Narrow-1)))
 	}
-	m.SKUs, m.Wrong = r.SKUs, r.Wrong
-	cells := m.Section("cells")
-	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
-	d.Sections = append(effects(r.design.find(m)), cells)
-	return d, nil
+	d.Sections[0].Notes = append(d.Sections[0].Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
+	d.Sections = append(effects(r.design.find(m)), d.Sections...)
+	return d, err
 }
 
 // effects have a row and a bar for each finding, and then a row for each combination with the other factors.

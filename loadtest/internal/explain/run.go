@@ -2,16 +2,19 @@ package explain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"inventory/internal/app"
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/servers"
 )
 
 // Config says where to measure, and how long.
@@ -42,35 +45,56 @@ func Tiny() Scale {
 // firstWindow is the warm-up of each cell.
 const firstWindow = 100 * time.Millisecond
 
-// shop is what all cells have in common.
+// shop is where all cells sell.
 type shop struct {
-	*crowd.Shop
+	*servers.Servers
+	service   *selling.Service // that makes the SKUs
+	expected  reconcile.Expected
 	design    design
 	scale     Scale
 	gcPercent uint64 // of the processes that sell
 }
 
+// Result is the result of a run, as one case.
+type Result struct {
+	experiment.Report
+	design design
+}
+
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	on, err := crowd.OpenShop(ctx, c.URLs, "explain_", app.Config{Lock: app.LockNone})
-	if err != nil {
-		return Result{}, err
+	result.design = c.design()
+	needs := servers.Needs{Durable: true, Database: "explain_", Generator: "callers inside the processes that sell"}
+	s := &shop{design: result.design, scale: c.Scale, expected: reconcile.Expected{}}
+	result.Report, err = experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
+		service, err := app.Start(ctx, app.Config{DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone})
+		if err != nil {
+			return nil, fmt.Errorf("start the service: %w", err)
+		}
+		on.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
+		s.Servers, s.service = on, service.Service()
+		return []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) { return s.sell(ctx, c), nil }}}, nil
+	})
+	if len(result.Results) > 0 {
+		result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf(
+			"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
+			len(result.Results[0].Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
 	}
-	defer func() { err = errors.Join(err, on.Close()) }()
-	s := &shop{Shop: on, design: c.design(), scale: c.Scale}
-	result.design = s.design
-	result.Report = c.Begin("explain", on.Servers)
-	err = result.Ask(ctx, c.Config, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {
-		rules := c.Rules(c.Scale.Window, 0)
-		rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.OnRound
-		return experiment.Run(ctx, s.question(), rules), nil
-	}}})
-	result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf(
-		"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
-		len(result.measured().Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
-	audit, wrong := on.Audit(ctx)
-	result.SKUs, result.Wrong = len(audit.SKUs), wrong
 	return result, err
+}
+
+// sell plays all cells, and audits what they sold, also when ctx has ended.
+func (s *shop) sell(ctx context.Context, c Config) experiment.Result {
+	rules := c.Rules(c.Scale.Window, 0)
+	rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.OnRound
+	r := experiment.Run(ctx, s.question(), rules)
+	patience, cancel := reconcile.Patience(ctx)
+	defer cancel()
+	audit, err := reconcile.Audit(patience, s.DatabaseURL)
+	if r.SKUs, r.Wrong = len(audit.SKUs), s.expected.Against(audit); err != nil {
+		r.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
+	}
+	return r
 }
 
 // CheckLevels checks numbers that are to be compared.
@@ -93,19 +117,6 @@ func (c Config) design() design {
 		processes = []int{1, 3}
 	}
 	return newDesign(segments, processes)
-}
-
-// Result is the result of a run, as one case.
-type Result struct {
-	experiment.Report
-	design design
-}
-
-func (r Result) measured() experiment.Result {
-	if len(r.Results) == 0 {
-		return experiment.Result{Case: (&shop{design: r.design}).question()}
-	}
-	return r.Results[0]
 }
 
 // The metrics of a cell.
@@ -145,14 +156,20 @@ func (s *shop) question() experiment.Case {
 func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (experiment.Sample, error) {
 	level := func(factor int) level { return s.design[factor].levels[cell[factor]] }
 	segments, processes := level(bySegments).number, level(byProcesses).number
-	_, sales, err := s.Sell(ctx, segments, processes, crowd.Job{
-		Callers: s.scale.Callers, Lock: level(byLock).cell, BatchLimit: []int{1, 0}[cell[byBatching]],
-		WarmUp: s.scale.WarmUp, Window: window, Patient: true,
-	})
+	sku := servers.NewName("hot-")
+	if _, _, err := s.service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}); err != nil {
+		return nil, fmt.Errorf("put a SKU up for sale: %w", err)
+	}
+	sales, err := crowd.Job{
+		DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, SKU: sku, Callers: s.scale.Callers, Lock: level(byLock).cell,
+		BatchLimit: []int{1, 0}[cell[byBatching]], WarmUp: s.scale.WarmUp, Window: window, Patient: true,
+	}.Share(ctx, processes)
 	if err != nil {
+		s.expected.Add(sku, 0, stock.MaxStock) // without a report, any number may be sold
 		return nil, err
 	}
 	all := load.Together(sales)
+	s.expected.Add(sku, all.Counts[load.Accepted], all.Unanswered)
 	s.gcPercent = all.GCPercent
 	return experiment.Sample{
 		throughput: float64(all.InTime) / all.Window.Seconds(),

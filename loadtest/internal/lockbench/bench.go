@@ -113,28 +113,18 @@ type Result struct {
 
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	if err := experiment.Check(Names(), c.Cases); err != nil {
-		return Result{}, err
-	}
-	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{
-		Locks: true, Database: "locks_", Generator: "callers inside processes of this program", // some locks are rows
+	needs := servers.Needs{Locks: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
+	result.Report, err = experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
+		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+		result.on = on.URLs
+		for _, one := range crowds(c.Scale) {
+			asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {
+				return one.meet(ctx, c, on.URLs)
+			}})
+		}
+		return asked, kinds.Prepare(ctx, on.URLs)
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	defer func() { err = errors.Join(err, on.Close()) }()
-	if err := kinds.Prepare(ctx, on.URLs); err != nil {
-		return Result{}, err
-	}
-	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{c.Begin("locks", on), on.URLs}
-	var asked []experiment.Asked
-	for _, one := range crowds(c.Scale) {
-		asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			return one.meet(ctx, c, on.URLs)
-		}})
-	}
-	return result, result.Ask(ctx, c.Config, asked)
+	return result, err
 }
 
 // meet has the crowd meet at a lock of each kind, in rounds.
@@ -200,7 +190,7 @@ func (c crowd) sleeper() experiment.Contender {
 
 // Document is the report. Its audit is whether locks let in one caller at a time.
 func (r Result) Document() (report.Document, error) {
-	d := r.Report.Document()
+	d, err := r.Report.Document()
 	flaws := &report.Table{Columns: []string{"", "known flaw"}}
 	for _, k := range kinds.All(r.on) {
 		if k.Flaw != "" {
@@ -208,5 +198,5 @@ func (r Result) Document() (report.Document, error) {
 		}
 	}
 	d.Sections = append(d.Sections, report.Section{Name: "what is wrong with the locks of others", Table: flaws, Notes: []string{"--break shows it"}})
-	return d, nil
+	return d, err
 }
