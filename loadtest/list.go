@@ -65,7 +65,7 @@ func abouts() map[string]about {
 			Needs: needsNothing,
 		},
 		"locks": {
-			Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks; " +
+			Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks, from one caller to three processes; " +
 				"with --break, what becomes of each of them when its holder dies, stands still, or loses its network or its unlock.",
 			Full: "about five minutes", Quick: "20 seconds, or with --break 15",
 			Needs: needsServers + " ZooKeeper and MongoDB too where they are installed.", Cases: lockbench.Names(),
@@ -74,7 +74,7 @@ func abouts() map[string]about {
 		"contenders": {
 			Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round; of one hot SKU, and of mixes of many.",
 			Full:  "about half an hour, of which the mixes take half, and two tables with 5 million orders each some", Quick: "under two minutes, with 50,000 orders",
-			Needs: needsServers + "", Cases: contenders.Names(),
+			Needs: needsServers, Cases: contenders.Names(),
 		},
 		"chaos": {
 			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +

@@ -211,42 +211,52 @@ func mixOfSKUs(ctx context.Context, w *world) error {
 	plain := func(ctx context.Context, o load.Order) (load.Outcome, error) {
 		return w.take(ctx, o, rand.IntN(w.Scale.Segments))
 	}
-	enter := func(name string, x mix, callers int, units int64, s shop) {
-		s.sku = manySKUs
-		w.sell(ctx, &entrant{name: name, mix: x.name, callers: callers, units: units}, s)
-	}
 	for _, x := range mixes {
 		for _, callers := range w.Scale.Callers {
-			enter(plainSQLName, x, callers, 1, shop{sell: load.Among(x.skus, plain)})
-			enter(textbookName, x, callers, 1, shop{sell: load.Among(x.skus, textbook.sell)})
-			enter(inventoryName, x, callers, 1, shop{sell: load.Among(x.skus, load.Through(w.service))})
-			enter(overHTTPName, x, callers, 1, shop{sell: load.Among(x.skus, over.one), site: over})
+			w.sellMix(ctx, plainSQLName, x, callers, shop{sell: load.Among(x.skus, plain)})
+			w.sellMix(ctx, textbookName, x, callers, shop{sell: load.Among(x.skus, textbook.sell)})
+			w.sellMix(ctx, inventoryName, x, callers, shop{sell: load.Among(x.skus, load.Through(w.service))})
+			w.sellMix(ctx, overHTTPName, x, callers, shop{sell: load.Among(x.skus, over.one), site: over})
 		}
-	}
-	x := mix{basketMix, mixes[1].skus}
-	basket := func() (lines []string) {
-		for i, from := 0, rand.IntN(len(x.skus)); i < min(basketLines, len(x.skus)); i++ {
-			lines = append(lines, x.skus[(from+i)%len(x.skus)])
-		}
-		return lines
 	}
 	for _, callers := range w.Scale.Callers {
-		enter(plainSQLName, x, callers, basketLines, shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			return w.takeAll(ctx, o, basket())
-		}})
-		enter(inventoryName, x, callers, basketLines, shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			order := stock.MultiOrder{OrderID: o.ID}
-			for _, sku := range basket() {
-				order.Lines = append(order.Lines, stock.Line{SKU: sku, Quantity: 1})
-			}
-			_, _, err := w.service.Order(ctx, order)
-			return load.Became(err)
-		}})
-		enter(overHTTPName, x, callers, basketLines, shop{site: over, sell: func(_ context.Context, o load.Order) (load.Outcome, error) {
-			return over.buy(o.ID, basket()...)
-		}})
+		w.sellBaskets(ctx, mix{basketMix, mixes[1].skus}, callers, over)
 	}
 	return nil
+}
+
+// sellMix has an entrant enter that sells a mix.
+func (w *world) sellMix(ctx context.Context, name string, x mix, callers int, s shop) {
+	e := &entrant{name: name, mix: x.name, callers: callers}
+	if x.name == basketMix {
+		e.units = basketLines
+	}
+	s.sku = manySKUs
+	w.sell(ctx, e, s)
+}
+
+// sellBaskets has entrants enter that sell orders of several SKUs: those of a basket are neighbours.
+func (w *world) sellBaskets(ctx context.Context, x mix, callers int, over *site) {
+	basket := func() (skus []string) {
+		for i, from := 0, rand.IntN(len(x.skus)); i < basketLines; i++ {
+			skus = append(skus, x.skus[(from+i)%len(x.skus)])
+		}
+		return skus
+	}
+	w.sellMix(ctx, plainSQLName, x, callers, shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+		return w.takeAll(ctx, o, basket())
+	}})
+	w.sellMix(ctx, inventoryName, x, callers, shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+		order := stock.MultiOrder{OrderID: o.ID}
+		for _, sku := range basket() {
+			order.Lines = append(order.Lines, stock.Line{SKU: sku, Quantity: 1})
+		}
+		_, _, err := w.service.Order(ctx, order)
+		return load.Became(err)
+	}})
+	w.sellMix(ctx, overHTTPName, x, callers, shop{site: over, sell: func(_ context.Context, o load.Order) (load.Outcome, error) {
+		return over.buy(o.ID, basket()...)
+	}})
 }
 
 const (

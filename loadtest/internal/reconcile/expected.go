@@ -30,9 +30,6 @@ func (e Expected) Add(sku string, accepted, unanswered int64) {
 // Filled notes how many orders were there before.
 func (e Expected) Filled(sku string, orders int64) { e[sku] = claim{before: orders} }
 
-// Before is how many orders of a SKU were there before.
-func (e Expected) Before(sku string) int64 { return e[sku].before }
-
 // Against lists what does not add up, within the rows and between rows and answers.
 func (e Expected) Against(audit stock.Audit) (wrong []string) {
 	found := map[string]bool{}

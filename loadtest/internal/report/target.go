@@ -147,7 +147,7 @@ func (t Target) Markdown() string {
 
 // Told is the value with its interval, if it has one.
 func (t Target) Told() string {
-	if t.exact() {
+	if t.exact() || math.IsNaN(t.Low) {
 		return Number(t.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", Number(t.Value), Number(t.Low), Number(t.High))
