@@ -5,6 +5,7 @@ package chaos
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -65,15 +66,8 @@ func (s *stack) start(ctx context.Context, c Config) (err error) {
 	return servers.Execute(ctx, s.database, fences)
 }
 
-// fences notes each row of stock that is written under an older token than the one before.
-const fences = `
-CREATE TABLE chaos_fences (sku_id text, segment integer, before bigint, after bigint);
-CREATE FUNCTION chaos_note_fence() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	INSERT INTO chaos_fences VALUES (NEW.sku_id, NEW.segment, OLD.fence, NEW.fence);
-	RETURN NULL;
-END $$;
-CREATE TRIGGER chaos_fences AFTER UPDATE ON stock_segments FOR EACH ROW WHEN (NEW.fence < OLD.fence) EXECUTE FUNCTION chaos_note_fence()`
+//go:embed fences.sql
+var fences string
 
 // readFences reads how often a row of each SKU was written under an older token.
 func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {

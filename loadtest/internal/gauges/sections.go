@@ -135,8 +135,11 @@ func (r Readings) postgres(accepted int64) report.Section {
 		name  string
 		total float64
 	}{
-		{"syncs of the log", r.Grown(walSyncs)}, {"bytes of the log", r.Grown(walBytes)}, {"transactions that wrote", r.Grown(writes)},
-		{"bytes that tables grew", tables}, {"bytes that indexes grew", indexes},
+		{"syncs of the log", r.Grown(walSyncs)},
+		{"bytes of the log", r.Grown(walBytes)},
+		{"transactions that wrote", r.Grown(writes)},
+		{"bytes that tables grew", tables},
+		{"bytes that indexes grew", indexes},
 	} {
 		if !math.IsNaN(row.total) {
 			s.Table.Rows = append(s.Table.Rows, cells(row.name, row.total, row.total/r.Took().Seconds(), each(row.total, accepted)))

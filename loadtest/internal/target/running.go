@@ -19,12 +19,8 @@ const reachTimeout = 5 * time.Second
 func (c Config) Check() error {
 	running := len(c.ServiceURLs) > 0
 	switch {
-	case c.Private && running:
-		return errors.New("--private-servers and --url exclude each other: running services have servers of their own")
-	case c.Private && c.DatabaseURL != "":
-		return errors.New("--private-servers and --database-url exclude each other")
-	case c.Private && c.RedisURL != "":
-		return errors.New("--private-servers and --redis-url exclude each other")
+	case c.Private && (running || c.DatabaseURL != "" || c.RedisURL != ""):
+		return errors.New("--private-servers excludes --url, --database-url and --redis-url")
 	case running && c.RedisURL != "":
 		return errors.New("--url and --redis-url exclude each other: running services have a Redis of their own")
 	case running && c.DatabaseURL == "":
