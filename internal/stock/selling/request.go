@@ -23,7 +23,7 @@ type request struct {
 	sent     bool        // to the store, so that it may have been written
 	answer   chan answer // with room for one, so that no worker waits for a caller that has gone
 	queue    requeuer    // the one that holds it
-	joined   []*request  // the ones with the same order id that came while it waited: see joined.go
+	joined   []*request  // the ones with the same order id that came while it waited: see queue.go
 }
 
 // A requeuer takes a request back.

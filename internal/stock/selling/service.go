@@ -1,8 +1,10 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -85,4 +87,187 @@ func (s *Service) over(sku string, until time.Time) bool {
 func (s *Service) mayBeDue(d stock.Deduction) bool {
 	_, latest := s.between(d.SKU)
 	return d.Due(latest)
+}
+
+// Config holds what a [Service] is made of.
+type Config struct {
+	Store stock.Store
+	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
+	// takes them in one round trip. The lock of segment -1 guards nothing: it shows whether locks work. Nil
+	// runs without locks: slower under contention, never wrong.
+	Lock func(sku string, segment int) locking.Locker
+	// LockAlways takes a lock for every batch, and not only where it saves waiting.
+	LockAlways bool
+	Placing    int // orders of several SKUs that are placed at the same time; 0 is 4
+	// BatchLimit is how many orders one write carries out at most; 0 is no limit but the queue's. The lab measures what batches
+	// are worth with 1.
+	BatchLimit int
+	// MaxReserveFor is how long a reservation lasts at most, if the SKU's terms do not say; 0 is MaxReserve.
+	MaxReserveFor time.Duration
+	Observer      Observer     // nil: none
+	Events        stock.Events // nil: none
+	// AnswerWithin is how long after it was read a request may still be written, unless its context ends before; 0 is
+	// DefaultAnswerWithin.
+	AnswerWithin time.Duration
+	// Clock times sale windows and reservations, for tests; nil is the store's clock.
+	Clock  func() time.Time
+	Logger *slog.Logger // nil: none
+}
+
+// NewService returns a service that runs until Close.
+func NewService(c Config) *Service {
+	s := &Service{
+		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
+		placing: newPlacing(cmp.Or(c.Placing, defaultPlacing)), many: newMany(),
+		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
+		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
+		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
+	}
+	s.sharer, _ = c.Store.(stock.Sharer)
+	s.base, s.cancel = context.WithCancel(context.Background())
+	s.background, s.endBackground = context.WithCancel(s.base)
+	s.breaker.circuit = s.newCircuit()
+	s.workers.selling = make(map[string]*worker)
+	s.workers.settling = make(map[string]*settler)
+	s.overloaded = overloaded()
+	s.reads = make(chan struct{}, mostReads)
+	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
+	s.soldOut = newSoldOutCache()
+	s.workers.running.Go(s.watch)
+	s.workers.running.Go(s.sweepExpired)
+	s.workers.running.Go(s.forgetIdle)
+	return s
+}
+
+// Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
+// first, what is left is abandoned and answered as unavailable.
+func (s *Service) Close(ctx context.Context) error {
+	s.workers.Lock()
+	if !s.workers.stopped {
+		s.workers.stopped = true
+		close(s.stop)
+		s.endBackground()
+	}
+	s.workers.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.workers.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.cancel()
+		return nil
+	case <-ctx.Done():
+		s.cancel()
+		<-done
+		return context.Cause(ctx)
+	}
+}
+
+// registry holds what sells in a service: a worker and a settler for each SKU in use.
+type registry struct {
+	sync.RWMutex
+	selling  map[string]*worker
+	settling map[string]*settler
+	stopped  bool
+	running  sync.WaitGroup // who serves a queue, and the background goroutines
+}
+
+// worker returns the worker of a SKU, new if there is none.
+func (s *Service) worker(sku string) *worker {
+	s.workers.RLock()
+	known := s.workers.selling[sku]
+	s.workers.RUnlock()
+	if known != nil {
+		return known
+	}
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if known = s.workers.selling[sku]; known == nil {
+		known = s.newWorker(sku)
+		s.workers.selling[sku] = known
+	}
+	return known
+}
+
+// settler returns the settler of a SKU, new if there is none.
+func (s *Service) settler(sku string) *settler {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	known := s.workers.settling[sku]
+	if known == nil {
+		known = &settler{service: s, sku: sku, queue: newQueue()}
+		s.workers.settling[sku] = known
+	}
+	return known
+}
+
+// push puts a request into a queue. If the caller is to serve the queue, Close waits until it calls running.Done.
+func (s *Service) push(q *queue, r *request) (serve bool, err error) {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	if s.workers.stopped {
+		return false, shuttingDown()
+	}
+	if serve, err = q.push(r, queueLimit); serve {
+		s.workers.running.Add(1)
+	}
+	return serve, err
+}
+
+// forgetIdle forgets workers and settlers whose queues nobody has served for a while, until the service closes.
+func (s *Service) forgetIdle() {
+	for {
+		select {
+		case <-time.After(idleFor / 4):
+		case <-s.stop:
+			return
+		}
+		s.workers.Lock()
+		maps.DeleteFunc(s.workers.selling, func(_ string, w *worker) bool { return w.queue.retire(idleFor) })
+		maps.DeleteFunc(s.workers.settling, func(_ string, t *settler) bool { return t.queue.retire(idleFor) })
+		s.workers.Unlock()
+	}
+}
+
+// Waiting is how many orders wait in the queues of all SKUs.
+func (s *Service) Waiting() int {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	waiting := 0
+	for _, w := range s.workers.selling {
+		waiting += w.queue.length()
+	}
+	return waiting
+}
+
+// shuttingDown is the error of a request that comes after Close.
+func shuttingDown() error {
+	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down: nothing was written", Err: stock.ErrUnwritten}
+}
+
+// begin makes Close wait until the caller calls running.Done. It reports false once the service stops.
+func (s *Service) begin() bool {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	if s.workers.stopped {
+		return false
+	}
+	s.workers.running.Add(1)
+	return true
+}
+
+// waitFor waits for a signal, at most d, and not at all once the service stops.
+func (s *Service) waitFor(d time.Duration, signal <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-signal:
+		return true
+	case <-timer.C:
+		return false
+	case <-s.stop:
+		return false
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"inventory/internal/stock"
 )
 
@@ -95,4 +97,82 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 		err = stock.AfterWrite(err, "read the new SKU")
 	}
 	return status, created, err
+}
+
+// Archive ends the sale of a SKU for good, and returns the SKU. An order that comes at the same
+// time is sold before it, or refused. Live reservations end as they would have. A repeated call does nothing more.
+func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Status{}, err
+	}
+	writing, done, err := s.writeContext(ctx)
+	if err != nil {
+		return stock.Status{}, err
+	}
+	defer done()
+	archived := false
+	_, err = s.underAllLocks(writing, sku, func() error {
+		archived, err = s.store.Archive(writing, sku, s.at())
+		return err
+	})
+	s.onRestock(sku) // also after an error: the change may be committed
+	if err != nil {
+		return stock.Status{}, stock.Unavailable(err, "archive SKU")
+	}
+	status, err := s.SKU(ctx, sku)
+	if archived {
+		err = stock.AfterWrite(err, "read the archived SKU")
+	}
+	return status, err
+}
+
+// How long the service waits before it listens again, once notifications have failed.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// watch applies notifications of other processes' restocks, until the service closes. While they fail, entries of the
+// sold-out cache end by the clock alone.
+func (s *Service) watch() {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause
+	listening := func() {
+		pause.Reset()
+		s.onMissedRestocks() // a notification may have been missed
+		s.observer.NotificationsFail(nil)
+	}
+	for {
+		err := s.store.Watch(s.background, listening, s.onRestock)
+		if err == nil || s.background.Err() != nil {
+			return
+		}
+		s.observer.NotificationsFail(err)
+		select {
+		case <-time.After(pause.NextBackOff()):
+		case <-s.background.Done():
+			return
+		}
+	}
+}
+
+// onRestock makes the SKU's workers read the segments again, and invalidates its entry of the sold-out cache: there may be
+// more units than they know of.
+func (s *Service) onRestock(sku string) {
+	s.workers.RLock()
+	if w := s.workers.selling[sku]; w != nil {
+		w.notifications.Add(1)
+	}
+	s.workers.RUnlock()
+	s.soldOut.invalidate(sku)
+}
+
+// onMissedRestocks does the same for all SKUs.
+func (s *Service) onMissedRestocks() {
+	s.workers.RLock()
+	for _, w := range s.workers.selling {
+		w.notifications.Add(1)
+	}
+	s.workers.RUnlock()
+	s.soldOut.invalidateAll()
 }

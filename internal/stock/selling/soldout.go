@@ -1,0 +1,281 @@
+package selling
+
+import (
+	"context"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// soldOutCache is what a service knows of the SKUs that have sold out.
+type soldOutCache struct {
+	loading chan struct{} // with room for one: a SKU's ids are being read
+
+	mu      sync.RWMutex
+	bySKU   map[string]*soldOutEntry
+	counted int // ids of all entries
+}
+
+func newSoldOutCache() *soldOutCache {
+	return &soldOutCache{loading: make(chan struct{}, 1), bySKU: make(map[string]*soldOutEntry)}
+}
+
+// entry returns the entry of a SKU, nil for none.
+func (c *soldOutCache) entry(sku string) *soldOutEntry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.bySKU[sku]
+}
+
+// invalidate ends the entry of a SKU: no later order is answered from it.
+func (c *soldOutCache) invalidate(sku string) {
+	if known := c.entry(sku); known != nil {
+		known.invalidate()
+	}
+}
+
+// invalidateAll ends all entries.
+func (c *soldOutCache) invalidateAll() {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, known := range c.bySKU {
+		known.invalidate()
+	}
+}
+
+// room returns how many more ids the cache may hold.
+func (c *soldOutCache) room() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return cacheLimit - c.counted
+}
+
+// count adds ids to those held. dropEntry subtracts them.
+func (c *soldOutCache) count(ids int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counted += ids
+}
+
+// The bounds of the sold-out cache.
+const (
+	soldOutFor   = time.Second      // for this long a refusal may rest on one read of the rows
+	refreshAfter = soldOutFor / 2   // an entry that is needed is refreshed when it is this old, before it lapses
+	loadLimit    = 10 * time.Second // for reading the accepted ids of a SKU
+	entryIdle    = 10 * time.Second // an entry that was not needed for this long is dropped
+	loadRest     = 3                // the next load of a SKU waits this many times the length of the last one
+	cacheLimit   = 4 << 20          // ids of all SKUs together, at 12 bytes each
+	fullRest     = time.Minute      // until the next load of a SKU whose ids did not fit
+)
+
+// soldOutEntry is what this process knows of one SKU that has sold out: a fact in three parts, all true at one instant. No
+// segment held anything; accepted are the ids of all orders that had been accepted; versions are those of the segments.
+// While the versions are the same nothing has been written, so reading them confirms the other two parts. The fact ends by
+// itself when the first reservation that was live then expires: from that instant its units can be bought.
+//
+// The goroutine run loads the ids once, and refreshes the entry while orders need it. An invalidated entry stays invalid. A
+// restock invalidates it after its commit, so no earlier read can overtake the restock.
+type soldOutEntry struct {
+	service       *Service
+	sku           string
+	ctx           context.Context // ends when it is invalidated
+	invalidate    context.CancelFunc
+	refreshWanted chan struct{} // with room for one: a refresh is due
+	refusal       error         // shared by all refused orders
+
+	// Written before the first confirmation, and never again.
+	versions []int64
+	accepted *idSet
+	until    time.Time // zero: no reservation is live
+	// confirmed is an instant just before the last read that confirmed the fact; nil: there was none yet.
+	confirmed atomic.Pointer[time.Time]
+}
+
+// valid reports whether an order may be refused without reading the rows. It never waits: every caller runs it. A nil entry
+// is not valid.
+func (e *soldOutEntry) valid() bool {
+	if e == nil {
+		return false
+	}
+	confirmed := e.confirmed.Load()
+	if confirmed == nil || e.ctx.Err() != nil {
+		return false
+	}
+	age := time.Since(*confirmed)
+	if age > refreshAfter {
+		signal(e.refreshWanted)
+	}
+	return age < soldOutFor && !e.service.over(e.sku, e.until)
+}
+
+// refuse returns the refusal of an order that was never accepted, nil if the rows have to be read.
+func (e *soldOutEntry) refuse(orderID string) error {
+	if !e.valid() || e.accepted.has(orderID) {
+		return nil
+	}
+	return e.refusal
+}
+
+// has reports whether an order id is among the accepted ones.
+func (e *soldOutEntry) has(orderID string) bool { return e.valid() && e.accepted.has(orderID) }
+
+// cacheSoldOut creates the entry of a SKU that has sold out, or has the existing one refreshed.
+func (s *Service) cacheSoldOut(sku string) {
+	s.soldOut.mu.Lock()
+	defer s.soldOut.mu.Unlock()
+	if known := s.soldOut.bySKU[sku]; known != nil {
+		signal(known.refreshWanted)
+		return
+	}
+	e := &soldOutEntry{service: s, sku: sku, refreshWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
+	e.ctx, e.invalidate = context.WithCancel(s.background)
+	s.soldOut.bySKU[sku] = e
+	s.workers.running.Go(e.run)
+}
+
+// dropEntry removes an entry that has ended. If the SKU has sold out again, it creates the next one.
+func (s *Service) dropEntry(e *soldOutEntry) {
+	s.soldOut.mu.Lock()
+	delete(s.soldOut.bySKU, e.sku)
+	if e.accepted != nil {
+		s.soldOut.counted -= e.accepted.n
+	}
+	s.soldOut.mu.Unlock()
+	if len(e.refreshWanted) > 0 && s.background.Err() == nil {
+		s.cacheSoldOut(e.sku)
+	}
+}
+
+// run loads the entry, and refreshes it until the fact has ended. The rest after it bounds the cost of a SKU that sells out
+// again and again.
+func (e *soldOutEntry) run() {
+	defer e.service.dropEntry(e)
+	known, rest := e.load()
+	if known {
+		e.keepFresh()
+	}
+	e.invalidate()
+	select {
+	case <-time.After(rest):
+	case <-e.service.background.Done():
+	}
+}
+
+// load reads the ids, if the SKU is sold out and they fit, and returns how long to rest before the next load. One SKU loads
+// at a time, so cacheLimit holds for all of them.
+func (e *soldOutEntry) load() (known bool, rest time.Duration) {
+	s := e.service
+	select {
+	case s.soldOut.loading <- struct{}{}:
+		defer func() { <-s.soldOut.loading }()
+	case <-e.ctx.Done():
+		return false, 0
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, loadLimit)
+	defer cancel()
+	start := time.Now()
+	accepted, room := newIDSet(), s.soldOut.room()
+	empty, err := s.store.SoldOut(ctx, e.sku, room+1, accepted.add)
+	accepted.index()
+	took := time.Since(start)
+	switch {
+	case err != nil:
+		if e.ctx.Err() == nil {
+			s.log.Warn("order ids not read; retries of a sold-out SKU go to the database", "sku", e.sku, "error", err)
+		}
+	case accepted.n > room:
+		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
+		return false, fullRest
+	case empty.SoldOut && !s.over(e.sku, empty.NextExpiry):
+		s.soldOut.count(accepted.n)
+		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
+		s.observer.SoldOutCached(accepted.n, took)
+		known = true
+	}
+	return known, loadRest * took
+}
+
+// keepFresh refreshes the entry while it is true and orders need it.
+func (e *soldOutEntry) keepFresh() {
+	expiry := make(<-chan time.Time) // never
+	if !e.until.IsZero() {
+		_, now := e.service.between(e.sku)
+		timer := time.NewTimer(e.until.Sub(now))
+		defer timer.Stop()
+		expiry = timer.C
+	}
+	for {
+		asked := time.Now()
+		if !e.refresh() {
+			return
+		}
+		e.confirmed.Store(&asked)
+		select {
+		case <-e.refreshWanted: // by an order that was answered from the entry
+		default:
+		}
+		select {
+		case <-e.refreshWanted:
+		case <-time.After(entryIdle):
+			return
+		case <-expiry:
+			return
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+// refresh reports whether the rows have not changed. During the read the entry stays valid until it lapses.
+func (e *soldOutEntry) refresh() bool {
+	ctx, cancel := context.WithTimeout(e.ctx, soldOutFor)
+	defer cancel()
+	empty, err := e.service.store.SoldOut(ctx, e.sku, 0, nil)
+	return err == nil && empty.SoldOut && slices.Equal(empty.Versions, e.versions)
+}
+
+// idSet holds order ids as hashes. It always finds its own ids. With a million ids it takes a foreign id for its own once in
+// 10^13 lookups. The seed is random, so that callers cannot choose ids that collide.
+type idSet struct {
+	seed   maphash.Seed
+	hashes []uint64 // in the order of add; nil once indexed
+	table  []uint64 // open addressing: a hash is at its slot or the next free one; 0 is free; a third is free
+	n      int
+}
+
+func newIDSet() *idSet { return &idSet{seed: maphash.MakeSeed()} }
+
+// add adds an id. It must not be called after index.
+func (s *idSet) add(id []byte) {
+	s.hashes = append(s.hashes, max(1, maphash.Bytes(s.seed, id)))
+	s.n++
+}
+
+// index makes the set ready for has, which then costs one cache miss. Sorted hashes would take a third less memory, and cost
+// twenty misses.
+func (s *idSet) index() {
+	s.table = make([]uint64, s.n+s.n/2+1)
+	for _, hash := range s.hashes {
+		s.table[s.find(hash)] = hash
+	}
+	s.hashes = nil
+}
+
+func (s *idSet) has(id string) bool { return s.table[s.find(max(1, maphash.String(s.seed, id)))] != 0 }
+
+// find returns where a hash is, or the free slot where it would be.
+func (s *idSet) find(hash uint64) int {
+	high, _ := bits.Mul64(hash, uint64(len(s.table)))
+	slot := int(high) //nolint:gosec // less than the table's length
+	for s.table[slot] != 0 && s.table[slot] != hash {
+		if slot++; slot == len(s.table) {
+			slot = 0
+		}
+	}
+	return slot
+}
