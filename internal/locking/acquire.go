@@ -3,7 +3,9 @@ package locking
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"inventory/internal/locking/internal/cleaner"
@@ -12,8 +14,182 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
+// Lock implements Locker.
+func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	h, err := a.acquire(ctx, false, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &h.Hold, nil
+}
+
+// TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy.
+func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	h, err := a.acquire(ctx, true, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &h.Hold, nil
+}
+
+func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singleHold, error) {
+	acq, err := newAcquisition(ctx, try, opts)
+	if err != nil {
+		return nil, err
+	}
+	if a.name == "" {
+		return nil, ErrEmptyName
+	}
+	only := &target{lock: a, times: 1}
+	if err := acq.take([]*target{only}); err != nil {
+		return nil, err
+	}
+	return only.holds[0], nil
+}
+
+// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts.
+type acquisition struct {
+	ctx       context.Context // carries the owner
+	owner     *owner
+	try       bool
+	start     time.Time
+	lease     time.Duration // of the holds
+	fixed     bool          // nothing renews them
+	keptAlive bool          // except a MultiLock that has not taken all its parts yet
+	until     time.Time     // when the wait runs out; zero for never
+
+	silent time.Time // when the server stopped answering; zero if it answers
+
+	ordered         bool      // never wait backwards
+	firstBegan      time.Time // when the lease of the first lock that was taken began
+	lastBegan       time.Time // and that of the last one
+	waitedForOthers bool      // another owner was in the way
+
+	mu    sync.Mutex // the fixed leases of a MultiLock are renewed by another goroutine
+	taken []*Hold    // what the call has; only its own goroutine adds to it
+}
+
+// took notes a hold that the call has got.
+func (acq *acquisition) took(h *Hold) {
+	acq.mu.Lock()
+	acq.taken = append(acq.taken, h)
+	acq.mu.Unlock()
+}
+
+// A LockOption configures one Lock.
+type LockOption func(*acquisition) error
+
+func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
+	acq := &acquisition{try: try, start: time.Now()}
+	for _, opt := range opts {
+		if err := opt(acq); err != nil {
+			return nil, err
+		}
+	}
+	acq.ctx, acq.owner = withOwner(ctx)
+	return acq, nil
+}
+
+// within limits a pause to what is left of the wait.
+func (acq *acquisition) within(pause time.Duration) time.Duration {
+	if acq.until.IsZero() {
+		return pause
+	}
+	return max(0, min(pause, time.Until(acq.until)))
+}
+
+// patience is how long to wait for another call of the same owner.
+func (acq *acquisition) patience() time.Duration {
+	if acq.until.IsZero() {
+		return math.MaxInt64
+	}
+	return time.Until(acq.until.Add(policy.Grace))
+}
+
+// waitIsOver reports whether the wait has run out.
+func (acq *acquisition) waitIsOver(now time.Time) bool {
+	return !acq.until.IsZero() && !now.Before(acq.until)
+}
+
+// noteStart notes when the leases began of what is taken next: when its round trip did.
+func (acq *acquisition) noteStart(start time.Time) {
+	if len(acq.taken) == 0 {
+		acq.firstBegan = start
+	}
+	acq.lastBegan = start
+}
+
+func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
+	if acq.fixed {
+		return acq.lease
+	}
+	return watchdog
+}
+
+// A target is one lock that a call takes, as often as it was named.
+type target struct {
+	lock     *lock
+	times    int
+	lease    time.Duration
+	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
+	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time // when to ask the server although this process holds the lock
+	holds    []*singleHold
+
+	outlives func(*Hold) bool // reports holds whose end does not end these, though their contexts are made from those
+
+	// What the last script call said of it.
+	id    string // of the holder
+	token int64  // of the grant that is re-entered, 0 for any
+	fresh bool   // not a re-entry
+}
+
+// An asker knows how one kind of lock is asked for, and how its callers wait in line.
+type asker interface {
+	// next returns what the caller may do next about the first missing lock.
+	next(missing []*target) (action, error)
+
+	// ask returns the question to the server about missing locks; end must be called after it.
+	ask(missing []*target) *question
+	end(q *question)
+
+	// granted notes a lock that the server has granted.
+	granted(p *target, ls *lease, trusted time.Time)
+
+	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
+	// busy, it returns when to ask again at the latest.
+	stopped(q *question, n int, answer scripts.Acquired) time.Duration
+
+	// unanswered gives up after a question whose outcome is uncertain.
+	unanswered(q *question)
+
+	// cancelCopies makes sure that no late copy of a question takes its n-th lock or those after it. The caller may ask again.
+	cancelCopies(q *question, n int)
+
+	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.
+	leave()
+}
+
+// An action is what a caller may do next about a lock.
+type action int
+
+const (
+	actionWait   action = iota // it waits in line for another owner
+	actionFollow               // it waits in line, but for the server's answer to its own owner or to one that has gone
+	actionAsk                  // it is at the head, or its owner holds the lock already
+	actionRetry                // something has changed: look once more
+)
+
+// A question is one attempt to get locks of one slot by one script.
+type question struct {
+	attempt scripts.Attempt
+	start   time.Time
+	call    scripts.Call
+	run     []*target
+}
+
 // take waits for locks that one script call can take together. If it cannot get all of them, it gives back what it took.
-func (acq *acquisition) take(run []*part) error {
+func (acq *acquisition) take(run []*target) error {
 	first := run[0].lock
 	l := first.locks
 	if err := l.enter(); err != nil {
@@ -41,33 +217,33 @@ func (acq *acquisition) take(run []*part) error {
 }
 
 // seek asks and waits until it has all locks.
-func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
+func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 	waiting := error(nil) // what it waits for: another owner, which is ErrBusy, or else a slot that moves; nil: neither
 	for run = unheld(run); len(run) > 0; run = unheld(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
 		}
-		may, err := a.turn(run)
+		next, err := a.next(run)
 		if err != nil {
 			return err
 		}
 		pause, refusal := time.Duration(0), error(nil)
-		switch may {
-		case turnAgain:
+		switch next {
+		case actionRetry:
 			continue
-		case turnToAsk:
+		case actionAsk:
 			if pause, refusal, err = l.askOnce(acq, a, run, waiting != nil); err != nil {
 				return err
 			}
 			if run = unheld(run); len(run) == 0 || pause < 0 {
 				continue
 			}
-		case turnToFollow: // nobody is in the way
+		case actionFollow: // nobody is in the way
 			if err := l.await(acq, run[0], 0, waiting); err != nil {
 				return err
 			}
 			continue
-		case turnToWait:
+		case actionWait:
 		}
 		switch {
 		case refusal == nil:
@@ -78,7 +254,7 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
 			return waiting
 		}
-		if may == turnToAsk && l.subscribe(acq) {
+		if next == actionAsk && l.subscribe(acq) {
 			continue
 		}
 		if err := l.await(acq, run[0], pause, waiting); err != nil {
@@ -88,8 +264,8 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 	return nil
 }
 
-// unheld returns the parts that are not held yet.
-func unheld(run []*part) []*part {
+// unheld returns the targets that are not held yet.
+func unheld(run []*target) []*target {
 	for len(run) > 0 && len(run[0].holds) > 0 {
 		run = run[1:]
 	}
@@ -111,14 +287,14 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 
 // askOnce asks the server once. If a lock is still missing, it returns how long to wait at most before the next call;
 // negative is no wait. If the server has refused or is silent, and that may pass, it also returns what went wrong.
-func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part, waits bool) (pause time.Duration, refusal, err error) {
+func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool) (pause time.Duration, refusal, err error) {
 	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
 	answer, trusted, err := l.send(acq, q)
 	if pause = l.passes(acq, err, waits); pause > 0 {
 		if q.attempt.Resent() || !server.IsAnswer(err) {
-			a.disclaim(q, 0) // a copy may still arrive
+			a.cancelCopies(q, 0) // a copy may still arrive
 		}
 		return pause, failed("acquire", missing[0].lock.name, err), nil
 	}
@@ -180,8 +356,8 @@ func (l *Locks) send(acq *acquisition, q *question) (answer scripts.Acquired, tr
 
 // replicated returns from how many granted locks on replicas must confirm the grant: from the first that they do not know on.
 // To a caller that does not wait, a grant of some is no use.
-func (acq *acquisition) replicated(run []*part) int {
-	switch fresh := slices.IndexFunc(run, func(p *part) bool { return p.fresh }); {
+func (acq *acquisition) replicated(run []*target) int {
+	switch fresh := slices.IndexFunc(run, func(p *target) bool { return p.fresh }); {
 	case fresh >= 0 && acq.try:
 		return len(run)
 	default:
@@ -206,7 +382,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	p := q.run[n]
 	re := p.reenters
 	if q.attempt.Resent() || answer.Code == scripts.Cancelled && re == nil {
-		a.disclaim(q, n) // a copy may still take what was busy
+		a.cancelCopies(q, n) // a copy may still take what was busy
 	}
 	pause = a.stopped(q, n, answer)
 	switch {
@@ -251,7 +427,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		return // it never went out
 	}
 	lease := acq.leaseOr(l.lease)
-	s := &settlement{
+	s := &releaseCall{
 		tombstone:    q.attempt.Number,
 		tombstoneFor: 2 * lease,
 		Task:         cleaner.Task{Until: time.Now().Add(2*lease + policy.Cancel)},
@@ -259,7 +435,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	l.mu.Lock()
 	s.attempt = l.attempt()
 	for _, p := range q.run[n:] {
-		left := row{lock: p.lock, id: p.id}
+		left := releaseRow{lock: p.lock, id: p.id}
 		if g := p.endReentryLocked(); g != nil {
 			left = g.rowLocked()
 		}
@@ -267,7 +443,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	}
 	l.mu.Unlock()
 	s.Tried = func() { l.closeGrants(s) }
-	l.settleBriefly(s)
+	l.releaseBriefly(s)
 }
 
 // reasonOf returns why a call has failed.
@@ -284,35 +460,98 @@ func (acq *acquisition) reasonOf(err error) Reason {
 	}
 }
 
-// Lock implements Locker.
-func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	h, err := a.acquire(ctx, false, opts)
-	if err != nil {
-		return nil, err
+// reenterLocked lets an acquisition re-enter its owner's grant, if the grant has a hold. A grant that only has re-entries
+// under way may still end without a hold.
+func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
+	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
+	if g == nil || len(g.holds) == 0 {
+		return false
 	}
-	return &h.Hold, nil
+	p.reenters, p.lease = g, acq.leaseOr(l.lease)
+	g.reentries = append(g.reentries, p)
+	g.lease.longest = max(g.lease.longest, p.lease)
+	return true
 }
 
-// TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy.
-func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	h, err := a.acquire(ctx, true, opts)
-	if err != nil {
-		return nil, err
+// endReentryLocked ends the re-entry of a target, if it has one, and returns its grant.
+func (p *target) endReentryLocked() *grant {
+	g := p.reenters
+	if g != nil {
+		g.reentries = slices.DeleteFunc(g.reentries, func(other *target) bool { return other == p })
+		p.reenters = nil
 	}
-	return &h.Hold, nil
+	return g
 }
 
-func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singleHold, error) {
-	acq, err := newAcquisition(ctx, try, opts)
-	if err != nil {
-		return nil, err
+// withdrawLocked ends a re-entry that has failed. If the server may count it, the server gets the new count.
+func (l *Locks) withdrawLocked(p *target) {
+	g := p.endReentryLocked()
+	if g == nil || g.gone {
+		return
 	}
-	if a.name == "" {
-		return nil, ErrEmptyName
+	if g.countLocked() == g.sent {
+		l.closeGrantLocked(g)
+		return
 	}
-	only := &part{lock: a, times: 1}
-	if err := acq.take([]*part{only}); err != nil {
-		return nil, err
+	s := &releaseCall{
+		attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
 	}
-	return only.holds[0], nil
+	s.Tried = func() { l.closeGrants(s) }
+	l.releaseLater(s)
+}
+
+// admitLocked makes as many holds as the target wants: of the grant that it re-enters, or of a new one. If it makes a new one,
+// an older grant of the owner is gone. It returns the holds that the caller must lose after it has unlocked l.mu.
+func (l *Locks) admitLocked(acq *acquisition, p *target, ls *lease, trusted time.Time) (over []*singleHold) {
+	g := p.endReentryLocked()
+	if g == nil {
+		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, sent: p.times}
+		if old := l.addGrantLocked(g); old != nil {
+			over = slices.Clone(old.holds)
+		}
+	}
+	g.token = max(g.token, ls.first)
+	l.holdAllLocked(acq, p, g, trusted)
+	if g.gone { // the server has lost it since
+		return append(over, p.holds...)
+	}
+	return over
+}
+
+// holdAllLocked makes the holds, and notes them in the registry.
+func (l *Locks) holdAllLocked(acq *acquisition, p *target, g *grant, trusted time.Time) {
+	g.decideLocked()
+	for range p.times {
+		h := newHold(acq, p, g, trusted)
+		l.deadlines.add(h)
+		if !acq.ordered { // a MultiLock hastens by itself: there may be one connection for both
+			l.hurryLocked(h)
+		}
+		g.holds, p.holds = append(g.holds, h), append(p.holds, h)
+		acq.took(&h.Hold)
+		acq.owner.addHold(p.lock.position())
+	}
+}
+
+func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleHold {
+	h := &singleHold{
+		Hold:      Hold{base: acq.ctx},
+		owner:     acq.owner,
+		locks:     p.lock.locks,
+		lock:      p.lock,
+		grant:     g,
+		lease:     acq.leaseOr(p.lock.locks.lease),
+		fixed:     acq.fixed,
+		keptAlive: acq.keptAlive,
+		deadline:  deadline,
+		since:     time.Now(),
+	}
+	h.held = h
+	h.countsLocked(deadline)
+	if p.outlives != nil {
+		h.ctx, h.cancel = outlive(h.base, p.outlives)
+	} else {
+		h.ctx, h.cancel = context.WithCancelCause(h.base)
+	}
+	return h
 }

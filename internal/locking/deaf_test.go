@@ -382,7 +382,7 @@ func outlast(t *testing.T, refuse func(w *world)) {
 }
 
 // What cannot pass ends the wait: the right to run scripts is taken away.
-func TestWaiterIsToldWhatCannotPass(t *testing.T) {
+func TestWaiterGetsARefusalThatCannotPass(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	set := w.user("loses")

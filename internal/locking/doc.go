@@ -15,22 +15,24 @@
 // PROTOCOL.md, next to this file, explains how it works, and why a lost answer, a late copy, a dead waiter or a clock that
 // steps does no harm.
 //
-// # Where things are
+// # The way of a contended Mutex
 //
-//	mutex, fifo, fair, rwmutex      the kinds of lock; MultiLock in multilock, RedLock in red...
-//	acquire, mutex_ask, fifo_ask    one loop acquires all kinds; how to ask and to wait in line differ
-//	registry, admit                 what this process knows of its locks: leases, grants, holds
-//	line, waiter, ticket            who waits here
-//	hold, lease                     what was granted
-//	handoff, release, settlement    how it is given back, or to the next waiter
-//	watchdog, keep, deadlines       how leases are renewed, and end
-//	wait, wakeup                    how callers wait and are woken
-//	internal/cleaner                what is cancelled and repeated in the background
-//	internal/heartbeat              shows the server who waits
-//	internal/policy                 the wait policy: how long to wait before asking again
-//	internal/keys                   addresses of locks
-//	internal/scripts                the Lua scripts, their arguments and answers
-//	internal/server                 round trips, pipelines, the nodes of a cluster
-//	internal/subscription           wake-ups
-//	internal/quorum                 a vote of several servers
+//	 1  lock          Lock of a Mutex: its address, the options of the call
+//	 2  acquire       one loop for all kinds: what may the caller do next, ask, wait, and again
+//	 3  mutex_line    callers wait in a line of this process; its head asks for all, and queues at the server
+//	 4  kind          the script calls of each kind of lock
+//	 5  internal/scripts, acquire.lua    what the server does, its arguments and answers
+//	 6  internal/server                  round trips, pipelines, the nodes of a cluster
+//	 7  wait          the caller sleeps until it is woken, polls or gives up
+//	 8  internal/subscription            wake-ups from other processes
+//	 9  registry      what was granted: the lease, its grant, its holds and their deadlines
+//	10  renew         the watchdog, and a MultiLock, renew leases
+//	11  hold          what the caller gets: context, token, time that is left
+//	12  release       Unlock: the last hold frees the lock at the server
+//	13  handoff       or gives it to the next in line
+//
+// A first-come lock goes the same way, with fifo_queue in place of mutex_line: each of its callers queues at the server
+// by itself, and internal/heartbeat shows that it lives. MultiLock and RedLock are made of these locks, in multilock and
+// redlock; internal/quorum counts the votes. What got no answer, internal/cleaner cancels or repeats. How long anybody waits
+// stands in internal/policy, what keys look like in internal/keys.
 package locking

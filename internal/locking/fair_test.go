@@ -129,33 +129,6 @@ func TestFifoCycle(t *testing.T) {
 	})
 }
 
-func TestFifoReentry(t *testing.T) {
-	sides(t, each, func(w *world, of func(*Locks) *fifo) {
-		ctx := w.ctx()
-		f, other := of(w.locks()), of(w.locks())
-		outer := w.must(f.Lock(ctx))
-		for round := range 2 { // 0 -> 1 -> 0 and 0 -> 2 -> 1 -> 0, and again under the same hold
-			inner := w.must(f.TryLock(outer.Context()))
-			if inner.Token() != outer.Token() || f.Count(outer.Context()) != 2 || f.Count(ctx) != 0 {
-				w.t.Errorf("round %d: token %d within %d, count %d", round, inner.Token(), outer.Token(), f.Count(outer.Context()))
-			}
-			w.ok(inner.Unlock(ctx))
-			if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("after one of two unlocks: %v", err)
-			}
-		}
-		w.ok(outer.Unlock(ctx))
-		if f.Count(outer.Context()) != 0 {
-			w.t.Error("it is still counted")
-		}
-		next := w.must(other.TryLock(ctx))
-		if next.Token() <= outer.Token() {
-			w.t.Error("the token did not grow")
-		}
-		w.ok(next.Unlock(ctx))
-	})
-}
-
 func TestFifoParallelReentry(t *testing.T) {
 	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
@@ -212,7 +185,7 @@ func TestFifoSiblingsEnterTogether(t *testing.T) {
 	})
 }
 
-func TestFifoExclusion(t *testing.T) {
+func TestFirstComeLockExcludesOwnersOfAllProcesses(t *testing.T) {
 	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		const processes, callers, rounds = 4, 4, 6
 		ctx := w.ctx()
@@ -246,7 +219,7 @@ func TestFifoExclusion(t *testing.T) {
 	})
 }
 
-func TestFifoOrder(t *testing.T) {
+func TestFirstComeLockLetsInWhoCameFirst(t *testing.T) {
 	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		const many = 15
 		rdb, ctx := w.client(), w.ctx()
@@ -324,33 +297,6 @@ func (f *fifo) byRole() map[string]string {
 		keys[role] = f.keys[i]
 	}
 	return keys
-}
-
-func TestFifoLeaseLetsAWaiterIn(t *testing.T) {
-	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
-		const lease = 500 * time.Millisecond
-		ctx := w.ctx()
-		start := time.Now()
-		stale := w.must(of(w.locks(WatchdogLease(lease/2))).Lock(ctx, Lease(lease)))
-		next := w.must(of(w.locks()).Lock(ctx))
-		if took := time.Since(start); took < lease || took > lease+500*time.Millisecond {
-			w.t.Errorf("admitted after %s", took)
-		}
-		<-stale.Context().Done()
-		if cause := context.Cause(stale.Context()); !errors.Is(cause, ErrLost) {
-			w.t.Errorf("cause %v", cause)
-		}
-		if err := stale.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("the stale unlock: %v", err)
-		}
-		if _, err := of(w.locks()).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("the stale unlock freed the lock: %v", err)
-		}
-		if next.Token() <= stale.Token() {
-			w.t.Error("the token did not grow")
-		}
-		w.ok(next.Unlock(ctx))
-	})
 }
 
 // Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
@@ -494,7 +440,7 @@ func TestFifoGivingUpWakesTheNext(t *testing.T) {
 	})
 }
 
-func TestFifoWaitRunsOut(t *testing.T) {
+func TestFifoWaitThatRunsOutIsErrBusy(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		h := w.must(of(w.locks()).Lock(ctx))
@@ -683,7 +629,7 @@ func TestFifoCommands(t *testing.T) {
 
 // A process waits for many locks of a server that stands still. Its heartbeats spend one time-out on that server and
 // not one for each batch: otherwise its waiters at other nodes would be dropped as dead.
-func TestHeartbeatBesideASilentServer(t *testing.T) {
+func TestSilentServerKeepsNoOtherWaiterFromItsHeartbeat(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()
 		l.mu.Lock()

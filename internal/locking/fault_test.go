@@ -211,7 +211,7 @@ func TestNoTombstoneWithoutAGhost(t *testing.T) {
 	}
 }
 
-func TestReplayedScripts(t *testing.T) {
+func TestReplayedScriptChangesNothing(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -325,7 +325,7 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 	})
 }
 
-func TestScriptFlush(t *testing.T) {
+func TestFlushedScriptsAreSentAgain(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		const lease = 600 * time.Millisecond
@@ -344,7 +344,7 @@ func TestScriptFlush(t *testing.T) {
 	})
 }
 
-func TestLostSubscription(t *testing.T) {
+func TestLostSubscriptionIsMadeAnew(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -398,7 +398,7 @@ func TestPollWithoutSubscription(t *testing.T) {
 	})
 }
 
-func TestOneSubscription(t *testing.T) {
+func TestProcessHasOneSubscription(t *testing.T) {
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()
 	locks := []*Locks{w.locks(), w.locks()}

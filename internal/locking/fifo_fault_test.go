@@ -100,7 +100,7 @@ func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
 	})
 }
 
-func TestFifoReplayedScripts(t *testing.T) {
+func TestFifoReplayedScriptChangesNothing(t *testing.T) {
 	everySide(t, each, func(w *world, of func(l *Locks) *fifo) {
 		rdb, ctx := w.client(), WithOwner(w.ctx())
 		l, tap := w.tapped()

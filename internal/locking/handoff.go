@@ -148,7 +148,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 	// Whoever holds it at the server now, no owner of this process does.
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.disownLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
+	l.giveUpLeaseLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
 	return failed("hand off", ho.lock.name, err)
 }
 
@@ -174,7 +174,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 			return nil
 		}
 	}
-	l.disownLocked(ho.lock, ls, ls.id) // the waiter that it was meant for has gone
+	l.giveUpLeaseLocked(ho.lock, ls, ls.id) // the waiter that it was meant for has gone
 	return nil
 }
 
@@ -217,5 +217,5 @@ func (l *Locks) keepPositionLocked(a *lock) {
 		st.queued = true
 		return
 	}
-	l.settleLater(&settlement{rows: []row{{lock: a, queue: scripts.QueueLeave}}})
+	l.releaseLater(&releaseCall{rows: []releaseRow{{lock: a, queue: scripts.QueueLeave}}})
 }

@@ -396,7 +396,7 @@ func TestHandoffThatIsLost(t *testing.T) {
 	m := w.locks().Mutex(w.name)
 	acq, err := newAcquisition(w.ctx(), false, nil)
 	w.ok(err)
-	p := &part{lock: &m.lock, times: 1}
+	p := &target{lock: &m.lock, times: 1}
 	p.waiter = &waiter{handoff: &handoff{lease: &lease{}, token: 1, trusted: time.Now().Add(time.Minute)}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
@@ -413,7 +413,7 @@ func TestHandoffThatComesTooLate(t *testing.T) {
 		h := w.must(m.Lock(ctx))
 		acq, err := newAcquisition(ctx, false, nil)
 		w.ok(err)
-		p := &part{lock: &m.lock, times: 1}
+		p := &target{lock: &m.lock, times: 1}
 		p.waiter = &waiter{handoff: &handoff{lease: h.one().grant.lease, token: h.Token(), trusted: time.Now()}}
 		m.locks.mu.Lock()
 		if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {

@@ -2,10 +2,14 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"inventory/internal/locking/internal/quorum"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
@@ -105,33 +109,37 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	return is.unlock(ctx, is.isLost())
 }
 
-// remainingOf returns how long enough parts of a hold can be relied on.
-func remainingOf(parts []*Hold, enough int) time.Duration {
+// remainingOf returns how long as many parts of a hold as are needed can be relied on.
+func remainingOf(parts []*Hold, need int) time.Duration {
+	if need == 0 || len(parts) < need {
+		return 0
+	}
 	left := make([]time.Duration, len(parts))
 	for i, part := range parts {
 		left[i] = part.Remaining()
 	}
-	return quorum.Nth(left, enough)
+	slices.Sort(left)
+	return left[len(left)-need]
 }
 
 // A singleHold is a hold of a single lock. What has no comment of its own and may change is under Locks.mu.
 type singleHold struct {
 	Hold
-	owner    *owner
-	locks    *Locks
-	lock     *lock
-	grant    *grant
-	since    time.Time
-	lease    time.Duration
-	fixed    bool          // the watchdog does not renew it
-	deadline time.Time     // until when it can be relied on
-	late     time.Duration // at most so long after the start of the call its lease began at the server
-	kept     bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
-	outlived bool          // it was renewed once more after its context had ended
-	lost     bool
-	unlocked bool     // Unlock has been called
-	reported bool     // the Observer knows of it
-	red      *redHold // the RedLock's hold that this is a part of
+	owner        *owner
+	locks        *Locks
+	lock         *lock
+	grant        *grant
+	since        time.Time
+	lease        time.Duration
+	fixed        bool          // the watchdog does not renew it
+	deadline     time.Time     // until when it can be relied on
+	late         time.Duration // at most so long after the start of the call its lease began at the server
+	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
+	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again
+	lost         bool
+	unlocked     bool     // Unlock has been called
+	reported     bool     // the Observer knows of it
+	red          *redHold // the RedLock's hold that this is a part of
 }
 
 func (s *singleHold) token() int64 {
@@ -168,76 +176,127 @@ func (s *singleHold) unlock(ctx context.Context, lost bool) error {
 	return s.locks.unlock(ctx, []*singleHold{s}, lost)
 }
 
-// A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
-// the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
-//
-// The server gets how many holds a grant has, with re-entries under way, and for how long it must live. Both are read and
-// numbered under Locks.mu, so a larger number is newer. The server ignores older numbers, and nothing frees the lock while a
-// re-entry may become a hold.
-type grant struct {
-	lock      *lock
-	owner     *owner
-	token     int64
-	holds     []*singleHold
-	reentries []*part // further holds, while the server is asked for them
-	told      int     // how many holds and re-entries the server was last told of
-	closing   int     // how many calls are under way that tell the server of none
-	gone      bool    // the server no longer has it
-	handedOff bool    // its lease has gone on to the next owner
-	lease     *lease
-	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
+func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
+	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
 }
 
-// A part is one lock that a call takes, as often as it was named.
-type part struct {
-	lock     *lock
-	times    int
-	lease    time.Duration
-	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
-	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
-	nextAsk  time.Time // when to ask the server although this process holds the lock
-	holds    []*singleHold
-
-	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
-
-	// What the script was told of it that was asked last.
-	id    string // of the holder
-	token int64  // of the grant that is re-entered, 0 for any
-	fresh bool   // not a re-entry
-}
-
-// countLocked is how many holds the server must know of, re-entries under way included.
-func (g *grant) countLocked() int {
-	n := len(g.holds)
-	for _, c := range g.reentries {
-		n += c.times
+// raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
+func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
+	l := h.locks
+	if err := l.enter(); err != nil {
+		return 0, err
 	}
-	return n
+	defer l.calls.Done()
+	l.mu.Lock()
+	if h.lost || h.unlocked {
+		l.mu.Unlock()
+		return 0, ErrLost
+	}
+	raised := []*grant{h.grant}
+	if f, ok := h.lock.kind.(*fifo); ok && f.side == scripts.Write {
+		if reader := l.grantOfLocked(f.otherKey, h.owner); reader != nil { // it must not stay below
+			raised = append(raised, reader)
+		}
+	}
+	for _, g := range raised {
+		g.lease.raiseBeginsLocked()
+	}
+	call := prepare()
+	l.mu.Unlock()
+	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
+	tokens, err := raisedTokens(answer, err)
+	l.mu.Lock()
+	for i, g := range raised {
+		token := int64(0)
+		if i < len(tokens) {
+			token = tokens[i]
+		}
+		g.token = max(g.token, token)
+		if !g.handedOff { // otherwise the lease is another owner's
+			g.lease.raiseEndsLocked(token)
+		}
+	}
+	token := h.grant.token
+	l.mu.Unlock()
+	if errors.Is(err, ErrLost) {
+		l.loseGrant(h.grant)
+		return 0, err
+	}
+	if err != nil {
+		return 0, failed("raise the token of", h.lock.name, err)
+	}
+	return token, nil
 }
 
-// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
-// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
-func (g *grant) longestLocked() time.Duration {
-	longest := time.Millisecond
-	for _, h := range g.holds {
-		longest = max(longest, h.lifeLocked())
+// raisedTokens reads the answer of a script that raises a token: that of the holder, and that of its owner as a reader.
+func raisedTokens(answer any, err error) ([]int64, error) {
+	if err != nil {
+		return nil, err
 	}
-	for _, c := range g.reentries {
-		longest = max(longest, c.lease)
+	text, ok := answer.(string)
+	if !ok {
+		return nil, ErrLost
 	}
-	return longest
+	var tokens []int64
+	for word := range strings.FieldsSeq(text) {
+		token, err := scripts.ReadToken(word)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	if len(tokens) == 0 {
+		return nil, scripts.Strange(answer)
+	}
+	return tokens, nil
 }
 
-// lifeLocked is how long the server must keep the lock for a hold from now on: not a millisecond less than it has promised.
-func (h *singleHold) lifeLocked() time.Duration {
-	if h.wantsRenewalLocked() || h.kept {
-		return h.lease
-	}
-	const rounding = 2 * time.Millisecond // the server counts in whole ones, and so does the call
-	return min(h.lease, time.Until(h.deadline)+h.lease-trust(h.lease)+h.late+rounding)
+// An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It names the hold, so that a
+// context made from the hold's can tell that end from any other.
+type end struct {
+	hold *Hold
+	why  error
 }
 
-// countsLocked notes what a lease is counted by, when the answer of the server has come.
-func (h *singleHold) countsLocked(deadline time.Time) {
-	h.late = time.Since(deadline.Add(-trust(h.lease)))
+// Error implements error.
+func (e *end) Error() string { return e.why.Error() }
+
+// Unwrap returns context.Canceled or ErrLost.
+func (e *end) Unwrap() error { return e.why }
+
+// end ends the context of a hold.
+func (h *Hold) end(why error) { h.cancel(&end{h, why}) }
+
+// has tells whether a hold is one of the lock with a state key, or has such a part.
+func (h *Hold) has(l *Locks, state string) bool {
+	if s, ok := h.held.(*singleHold); ok {
+		return s.locks == l && s.lock.stateKey == state
+	}
+	return slices.ContainsFunc(h.parts, func(part *Hold) bool { return part.has(l, state) })
+}
+
+// outlive returns a context that ends when another one does, unless that ends because of a hold that it outlives. Then it
+// follows the context that the hold's own was made from. A deadline holds in any case.
+func outlive(from context.Context, outlives func(*Hold) bool) (context.Context, context.CancelCauseFunc) {
+	base, stop := context.WithoutCancel(from), context.CancelFunc(func() {})
+	if deadline, ok := from.Deadline(); ok {
+		base, stop = context.WithDeadline(base, deadline)
+	}
+	ctx, cancel := context.WithCancelCause(base)
+	context.AfterFunc(ctx, stop)
+	follow(ctx, from, cancel, outlives)
+	return ctx, cancel
+}
+
+// follow ends ctx when the other one does.
+func follow(ctx, other context.Context, cancel context.CancelCauseFunc, outlives func(*Hold) bool) {
+	stop := context.AfterFunc(other, func() {
+		cause := context.Cause(other)
+		if over := (*end)(nil); errors.As(cause, &over) && outlives(over.hold) {
+			follow(ctx, over.hold.base, cancel, outlives)
+			return
+		}
+		cancel(cause)
+	})
+	context.AfterFunc(ctx, func() { stop() })
 }

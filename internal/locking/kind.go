@@ -1,8 +1,11 @@
 package locking
 
 import (
+	"cmp"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -12,13 +15,13 @@ type kind interface {
 	is() Kind
 
 	// newAsker asks for locks that are in order, of one bucket and of equal kinds, each named once.
-	newAsker(acq *acquisition, run []*part) asker
+	newAsker(acq *acquisition, run []*target) asker
 
 	// renewal extends a grant.
 	renewal(g *grant, lease time.Duration) scripts.Call
 
-	// settling tells the server what is in a settlement.
-	settling(s *settlement) scripts.Call
+	// releasing is the script call of a releaseCall.
+	releasing(s *releaseCall) scripts.Call
 
 	// raising asks for a token above n.
 	raising(g *grant, n int64) scripts.Call
@@ -30,46 +33,136 @@ type kind interface {
 	forcing(a *lock, seen sighting) scripts.Call
 }
 
-// An asker knows how one kind of lock is asked for, and how its callers wait in line.
-type asker interface {
-	// turn returns what the caller may do next about the first missing lock.
-	turn(missing []*part) (turn, error)
+// mutexKind is the scripts of the Mutex.
+type mutexKind struct{}
 
-	// ask returns the question to the server about missing locks; end must be called after it.
-	ask(missing []*part) *question
-	end(q *question)
+func (mutexKind) is() Kind { return KindMutex }
 
-	// granted notes a lock that the server has granted.
-	granted(p *part, ls *lease, trusted time.Time)
+func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
-	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
-	// busy, it returns when to ask again at the latest.
-	stopped(q *question, n int, answer scripts.Acquired) time.Duration
-
-	// unanswered gives up after a question whose outcome is uncertain.
-	unanswered(q *question)
-
-	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it. The caller may ask again.
-	disclaim(q *question, n int)
-
-	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.
-	leave()
+// renewing extends a state that has one holder. It names no other key: while a slot moves, a script with a key that does not
+// exist is refused.
+func renewing(g *grant, lease time.Duration) scripts.Call {
+	return scripts.Renew.NewCall(1, 4).With(g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
 }
 
-// A turn is what a caller may do next about a lock.
-type turn int
+func (mutexKind) raising(g *grant, n int64) scripts.Call {
+	return scripts.Token.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, n)
+}
 
-const (
-	turnToWait   turn = iota // it waits in line for another owner
-	turnToFollow             // it waits in line, but for the server's answer to its own owner or to one that has gone
-	turnToAsk                // it is at the head, or its owner holds the lock already
-	turnAgain                // something has changed: look once more
-)
+func (mutexKind) inspecting(a *lock) scripts.Call {
+	return scripts.Inspect.NewCall(2, 0).With(a.stateKey, a.queueKey)
+}
 
-// A question is one attempt to get locks of one slot by one script.
-type question struct {
-	attempt scripts.Attempt
-	start   time.Time
-	call    scripts.Call
-	run     []*part
+func (mutexKind) forcing(a *lock, seen sighting) scripts.Call {
+	return scripts.Force.NewCall(2, 2+len(seen.ids)).With(a.stateKey, a.queueKey, policy.ReservationMS, seen.until()).With(seen.ids...)
+}
+
+// leveling asks for a token that is not below one of another server.
+func leveling(g *grant, token int64) scripts.Call {
+	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
+}
+
+func (mutexKind) releasing(s *releaseCall) scripts.Call {
+	count := 2 * len(s.rows)
+	if s.tombstone != 0 {
+		count++
+	}
+	call := scripts.Release.NewCall(count, 3+4*len(s.rows))
+	for _, r := range s.rows {
+		call = call.With(r.lock.stateKey, r.lock.queueKey)
+	}
+	if s.tombstone != 0 {
+		call = call.With(s.rows[0].lock.tombstone(s.tombstone))
+	}
+	call = call.With(s.number(), policy.ReservationMS)
+	for _, r := range s.rows {
+		if r.id == "" { // no holder: the row is about the queue
+			r.id = r.lock.locks.process + ":"
+		}
+		call = call.With(r.id, r.count, r.longest.Milliseconds(), cmp.Or(r.queue, scripts.QueueStay))
+	}
+	if s.tombstone != 0 {
+		call = call.With(s.tombstoneFor.Milliseconds())
+	}
+	return call
+}
+
+// A fifo is one side of a first-come lock, with its scripts. No two values of this type are equal, so such locks
+// are taken and given back one at a time. Each side has its own address, so that the registry tells them apart: the writing
+// side is the lock's state, the reading side its readers.
+type fifo struct {
+	lock
+	kindName  Kind
+	side      string
+	wakeKey   string   // the key that names the lock in wake-ups
+	otherKey  string   // the state of the other side; empty if there is none
+	countsKey string   // the key of what the readers have
+	keys      []string // as fifo.lua wants them, between the tombstone and the clock
+}
+
+// fifoAt returns a side of the first-come lock of a name.
+func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
+	where, to := addressOf(name, opts)
+	f := &fifo{kindName: is, side: scripts.Write, wakeKey: where.Key(role, to)}
+	for _, suffix := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
+		f.keys = append(f.keys, where.Key(role+suffix, to))
+	}
+	f.countsKey = where.Key(role+keys.Counts, to)
+	f.lock = l.lockAt(f, name, where, to, role, role+keys.Writing)
+	switch is {
+	case KindWrite:
+		f.otherKey = where.Key(role+keys.Readers, to)
+	case KindRead:
+		f.side = scripts.Read
+		f.otherKey, f.stateKey = f.stateKey, where.Key(role+keys.Readers, to)
+		f.queueKey = where.Key(role+keys.Reading, to)
+		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
+	}
+	return f
+}
+
+// otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
+func (f *fifo) otherSideLocked(who *owner) string {
+	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
+		return g.lease.id
+	}
+	return ""
+}
+
+// newCall begins the call of a script about this side. It cancels an attempt, or 0 for none; then the clock's key
+// stands in place of a tombstone.
+func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call {
+	call := s.NewCall(2+len(f.keys), args).With(f.tombstone(cancels))
+	for _, key := range f.keys {
+		call = call.With(key)
+	}
+	return call.With(f.bucket.Clock())
+}
+
+func (f *fifo) is() Kind { return f.kindName }
+
+func (f *fifo) renewal(g *grant, lease time.Duration) scripts.Call {
+	if f.side == scripts.Write {
+		return renewing(g, lease)
+	}
+	return scripts.FifoRenew.NewCall(2, 4).With(f.stateKey, f.countsKey, g.lease.id, f.locks.numbers.Add(1),
+		lease.Milliseconds(), g.lease.first)
+}
+
+func (f *fifo) raising(g *grant, n int64) scripts.Call {
+	return f.newCall(scripts.FifoToken, 0, 4).With(f.side, g.lease.id, n, f.otherSideLocked(g.owner))
+}
+
+func (f *fifo) inspecting(*lock) scripts.Call { return f.newCall(scripts.FifoInspect, 0, 0) }
+
+func (f *fifo) forcing(_ *lock, seen sighting) scripts.Call {
+	return f.newCall(scripts.FifoForce, 0, 3+len(seen.ids)).With(f.side, policy.WaiterLifeMS, seen.until()).With(seen.ids...)
+}
+
+// releasing passes the ticket of a waiter that leaves in the row's queue action.
+func (f *fifo) releasing(s *releaseCall) scripts.Call {
+	r := s.rows[0]
+	return f.newCall(scripts.FifoRelease, s.tombstone, 9).With(f.locks.process, s.number(), f.side, r.id, r.count,
+		r.longest.Milliseconds(), r.queue, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }

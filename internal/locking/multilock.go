@@ -59,8 +59,8 @@ type plan struct {
 // A step is one lock of a MultiLock, however often it is named.
 type step struct {
 	order string
-	part  *part  // of a lock of this package
-	other Locker // any other Locker
+	part  *target // of a lock of this package
+	other Locker  // any other Locker
 
 	holds []*Hold // what was taken and has not been handed out yet
 }
@@ -90,7 +90,7 @@ func (pl *plan) add(m *Multi) error {
 				pl.named = append(pl.named, pl.steps[i])
 				continue
 			}
-			s = &step{order: a.order, part: &part{lock: a, times: 1}}
+			s = &step{order: a.order, part: &target{lock: a, times: 1}}
 		case *Red:
 			if p.err != nil {
 				return p.err
@@ -113,7 +113,7 @@ func (pl *plan) hand() *Hold {
 }
 
 // is reports whether a part is of this lock, through the same Locks.
-func (p *part) is(a *lock) bool {
+func (p *target) is(a *lock) bool {
 	return p != nil && p.lock.locks == a.locks && p.lock.stateKey == a.stateKey
 }
 
@@ -129,9 +129,9 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	}
 	acq.ordered = true
 	h := newMultiHold(acq)
-	acq.ctx = h.ctx   // so that no part outlives it
-	inner := acq.kept // the call belongs to an outer MultiLock, which keeps it longer
-	acq.kept = acq.fixed
+	acq.ctx = h.ctx        // so that no part outlives it
+	inner := acq.keptAlive // the call belongs to an outer MultiLock, which keeps it longer
+	acq.keptAlive = acq.fixed
 	stop := acq.keepAlive()
 	for left := pl.steps; len(left) > 0 && err == nil; {
 		taken := 1
@@ -159,7 +159,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		h.end(context.Canceled)
 		return nil, err
 	}
-	if acq.kept && !inner {
+	if acq.keptAlive && !inner {
 		endRenewal(acq.taken)
 	}
 	m.fill(h, acq, pl)
@@ -168,8 +168,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 }
 
 // runOf returns the parts that can be taken together with the first step.
-func runOf(steps []*step) []*part {
-	var run []*part
+func runOf(steps []*step) []*target {
+	var run []*target
 	first := steps[0].part.lock
 	for _, s := range steps {
 		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.kind != first.kind || s.part.lock.bucket != first.bucket {
@@ -188,7 +188,7 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	var h *Hold
 	var opts []LockOption
 	if acq.fixed {
-		opts = append(opts, Lease(acq.lease), kept)
+		opts = append(opts, Lease(acq.lease), keptAlive)
 	}
 	if !acq.until.IsZero() {
 		opts = append(opts, Wait(max(time.Until(acq.until), 0)))

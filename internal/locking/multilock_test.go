@@ -255,7 +255,7 @@ func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
 }
 
 // A lock that the library does not know gets the server's time bound.
-func TestMultiLockTellsLockersItsWait(t *testing.T) {
+func TestMultiLockPassesItsWaitToLockers(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()
 		held := w.must(l.Mutex(w.name + "later").Lock(w.ctx())) // the MultiLock waits for no other part meanwhile
@@ -355,7 +355,7 @@ func TestMultiLockOfLockers(t *testing.T) {
 	})
 }
 
-func TestLostPartLosesTheWhole(t *testing.T) {
+func TestLostPartLosesTheMultiLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l := w.locks()
@@ -475,7 +475,7 @@ func TestMultiLockOfPartsThatAreHandedOff(t *testing.T) {
 }
 
 // A MultiLock that has lost a part and is never unlocked ends like any other forgotten hold.
-func TestLostWholeExpires(t *testing.T) {
+func TestLostMultiLockExpires(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		l, other := w.locks(WatchdogLease(time.Second)), w.locks()

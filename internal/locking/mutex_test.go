@@ -47,7 +47,7 @@ func TestMutexCycle(t *testing.T) {
 	})
 }
 
-func TestReentry(t *testing.T) {
+func TestMutexIsReentrant(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -77,7 +77,7 @@ func TestReentry(t *testing.T) {
 	})
 }
 
-func TestExclusion(t *testing.T) {
+func TestMutexExcludesOwnersOfAllProcesses(t *testing.T) {
 	each(t, func(w *world) {
 		const processes, callers, rounds = 4, 4, 12
 		ctx := w.ctx()
@@ -112,93 +112,6 @@ func TestExclusion(t *testing.T) {
 		probe := w.locks().Mutex(w.name)
 		rdb := w.client()
 		w.soon("nothing is left", func() bool { return w.exists(rdb, probe.stateKey, probe.queueKey) == 0 })
-	})
-}
-
-func TestOneOfManyRacersWins(t *testing.T) {
-	each(t, func(w *world) {
-		ctx := w.ctx()
-		locks := []*Locks{w.locks(), w.locks(), w.locks()}
-		start := make(chan struct{})
-		holds := make(chan *Hold, 60)
-		var wg sync.WaitGroup
-		for i := range cap(holds) {
-			wg.Go(func() {
-				<-start
-				h, err := locks[i%len(locks)].Mutex(w.name).TryLock(ctx)
-				switch {
-				case err == nil:
-					holds <- h
-				case !errors.Is(err, ErrBusy):
-					w.t.Error(err)
-				}
-			})
-		}
-		close(start)
-		wg.Wait()
-		if len(holds) != 1 {
-			w.t.Fatalf("%d winners", len(holds))
-		}
-		w.ok((<-holds).Unlock(ctx))
-	})
-}
-
-func TestLeaseLetsAWaiterIn(t *testing.T) {
-	virtual(t, func(w *world) {
-		const lease = 500 * time.Millisecond
-		ctx := w.ctx()
-		start := time.Now()
-		stale := w.must(w.locks(WatchdogLease(lease/2)).Mutex(w.name).Lock(ctx, Lease(lease)))
-		next := w.must(w.locks().Mutex(w.name).Lock(ctx))
-		if took := time.Since(start); took < lease || took > lease+time.Second {
-			w.t.Errorf("admitted after %s", took)
-		}
-		<-stale.Context().Done()
-		if cause := context.Cause(stale.Context()); !errors.Is(cause, ErrLost) {
-			w.t.Errorf("cause %v", cause)
-		}
-		if err := stale.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("the stale unlock: %v", err)
-		}
-		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("the stale unlock freed the lock: %v", err)
-		}
-		if next.Token() <= stale.Token() {
-			w.t.Error("the token did not grow")
-		}
-		w.ok(next.Unlock(ctx))
-	})
-}
-
-func TestWatchdogKeepsTheLock(t *testing.T) {
-	virtual(t, func(w *world) {
-		const lease = 900 * time.Millisecond // of which a busy machine may take two thirds
-		ctx := w.ctx()
-		h := w.must(w.locks(WatchdogLease(lease)).Mutex(w.name).Lock(ctx))
-		_, err := w.locks().Mutex(w.name).Lock(ctx, Wait(lease+lease/3))
-		if !errors.Is(err, ErrBusy) {
-			w.t.Errorf("while it is renewed: %v", err)
-		}
-		w.ok(h.Context().Err())
-		w.ok(h.Unlock(ctx))
-	})
-}
-
-func TestDeadProcessLosesItsLock(t *testing.T) {
-	virtual(t, func(w *world) {
-		const lease = 400 * time.Millisecond
-		ctx := w.ctx()
-		dead := w.locks(WatchdogLease(lease))
-		h := w.must(dead.Mutex(w.name).Lock(ctx))
-		w.ok(dead.Close())
-		w.must(w.locks().Mutex(w.name).Lock(ctx, Wait(lease+time.Second)))
-		<-h.Context().Done()
-		if !errors.Is(context.Cause(h.Context()), ErrLost) {
-			w.t.Error("the hold does not know")
-		}
-		if err := h.Unlock(ctx); !errors.Is(err, ErrClosed) {
-			w.t.Errorf("unlock after close: %v", err)
-		}
 	})
 }
 
@@ -413,7 +326,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 	})
 }
 
-func TestWaitRunsOut(t *testing.T) {
+func TestWaitThatRunsOutIsErrBusy(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		w.must(w.locks().Mutex(w.name).Lock(ctx))
@@ -669,7 +582,7 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 
 // An inner hold takes nothing from the outer one's lease: the server keeps the lock for the outer hold until the very
 // moment that it was promised, whatever the inner one is and however it ends.
-func TestReleaseLeavesTheWholeLease(t *testing.T) {
+func TestReleaseLeavesAFullLease(t *testing.T) {
 	for name, renewed := range map[string]bool{"fixed": false, "renewed until its context ends": true} {
 		t.Run(name, func(t *testing.T) { virtual(t, func(w *world) { w.leavesTheWholeLease(renewed) }) })
 	}
@@ -844,7 +757,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 }
 
 // A second Unlock does nothing, also after Close.
-func TestSecondUnlock(t *testing.T) {
+func TestSecondUnlockDoesNothing(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx, l := w.ctx(), w.locks()
 		holds := []*Hold{
@@ -866,7 +779,7 @@ func TestSecondUnlock(t *testing.T) {
 	})
 }
 
-func TestArguments(t *testing.T) {
+func TestArgumentsWithoutSenseAreRefused(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l := w.locks()
@@ -891,7 +804,7 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-func TestOwnerInContext(t *testing.T) {
+func TestOwnerTravelsInTheContext(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
 		if WithOwner(ctx) != ctx {

@@ -289,8 +289,8 @@ func (b *candidate) options(wait time.Duration) []LockOption {
 	if b.call.fixed {
 		opts = append(opts, Lease(b.call.lease))
 	}
-	if b.call.kept {
-		opts = append(opts, kept)
+	if b.call.keptAlive {
+		opts = append(opts, keptAlive)
 	}
 	return opts
 }

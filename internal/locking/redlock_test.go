@@ -158,7 +158,7 @@ func (p *tap) slow(script *scripts.Script, d time.Duration) {
 	})
 }
 
-func TestRedLock(t *testing.T) {
+func TestRedLockIsHeldOnAllNodesUnderOneToken(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			fleetOf(t, n, func(t *testing.T, f *fleet) {
@@ -223,7 +223,7 @@ func TestRedLockWantsAQuorum(t *testing.T) {
 }
 
 // A waiter enters at the release of the lock, not later.
-func TestRedLockWaits(t *testing.T) {
+func TestRedLockWaiterIsWokenByRelease(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, r, rival := f.ctx(), f.red(), f.red()
 		for range 3 {
@@ -243,7 +243,7 @@ func TestRedLockWaits(t *testing.T) {
 	})
 }
 
-func TestRedLockExcludes(t *testing.T) {
+func TestRedLockExcludesOwnersOfAllProcesses(t *testing.T) {
 	t.Run("redis", func(t *testing.T) { fleetOnRedis(t, redLockExcludes) })
 	t.Run("miniredis", func(t *testing.T) { fleetOf(t, 3, redLockExcludes) })
 }
@@ -287,7 +287,7 @@ func redLockExcludes(t *testing.T, f *fleet) {
 	f.free(f.red(), 0, 1, 2)
 }
 
-func TestRedLockReentry(t *testing.T) {
+func TestRedLockIsReentrant(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		r := f.red()
 		ctx := WithOwner(f.ctx())
@@ -649,7 +649,7 @@ func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
 
 // A MultiLock keeps the fixed lease of a RedLock while it takes other locks: meanwhile a release of another hold leaves
 // the full lease on the servers, and afterwards only the rest.
-func TestRedLockIsKeptByAMultiLock(t *testing.T) {
+func TestMultiLockRenewsTheFixedLeaseOfARedLock(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		r, elsewhere := f.red(), f.locks()[0]
 		leaves := func(parts []*Hold, release func(), least, most time.Duration) {
@@ -813,7 +813,7 @@ func TestRedLockTokensGrowFromTheHighest(t *testing.T) {
 	})
 }
 
-func TestRedLockTellsBusyFromDown(t *testing.T) {
+func TestRedLockReturnsErrBusyOnlyIfAQuorumAnswers(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, elsewhere := f.ctx(), f.locks()
 		r, taps := f.tappedReds()
@@ -973,7 +973,7 @@ func TestMultiLockOfARedLock(t *testing.T) {
 }
 
 // Whichever part a MultiLock waits for, the fixed leases of the parts that it has restart meanwhile.
-func TestMultiLockKeepsRedLocksWhileItWaits(t *testing.T) {
+func TestMultiLockRenewsRedLocksWhileItWaits(t *testing.T) {
 	const lease = 3 * time.Second
 	for part, what := range []string{"a mutex", "another mutex", "the RedLock"} {
 		t.Run(what, func(t *testing.T) {

@@ -7,6 +7,104 @@ import (
 	"inventory/internal/locking/internal/cleaner"
 )
 
+// A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
+// the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
+//
+// The server gets how many holds a grant has, with re-entries under way, and for how long it must live. Both are read and
+// numbered under Locks.mu, so a larger number is newer. The server ignores older numbers, and nothing frees the lock while a
+// re-entry may become a hold.
+type grant struct {
+	lock      *lock
+	owner     *owner
+	token     int64
+	holds     []*singleHold
+	reentries []*target // further holds, while the server is asked for them
+	sent      int       // how many holds and re-entries the last script call counted
+	closing   int       // how many calls are under way that count none
+	gone      bool      // the server no longer has it
+	handedOff bool      // its lease has gone on to the next owner
+	lease     *lease
+	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
+}
+
+// countLocked is how many holds the server must know of, re-entries under way included.
+func (g *grant) countLocked() int {
+	n := len(g.holds)
+	for _, c := range g.reentries {
+		n += c.times
+	}
+	return n
+}
+
+// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
+// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
+func (g *grant) longestLocked() time.Duration {
+	longest := time.Millisecond
+	for _, h := range g.holds {
+		longest = max(longest, h.lifeLocked())
+	}
+	for _, c := range g.reentries {
+		longest = max(longest, c.lease)
+	}
+	return longest
+}
+
+// lifeLocked is how long the server must keep the lock for a hold from now on: not a millisecond less than it has promised.
+func (h *singleHold) lifeLocked() time.Duration {
+	if h.wantsRenewalLocked() || h.keptAlive {
+		return h.lease
+	}
+	const rounding = 2 * time.Millisecond // the server counts in whole ones, and so does the call
+	return min(h.lease, time.Until(h.deadline)+h.lease-trust(h.lease)+h.late+rounding)
+}
+
+// countsLocked notes what a lease is counted by, when the answer of the server has come.
+func (h *singleHold) countsLocked(deadline time.Time) {
+	h.late = time.Since(deadline.Add(-trust(h.lease)))
+}
+
+// A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
+// to owner, each of which gets a grant.
+type lease struct {
+	id        string // of the holder, as the server knows it: no other lease has had it, or will
+	first     int64  // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
+	duration  time.Duration
+	longest   time.Duration // the longest lease that the server has got
+	shortened bool          // the server has got a shorter one since the last script call that began a lease
+	resent    int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
+
+	raising int   // how many calls are about to give it a higher token
+	raised  int64 // the highest that they gave it
+	unsure  bool  // one of them had no answer
+
+	next, last int64     // tokens in reserve
+	begun      time.Time // when the last script was sent
+	handoffs   int       // since other processes last had a chance to get the lock
+	turnBegun  time.Time // when they had that chance
+}
+
+// raiseBeginsLocked notes that the token is about to rise. From now on those in reserve may be below it, and until the
+// answer comes nobody knows which one the server has.
+func (ls *lease) raiseBeginsLocked() {
+	ls.next, ls.last = 0, -1
+	ls.first = 0
+	ls.raising++
+}
+
+// raiseEndsLocked notes the new token; 0 if it is not known.
+func (ls *lease) raiseEndsLocked(token int64) {
+	ls.raising--
+	ls.unsure = ls.unsure || token == 0
+	ls.raised = max(ls.raised, token)
+	if ls.raising == 0 && !ls.unsure {
+		ls.first = ls.raised
+	}
+}
+
+// trust is how long after the start of an attempt its lease can be relied on. It is less than the lease: the two clocks
+// may run at slightly different speeds, and the end of a context takes a moment to be noticed.
+func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
+
 // A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
 type registry struct {
 	states    map[string]*lockState // of mutexes, by state key
@@ -156,7 +254,7 @@ func (l *Locks) lose(holds []*singleHold) {
 }
 
 // reportGrants reports new holds to the observer. One that has been lost already is reported as that too.
-func (l *Locks) reportGrants(acq *acquisition, run []*part) {
+func (l *Locks) reportGrants(acq *acquisition, run []*target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range run {
@@ -234,13 +332,76 @@ func (st *lockState) wakeHeadLocked() {
 	}
 }
 
-// disownLocked releases these holder ids at the server in the background, and ends the lease.
-func (l *Locks) disownLocked(a *lock, ls *lease, ids ...string) {
-	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
+// giveUpLeaseLocked releases these holder ids at the server in the background, and ends the lease.
+func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease, ids ...string) {
+	s := &releaseCall{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
 	for _, id := range ids {
-		s.rows = append(s.rows, row{lock: a, id: id})
+		s.rows = append(s.rows, releaseRow{lock: a, id: id})
 	}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
-	l.settleLater(s)
+	l.releaseLater(s)
 	l.endLeaseLocked(a, ls)
+}
+
+// deadlines holds the deadlines of a process's holds, the next one first, with one timer for all. Most holds end long before
+// their deadline, which then costs nothing. Guarded by Locks.mu.
+type deadlines struct {
+	holds []*singleHold // by deadline
+	fire  func()
+	timer *time.Timer
+	next  time.Time // when the timer fires; zero when it does not
+}
+
+// place returns the index of the first deadline that is not before a moment.
+func (d *deadlines) place(at time.Time) int {
+	i, _ := slices.BinarySearchFunc(d.holds, at, func(h *singleHold, at time.Time) int { return h.deadline.Compare(at) })
+	return i
+}
+
+// add notes a hold's deadline.
+func (d *deadlines) add(h *singleHold) {
+	d.holds = slices.Insert(d.holds, d.place(h.deadline), h)
+	d.arm()
+}
+
+// remove removes a hold, and reports whether it was there.
+func (d *deadlines) remove(h *singleHold) bool {
+	for i := d.place(h.deadline); i < len(d.holds) && d.holds[i].deadline.Equal(h.deadline); i++ {
+		if d.holds[i] == h {
+			d.holds = slices.Delete(d.holds, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// move gives a hold another deadline.
+func (d *deadlines) move(h *singleHold, deadline time.Time) {
+	there := d.remove(h)
+	if h.deadline = deadline; there {
+		d.add(h)
+	}
+}
+
+// arm makes sure that the timer fires for the next one. It may fire earlier, for nothing.
+func (d *deadlines) arm() {
+	if len(d.holds) == 0 || !d.next.IsZero() && !d.holds[0].deadline.Before(d.next) {
+		return
+	}
+	d.next = d.holds[0].deadline
+	if d.timer == nil {
+		d.timer = time.AfterFunc(time.Until(d.next), d.fire)
+		return
+	}
+	d.timer.Reset(time.Until(d.next))
+}
+
+// take removes the holds whose time is over, when the timer has fired.
+func (d *deadlines) take(now time.Time) (over []*singleHold) {
+	n := d.place(now.Add(1))
+	over = slices.Clone(d.holds[:n])
+	d.holds = slices.Delete(d.holds, 0, n)
+	d.next = time.Time{}
+	d.arm()
+	return over
 }

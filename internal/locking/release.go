@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -20,7 +21,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) erro
 		if len(holds) == 0 {
 			return nil
 		}
-		s := l.settle(holds) // the server is not told: the locks expire
+		s := l.beginRelease(holds) // no call says so to the server: the locks expire
 		l.reportEnds(holds, time.Now(), nil)
 		l.closeGrants(s)
 		if lost || gone {
@@ -33,7 +34,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) erro
 }
 
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
-// passed over. It returns ErrLost if one was no longer ours, or if they are parts of a whole that is lost. If that is known,
+// passed over. It returns ErrLost if one was no longer ours, or if they are parts of a hold that is lost. If that is known,
 // it does not wait for the server.
 func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) error {
 	holds, gone := l.unlockOnce(holds)
@@ -51,7 +52,7 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 			return err
 		}
 	}
-	s := l.settle(holds)
+	s := l.beginRelease(holds)
 	defer l.closeGrants(s)
 	results, err := l.deliver(ctx, until, s)
 	if err != nil {
@@ -76,7 +77,7 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 const fewReleases = 128
 
 // deliver sends a release to the server, and returns the answer for each lock. What fails is repeated.
-func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]int64, error) {
+func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([]int64, error) {
 	defer l.releases.Add(-1)
 	if l.releases.Add(1) > fewReleases {
 		return l.deliverWithOthers(until, s)
@@ -90,17 +91,17 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 			return results, nil
 		}
 	}
-	l.settleLater(s)
+	l.releaseLater(s)
 	return nil, err
 }
 
 // deliverWithOthers lets the cleaner deliver a release.
-func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, error) {
+func (l *Locks) deliverWithOthers(until time.Time, s *releaseCall) ([]int64, error) {
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
 	s.Answer = home
-	l.settleLater(s)
+	l.releaseLater(s)
 	select {
 	case came := <-home:
 		answer, err := came.Result()
@@ -122,14 +123,14 @@ func (l *Locks) giveUp(holds []*singleHold) {
 
 // abandon lets the cleaner tell the server that these holds are over, and waits a moment for that.
 func (l *Locks) abandon(holds []*singleHold) {
-	s := l.settle(holds)
+	s := l.beginRelease(holds)
 	l.reportEnds(holds, time.Now(), nil)
 	s.Tried = func() { l.closeGrants(s) }
-	l.settleBriefly(s)
+	l.releaseBriefly(s)
 }
 
 // closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks.
-func (l *Locks) closeGrants(s *settlement) {
+func (l *Locks) closeGrants(s *releaseCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range s.rows {
@@ -168,17 +169,17 @@ func (l *Locks) unlockOnce(holds []*singleHold) (mine []*singleHold, lost bool) 
 	return mine, lost
 }
 
-// settle takes holds out of the registry. It returns what the server must be told. It is told of a lost hold as well: it may
+// beginRelease takes holds out of the registry. It returns the call that the server needs. A lost hold needs one as well: it may
 // keep the lock a little longer than we trust it.
-func (l *Locks) settle(holds []*singleHold) *settlement {
+func (l *Locks) beginRelease(holds []*singleHold) *releaseCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	s := &settlement{attempt: l.attempt()}
+	s := &releaseCall{attempt: l.attempt()}
 	for _, h := range holds {
 		l.dropLocked(h)
-		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.grant == h.grant }) {
-			s.rows = append(s.rows, row{grant: h.grant})
+		if !slices.ContainsFunc(s.rows, func(r releaseRow) bool { return r.grant == h.grant }) {
+			s.rows = append(s.rows, releaseRow{grant: h.grant})
 		}
 	}
 	var resent []int64
@@ -199,10 +200,10 @@ func (l *Locks) settle(holds []*singleHold) *settlement {
 // refused is called when the server answers that it does not have a grant. It reports whether that is a loss. If the client
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
 // release may have come first. Then this process's own clock decides whether the lock was still ours.
-func (l *Locks) refused(s *settlement, i int, holds []*singleHold) bool {
+func (l *Locks) refused(s *releaseCall, i int, holds []*singleHold) bool {
 	g := s.rows[i].grant
 	l.mu.Lock()
-	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
+	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.sent == 0 || g.handedOff)
 	for _, h := range holds {
 		if h.grant == g && !time.Now().Before(h.deadline) {
 			ended = false
@@ -269,4 +270,86 @@ func releaseAll(ctx context.Context, holds []*Hold, lost bool, release func(l *L
 // shares reports whether two holds can be released in one round trip.
 func (h *singleHold) shares(other *singleHold) bool {
 	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
+}
+
+// A releaseCall sets at the server how often holders have some locks of one bucket and kind.
+type releaseCall struct {
+	rows         []releaseRow     // for each lock
+	attempt      *scripts.Attempt // nil if no count changes
+	tombstone    int64            // the attempt to cancel
+	tombstoneFor time.Duration
+
+	cleaner.Task // how the cleaner does it
+}
+
+// A releaseRow is what a releaseCall says about one lock.
+type releaseRow struct {
+	lock    *lock
+	grant   *grant // that it is about; may be nil
+	id      string // of the holder; empty for none
+	count   int
+	longest time.Duration
+	queue   string // what to do about the queue; empty for nothing
+}
+
+// number is the attempt as scripts take it: 0 if no count changes.
+func (s *releaseCall) number() any {
+	if s.attempt == nil {
+		return 0
+	}
+	return s.attempt
+}
+
+// Key implements cleaner.Work.
+func (s *releaseCall) Key() string { return s.rows[0].lock.stateKey }
+
+// Call implements cleaner.Work.
+func (s *releaseCall) Call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
+
+// releaseLater hands a call to the cleaner. The channel is closed when it has been tried.
+func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
+	s.Work = s
+	return l.cleaner.Add(s.Task)
+}
+
+// releaseBriefly is releaseLater, and then waits a moment for the first try.
+func (l *Locks) releaseBriefly(s *releaseCall) {
+	select {
+	case <-l.releaseLater(s):
+	case <-time.After(policy.Cleanup):
+	}
+}
+
+// addTombstones has tombstones written for attempts that took what is being released, if the client has sent them more than
+// once: a copy could arrive after the release. The first tombstone goes with the release. Without copies there is none: it
+// would cost every release a key.
+func (l *Locks) addTombstones(s *releaseCall, resent []int64, life time.Duration) {
+	for _, number := range resent {
+		if number == 0 {
+			continue
+		}
+		if s.tombstone == 0 {
+			s.tombstone, s.tombstoneFor = number, life
+			continue
+		}
+		l.writeTombstone(s.rows[0].lock, number, life)
+	}
+}
+
+// writeTombstone has a tombstone written for an attempt, and nothing else changed.
+func (l *Locks) writeTombstone(a *lock, attempt int64, life time.Duration) {
+	l.releaseLater(&releaseCall{
+		rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, Task: cleaner.Task{Until: time.Now().Add(life)},
+	})
+}
+
+// rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow.
+func (g *grant) rowLocked() releaseRow {
+	r := releaseRow{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
+	g.sent = r.count
+	if r.count == 0 {
+		g.closing++
+	}
+	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+	return r
 }

@@ -63,7 +63,7 @@ func (l *Locks) due() []*grant {
 }
 
 // wantsRenewalLocked tells whether the watchdog renews a hold.
-func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
+func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.leftToExpire }
 
 // isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
 func (h *singleHold) isLateLocked() bool {
@@ -131,7 +131,7 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*singleHold) bo
 				l.deadlines.move(h, deadline)
 				h.countsLocked(deadline)
 			}
-			h.outlived = h.ctx.Err() != nil
+			h.leftToExpire = h.ctx.Err() != nil
 		}
 	}
 }
@@ -259,7 +259,7 @@ func (acq *acquisition) intact() error {
 func endRenewal(holds []*Hold) {
 	for _, h := range singlesOf(holds) {
 		h.locks.mu.Lock()
-		h.kept = false
+		h.keptAlive = false
 		h.locks.mu.Unlock()
 	}
 }

@@ -43,7 +43,7 @@ func (w *world) renewed(l *Locks) {
 }
 
 // Busy locks pass from owner to owner during a round of renewals: the idle ones are renewed anyway.
-func TestRenewalsBesideHandoffs(t *testing.T) {
+func TestHandoffsKeepNoOtherLockFromRenewal(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.t.Context()
 		const busy, idle = 10, batch + 50
@@ -91,7 +91,7 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 }
 
 // A renewal that arrives after a later script call has renewed nothing.
-func TestOutdatedRenewal(t *testing.T) {
+func TestOutdatedRenewalRenewsNothing(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
 		m := l.Mutex(w.name)
@@ -108,7 +108,7 @@ func TestOutdatedRenewal(t *testing.T) {
 }
 
 // The server refuses to renew some locks: the others are renewed anyway.
-func TestRenewalsBesideARefusal(t *testing.T) {
+func TestRefusedRenewalKeepsNoOtherLockFromRenewal(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.t.Context()
 		l := w.locks()

@@ -203,7 +203,7 @@ func TestUnlockWithoutTheRightToPublish(t *testing.T) {
 }
 
 // Managed servers bar commands. Locks need none of these.
-func TestCommandsThatAreRenamed(t *testing.T) {
+func TestLocksWorkWhereCommandsAreRenamed(t *testing.T) {
 	t.Parallel()
 	var arguments []string
 	for _, name := range []string{"EVALSHA", "SCRIPT", "CONFIG", "CLIENT", "WAIT", "DEBUG", "MONITOR"} {
@@ -221,7 +221,7 @@ func TestCommandsThatAreRenamed(t *testing.T) {
 }
 
 // Without EVAL there is no way: CheckServer says so.
-func TestEvalIsRenamed(t *testing.T) {
+func TestLocksWorkWhereEvalIsRenamed(t *testing.T) {
 	t.Parallel()
 	locks, w, _ := barred(t, []string{"default", "on", "nopass"}, "--rename-command", "EVAL", "")
 	if err := locks().CheckServer(w.ctx()); !errors.Is(err, ErrRights) {

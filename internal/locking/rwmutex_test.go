@@ -51,7 +51,7 @@ func TestRWReadersShareAndWritersDoNot(t *testing.T) {
 	})
 }
 
-func TestRWReentry(t *testing.T) {
+func TestRWLockIsReentrantOnBothSides(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
@@ -308,7 +308,7 @@ func TestRWStrangeNames(t *testing.T) {
 	})
 }
 
-func TestRWExclusion(t *testing.T) {
+func TestRWLockExcludesWritersFromEverybody(t *testing.T) {
 	each(t, func(w *world) {
 		const processes, callers, rounds = 3, 4, 8
 		ctx := w.ctx()

@@ -74,7 +74,7 @@ func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 }
 
 // One name in two groups is two locks, even if both groups are in one bucket.
-func TestGroupIsPartOfTheAddress(t *testing.T) {
+func TestOneNameInTwoGroupsIsTwoLocks(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
 		if keys.BucketOf("tenant-6", w.name) != keys.BucketOf("tenant-20", w.name) {

@@ -2,9 +2,12 @@ package locking
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // pause waits for a signal, at most for limit, and reports whether it came. Its error is joined with doing, if that is not
@@ -35,7 +38,7 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 
 // await waits until it makes sense to look at a lock again: after a wake-up, when it is our turn in the line, or after
 // pause, when the lock expires (0: when it is time to poll). Its error is waiting if the wait has run out.
-func (l *Locks) await(acq *acquisition, p *part, pause time.Duration, waiting error) error {
+func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting error) error {
 	limit := acq.within(cmp.Or(pause, policy.Poll))
 	var ready <-chan struct{}
 	if p.waiter != nil {
@@ -72,5 +75,48 @@ func (l *Locks) hearingDecided() bool {
 		return true
 	default:
 		return !l.server.CanListen()
+	}
+}
+
+// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
+// of a lock. If no caller waits any more, the lock is reserved for nothing, and the reservation is given back.
+func (l *Locks) woken(payload string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !strings.HasPrefix(payload, keys.Prefix) {
+		ticket, _, _ := strings.Cut(payload, " ")
+		l.tickets.wakeLocked(ticket)
+		return
+	}
+	state := payload
+	if st := l.states[state]; st != nil && len(st.waiters) > 0 {
+		st.called = true
+		st.wakeHeadLocked()
+		return
+	}
+	if where, to, ok := keys.ParseMutex(state); ok {
+		m := l.lockAt(mutexKind{}, "", where, to, keys.Mutex, keys.MutexQueue)
+		l.releaseLater(&releaseCall{rows: []releaseRow{{lock: &m, queue: scripts.QueueDecline}}})
+	}
+}
+
+// polls tells the observer that wake-ups do not reach this process, or nil when they do again.
+func (l *Locks) polls(why error) {
+	if o, ok := l.observer.(PollingObserver); ok {
+		o.Polling(why)
+	}
+}
+
+// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed, and processes that
+// did not listen for a moment taken for dead.
+func (l *Locks) wakeHeads() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, st := range l.states {
+		st.placed = false
+		st.wakeHeadLocked()
+	}
+	for _, t := range l.tickets.all {
+		t.waiter.wakeLocked()
 	}
 }

@@ -277,7 +277,7 @@ func TestTurnsWithoutWakeUps(t *testing.T) {
 
 // A caller whose deadline passes while the server is silent gets that error, whichever comes first: the timer of its
 // context, or the timer of the connection, which has the same deadline.
-func TestCallersDeadlineIsTold(t *testing.T) {
+func TestCallerGetsItsOwnDeadlineAsError(t *testing.T) {
 	for _, name := range every {
 		for range 200 { // chance decides which timer is first
 			scripted(t, func(t *testing.T, w *locksim.World) {

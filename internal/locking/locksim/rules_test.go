@@ -286,7 +286,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 
 // A MultiLock with a fixed lease keeps the parts that it has taken while it waits for the rest, and the lease of all
 // begins when it has them.
-func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
+func TestMultiLockRenewsWhatItHasTaken(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			a, b, thief := once(w).Actor(), once(w).Actor(), once(w).Actor()

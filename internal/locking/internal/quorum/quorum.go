@@ -3,7 +3,6 @@ package quorum
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -12,15 +11,6 @@ import (
 
 // Of is how many of n nodes are a quorum.
 func Of(n int) int { return n/2 + 1 }
-
-// Nth returns the largest value that at least n of them reach, or zero if there are fewer or n is zero.
-func Nth[T int | time.Duration](values []T, n int) T {
-	if n == 0 || len(values) < n {
-		return 0
-	}
-	slices.Sort(values)
-	return values[len(values)-n]
-}
 
 // A Poll is a question to several nodes.
 type Poll[T any] struct {

@@ -46,11 +46,11 @@ local function read_until()
   return tonumber(last)
 end
 
--- spared_until notes that somebody has asked about the lock, and returns until when the dead are spared. If nobody
+-- grace_until notes that somebody has asked about the lock, and returns until when no waiter is dropped. If nobody
 -- has asked for a while, either the server stood still or nobody waits any more; the living get time to show that they
 -- live. The time that counts is the one that the asking script has read: the server may have stood still in the middle
 -- of it.
-local function spared_until()
+local function grace_until()
   local quiet = waiter_life * 2 / 3 -- nobody asked for so long: it was the server that stood still
   local respite = waiter_life       -- then all get so long to show that they live
   local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
@@ -63,7 +63,7 @@ end
 -- drop_dead drops waiters whose deadline has passed. It returns whether there were any, and from when on it may drop
 -- them. A deadline too far away was set before the clock stepped back.
 local function drop_dead()
-  local from = spared_until()
+  local from = grace_until()
   for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + waiter_life, '+inf', 'LIMIT', 0, some)) do
     call('ZADD', beats, now + waiter_life, waiter)
   end
@@ -74,12 +74,12 @@ local function drop_dead()
   return true, from
 end
 
--- parts returns the process and the ticket of a waiter.
-local function parts(waiter) return string.match(waiter, '^(.*):(.*)$') end
+-- split returns the process and the ticket of a waiter.
+local function split(waiter) return string.match(waiter, '^(.*):(.*)$') end
 
--- tell wakes a waiter: its process listens, and knows its ticket. A waiter that misses it polls.
-local function tell(waiter)
-  local process, ticket = parts(waiter)
+-- notify wakes a waiter: its process listens, and knows its ticket. A waiter that misses it polls.
+local function notify(waiter)
+  local process, ticket = split(waiter)
   redis.pcall('PUBLISH', 'lk:wake:' .. process, ticket .. ' ' .. state)
 end
 
@@ -101,10 +101,10 @@ local function suspect(waiter)
   return deadline <= now or deadline > now + waiter_life, deadline
 end
 
--- wake tells those who may enter now. An empty queue leaves nothing behind.
+-- wake notifies those who may enter now. An empty queue leaves nothing behind.
 local function wake()
   local first = entitled()
   if first[1] and suspect(first[1]) and drop_dead() then first = entitled() end
-  for _, waiter in ipairs(first) do tell(waiter) end
+  for _, waiter in ipairs(first) do notify(waiter) end
   if #first == 0 and call('EXISTS', writing, reading) == 0 then call('DEL', beats, pulse) end
 end

@@ -95,7 +95,7 @@ local function enqueue()
   if not queued then
     call('PEXPIRE', queue, queue_life)
     call('PEXPIRE', beats, queue_life)
-    spared_until() -- not only from the next heartbeat on
+    grace_until() -- not only from the next heartbeat on
   end
 end
 
@@ -160,7 +160,7 @@ local function leave()
   call('ZREM', reading, waiter)
   local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
   local next_one = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', some - 1, 1)[1]
-  if next_one then tell(next_one) end
+  if next_one then notify(next_one) end
 end
 
 if call('EXISTS', tombstone, state, readers, writing, reading) == 0 then -- free, and nobody waits

@@ -26,7 +26,7 @@ if call('EXISTS', beats) == 0 then return look end
 if drop_dead() then wake() end
 local first = entitled()
 for _, waiter in ipairs(first) do
-  local process, ticket = parts(waiter)
+  local process, ticket = split(waiter)
   if process == ARGV[1] then look[#look + 1] = ticket end
 end
 if first[1] then

@@ -29,7 +29,7 @@ type Subscription struct {
 	channel  string
 	received func(payload string)
 	missed   func()          // called whenever it begins to work: earlier messages have been missed
-	tell     func(why error) // called with why no messages come, and with nil when they come again
+	report   func(why error) // called with why no messages come, and with nil when they come again
 
 	ready     chan struct{}
 	decided   sync.Once
@@ -37,17 +37,17 @@ type Subscription struct {
 	unheard   atomic.Int32 // how many messages have not come, it seems, since the last one that has
 	uncounted atomic.Bool  // PUBLISH does not always count it
 
-	mu      sync.Mutex
-	renew   bool      // the next look ends this connection, so that another one begins
-	failure error     // why it does not work
-	since   time.Time // since when it has worked, or not
-	told    bool      // that no messages come
+	mu       sync.Mutex
+	renew    bool      // the next look ends this connection, so that another one begins
+	failure  error     // why it does not work
+	since    time.Time // since when it has worked, or not
+	reported bool      // that no messages come
 }
 
 // New returns the subscription of a channel.
-func New(s *server.Server, channel string, received func(payload string), missed func(), tell func(why error)) *Subscription {
+func New(s *server.Server, channel string, received func(payload string), missed func(), report func(why error)) *Subscription {
 	l := &Subscription{
-		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, tell: tell, ready: make(chan struct{}),
+		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, report: report, ready: make(chan struct{}),
 	}
 	l.uncounted.Store(!s.Counts())
 	if !s.CanListen() {
@@ -83,7 +83,7 @@ func (s *Subscription) Doubt(heard bool) {
 	s.renew = s.renew || first || time.Since(s.since) >= s.Silence
 }
 
-// Polled is called when the server has answered a caller who cannot be woken. What goes wrong is told once it is more than a
+// Polled is called when the server has answered a caller who cannot be woken. What goes wrong is reported once it is more than a
 // moment without a connection.
 func (s *Subscription) Polled() {
 	s.mu.Lock()
@@ -104,14 +104,14 @@ func (s *Subscription) Unheard() {
 	s.reportLocked(ErrDeaf)
 }
 
-// deafAfter is after how many messages that have not come it is told.
+// deafAfter is after how many messages that have not come it is reported.
 const deafAfter = 3
 
 // reportLocked tells why no messages come, once.
 func (s *Subscription) reportLocked(why error) {
-	if !s.told {
-		s.told = true
-		s.tell(why)
+	if !s.reported {
+		s.reported = true
+		s.report(why)
 	}
 }
 
@@ -125,9 +125,9 @@ func (s *Subscription) works(heard bool) {
 	if !s.connected.Swap(true) {
 		s.failure, s.since = nil, time.Now()
 	}
-	if s.told && s.unheard.Load() == 0 {
-		s.told = false
-		s.tell(nil)
+	if s.reported && s.unheard.Load() == 0 {
+		s.reported = false
+		s.report(nil)
 	}
 }
 

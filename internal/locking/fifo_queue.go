@@ -1,34 +1,41 @@
 package locking
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 // A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a
 // ticket of its own.
 type fifoAsker struct {
-	locks *Locks
-	fifo  *fifo
-	acq   *acquisition
-	part  *part
+	locks  *Locks
+	fifo   *fifo
+	acq    *acquisition
+	target *target
 
 	ticket   *ticket // nil before it waits
 	id       string  // of the holder that it asks as; empty before it first asks
 	doubtful bool    // an attempt may have taken the lock under this id, or may still do so
 }
 
-// turn lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
+func (f *fifo) newAsker(acq *acquisition, run []*target) asker {
+	return &fifoAsker{locks: f.locks, fifo: f, acq: acq, target: run[0]}
+}
+
+// next lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
 // acquisition of the owner is already asking for one, it waits for that.
-func (f *fifoAsker) turn([]*part) (turn, error) {
+func (f *fifoAsker) next([]*target) (action, error) {
 	if over := f.sibling(); over != nil {
-		return turnAgain, f.locks.awaitSibling(f.acq, over)
+		return actionRetry, f.locks.awaitSibling(f.acq, over)
 	}
-	return turnToAsk, nil
+	return actionAsk, nil
 }
 
 // sibling begins to ask, or returns what to wait for.
@@ -36,9 +43,9 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	l := f.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := share{f.part.lock.stateKey, f.acq.owner}
+	at := share{f.target.lock.stateKey, f.acq.owner}
 	s := l.asking[at]
-	if !l.reenterLocked(f.acq, f.part) {
+	if !l.reenterLocked(f.acq, f.target) {
 		if s.count > 0 {
 			if s.over == nil {
 				s.over = make(chan struct{})
@@ -72,8 +79,8 @@ func (f *fifoAsker) end(*question) {
 	l := f.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.withdrawLocked(f.part)
-	at := share{f.part.lock.stateKey, f.acq.owner}
+	l.withdrawLocked(f.target)
+	at := share{f.target.lock.stateKey, f.acq.owner}
 	s := l.asking[at]
 	if s.over != nil {
 		close(s.over)
@@ -97,7 +104,7 @@ func (f *fifoAsker) drawTicket() (number, queue string) {
 	if f.ticket == nil {
 		number := strconv.FormatInt(l.numbers.Add(1), 10)
 		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{owner: f.acq.owner}}
-		f.part.waiter = &f.ticket.waiter
+		f.target.waiter = &f.ticket.waiter
 		l.tickets.addLocked(f.ticket)
 	}
 	f.ticket.waiter.woken = false
@@ -120,8 +127,8 @@ func (f *fifoAsker) setQueued(queued bool) {
 	}
 }
 
-func (f *fifoAsker) ask(missing []*part) *question {
-	l, p := f.locks, f.part
+func (f *fifoAsker) ask(missing []*target) *question {
+	l, p := f.locks, f.target
 	number, queue := f.drawTicket()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,9 +136,9 @@ func (f *fifoAsker) ask(missing []*part) *question {
 	q.attempt.Number = l.numbers.Add(1)
 	count, token := p.times, ""
 	if g := p.reenters; g != nil {
-		g.told = g.countLocked()
+		g.sent = g.countLocked()
 		p.id, p.token, p.fresh = g.lease.id, g.lease.first, false
-		count, token = g.told, strconv.FormatInt(p.token, 10)
+		count, token = g.sent, strconv.FormatInt(p.token, 10)
 	} else {
 		if f.id == "" {
 			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
@@ -147,24 +154,24 @@ func (f *fifoAsker) ask(missing []*part) *question {
 func (f *fifoAsker) unanswered(q *question) {
 	f.setQueued(q.attempt.Sent() || f.queued())
 	f.locks.cancel(f.acq, q, 0)
-	if f.part.fresh {
+	if f.target.fresh {
 		f.doubtful = false // that is settled
 	}
 }
 
-// disclaim has a tombstone written for an attempt: the next answer says what the lost one would have said. Nothing else
+// cancelCopies has a tombstone written for an attempt: the next answer says what the lost one would have said. Nothing else
 // changes; for a re-entry the server gets the count that is left.
-func (f *fifoAsker) disclaim(q *question, _ int) {
-	if f.part.reenters != nil {
+func (f *fifoAsker) cancelCopies(q *question, _ int) {
+	if f.target.reenters != nil {
 		f.locks.cancel(f.acq, q, 0)
 		return
 	}
 	f.doubtful = true
-	f.locks.bury(f.part.lock, q.attempt.Number, 2*f.acq.leaseOr(f.locks.lease))
+	f.locks.writeTombstone(f.target.lock, q.attempt.Number, 2*f.acq.leaseOr(f.locks.lease))
 }
 
 // granted also wakes callers of the same owner that wait for either side: they need not wait any more.
-func (f *fifoAsker) granted(p *part, ls *lease, trusted time.Time) {
+func (f *fifoAsker) granted(p *target, ls *lease, trusted time.Time) {
 	l := f.locks
 	l.mu.Lock()
 	if f.ticket != nil {
@@ -173,16 +180,16 @@ func (f *fifoAsker) granted(p *part, ls *lease, trusted time.Time) {
 	if ls.id == f.id {
 		f.doubtful = false // it is what has been granted
 	}
-	p.spared = f.sparedLocked()
+	p.outlives = f.outlivesLocked()
 	over := l.admitLocked(f.acq, p, ls, trusted)
 	l.tickets.wakeOwnerLocked(f.acq.owner)
 	l.mu.Unlock()
 	l.lose(over)
 }
 
-// sparedLocked returns which holds' end does not end the new hold. A reader goes on when its owner's writer is
+// outlivesLocked returns which holds' end does not end the new hold. A reader goes on when its owner's writer is
 // unlocked, though its context may be made from the writer's.
-func (f *fifoAsker) sparedLocked() func(*Hold) bool {
+func (f *fifoAsker) outlivesLocked() func(*Hold) bool {
 	l, side := f.locks, f.fifo
 	if side.side != scripts.Read || l.grantOfLocked(side.otherKey, f.acq.owner) == nil {
 		return nil
@@ -204,7 +211,7 @@ func (f *fifoAsker) leave() {
 	if t == nil {
 		return
 	}
-	f.part.waiter = nil
+	f.target.waiter = nil
 	l.mu.Lock()
 	l.tickets.dropLocked(t)
 	l.mu.Unlock()
@@ -212,14 +219,88 @@ func (f *fifoAsker) leave() {
 		return
 	}
 	now := time.Now()
-	s := &settlement{rows: []row{{lock: f.part.lock, queue: t.number}}}
+	s := &releaseCall{rows: []releaseRow{{lock: f.target.lock, queue: t.number}}}
 	s.Until = now.Add(policy.Cancel)
 	if f.doubtful {
 		s.rows[0].id, s.attempt, s.Until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
-	l.settleBriefly(s)
+	l.releaseBriefly(s)
 }
 
-func (f *fifo) newAsker(acq *acquisition, run []*part) asker {
-	return &fifoAsker{locks: f.locks, fifo: f, acq: acq, part: run[0]}
+// A ticket is a caller of this process who waits in the queue of a first-come lock.
+type ticket struct {
+	number string
+	fifo   *fifo
+	waiter waiter
+	queued bool // it may be in the queue
+}
+
+// The tickets of this process. Guarded by Locks.mu.
+type tickets struct {
+	all    map[string]*ticket
+	owners map[*owner][]*ticket
+}
+
+// addLocked notes a ticket.
+func (s *tickets) addLocked(t *ticket) {
+	s.all[t.number] = t
+	s.owners[t.waiter.owner] = append(s.owners[t.waiter.owner], t)
+}
+
+// dropLocked forgets a ticket.
+func (s *tickets) dropLocked(t *ticket) {
+	delete(s.all, t.number)
+	others := slices.DeleteFunc(s.owners[t.waiter.owner], func(other *ticket) bool { return other == t })
+	if len(others) == 0 {
+		delete(s.owners, t.waiter.owner)
+	} else {
+		s.owners[t.waiter.owner] = others
+	}
+}
+
+// wakeLocked lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
+func (s *tickets) wakeLocked(number string) {
+	if t := s.all[number]; t != nil {
+		t.waiter.wakeLocked()
+	}
+}
+
+// wakeOwnerLocked lets the waiters of an owner look again.
+func (s *tickets) wakeOwnerLocked(who *owner) {
+	for _, t := range s.owners[who] {
+		t.waiter.wakeLocked()
+	}
+}
+
+// heartbeats returns the script calls that show the server who waits for each lock, a batch of waiters in each. They are in
+// the order of the tickets: the order of a map would differ in each replay of a simulation.
+func (l *Locks) heartbeats() []scripts.Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := make(map[string]int) // of a lock, its call that still has room
+	var calls []scripts.Call
+	for _, number := range slices.Sorted(maps.Keys(l.tickets.all)) {
+		t := l.tickets.all[number]
+		if !t.queued {
+			continue
+		}
+		key := t.fifo.wakeKey
+		at, ok := open[key]
+		if !ok || len(calls[at].Command) == cap(calls[at].Command) {
+			at = len(calls)
+			open[key] = at
+			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 4+server.Batch).With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
+		}
+		calls[at] = calls[at].With(t.number)
+	}
+	return calls
+}
+
+// wakeTickets lets waiters look again.
+func (l *Locks) wakeTickets(numbers []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, number := range numbers {
+		l.tickets.wakeLocked(number)
+	}
 }

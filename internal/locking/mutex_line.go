@@ -1,0 +1,398 @@
+package locking
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"inventory/internal/locking/internal/cleaner"
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// Callers of this process wait for a lock in a line, first come, first served. Only the head of the line talks to the
+// server, so the process is in the server's queue once, however many wait here. The position there belongs to the line:
+// the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
+// the holder hands it off.
+
+// A waiter is a caller in a line. Guarded by Locks.mu.
+type waiter struct {
+	times   int // how many holds it wants
+	owner   *owner
+	lease   time.Duration
+	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
+	handoff *handoff      // what it was handed; then it is no longer in the line
+	woken   bool          // look again
+	ready   chan struct{} // receives the same while the caller waits; nil before it does
+}
+
+// A handoff is a lock on its way from one owner of this process to the next.
+type handoff struct {
+	lease   *lease
+	token   int64
+	trusted time.Time
+}
+
+// readyLocked returns what receives wake-ups, with the one that came before.
+func (w *waiter) readyLocked() <-chan struct{} {
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+	}
+	if w.woken {
+		w.wakeLocked()
+	}
+	return w.ready
+}
+
+func (w *waiter) wakeLocked() {
+	w.woken = true
+	select {
+	case w.ready <- struct{}{}:
+	default: // it is not waiting, or is about to look anyway
+	}
+}
+
+// A mutexAsker asks for mutexes of one slot, which are in order and each named once: for as many at once as it can get, and
+// for one after the other if it must wait. Callers wait in the line of this process; only its head asks.
+type mutexAsker struct {
+	locks *Locks
+	acq   *acquisition
+	run   []*target
+}
+
+func (mutexKind) newAsker(acq *acquisition, run []*target) asker {
+	return &mutexAsker{locks: run[0].lock.locks, acq: acq, run: run}
+}
+
+func (m *mutexAsker) next(missing []*target) (action, error) {
+	next, sibling := m.locks.joinLine(m.acq, missing[0])
+	if sibling != nil {
+		return actionRetry, m.locks.awaitSibling(m.acq, sibling)
+	}
+	return next, nil
+}
+
+// together returns the targets that can be asked for at once: the first, and those after it that no caller of this process
+// holds or waits for. So no waiter is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
+// for the one that is busy finds it there.
+func (m *mutexAsker) together(missing []*target) []*target {
+	for i, p := range missing[1:] {
+		if !m.locks.joinHead(m.acq, p) {
+			return missing[:1+i]
+		}
+	}
+	return missing
+}
+
+// ask makes the question. Counts of re-entries are those at the moment when it gets its number.
+func (m *mutexAsker) ask(missing []*target) *question {
+	l, acq, run := m.locks, m.acq, m.together(missing)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := &question{start: time.Now(), run: run}
+	q.attempt.Number = l.numbers.Add(1)
+	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
+	q.call = q.call.With(run[0].lock.bucket.Clock(), run[0].lock.tombstone(q.attempt.Number))
+	for _, p := range run {
+		q.call = q.call.With(p.lock.stateKey, p.lock.queueKey)
+	}
+	q.call = q.call.With(&q.attempt, acq.leaseOr(l.lease).Milliseconds())
+
+	fresh := keys.Holder(l.process, acq.owner.id, q.attempt.Number)
+	for _, p := range run {
+		p.token, p.fresh = 0, p.reenters == nil
+		spare, count, token := 0, p.times, ""
+		switch {
+		case p.reenters != nil:
+			g := p.reenters
+			g.sent = g.countLocked()
+			p.id, p.token = g.lease.id, g.lease.first
+			count, token = g.sent, strconv.FormatInt(p.token, 10)
+		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
+			p.id, spare = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
+		default:
+			p.id = fresh
+		}
+		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), spare, count, token)
+	}
+	return q
+}
+
+// queueActionLocked returns the queue action for the script, and notes that the process may be in the queue from now on.
+func (l *Locks) queueActionLocked(p *target, try bool) string {
+	if p.waiter == nil {
+		return scripts.QueueIgnore
+	}
+	st := l.states[p.lock.stateKey]
+	counted, decided := l.subscription.Counted(), l.hearingDecided()
+	switch {
+	case st.queued && counted:
+		return scripts.QueueMayBeIn
+	case st.queued:
+		return scripts.PollMayBeIn
+	case try || st.lease != nil || !decided:
+		return scripts.QueueIgnore // it does not wait, the lock comes without a place in the queue, or it soon hears
+	}
+	st.queued = true
+	if counted {
+		return scripts.QueueEnter
+	}
+	return scripts.PollEnter
+}
+
+// end allows handoffs to the waiters again, and ends the re-entries that have failed. Siblings of the waiters that go on
+// waiting look again.
+func (m *mutexAsker) end(q *question) {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	for _, p := range q.run {
+		if p.waiter != nil {
+			p.waiter.asking = false
+			m.locks.states[p.lock.stateKey].wakeOwnerLocked(m.acq.owner, p.waiter)
+		}
+		m.locks.withdrawLocked(p)
+	}
+}
+
+func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
+	l := m.locks
+	l.mu.Lock()
+	st := l.stateOfLocked(p.lock)
+	if w := p.waiter; w != nil {
+		if st.placed && !st.called {
+			l.subscription.Unheard()
+		}
+		st.queued, st.placed = false, false // the script took us out of the queue
+		p.waiter = nil
+		l.removeLocked(p.lock, w)
+	}
+	over := l.admitLocked(m.acq, p, ls, trusted)
+	st = l.stateOfLocked(p.lock)
+	st.lease = p.holds[0].grant.lease
+	st.wakeOwnerLocked(m.acq.owner, nil)
+	l.mu.Unlock()
+	l.lose(over)
+}
+
+// stopped leaves the lines of the targets that the script has not reached, and has not queued for.
+func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.Duration {
+	l := m.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range q.run[n+1:] {
+		if p.waiter != nil {
+			l.states[p.lock.stateKey].queued = false
+		}
+		l.leaveLineLocked(p)
+	}
+	if p := q.run[n]; p.waiter != nil {
+		l.placedLocked(l.states[p.lock.stateKey], answer)
+	}
+	if l.subscription.Hears() {
+		return policy.AfterBusy(answer.Busy, false)
+	}
+	l.subscription.Polled()
+	return min(answer.Busy, policy.Deaf)
+}
+
+// placedLocked notes that the process is in the queue. If it was before, and now has entered it anew, it was to be woken, and
+// was not or was too late; or it was taken for dead.
+func (l *Locks) placedLocked(st *lockState, answer scripts.Acquired) {
+	if answer.Code == scripts.Entered && st.placed {
+		l.subscription.Doubt(st.called)
+	}
+	st.placed, st.called = st.queued, false
+}
+
+func (m *mutexAsker) unanswered(q *question) { m.cancelCopies(q, 0) }
+
+// cancelCopies also notes that a copy may take the process out of the queues.
+func (m *mutexAsker) cancelCopies(q *question, n int) {
+	l := m.locks
+	l.mu.Lock()
+	for _, p := range q.run[n:] {
+		if p.waiter != nil {
+			l.states[p.lock.stateKey].placed = false
+		}
+	}
+	l.mu.Unlock()
+	l.cancel(m.acq, q, n)
+}
+
+// leave waits a moment for the traces of the caller to be gone.
+func (m *mutexAsker) leave() {
+	l := m.locks
+	waits := func(p *target) bool { return p.waiter != nil }
+	if !slices.ContainsFunc(m.run, waits) {
+		return
+	}
+	patience, cancel := context.WithTimeout(context.Background(), policy.Cleanup)
+	defer cancel()
+	for _, p := range m.run {
+		if !waits(p) {
+			continue
+		}
+		l.mu.Lock()
+		left := l.leaveLineLocked(p)
+		if p.waiter != nil {
+			l.acceptLocked(m.acq, p)
+		}
+		l.mu.Unlock()
+		if left == nil {
+			continue
+		}
+		select {
+		case <-left:
+		case <-patience.Done():
+		}
+	}
+}
+
+// joinLine puts the caller into the line of a target if needed, and returns what it may do. If another caller of its owner is
+// asking, and it cannot wait in line for the result, it also returns what to wait for.
+func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
+		return actionRetry, nil
+	} // the handoff came too late: wait in line again
+	if l.reenterLocked(acq, p) {
+		l.leaveLineLocked(p)
+		return actionAsk, nil
+	}
+	now := time.Now()
+	if acq.try || acq.waitIsOver(now) {
+		if decided := l.undecidedLocked(p.lock.stateKey, acq.owner); decided != nil {
+			return actionRetry, decided
+		}
+	}
+	st := l.stateOfLocked(p.lock)
+	l.joinLocked(acq, p, st)
+	p.waiter.woken = false // it looks now; what comes from now on is new
+	if head := st.waiters[0]; head != p.waiter || st.handingOff {
+		// Neither a sibling that asks nor one that has gone is another owner in the way.
+		follows := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
+		switch {
+		case !follows:
+			return actionWait, nil
+		case acq.try || acq.waitIsOver(now):
+			return actionRetry, p.waiter.readyLocked()
+		default:
+			return actionFollow, nil
+		}
+	}
+	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
+		return actionWait, nil
+	}
+	p.nextAsk = now.Add(policy.Poll)
+	p.waiter.asking = true
+	return actionAsk, nil
+}
+
+// joinLocked puts the caller at the end of the line if it is not in it.
+func (l *Locks) joinLocked(acq *acquisition, p *target, st *lockState) {
+	if p.waiter != nil {
+		return
+	}
+	p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease)}
+	if st.lease != nil {
+		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
+	}
+	st.waiters = append(st.waiters, p.waiter)
+}
+
+// joinHead puts the caller at the head of the line of a later target of a run, and reports false if others are there.
+func (l *Locks) joinHead(acq *acquisition, p *target) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reenterLocked(acq, p) {
+		return true
+	}
+	st := l.stateOfLocked(p.lock)
+	if p.waiter == nil && (len(st.waiters) > 0 || st.lease != nil) {
+		return false
+	}
+	l.joinLocked(acq, p, st)
+	if st.waiters[0] != p.waiter || p.waiter.handoff != nil || st.lease != nil {
+		l.leaveLineLocked(p)
+		return false
+	}
+	p.waiter.asking = true
+	return true
+}
+
+// acceptLocked turns a handoff to the caller into a hold.
+func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
+	handed := p.waiter.handoff
+	p.waiter = nil
+	st := l.states[p.lock.stateKey]
+	if st == nil || st.lease != handed.lease {
+		return false // lost on the way
+	}
+	if !time.Now().Before(handed.trusted) {
+		l.giveUpLeaseLocked(p.lock, handed.lease, handed.lease.id)
+		return false
+	}
+	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, sent: 1}
+	l.addGrantLocked(g)
+	acq.noteStart(handed.lease.begun)
+	l.holdAllLocked(acq, p, g, handed.trusted)
+	st.wakeOwnerLocked(acq.owner, nil)
+	return true
+}
+
+// wakeUp returns the channel of a waiter's wake-ups. A wake-up that came before is not lost.
+func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return w.readyLocked()
+}
+
+// leaveLineLocked takes the caller out of the line of a target. The last one in the line gives up the position in the
+// server's queue, and stays at the head until that is done: otherwise it could take away the position of the next caller.
+// It returns what to wait for, or nil.
+func (l *Locks) leaveLineLocked(p *target) <-chan struct{} {
+	w := p.waiter
+	if w == nil || w.handoff != nil {
+		return nil
+	}
+	p.waiter = nil
+	st := l.states[p.lock.stateKey]
+	if !st.queued || len(st.waiters) > 1 {
+		l.removeLocked(p.lock, w)
+		return nil
+	}
+	st.queued, st.placed = false, false
+	w.asking, w.leaving = true, true
+	return l.releaseLater(&releaseCall{
+		rows: []releaseRow{{lock: p.lock, queue: scripts.QueueLeave}},
+		Task: cleaner.Task{Tried: func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.removeLocked(p.lock, w)
+		}},
+	})
+}
+
+// removeLocked takes a waiter out of a line and calls the next head.
+func (l *Locks) removeLocked(a *lock, w *waiter) {
+	st := l.states[a.stateKey]
+	i := slices.Index(st.waiters, w)
+	st.waiters = slices.Delete(st.waiters, i, i+1)
+	if i == 0 {
+		st.wakeHeadLocked()
+	}
+	l.tidyLocked(a)
+}
+
+// wakeOwnerLocked lets all callers of an owner except one look again: they need not wait for the server's answer.
+func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
+	for _, w := range st.waiters {
+		if w.owner == who && w != but {
+			w.wakeLocked()
+		}
+	}
+}
