@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"inventory/internal/stock"
@@ -52,4 +53,14 @@ func OpenOutbox(ctx context.Context, databaseURL string, readOnly bool) (*Outbox
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
 	return &Outbox{store.Outbox(), store.Close}, nil
+}
+
+// ReadOutboxStatus reads the state of the outbox of a database, also while a service uses it.
+func ReadOutboxStatus(ctx context.Context, databaseURL string) (status stock.OutboxStatus, err error) {
+	outbox, err := OpenOutbox(ctx, databaseURL, true)
+	if err != nil {
+		return status, err
+	}
+	defer func() { err = errors.Join(err, outbox.Close()) }()
+	return outbox.Status(ctx)
 }

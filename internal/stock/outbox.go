@@ -21,6 +21,16 @@ type Outbox interface {
 	Read(ctx context.Context, after string, limit int) ([]Change, error)
 	// Trim removes the changes up to a cursor, including the one that it came with, and returns how many.
 	Trim(ctx context.Context, before string) (removed int64, err error)
+	// Status says whether it is on, and what it has.
+	Status(ctx context.Context) (OutboxStatus, error)
+}
+
+// OutboxStatus is the state of an outbox.
+type OutboxStatus struct {
+	On     bool
+	Rows   int64
+	Oldest time.Time // of the rows; zero: there are none
+	Newest time.Time
 }
 
 // Change is a deduction as a transaction left it. The changes of one order id are nearly always read in their order; when

@@ -64,6 +64,16 @@ WITH due AS MATERIALIZED (
 SELECT (SELECT count(*) FROM over), array_agg(segment), array_agg(units) FROM back
 ;
 
+-- name: outbox_status :patient
+-- Each node has rows of its own. The times are microseconds since 1970.
+SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regclass
+            AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
+       coalesce(sum((CASE WHEN success THEN result::json->>0 END)::bigint), 0)::bigint,
+       min((CASE WHEN success THEN result::json->>1 END)::bigint), max((CASE WHEN success THEN result::json->>2 END)::bigint)
+FROM run_command_on_all_nodes($$
+    SELECT json_build_array(count(*), (extract(epoch FROM min(at)) * 1000000)::bigint, (extract(epoch FROM max(at)) * 1000000)::bigint)
+    FROM outbox $$);
+
 -- The rest is for orders of several SKUs, which Citus carries out in all shards that they concern. It finds the shards of an
 -- update by the array that its key is compared with, and copies rows that are selected from arrays to their shards. Most of the
 -- cost is for the statement and for the two phases, not for a row. Therefore orders share these statements.

@@ -31,6 +31,11 @@ func (o *Outbox) On(ctx context.Context) error { return o.store.whole.Outbox().O
 // Off implements [stock.Outbox].
 func (o *Outbox) Off(ctx context.Context) error { return o.store.whole.Outbox().Off(ctx) }
 
+// Status implements [stock.Outbox]. It counts the rows of all nodes that answer.
+func (o *Outbox) Status(ctx context.Context) (stock.OutboxStatus, error) {
+	return o.store.whole.Outbox().Status(ctx)
+}
+
 // outboxes returns the outbox of each node, by the node's group.
 func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error) {
 	nodes, err := readNodes(ctx, o.store.whole)

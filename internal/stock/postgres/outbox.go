@@ -118,6 +118,12 @@ func (o *Outbox) trimSome(ctx context.Context, at cursor) (removed int64, err er
 	return tag.RowsAffected(), err
 }
 
+// Status implements [stock.Outbox].
+func (o *Outbox) Status(ctx context.Context) (stock.OutboxStatus, error) {
+	status, err := tables.OutboxStatus(ctx, o.store.pool)
+	return status, outboxError("read", err)
+}
+
 // cursor is the position after a row of the outbox.
 type cursor struct {
 	xid      string

@@ -7,6 +7,13 @@
 -- name: outbox_is_there
 SELECT FROM outbox LIMIT 0;
 
+-- name: outbox_status
+-- Out: whether it is on, how many rows it has, the times of the oldest and the newest one (null: there is none)
+SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regclass
+            AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
+       count(*), min(at), max(at)
+FROM outbox;
+
 -- name: outbox_limit_wait
 -- How long a change waits for writers to end, while others wait behind it.
 SET LOCAL lock_timeout = '500ms';

@@ -121,6 +121,12 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	}
 }
 
+// Status implements [stock.Outbox].
+func (o *Outbox) Status(ctx context.Context) (stock.OutboxStatus, error) {
+	status, err := tables.OutboxStatus(ctx, o.store.reader)
+	return status, outboxError("read", err)
+}
+
 func parseCursor(text string) (position int64, err error) {
 	if text == "" {
 		return 0, nil

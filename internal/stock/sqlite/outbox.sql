@@ -3,6 +3,12 @@
 -- name: outbox_is_there
 SELECT 1 FROM outbox LIMIT 0;
 
+-- name: outbox_status
+-- Out: whether it is on, how many rows it has, the times of the oldest and the newest one (null: there is none)
+SELECT (SELECT count(*) = 2 FROM sqlite_schema WHERE type = 'trigger' AND name IN ('outbox_inserted', 'outbox_changed')),
+       count(*), min(at), max(at)
+FROM outbox;
+
 -- name: outbox_watch_inserts
 CREATE TRIGGER IF NOT EXISTS outbox_inserted AFTER INSERT ON deductions
 BEGIN
