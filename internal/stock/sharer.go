@@ -1,5 +1,9 @@
 package stock
 
+// LargestShared is how many orders of a SKU, or settle requests, may share a write with those of other SKUs. Of a larger batch half of
+// what a statement costs are its own rows.
+const LargestShared = 16
+
 // A Sharer is a store in which batches of different SKUs that wait at the same time share a write.
 type Sharer interface {
 	// Share has a batch of a SKU written together with others, soon, and does not wait for it. limited says whether the SKU has a
@@ -10,9 +14,9 @@ type Sharer interface {
 // A SharedBatch is a batch that waits for a shared write. The store calls its methods one after the other, in another goroutine than
 // Share, and they must not wait for anything.
 type SharedBatch interface {
-	// Take returns the batch, of at most that many orders, when the write begins. The ids of its orders are all different. It reports
-	// false if there is nothing to write any more.
-	Take(most int) (Batch, bool)
+	// Take returns the batch, of at most LargestShared orders, when the write begins. The ids of its orders are all different. It
+	// reports false if there is nothing to write any more.
+	Take() (Batch, bool)
 	// Written says what became of a batch that was taken. Unless it is settled nothing of it is written, and Deduct is to decide. With
 	// an error its outcome is not known, unless the error is ErrUnwritten.
 	Written(result BatchResult, settled bool, err error)

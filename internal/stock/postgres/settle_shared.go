@@ -19,7 +19,7 @@ func newSettlementSharing(s *Store) *gatherer[*settling, []stock.Settled] {
 // settleTogether settles in a transaction that may be shared with others. It returns nil if the transaction has not settled it:
 // then the settlement goes by itself.
 func (s *Store) settleTogether(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
-	if s.sharing.which == sharedNone || len(settlement.Requests) > largestShared {
+	if s.sharing.which == sharedNone || len(settlement.Requests) > stock.LargestShared {
 		return nil, nil
 	}
 	w := settlingOf(settlement)

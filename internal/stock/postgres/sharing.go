@@ -24,10 +24,9 @@ func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, 
 
 // The bounds of a shared write.
 const (
-	mostShared    = 256    // orders of one shared write
-	largestShared = 16     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
-	secondWriter  = 24     // batches that wait, for a second shared write; smaller writes cost more than the wait for the disk
-	sharedWait    = "10ms" // it waits that long for an order id that another transaction has not committed yet
+	mostShared   = 256    // orders of one shared write
+	secondWriter = 24     // batches that wait, for a second shared write; smaller writes cost more than the wait for the disk
+	sharedWait   = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
 // oneOfEachSKU is the room of a shared write that takes one write of each SKU, and at most mostShared orders.
@@ -84,7 +83,7 @@ type batchAnswer struct {
 
 // deduct writes a batch for a store, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (result stock.BatchResult, err error) {
-	if h.which == sharedNone || len(batch.Orders) > largestShared {
+	if h.which == sharedNone || len(batch.Orders) > stock.LargestShared {
 		return s.deductAlone(ctx, batch)
 	}
 	if h.begin() {
@@ -123,7 +122,7 @@ func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
 	}
 	w := &sharedWrite[sharedBatch, batchAnswer]{write: sharedBatch{stock.Batch{SKU: sku}, s, tables.Arrays{}}, ctx: context.Background()}
 	w.begin = func(w *sharedWrite[sharedBatch, batchAnswer]) bool {
-		taken, there := batch.Take(largestShared)
+		taken, there := batch.Take()
 		w.write.Batch, w.write.orders, w.deadline = taken, tables.ArraysOf(taken.Orders), taken.Deadline
 		return there
 	}

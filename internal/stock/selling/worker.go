@@ -19,10 +19,6 @@ const (
 	writeLimit = 10 * time.Second // for work that no caller waits for
 )
 
-// sharedOrders is how many orders of a SKU may wait for its next batch to share a write. Of a larger batch half of what a statement
-// costs are its own rows.
-const sharedOrders = 16
-
 // worker sells one SKU in this process, in batches. A batch goes through these steps:
 //
 //	refuse  answer the requests that need no stock: replays, not allowed by the terms, sold out
@@ -77,16 +73,16 @@ func (w *worker) step() {
 func (w *worker) shares() bool {
 	w.onNotification()
 	return w.service.sharer != nil && w.terms != nil && w.levels != nil && w.lock.hold == nil && !w.lockRule.locks() &&
-		w.queue.length() <= sharedOrders && !w.isSoldOut()
+		w.queue.length() <= stock.LargestShared && !w.isSoldOut()
 }
 
 // Take implements [stock.SharedBatch].
-func (w *worker) Take(most int) (batch stock.Batch, there bool) {
+func (w *worker) Take() (batch stock.Batch, there bool) {
 	if !w.shares() {
 		go w.run()
 		return stock.Batch{}, false
 	}
-	requests := w.queue.pop(min(most, sharedOrders, w.service.mostOrders))
+	requests := w.queue.pop(min(stock.LargestShared, w.service.mostOrders))
 	segment, fits := w.segmentForAll(requests)
 	if !fits {
 		go w.serveFirst(requests)
