@@ -39,8 +39,8 @@ func TestIntervalsDecideTargets(t *testing.T) {
 		"at most, below":   {atMost.Within(2, 4), "x: 3 (2 to 4) (target: at most 4), met: yes"},
 		"at most, around":  {atMost.Within(2, 5), "x: 3 (2 to 5) (target: at most 4), met: undecided"},
 		"at most, above":   {atMost.Within(5, 6), "x: 3 (5 to 6) (target: at most 4), met: NO"},
-		"no interval":      {atMost.Within(nobody, nobody), "x: 3 (- to -) (target: at most 4), met: undecided"},
-		"no data":          {unmeasured.Within(nobody, nobody), "x: - (- to -) (target: at most 4), met: NO"},
+		"no interval":      {atMost.Within(nobody, nobody), "x: 3 (target: at most 4), met: undecided"},
+		"no data":          {unmeasured.Within(nobody, nobody), "x: - (target: at most 4), met: NO"},
 		"no data, at once": {AtMost("x", nobody, 4), "x: - (target: at most 4), met: NO"},
 	} {
 		if got := c.target.String(); got != c.want {
