@@ -3,48 +3,64 @@ package breaks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
+
+	"inventory/internal/faultproxy"
 )
 
-// cable carries the connections of a client. A cut ends them at both ends. While the cable is out, there are no new ones.
+// cable carries the connections of a client, through a proxy for each server.
 type cable struct {
-	mu    sync.Mutex
-	out   bool
-	conns []*net.TCPConn
+	mu      sync.Mutex
+	out     bool
+	proxies map[string]*faultproxy.Proxy // by the address of their server
 }
-
-var errOut = errors.New("the cable is out")
 
 // dial dials through the cable.
 func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, network, address)
+	proxy, err := c.to(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	tcp, is := conn.(*net.TCPConn)
-	switch {
-	case !is:
-		return nil, errors.Join(fmt.Errorf("cannot cut a connection to %s: it is not TCP", address), conn.Close())
-	case c.out:
-		return nil, errors.Join(errOut, conn.Close())
-	}
-	c.conns = append(c.conns, tcp)
-	return conn, nil // itself: clients check its socket
+	return (&net.Dialer{}).DialContext(ctx, network, proxy.Addr())
 }
 
-// set ends all connections. If the cable is then out, there are no new ones.
+// to is the proxy before a server.
+func (c *cable) to(ctx context.Context, address string) (proxy *faultproxy.Proxy, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if proxy = c.proxies[address]; proxy != nil {
+		return proxy, nil
+	}
+	if proxy, err = faultproxy.Start(ctx, address); err != nil {
+		return nil, err
+	}
+	if c.out {
+		proxy.Cut()
+	}
+	if c.proxies == nil {
+		c.proxies = make(map[string]*faultproxy.Proxy)
+	}
+	c.proxies[address] = proxy
+	return proxy, nil
+}
+
+// set ends all connections. If the cable is then out, new ones end at once.
 func (c *cable) set(out bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out = out
-	for _, conn := range c.conns {
-		// Both ends read the end of the stream, as from a proxy that hangs up. A closed connection stays closed.
-		_, _ = conn.CloseWrite(), conn.CloseRead()
+	for _, proxy := range c.proxies {
+		if proxy.Cut(); !out {
+			proxy.Mend()
+		}
 	}
-	c.conns = nil
+}
+
+func (c *cable) close() error {
+	var errs []error
+	for _, proxy := range c.proxies {
+		errs = append(errs, proxy.Close())
+	}
+	return errors.Join(errs...)
 }

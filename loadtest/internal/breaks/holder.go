@@ -80,6 +80,7 @@ func Hold(ctx context.Context, lab *worker.Lab) (err error) {
 	}
 	defer db.Close()
 	h.stock = stock{db}
+	defer func() { err = errors.Join(err, h.cable.close()) }()
 	h.client, err = kinds.Open(ctx, j.Lock, kinds.Setting{
 		URLs: j.Servers, Lease: j.Lease, Session: j.Session, Poll: poll, Connections: enough, Dial: h.cable.dial,
 	})
