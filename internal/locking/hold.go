@@ -122,7 +122,7 @@ func remainingOf(parts []*Hold, need int) time.Duration {
 	return left[len(left)-need]
 }
 
-// A singleHold is a hold of a single lock. What has no comment of its own and may change is under Locks.mu.
+// A singleHold is a hold of a single lock. What may change is guarded by Locks.mu.
 type singleHold struct {
 	Hold
 	owner        *owner
@@ -142,38 +142,38 @@ type singleHold struct {
 	red          *redHold // the RedLock's hold that this is a part of
 }
 
-func (s *singleHold) token() int64 {
-	s.locks.mu.Lock()
-	defer s.locks.mu.Unlock()
-	return s.grant.token
+func (h *singleHold) token() int64 {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return h.grant.token
 }
 
-func (s *singleHold) remaining() time.Duration {
-	s.locks.mu.Lock()
-	defer s.locks.mu.Unlock()
-	if s.lost || s.unlocked {
+func (h *singleHold) remaining() time.Duration {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	if h.lost || h.unlocked {
 		return 0
 	}
-	return max(0, time.Until(s.deadline))
+	return max(0, time.Until(h.deadline))
 }
 
-func (s *singleHold) count() int {
-	s.locks.mu.Lock()
-	defer s.locks.mu.Unlock()
-	return len(s.grant.holds)
+func (h *singleHold) count() int {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return len(h.grant.holds)
 }
 
-func (s *singleHold) isLost() bool {
-	s.locks.mu.Lock()
-	defer s.locks.mu.Unlock()
-	return !s.unlocked && (s.lost || s.isOverLocked(time.Now()))
+func (h *singleHold) isLost() bool {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
 }
 
 // isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
-func (s *singleHold) isOverLocked(now time.Time) bool { return !now.Before(s.deadline) }
+func (h *singleHold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
 
-func (s *singleHold) unlock(ctx context.Context, lost bool) error {
-	return s.locks.unlock(ctx, []*singleHold{s}, lost)
+func (h *singleHold) unlock(ctx context.Context, lost bool) error {
+	return h.locks.unlock(ctx, []*singleHold{h}, lost)
 }
 
 func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
