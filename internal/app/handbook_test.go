@@ -40,6 +40,32 @@ func TestTheHandbookKnowsTheTimeouts(t *testing.T) {
 	}
 }
 
+// TestTheHandbookIsShort: an operator reads it in an incident. Its list of contents leads to each of its chapters.
+func TestTheHandbookIsShort(t *testing.T) {
+	t.Parallel()
+	const most = 6000 // words
+	text, err := os.ReadFile("../../docs/OPERATIONS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(text))); words > most {
+		t.Errorf("it has %d words, want %d at most", words, most)
+	}
+	contents, _, _ := strings.Cut(string(text), "\n## ")
+	chapters := regexp.MustCompile(`(?m)^##+ (.+)$`).FindAllStringSubmatch(string(text), -1)
+	for _, chapter := range chapters {
+		anchor := strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(chapter[1]), ""), " ", "-")
+		if !strings.Contains(contents, "(#"+anchor+")") {
+			t.Errorf("the list of contents lacks %q (#%s)", chapter[1], anchor)
+		}
+	}
+	for _, link := range regexp.MustCompile(`\(#([a-z0-9-]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		if !strings.Contains(contents, "(#"+link[1]+")") {
+			t.Errorf("it has no chapter #%s", link[1])
+		}
+	}
+}
+
 // valueOf finds the value of a name in Go code; 0 if it has none.
 func valueOf(t *testing.T, code, name string) time.Duration {
 	t.Helper()
