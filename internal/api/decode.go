@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"mime"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,23 +53,30 @@ var errWrongType = errors.New("wrong type")
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].
 func (f *field[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	f.set = true
+	kind := d.PeekKind()
 	text, err := d.ReadValue()
 	if err != nil {
 		return err
 	}
-	if text.Kind() == 'n' {
-		return f.wrongType()
+	switch value := any(&f.value).(type) {
+	case *string:
+		if kind != '"' {
+			return f.wrongType()
+		}
+		var decoded []byte
+		decoded, err = jsontext.AppendUnquote(nil, text)
+		*value = string(decoded)
+		return err
+	case *int64:
+		*value, err = strconv.ParseInt(string(text), 10, 64)
+		if errors.Is(err, strconv.ErrRange) {
+			*value, err = math.MaxInt64, nil // beyond what any field allows: the field's own check states the bounds
+		}
+		if kind != '0' || err != nil {
+			return f.wrongType()
+		}
 	}
-	err = json.Unmarshal(text, &f.value)
-	switch number, isNumber := any(&f.value).(*int64); {
-	case err == nil:
-		return nil
-	case isNumber && errors.Is(err, strconv.ErrRange):
-		*number = math.MaxInt64 // beyond what any field allows: the field's own check states the bounds
-		return nil
-	default:
-		return f.wrongType()
-	}
+	return nil
 }
 
 func (f *field[T]) wrongType() error {
@@ -133,12 +144,12 @@ func readJSON(c echo.Context, most int) ([]byte, error) {
 	if err := checkMediaType(c.Request()); err != nil {
 		return nil, err
 	}
-	return readBody(c.Request(), nil, most)
+	return readBody(c.Request(), most)
 }
 
 // decodeIfAny is decode for an optional body.
 func decodeIfAny(c echo.Context, into any) error {
-	text, err := readBody(c.Request(), nil, maxBodyBytes)
+	text, err := readBody(c.Request(), maxBodyBytes)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return err
 	}
@@ -180,24 +191,19 @@ func decodeText(text []byte, into any) error {
 	return refusal
 }
 
-// readBody appends the request's body, of at most limit bytes, to a buffer.
-func readBody(r *http.Request, to []byte, most int) ([]byte, error) {
+// readBody reads the request's body, of at most that many bytes.
+func readBody(r *http.Request, most int) ([]byte, error) {
 	if r.ContentLength > int64(most) {
-		return to, tooLarge(most)
+		return nil, tooLarge(most)
 	}
-	for {
-		if len(to) > most {
-			return to, tooLarge(most)
-		}
-		to = slices.Grow(to, 512)
-		n, err := r.Body.Read(to[len(to):cap(to)])
-		to = to[:len(to)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return to, nil
-		case err != nil:
-			return to, bodyError(r, err)
-		}
+	text, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
+	switch {
+	case err != nil:
+		return nil, bodyError(r, err)
+	case len(text) > most:
+		return nil, tooLarge(most)
+	default:
+		return text, nil
 	}
 }
 
@@ -267,4 +273,176 @@ func param(c echo.Context, name string) string {
 		return decoded
 	}
 	return value // net/http has refused a path that cannot be decoded
+}
+
+// Values without a type in JSON, or whose zero means "none" to the service. A value that is present and zero is not the
+// same as none.
+
+// optional returns a text, or "" if it is absent.
+func optional(name string, f field[string]) (string, error) {
+	if f.set && f.value == "" {
+		return "", invalid(name, "must not be empty; leave it out")
+	}
+	return f.value, nil
+}
+
+// count returns a number of at least one, or 0 if it is absent.
+func count(name string, f field[int64], most int64) (int64, error) {
+	if f.set && (f.value < 1 || f.value > most) {
+		return 0, invalid(name, "must be 1 to "+strconv.FormatInt(most, 10))
+	}
+	return f.value, nil
+}
+
+// instant returns a time, or the zero time if it is absent. It is truncated to the precision that is stored.
+func instant(name string, f field[string]) (t time.Time, err error) {
+	if !f.set {
+		return t, nil
+	}
+	text := strings.ToUpper(f.value) // RFC 3339 takes t and z as well
+	err = t.UnmarshalText([]byte(text))
+	t = t.UTC().Truncate(time.Microsecond)
+	if err != nil || isLenient(text) || t.IsZero() {
+		return t, invalid(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
+	}
+	return t, nil
+}
+
+const maxInstant = 64 // characters
+
+// isLenient reports whether a time that Go's parser takes is one that RFC 3339 does not allow: an hour of one digit, a
+// comma before the fraction, an offset of 24 hours or of 60 minutes.
+func isLenient(text string) bool {
+	if len(text) > maxInstant || text[13] != ':' || strings.Contains(text, ",") {
+		return true
+	}
+	offset := text[len(text)-len("+hh:mm"):]
+	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
+}
+
+// reserve returns how long stock is reserved: 0 if it is absent.
+func reserve(name string, f duration) (time.Duration, error) {
+	if !f.set {
+		return 0, nil
+	}
+	d, ok := reservation(f.value)
+	if !ok {
+		return 0, invalid(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
+			stock.MinReserve, stock.MaxReserve.Hours()))
+	}
+	return d, nil
+}
+
+const maxDuration = 32 // characters
+
+// reservation reads a duration as Go writes it, or as ISO 8601 does. It has no sign.
+func reservation(text string) (d time.Duration, ok bool) {
+	if len(text) > maxDuration && utf8.RuneCountInString(text) > maxDuration {
+		return 0, false
+	}
+	if strings.HasPrefix(text, "P") {
+		d, ok = isoDuration(text)
+		return d, ok && stock.CheckReserve(d)
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
+}
+
+// isoFormat matches a duration in days, hours, minutes and seconds, each once and in this order. Months and years vary in
+// length.
+var isoFormat = regexp.MustCompile(`^P(?:([0-9]+)D)?(?:T((?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.][0-9]+)?S)?))?$`)
+
+// isoDuration reads a duration as ISO 8601 writes it, such as "P1DT2H" or "PT15M".
+func isoDuration(text string) (d time.Duration, ok bool) {
+	parts := isoFormat.FindStringSubmatch(text)
+	if parts == nil || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
+		return 0, false
+	}
+	if parts[1] != "" {
+		days, err := strconv.ParseInt(parts[1], 10, 16)
+		if err != nil {
+			return 0, false
+		}
+		d = time.Duration(days) * 24 * time.Hour
+	}
+	if parts[2] == "" {
+		return d, true
+	}
+	clock, err := time.ParseDuration(strings.ToLower(parts[2]))
+	return d + clock, err == nil && clock <= stock.MaxReserve
+}
+
+// durationOrNone writes a duration in the form that is read, "" for none.
+func durationOrNone(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// parametersOf returns the query parameters that a route may have. Routes not listed have none.
+func parametersOf(r route) []string {
+	switch r.method + " " + r.path {
+	case "GET /v1/skus", "GET /v1/skus/:sku/movements":
+		return []string{"after", "limit"}
+	case "GET /v1/skus/:sku/deductions":
+		return []string{"after", "buyer_id", "limit", "status"}
+	case "GET /v1/skus/:sku/locks":
+		return []string{"from", "limit"}
+	case "GET /v1/events":
+		return []string{"sku"}
+	case "GET /v1/skus/:sku/deductions/:order_id",
+		"POST /v1/skus/:sku/deductions/:order_id/commit", "POST /v1/skus/:sku/deductions/:order_id/extend", "POST /v1/skus/:sku/deductions/:order_id/cancel":
+		return []string{"buyer_id"}
+	default:
+		return nil
+	}
+}
+
+// knowing passes a request to a handler if its query is well formed and has only known parameters, each once: a misspelt
+// parameter must not be ignored. The handler finds them in c.QueryParams().
+func knowing(parameters []string, handler echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if query := c.Request().URL.RawQuery; query != "" {
+			if err := checkQuery(query, parameters); err != nil {
+				return err
+			}
+		}
+		return handler(c)
+	}
+}
+
+func checkQuery(query string, parameters []string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return invalid("query", "is not a valid query string")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(parameters, name) {
+			if name == "" {
+				return invalid("query", "has a parameter without a name")
+			}
+			return invalid(name, "is not a parameter of this request")
+		}
+		if len(values[name]) > 1 {
+			return invalid(name, "is there twice")
+		}
+	}
+	return nil
+}
+
+// defaultPage is how many items a page of a list has.
+const defaultPage = 100
+
+// pageSize reads how many items the caller wants at most.
+func pageSize(query url.Values, most int) (limit int, err error) {
+	if !query.Has("limit") {
+		return defaultPage, nil
+	}
+	text := query.Get("limit")
+	limit, err = strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > most || text != strconv.Itoa(limit) {
+		return 0, invalid("limit", fmt.Sprintf("must be 1 to %d", most))
+	}
+	return limit, nil
 }

@@ -1,11 +1,18 @@
 package api
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 type newDeduction struct {
@@ -15,14 +22,68 @@ type newDeduction struct {
 	ReserveFor duration      `json:"reserve_for"`
 }
 
+// deductionAnswer is a deduction as JSON. It has the texts of [stock.KeptTexts], whichever these are.
+type deductionAnswer stock.Deduction
+
+// MarshalJSON implements [encoding/json.Marshaler].
+func (a deductionAnswer) MarshalJSON() ([]byte, error) {
+	d, text := stock.Deduction(a), make([]byte, 0, 256)
+	text = appendString(append(text, `{"sku":`...), d.SKU)
+	text = appendString(append(text, `,"order_id":`...), d.OrderID)
+	for _, kept := range stock.KeptTexts() {
+		if value := kept.Get(d.Order); value != "" {
+			text = appendString(append(append(append(text, `,"`...), kept.Column...), `":`...), value)
+		}
+	}
+	text = strconv.AppendInt(append(text, `,"quantity":`...), d.Quantity, 10)
+	text = appendString(append(text, `,"status":`...), string(d.Status))
+	if at := expiry(d); !at.IsZero() {
+		text = append(at.AppendFormat(append(text, `,"expires_at":"`...), time.RFC3339Nano), '"')
+	}
+	before := `,"parts":[`
+	for _, part := range d.Parts {
+		text = fmt.Appendf(text, `%s{"segment":%d,"quantity":%d}`, before, part.Segment, part.Quantity)
+		before = ","
+	}
+	if len(d.Parts) > 0 {
+		text = append(text, ']')
+	}
+	return append(text, '}'), nil
+}
+
+// appendString appends a JSON string. Bytes that are not UTF-8 are replaced.
+func appendString(to []byte, s string) []byte {
+	to, _ = jsontext.AppendQuote(to, s)
+	return to
+}
+
+// sendDeduction answers with a deduction.
+func sendDeduction(c echo.Context, status int, d stock.Deduction) error {
+	text, err := deductionAnswer(d).MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return c.JSONBlob(status, append(text, '\n'))
+}
+
+// expiry returns when a reservation ends, or has ended, by itself; zero if that does not matter.
+func expiry(d stock.Deduction) time.Time {
+	if d.Status == stock.StatusReserved || d.Status == stock.StatusExpired {
+		return d.ExpiresAt.UTC()
+	}
+	return time.Time{}
+}
+
 func (s *server) deduct(c echo.Context) error {
 	deadline, err := s.deadlineOf(c.Request()) // before the body, whose reading may take time
 	if err != nil {
 		return err
 	}
-	buffer := s.buffers.Get().(*[]byte)
-	defer s.buffers.Put(buffer)
-	order, err := readOrder(c, buffer)
+	var body newDeduction
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	order, err := body.order()
 	if err != nil {
 		return err
 	}
@@ -34,28 +95,7 @@ func (s *server) deduct(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	*buffer = appendDeduction((*buffer)[:0], d)
-	return sendBody(c, createdOrOK(created), mediaJSON, *buffer)
-}
-
-// readOrder reads the body of a request, using the buffer.
-func readOrder(c echo.Context, buffer *[]byte) (stock.Order, error) {
-	if err := checkMediaType(c.Request()); err != nil {
-		return stock.Order{}, err
-	}
-	text, err := readBody(c.Request(), (*buffer)[:0], maxBodyBytes)
-	*buffer = text
-	if err != nil {
-		return stock.Order{}, err
-	}
-	if order, plain := plainOrder(text); plain {
-		return order, nil
-	}
-	var body newDeduction
-	if err := decodeText(text, &body); err != nil {
-		return stock.Order{}, err
-	}
-	return body.order()
+	return sendDeduction(c, createdOrOK(created), d)
 }
 
 func (n newDeduction) order() (o stock.Order, err error) {
@@ -81,5 +121,140 @@ func (s *server) readDeduction(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendBody(c, http.StatusOK, mediaJSON, appendDeduction(nil, d))
+	return sendDeduction(c, http.StatusOK, d)
+}
+
+type commitRequest struct {
+	Quantity field[int64] `json:"quantity"`
+}
+
+type cancelRequest struct {
+	Quantity field[int64]  `json:"quantity"`
+	Ref      field[string] `json:"ref"`
+}
+
+type extendRequest struct {
+	Ref        field[string] `json:"ref"`
+	ReserveFor duration      `json:"reserve_for"`
+}
+
+// commit keeps what is reserved.
+func (s *server) commit(c echo.Context) error {
+	var body commitRequest
+	if err := decodeIfAny(c, &body); err != nil {
+		return err
+	}
+	quantity, err := count("quantity", body.Quantity, stock.MaxQuantity)
+	if err != nil {
+		return err
+	}
+	return s.settle(c, stock.SettleRequest{Quantity: quantity})
+}
+
+// cancel gives back a reservation, all of it or a part. For callers with the right it also gives back committed units.
+func (s *server) cancel(c echo.Context) error {
+	var body cancelRequest
+	if err := decodeIfAny(c, &body); err != nil {
+		return err
+	}
+	request := stock.SettleRequest{Cancel: true, KeepCommitted: !callerOf(c).Return}
+	if body.Quantity.set || body.Ref.set { // a part
+		var err error
+		if request.Quantity, err = body.Quantity.require("quantity"); err != nil {
+			return err
+		}
+		if request.Ref, err = body.Ref.require("ref"); err != nil {
+			return err
+		}
+	}
+	return s.settle(c, request)
+}
+
+// extend gives a reservation a later end.
+func (s *server) extend(c echo.Context) error {
+	var body extendRequest
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	ref, err := body.Ref.require("ref")
+	if err != nil {
+		return err
+	}
+	if _, err := body.ReserveFor.require("reserve_for"); err != nil {
+		return err
+	}
+	reserveFor, err := reserve("reserve_for", body.ReserveFor)
+	if err != nil {
+		return err
+	}
+	return s.settle(c, stock.SettleRequest{Ref: ref, Extend: reserveFor})
+}
+
+// settle carries out a settle request for the deduction in the path, and answers with the deduction afterwards.
+func (s *server) settle(c echo.Context, request stock.SettleRequest) error {
+	var err error
+	if request.BuyerID, err = namedBuyer(c); err != nil {
+		return err
+	}
+	request.OrderID = param(c, "order_id")
+	d, err := s.service.Settle(c.Request().Context(), param(c, "sku"), request)
+	if err != nil {
+		return err
+	}
+	return sendDeduction(c, http.StatusOK, d)
+}
+
+type deductionsAnswer struct {
+	SKU        string            `json:"sku"`
+	Deductions []listedDeduction `json:"deductions"`
+	Next       string            `json:"next,omitempty"`
+}
+
+// listedDeduction is a deduction in a list. Own means that the order id belongs to its buyer, who came with a token.
+type listedDeduction struct {
+	OrderID   string                `json:"order_id"`
+	Own       bool                  `json:"own,omitempty"`
+	BuyerID   string                `json:"buyer_id,omitempty"`
+	Quantity  int64                 `json:"quantity"`
+	Status    stock.DeductionStatus `json:"status"`
+	ExpiresAt time.Time             `json:"expires_at,omitzero"`
+}
+
+// readDeductions returns a page of a SKU's deductions.
+func (s *server) readDeductions(c echo.Context) error {
+	query, err := deductionQuery(c.QueryParams())
+	if err != nil {
+		return err
+	}
+	query.SKU = param(c, "sku")
+	page, err := s.service.Deductions(c.Request().Context(), query)
+	if err != nil {
+		return err
+	}
+	answer := deductionsAnswer{SKU: query.SKU, Deductions: make([]listedDeduction, len(page.Deductions))}
+	for i, d := range page.Deductions {
+		namespace, orderID := stock.SplitOrderKey(d.OrderID)
+		answer.Deductions[i] = listedDeduction{
+			OrderID: orderID, Own: namespace != "", BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d),
+		}
+	}
+	answer.Next = base64.RawURLEncoding.EncodeToString([]byte(page.Next))
+	return c.JSON(http.StatusOK, answer)
+}
+
+// deductionQuery reads which deductions the caller wants. A parameter that is present and empty is not the same as an
+// absent one.
+func deductionQuery(query url.Values) (q stock.DeductionQuery, err error) {
+	for _, name := range []string{"after", "buyer_id", "status"} {
+		if query.Has(name) && query.Get(name) == "" {
+			return q, invalid(name, "must not be empty; leave it out")
+		}
+	}
+	after, err := base64.RawURLEncoding.Strict().DecodeString(query.Get("after"))
+	if err != nil {
+		return q, invalid("after", "must be the next of an earlier answer")
+	}
+	q = stock.DeductionQuery{BuyerID: query.Get("buyer_id"), Status: stock.DeductionStatus(query.Get("status")), After: string(after)}
+	q.Limit, err = pageSize(query, selling.MaxPage)
+	return q, err
 }

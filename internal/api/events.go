@@ -3,14 +3,16 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/events"
+	"inventory/internal/stock"
 )
 
 // Streams are the times of event streams. The zero value of each is its default.
@@ -144,7 +146,11 @@ func (s *eventStream) send(subscription *events.Subscription) error {
 	s.deliveries = subscription.Take(s.deliveries)
 	s.text = s.text[:0]
 	for _, d := range s.deliveries {
-		s.text = appendDelivery(s.text, d)
+		text, err := appendDelivery(s.text, d)
+		if err != nil {
+			return err
+		}
+		s.text = text
 	}
 	if err := s.write(s.text); err != nil {
 		return err
@@ -183,27 +189,24 @@ func (s *eventStream) end() {
 	_ = s.limit() // fails only on a closed connection
 }
 
+// eventAnswer is the data of an event.
+type eventAnswer struct {
+	Kind   stock.EventKind `json:"kind"`
+	SKU    string          `json:"sku"`
+	Orders int             `json:"orders,omitempty"`
+	Units  int64           `json:"units,omitempty"`
+	At     time.Time       `json:"at"`
+}
+
 // appendDelivery appends one item in the form of text/event-stream.
-func appendDelivery(to []byte, t events.Delivery) []byte {
-	if t.Lost > 0 {
-		return appendLost(to, t.Lost)
+func appendDelivery(to []byte, d events.Delivery) ([]byte, error) {
+	if d.Lost > 0 {
+		return appendLost(to, d.Lost), nil
 	}
-	to = append(append(append(to, "id: "...), t.Process...), '-')
-	to = strconv.AppendUint(to, t.Number, 10)
-	to = append(append(to, "\nevent: "...), t.Kind...)
-	to = appendString(append(to, "\ndata: {\"kind\":"...), string(t.Kind))
-	to = appendString(append(to, `,"sku":`...), t.SKU)
-	if t.Orders > 0 {
-		to = strconv.AppendInt(append(to, `,"orders":`...), int64(t.Orders), 10)
-	}
-	if t.Units > 0 {
-		to = strconv.AppendInt(append(to, `,"units":`...), t.Units, 10)
-	}
-	to = t.At.UTC().AppendFormat(append(to, `,"at":"`...), time.RFC3339Nano)
-	return append(to, "\"}\n\n"...)
+	data, err := json.Marshal(eventAnswer{d.Kind, d.SKU, d.Orders, d.Units, d.At.UTC()})
+	return fmt.Appendf(to, "id: %s-%d\nevent: %s\ndata: %s\n\n", d.Process, d.Number, d.Kind, data), err
 }
 
 func appendLost(to []byte, count uint64) []byte {
-	to = strconv.AppendUint(append(to, "event: lost\ndata: {\"count\":"...), count, 10)
-	return append(to, "}\n\n"...)
+	return fmt.Appendf(to, "event: lost\ndata: {\"count\":%d}\n\n", count)
 }

@@ -32,7 +32,10 @@ func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 			t.Fatalf("give field %s of an order a value here", name)
 		}
 	}
-	text := appendDeduction(nil, d)
+	text, err := json.Marshal(deductionAnswer(d))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got map[string]any
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)

@@ -89,3 +89,122 @@ func isRef(text string) bool {
 }
 
 const maxRefBytes = 128
+
+// unitsRequest is the body of a request that changes the amount of stock.
+type unitsRequest struct {
+	Ref      field[string] `json:"ref"`
+	Quantity field[int64]  `json:"quantity"`
+	Reason   field[string] `json:"reason"`
+}
+
+type resegmentRequest struct {
+	Ref      field[string] `json:"ref"`
+	Segments field[int64]  `json:"segments"`
+	Reason   field[string] `json:"reason"`
+}
+
+type changeAnswer struct {
+	Ref      string `json:"ref"`
+	Quantity int64  `json:"quantity,omitempty"`
+	Segments int    `json:"segments,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	stock.TermsChange
+}
+
+func (s *server) restock(c echo.Context) error {
+	return changeStock(s, c, func(u unitsRequest) (stock.Movement, error) { return u.movement(stock.Restocked) })
+}
+
+func (s *server) adjust(c echo.Context) error {
+	return changeStock(s, c, func(u unitsRequest) (stock.Movement, error) { return u.movement(stock.Adjusted) })
+}
+
+func (s *server) resegment(c echo.Context) error { return changeStock(s, c, resegmentRequest.movement) }
+
+// changeStock carries out the change that a body asks for, of the SKU in the path.
+func changeStock[B any](s *server, c echo.Context, movement func(B) (stock.Movement, error)) error {
+	var body B
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	m, err := movement(body)
+	if err != nil {
+		return err
+	}
+	m.SKU = param(c, "sku")
+	created, err := s.service.Move(c.Request().Context(), m)
+	if err != nil {
+		return err
+	}
+	return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms})
+}
+
+func (u unitsRequest) movement(kind stock.MovementKind) (m stock.Movement, err error) {
+	m = stock.Movement{Kind: kind, Reason: u.Reason.value}
+	if m.Ref, err = u.Ref.require("ref"); err != nil {
+		return m, err
+	}
+	m.Quantity, err = u.Quantity.require("quantity")
+	return m, err
+}
+
+func (r resegmentRequest) movement() (m stock.Movement, err error) {
+	m = stock.Movement{Kind: stock.Resegmented, Reason: r.Reason.value}
+	if m.Ref, err = r.Ref.require("ref"); err != nil {
+		return m, err
+	}
+	segments, err := r.Segments.require("segments")
+	m.Segments = int(segments)
+	return m, err
+}
+
+// AuditReport is an audit as JSON.
+type AuditReport struct {
+	OK         bool         `json:"ok"`
+	SKUs       []AuditedSKU `json:"skus"`
+	Violations []string     `json:"violations,omitempty"` // in words: those that no sum shows
+}
+
+// AuditedSKU is the balance of one SKU in an [AuditReport].
+type AuditedSKU struct {
+	SKU        string `json:"sku"`
+	Initial    int64  `json:"initial"`
+	Restocked  int64  `json:"restocked"`
+	Adjusted   int64  `json:"adjusted"`
+	Available  int64  `json:"available"`
+	Reserved   int64  `json:"reserved"`
+	Committed  int64  `json:"committed"`
+	Difference int64  `json:"difference"`
+}
+
+// ReportAudit returns the report of an audit.
+func ReportAudit(audit stock.Audit) AuditReport {
+	r := AuditReport{OK: audit.OK(), SKUs: make([]AuditedSKU, len(audit.SKUs))}
+	for i, b := range audit.SKUs {
+		r.Violations = append(r.Violations, b.Violations...)
+		r.SKUs[i] = AuditedSKU{
+			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.Available, b.Reserved, b.Committed, b.Difference(),
+		}
+	}
+	return r
+}
+
+// auditSKU answers with the balance of the SKU in the path.
+func (s *server) auditSKU(c echo.Context) error {
+	sku := param(c, "sku")
+	if sku == "" { // it would mean all SKUs
+		return invalid("sku", "must not be empty")
+	}
+	return s.sendAudit(c, sku)
+}
+
+// audit answers with the balance of all SKUs.
+func (s *server) audit(c echo.Context) error { return s.sendAudit(c, "") }
+
+func (s *server) sendAudit(c echo.Context, sku string) error {
+	audit, err := s.service.Audit(c.Request().Context(), sku)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, ReportAudit(audit))
+}

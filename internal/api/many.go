@@ -21,11 +21,15 @@ type newSKUDeduction struct {
 	newDeduction
 }
 
-// result is the answer to one of many deductions.
-type result struct {
-	status    int
-	deduction stock.Deduction
-	refusal   *problem // nil: there is none
+type resultsAnswer struct {
+	Results []resultAnswer `json:"results"`
+}
+
+// resultAnswer is the answer to one of many deductions: one of the two is there.
+type resultAnswer struct {
+	Status    int              `json:"status"`
+	Deduction *deductionAnswer `json:"deduction,omitempty"`
+	Problem   *problem         `json:"problem,omitempty"`
 }
 
 // deductAll takes stock for many orders.
@@ -35,9 +39,7 @@ func (s *server) deductAll(c echo.Context) error {
 		return err
 	}
 	ctx := waitUntil(c.Request().Context(), deadline)
-	buffer := s.buffers.Get().(*[]byte)
-	defer s.keepIfSmall(buffer)
-	orders, err := s.readOrders(c, ctx, buffer)
+	orders, err := readOrders(c)
 	if err != nil {
 		return err
 	}
@@ -45,40 +47,26 @@ func (s *server) deductAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	*buffer = appendResults((*buffer)[:0], s.answerResults(c, results))
-	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
+	return c.JSON(http.StatusOK, resultsAnswer{s.answerResults(c, results)})
 }
 
-// keepIfSmall keeps a buffer for other requests, unless it is large: requests that need little would hold it.
-func (s *server) keepIfSmall(buffer *[]byte) {
-	if cap(*buffer) <= maxBodyBytes {
-		s.buffers.Put(buffer)
-	}
-}
-
-// readOrders reads the body of a request, using the buffer.
-func (s *server) readOrders(c echo.Context, ctx waiting, buffer *[]byte) ([]selling.SKUOrder, error) {
-	if err := checkMediaType(c.Request()); err != nil {
-		return nil, err
-	}
+// readOrders reads the body of a request.
+func readOrders(c echo.Context) ([]selling.SKUOrder, error) {
 	mostBytes, mostOrders := maxManyBytes, stock.MaxOrders
 	if callerOf(c).Buyer != "" {
 		mostBytes, mostOrders = maxBodyBytes, tokenLines
 	}
-	text, err := readBody(c.Request(), (*buffer)[:0], mostBytes)
-	*buffer = text
+	text, err := readJSON(c, mostBytes)
 	if err != nil {
 		return nil, err
 	}
-	orders, plain := plainOrders(text)
-	if !plain {
-		var body newDeductions
-		if err := s.decodeInTurn(ctx, c, text, &body); err != nil {
-			return nil, err
-		}
-		if orders, err = body.orders(); err != nil {
-			return nil, err
-		}
+	var body newDeductions
+	if err := decodeText(text, &body); err != nil {
+		return nil, err
+	}
+	orders, err := body.orders()
+	if err != nil {
+		return nil, err
 	}
 	if len(orders) == 0 || len(orders) > mostOrders {
 		return nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", mostOrders))
@@ -140,14 +128,14 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 }
 
 // answerResults turns results into answers, and counts and logs them.
-func (s *server) answerResults(c echo.Context, results []selling.Result) []result {
-	answers, counts := make([]result, len(results)), make(map[outcome]int)
+func (s *server) answerResults(c echo.Context, results []selling.Result) []resultAnswer {
+	answers, counts := make([]resultAnswer, len(results)), make(map[outcome]int)
 	var failures []error
 	for i, r := range results {
 		answers[i] = resultOf(r)
-		o := outcome{post: true, route: c.Path(), status: answers[i].status}
-		if answers[i].refusal != nil {
-			o.code = answers[i].refusal.Code
+		o := outcome{post: true, route: c.Path(), status: answers[i].Status}
+		if answers[i].Problem != nil {
+			o.code = answers[i].Problem.Code
 		}
 		switch {
 		case isHungUp(hungUpOr(c.Request().Context(), r.Err)):
@@ -167,10 +155,10 @@ func (s *server) answerResults(c echo.Context, results []selling.Result) []resul
 	return answers
 }
 
-func resultOf(r selling.Result) result {
+func resultOf(r selling.Result) resultAnswer {
 	if r.Err == nil {
-		return result{status: createdOrOK(r.Created), deduction: r.Deduction}
+		return resultAnswer{Status: createdOrOK(r.Created), Deduction: new(deductionAnswer(r.Deduction))}
 	}
 	p := problemOf(r.Err)
-	return result{status: p.status, refusal: &p}
+	return resultAnswer{Status: p.Status, Problem: &p}
 }

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"errors"
+	"html/template"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -24,7 +26,10 @@ const (
 	codeTimeout          stock.Code = "request_timeout"
 )
 
-const noStore = "no-store"
+const (
+	noStore      = "no-store"
+	mediaProblem = "application/problem+json"
+)
 
 // kind is what all problems of one code have in common.
 type kind struct {
@@ -82,19 +87,29 @@ func kindOf(code stock.Code) kind {
 	}
 }
 
-// problem is the body of every error: RFC 9457 with the members that our codes add. See appendProblem.
+// problem is the body of every error: RFC 9457 with the members that our codes add.
 type problem struct {
-	kind
-	*stock.Error
+	Type      string     `json:"type"`
+	Title     string     `json:"title"`
+	Status    int        `json:"status"`
+	Detail    string     `json:"detail"`
+	Code      stock.Code `json:"code"`
+	Field     string     `json:"field,omitempty"`
+	SKU       string     `json:"sku,omitempty"`
+	Available *int64     `json:"available,omitempty"`
 }
 
 func problemOf(err error) problem {
 	e := asStockError(err)
 	k := kindOf(e.Code)
-	if e.Code == stock.CodeUnavailable && errors.Is(e, stock.ErrUnwritten) {
-		k.title = "Nothing was written"
+	p := problem{problemPages + string(e.Code), k.title, k.status, e.Message, e.Code, e.Field, e.SKU, nil}
+	switch {
+	case e.Code == stock.CodeUnavailable && errors.Is(e, stock.ErrUnwritten):
+		p.Title = "Nothing was written"
+	case e.Code == stock.CodeInsufficientStock:
+		p.Available = &e.Available
 	}
-	return problem{k, e}
+	return p
 }
 
 // asStockError gives an error of Echo or of unknown origin a code. The caller does not get the text of an unknown error,
@@ -129,7 +144,8 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	}
 	p := problemOf(err)
 	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for any time
-	if p.status >= http.StatusInternalServerError {
+	c.Response().Header().Set(echo.HeaderContentType, mediaProblem)
+	if p.Status >= http.StatusInternalServerError {
 		setRetryAfter(c)
 	}
 	switch {
@@ -139,7 +155,78 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:
 		log.Debug("caller refused", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
-	if err := sendBody(c, p.status, mediaProblem, appendProblem(make([]byte, 0, problemSize), p)); err != nil {
+	if err := c.JSON(p.Status, p); err != nil {
 		log.Debug("answer not sent", "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
+}
+
+// problemPages is the path of the pages to which the types of problems lead.
+const problemPages = "/docs/problems/"
+
+// explanation is the content of the page of a code.
+type explanation struct {
+	Code    stock.Code
+	Meaning string // what has happened
+	Advice  string // what to do now
+}
+
+// explanations returns the contents of the pages, in the order of the document's codes.
+func explanations() []explanation {
+	const sameAgain = "Send the same request again, with the same order id. If the first attempt was carried out, you get its answer."
+	return []explanation{
+		{stock.CodeInvalidRequest, "A value is outside what is allowed, or the body is not a JSON object. Nothing was changed.", "Read field and detail, and correct the request. The same request is refused again."},
+		{codeNotFound, "Nothing is served under this path.", "Compare the path with /openapi.yaml. Ids in a path are percent-encoded."},
+		{codeMethodNotAllowed, "The path is served, but not with this method.", "The header Allow has the methods."},
+		{codeTooLarge, "The body is larger than a request may be. Nothing was changed.", "Send less at a time."},
+		{codeMediaType, "The content type is not application/json.", "Set the header Content-Type to application/json."},
+		{stock.CodeUnknownSKU, "There is no SKU of this name. Nothing was changed.", "Create it, or correct the name. Names are compared byte by byte."},
+		{stock.CodeUnknownDeduction, "The SKU has no deduction of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
+		{stock.CodeSKUExists, "The SKU exists with other properties than those in the request, or is archived. Nothing was changed.", "Read it and compare. A request with the same properties is answered 200."},
+		{stock.CodeSKUArchived, "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and canceled."},
+		{stock.CodeSoldOut, "Nothing is left in any segment. Reserved units may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
+		{stock.CodeInsufficientStock, "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
+		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may.", "Cancel a reservation of this buyer, or ask for fewer units."},
+		{stock.CodeSaleClosed, "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
+		{stock.CodeNotReserved, "There is no live reservation to commit or extend: it was committed or canceled before, or it has expired. Or there are no units left of which to return a part.", "Read the deduction. If it has expired, send the order again under a new order id."},
+		{stock.CodeOrderIDReused, "The order id belongs to another order: another quantity, buyer, or time of reservation. Nothing was changed.", "Use a new order id for each order, and the same one for each of its attempts."},
+		{stock.CodeRefReused, "The ref belongs to another change of this SKU, or of this deduction. Nothing was changed.", "Use a new ref for each change, and the same one for each of its attempts."},
+		{stock.CodeOverloaded, "More requests wait than can be answered in time. Nothing was changed.", "Wait as long as Retry-After says. " + sameAgain},
+		{stock.CodeUnavailable, "The outcome is not known, or nothing was written, as the title says: the database did not answer in time, the SKU changed again and again, or the service is stopping.", sameAgain},
+		{codeUnauthenticated, "The request has no key or token, or one that is not valid.", "Send Authorization: Bearer, with a key or a token that has not expired."},
+		{codeForbidden, "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock need a key of the shop, or of an admin. A token acts for its own buyer."},
+		{codeRateLimited, "You send more requests than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},
+		{codeTimeout, "The request took too long to arrive.", sameAgain},
+	}
+}
+
+// problemRoutes returns the routes of the pages that explain problems, and of their list. They are public.
+func problemRoutes() []route {
+	pages := template.Must(template.ParseFS(docs, "docs/problems.html", "docs/problem.html")) // of ours: a test renders all
+	return []route{
+		{http.MethodGet, problemPages, public, timed(guardPage(func(c echo.Context) error {
+			return sendPage(c, pages, "problems.html", explanations())
+		}))},
+		{http.MethodGet, problemPages + ":code", public, timed(guardPage(func(c echo.Context) error {
+			for _, e := range explanations() {
+				if string(e.Code) == c.Param("code") {
+					return sendPage(c, pages, "problem.html", e)
+				}
+			}
+			return echo.ErrNotFound
+		}))},
+	}
+}
+
+// Title returns the title of the problem, the same as in its answers.
+func (e explanation) Title() string { return kindOf(e.Code).title }
+
+// Status returns the status of its answers.
+func (e explanation) Status() int { return kindOf(e.Code).status }
+
+func sendPage(c echo.Context, pages *template.Template, name string, data any) error {
+	var page bytes.Buffer
+	if err := pages.ExecuteTemplate(&page, name, data); err != nil {
+		return err
+	}
+	return c.HTMLBlob(http.StatusOK, page.Bytes())
 }

@@ -16,12 +16,12 @@ func TestATitleSaysThatNothingWasWritten(t *testing.T) {
 		"The outcome is not known": stock.Unavailable(broken, "sell"),
 		"Nothing was written":      stock.Unavailable(stock.Unwritten(broken), "sell"),
 	} {
-		if p := problemOf(err); p.title != title || p.status != http.StatusServiceUnavailable || p.Code != stock.CodeUnavailable {
-			t.Errorf("%v: got %q, %d, %s", err, p.title, p.status, p.Code)
+		if p := problemOf(err); p.Title != title || p.Status != http.StatusServiceUnavailable || p.Code != stock.CodeUnavailable {
+			t.Errorf("%v: got %q, %d, %s", err, p.Title, p.Status, p.Code)
 		}
 	}
 	after := stock.AfterWrite(stock.Unavailable(stock.Unwritten(broken), "read SKU"), "read the new SKU")
-	if p := problemOf(after); p.title != "The outcome is not known" {
-		t.Errorf("after a write: got %q", p.title)
+	if p := problemOf(after); p.Title != "The outcome is not known" {
+		t.Errorf("after a write: got %q", p.Title)
 	}
 }

@@ -2,11 +2,15 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"inventory/internal/access"
 	"inventory/internal/api"
@@ -127,4 +131,64 @@ func (c Config) Reloads() bool {
 	all, err := c.usedRedis()
 	ofRedis := err == nil && slices.ContainsFunc(all, func(address redisAddress) bool { return address.tls != nil })
 	return c.Access.Configured() || c.TLSCert != "" || ofRedis
+}
+
+// writableCode is the code of the warning of files that decide who may call.
+const writableCode = "keys_writable"
+
+// checkKeyFiles warns of files that others than their owner may write: whoever does lets anybody in.
+func (a *App) checkKeyFiles() {
+	var writable []string
+	for _, name := range []string{a.config.Access.KeysFile, a.config.Access.Tokens.KeyFile, a.config.TLSCert, a.config.TLSKey} {
+		if name != "" && othersWrite(name) {
+			writable = append(writable, name)
+		}
+	}
+	if len(writable) == 0 {
+		a.warnings.end(writableCode)
+		return
+	}
+	a.warnings.begin(writableCode, "others than their owner may write files of keys or of the certificate, and so decide who is let in: chmod go-w", "files", writable)
+}
+
+// othersWrite reports whether others than its owner may write a file. One that is not there has been refused already.
+func othersWrite(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
+}
+
+// certificate is the public listener's certificate, from two files that may be read again.
+type certificate struct {
+	certFile, keyFile string
+	current           atomic.Pointer[tls.Certificate]
+}
+
+// openCertificate reads the certificate of a configuration; nil is none.
+func (c Config) openCertificate() (*certificate, error) {
+	if c.TLSCert == "" && c.TLSKey == "" {
+		return nil, nil
+	}
+	if c.TLSCert == "" || c.TLSKey == "" {
+		return nil, errors.New("TLS: needs both a certificate and its key")
+	}
+	certificate := &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}
+	return certificate, certificate.reload()
+}
+
+// reload reads both files again, for later connections. After an error the certificate stays as it was.
+func (c *certificate) reload() error {
+	read, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("TLS: certificate %s and key %s: %w", c.certFile, c.keyFile, err)
+	}
+	c.current.Store(&read)
+	return nil
+}
+
+// config returns the TLS configuration with the certificate.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
+		MinVersion:     tls.VersionTLS12,
+	}
 }

@@ -8,9 +8,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -30,19 +28,6 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
 	"inventory/internal/stock/selling"
-)
-
-// Timeouts of the listeners.
-const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 5 * time.Second // less than a drain, which waits for bodies too
-	answerTimeout = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-	lastRequests  = 250 * time.Millisecond // for requests on connections that were accepted before a drain
-	profileLimit  = 5 * time.Minute        // the answer to a profile comes at its end
-	maxHeader     = 16 << 10
-	maxStreams    = 100       // requests at a time on one connection of HTTP/2
-	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
 )
 
 // App is a running service.
@@ -234,118 +219,6 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	a.service = selling.NewService(config)
 	a.onClose(a.service.Close)
 	return redis, nil
-}
-
-// listen opens both listeners and serves them until Close.
-func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
-	publicAt, err := listenOn(ctx, a.config.Listen)
-	if err != nil {
-		return err
-	}
-	adminAt, err := listenOn(ctx, a.config.AdminListen)
-	if err != nil {
-		return errors.Join(err, publicAt.Close())
-	}
-	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
-	a.public, a.admin = a.newServer(noteWork(a.lastAnswers(public)), answerTimeout), a.newServer(admin, profileLimit)
-	a.public.ConnContext = connContext
-	least := leastWait
-	if a.certificate != nil {
-		a.public.TLSConfig = a.certificate.config()
-		least = leastWaitTLS
-	}
-	a.listener = newListener(publicAt, a.config.MaxConnections, least)
-	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
-	a.serving.Go(a.servePublic)
-	a.serving.Go(func() error { return serve(a.admin, adminAt) })
-	a.logOpenListeners()
-	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
-	return nil
-}
-
-func listenOn(ctx context.Context, address string) (net.Listener, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
-	}
-	return listener, nil
-}
-
-func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
-	return &http.Server{
-		ErrorLog:          newServerLog(a.config.Logger),
-		Handler:           handler,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout,
-		WriteTimeout:      answer,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		// The handler answers OPTIONS * like any unknown route.
-		DisableGeneralOptionsHandler: true,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams:          maxStreams,
-			MaxReceiveBufferPerStream:     maxUnread,
-			MaxReceiveBufferPerConnection: maxUnread,
-			WriteByteTimeout:              bodyTimeout,
-		},
-	}
-}
-
-// servePublic serves the public listener, with TLS if there is a certificate. A drain closes the listener before the server.
-func (a *App) servePublic() error {
-	var err error
-	if a.certificate == nil {
-		err = serve(a.public, a.listener)
-	} else if err = a.public.ServeTLS(a.listener, "", ""); errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	if a.draining.Load() && errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-func serve(server *http.Server, listener net.Listener) error {
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
-	}
-	return nil
-}
-
-// drain stops accepting, answers the requests in flight while ctx lasts, and ends the streams of events. The admin
-// listener stays until then, and does not wait: at most it has a profile in flight.
-func (a *App) drain(ctx context.Context) error {
-	a.events.Dismiss()
-	a.draining.Store(true)
-	err := a.stopAccepting(ctx)
-	if late := a.public.Shutdown(ctx); late != nil {
-		err = errors.Join(err, fmt.Errorf("requests still in flight: %w", late), a.public.Close())
-	}
-	err = errors.Join(err, a.admin.Close())
-	if a.probes != nil {
-		err = errors.Join(err, a.probes.Close())
-	}
-	return errors.Join(err, a.serving.Wait())
-}
-
-// stopAccepting stops accepting connections, and lets those that are there send a request, which they may have just begun.
-// net/http would close them without an answer.
-func (a *App) stopAccepting(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lastRequests)
-	defer cancel()
-	err := a.listener.Close()
-	a.listener.drain(ctx)
-	return err
-}
-
-// lastAnswers makes answers say that the connection ends, once the service drains.
-func (a *App) lastAnswers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.draining.Load() {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // closeLimit bounds the closing of each thing after the drain.

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
@@ -271,4 +273,149 @@ func (d database) exists() error {
 		return fmt.Errorf("there is no SQLite file %s", d.file)
 	}
 	return sqlite.CheckFile(d.file)
+}
+
+// Distribute distributes a database over the nodes of Citus, in that many shards, and returns the steps. It skips steps
+// that are done. A dry run changes nothing.
+func Distribute(ctx context.Context, databaseURL string, shards int, dryRun bool) ([]migrations.Distribution, error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if !d.citus {
+		return nil, ConfigError{errors.New("database URL: must be citus://… of the coordinator")}
+	}
+	if shards < 1 || shards > migrations.MaxShards {
+		return nil, ConfigError{fmt.Errorf("shards: must be 1 to %d", migrations.MaxShards)}
+	}
+	if err := d.upToDate(ctx); err != nil {
+		return nil, err
+	}
+	return migrations.Distribute(ctx, d.postgresURL, shards, dryRun)
+}
+
+// The first statement checks that the table of Citus exists: without the extension, a query of it is an error.
+const (
+	hasCitus      = `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL`
+	isDistributed = `SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('skus'))`
+)
+
+// asItSays refuses a database that is distributed if its URL does not say so: some statements would return wrong counts.
+// It also refuses one that is not distributed if its URL says that it is.
+func (d database) asItSays(ctx context.Context) error {
+	if d.file != "" {
+		return nil
+	}
+	var is bool
+	err := d.look(ctx, func(db *sql.DB) error {
+		var has bool
+		if err := db.QueryRowContext(ctx, hasCitus).Scan(&has); err != nil || !has {
+			return err
+		}
+		return db.QueryRowContext(ctx, isDistributed).Scan(&is)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask whether the database is distributed: %w", err)
+	case is && !d.citus:
+		return errors.New("the database is distributed over nodes of Citus: its URL must be citus://…")
+	case !is && d.citus:
+		return errors.New("the database is not distributed: run inventory migrate distribute")
+	default:
+		return nil
+	}
+}
+
+// MigrationStatus compares the schema of a database with this program. It changes nothing, and works while a service runs.
+func MigrationStatus(ctx context.Context, databaseURL string) (migrations.Status, error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil {
+		return migrations.Status{}, err
+	}
+	return d.status(ctx)
+}
+
+func (d database) dialect() migrations.Dialect {
+	if d.file != "" {
+		return migrations.SQLite()
+	}
+	return migrations.Postgres()
+}
+
+func (d database) status(ctx context.Context) (status migrations.Status, err error) {
+	if d.file != "" {
+		if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
+			return d.dialect().None()
+		}
+	}
+	if err := d.reachable(ctx); err != nil {
+		return status, err
+	}
+	err = d.look(ctx, func(db *sql.DB) error {
+		status, err = migrations.ReadStatus(ctx, db, d.dialect())
+		return err
+	})
+	return status, err
+}
+
+// look opens a database for a few reads and closes it.
+func (d database) look(_ context.Context, read func(*sql.DB) error) (err error) {
+	var db *sql.DB
+	if d.file != "" {
+		if db, err = sql.Open("sqlite", sqlite.ReadOnlyDSN(d.file)); err != nil {
+			return fmt.Errorf("open SQLite: %w", err)
+		}
+	} else {
+		config, err := pgxpool.ParseConfig(d.postgresURL) // knows the pool's parameters
+		if err != nil {
+			return fmt.Errorf("read the PostgreSQL URL: %w", err)
+		}
+		postgres.Settle(config.ConnConfig)
+		db = stdlib.OpenDB(*config.ConnConfig)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return read(db)
+}
+
+// upToDate refuses a schema that this program cannot read, and says what to do.
+func (d database) upToDate(ctx context.Context) error {
+	status, err := d.status(ctx)
+	if err != nil {
+		return err
+	}
+	if n := status.Pending(); n > 0 {
+		return fmt.Errorf("the schema is %d steps older than this program, at version %d: run inventory migrate up, or the program of that version",
+			n, status.Version)
+	}
+	return nil
+}
+
+// logDirty logs that a migration was started and not finished.
+func logDirty(log *slog.Logger, status migrations.Status) {
+	switch {
+	case !status.Dirty:
+	case status.Newer():
+		log.Warn("a newer program began a migration and did not finish it: run its inventory migrate up", "version", status.Version)
+	default:
+		log.Warn("a migration was begun and not finished; it is run again", "version", status.Version)
+	}
+}
+
+// logUnsafe logs settings of PostgreSQL with which it loses orders that it has acknowledged.
+func (d database) logUnsafe(ctx context.Context, log *slog.Logger) error {
+	if d.file != "" {
+		return nil
+	}
+	return d.look(ctx, func(db *sql.DB) error {
+		for _, setting := range []string{"synchronous_commit", "fsync", "full_page_writes"} {
+			var value string
+			if err := db.QueryRowContext(ctx, `SELECT current_setting($1)`, setting).Scan(&value); err != nil {
+				return fmt.Errorf("read the settings of PostgreSQL: %w", err)
+			}
+			if value == "off" {
+				log.Warn("PostgreSQL may lose orders that were accepted when it crashes: set "+setting+" to on", setting, value)
+			}
+		}
+		return nil
+	})
 }

@@ -3,10 +3,21 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc/test/bufconn"
+
+	"inventory/internal/events"
+	"inventory/internal/keyexpiry"
+	"inventory/internal/locking"
 )
 
 // redisServer is a Redis with locks: a client, and for an embedded one the server too.
@@ -143,3 +154,147 @@ func (r *redisServer) close() error {
 	}
 	return err
 }
+
+// EmbeddedRedis is a Redis inside the process, whose keys expire by the clock. A service starts its own; services that
+// share one get it by [Config].RedisDial.
+type EmbeddedRedis struct {
+	server   *miniredis.Miniredis
+	listener *bufconn.Listener
+	expiry   func() // ends the expiry of keys
+	running  sync.WaitGroup
+}
+
+const connBuffer = 64 << 10 // bytes, each way
+
+// StartEmbeddedRedis starts a Redis that only this process can reach. It has no port, through which other users of the
+// machine could take and free locks.
+//
+// Its connections are buffered, unlike those of miniredis: otherwise a client that sends many commands at once would
+// wait for the server to read more, and the server for the client to take the first answer.
+func StartEmbeddedRedis() (*EmbeddedRedis, error) {
+	if strconv.IntSize < 64 { // miniredis keeps times in an int
+		return nil, errors.New("the embedded Redis needs a 64-bit system: give --redis-url, or --lock none")
+	}
+	r := &EmbeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer)}
+	first, err := r.server.Dial() // this starts it
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded Redis: %w", err)
+	}
+	r.expiry = keyexpiry.Start(r.server)
+	r.running.Go(r.accept)
+	return r, first.Close()
+}
+
+// Dial connects to it, and ignores the address.
+func (r *EmbeddedRedis) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	return r.listener.DialContext(ctx)
+}
+
+// accept serves clients until Close.
+func (r *EmbeddedRedis) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.server.Server().ServeConn(conn)
+	}
+}
+
+// Empty forgets everything, locks too.
+func (r *EmbeddedRedis) Empty() { r.server.FlushAll() }
+
+// Close ends it and its connections.
+func (r *EmbeddedRedis) Close() {
+	r.expiry()
+	_ = r.listener.Close() // cannot fail
+	r.running.Wait()
+	r.server.Close()
+}
+
+// lockLease is how long a segment stays locked after its holder has died.
+const lockLease = 5 * time.Second
+
+// openLocks opens the lock library on each server.
+func (a *App) openLocks(ctx context.Context, servers redisServers, observer locking.Observer) ([]*locking.Locks, error) {
+	var all []*locking.Locks
+	silent := new(atomic.Int32)
+	for _, server := range servers {
+		locks, err := locking.New(server.client, locking.WatchdogLease(lockLease), locking.Observe(&wakeups{Observer: observer, warnings: a.warnings, silent: silent}))
+		if err != nil {
+			return nil, fmt.Errorf("open locks: %w", err)
+		}
+		a.onClose(func(context.Context) error { return locks.Close() })
+		err = locks.CheckServer(ctx)
+		if errors.Is(err, locking.ErrEviction) {
+			a.warnings.begin("redis_evicts_locks", "a Redis server throws locks away when its memory is full: set maxmemory-policy noeviction", "error", err)
+		}
+		if errors.Is(err, locking.ErrRights) {
+			a.warnings.begin("redis_refuses_locks", "a Redis server refuses commands that locks need: give its user the rights of OPERATIONS.md", "error", err)
+		}
+		all = append(all, locks)
+	}
+	return all, nil
+}
+
+// wakeups is an observer of the locks on one server that also warns while no wake-ups come from it.
+type wakeups struct {
+	locking.Observer
+	warnings *warnings
+	silent   *atomic.Int32 // how many servers send none
+}
+
+// Polling implements [locking.PollingObserver].
+func (w *wakeups) Polling(why error) {
+	if o, ok := w.Observer.(locking.PollingObserver); ok {
+		o.Polling(why)
+	}
+	switch {
+	case why != nil:
+		w.silent.Add(1)
+		w.warnings.begin(wakeupsWarning, "waiters for locks poll: let the Redis user SUBSCRIBE and PUBLISH (+subscribe +publish &lk:wake:*), through whatever is in between", "error", why)
+	case w.silent.Add(-1) == 0:
+		w.warnings.end(wakeupsWarning)
+	}
+}
+
+const wakeupsWarning = "redis_wakes_nobody"
+
+// SegmentLock returns the function that makes the lock of a segment, of the given kind. If one server has the locks of
+// all segments of a SKU, they are a group: a merge takes them in one round trip.
+func SegmentLock(kind string, locks []*locking.Locks) func(sku string, segment int) locking.Locker {
+	name := func(sku string, segment int) string { return sku + "/" + strconv.Itoa(segment) }
+	switch kind {
+	case LockFair:
+		return func(sku string, segment int) locking.Locker {
+			return locks[0].FairMutex(name(sku, segment), locking.Group(sku))
+		}
+	case LockRed:
+		return func(sku string, segment int) locking.Locker { return locking.RedLock(name(sku, segment), locks...) }
+	default:
+		return func(sku string, segment int) locking.Locker {
+			return locks[0].Mutex(name(sku, segment), locking.Group(sku))
+		}
+	}
+}
+
+// eventsChannel is the Redis channel for events between processes, followed by the number of the Redis database, because
+// a channel spans all databases of a server. So processes that share locks share events.
+const eventsChannel = "inventory:events:"
+
+// mostListeners bounds the listeners of a process, in addition to half of its connections: the others are for buyers.
+const mostListeners = 256
+
+// openEvents starts the hub of live events. Without a Redis that other processes use too, listeners get the events of
+// this process only. Of several servers the first one carries events.
+func (a *App) openEvents(servers redisServers) {
+	config := events.Config{Logger: a.config.Logger, Listeners: min(mostListeners, max(1, a.config.MaxConnections/2))}
+	if len(servers) > 0 && servers[0].embedded == nil {
+		config.Redis, config.Channel = servers[0].client, eventsChannel+strconv.Itoa(servers[0].address.db())
+	}
+	a.events = events.NewHub(config)
+	a.onClose(a.events.Close)
+}
+
+// Events returns the hub of live events, for publishers and listeners inside the process. Close closes it.
+func (a *App) Events() *events.Hub { return a.events }
