@@ -173,7 +173,7 @@ func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
 		`--case: there is no case "one"`: {"locks", "--case=one;two"},
 		"redis URL: must be":             {"locks", "--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"},
 		"MongoDB URL: must be":           {"locks", "--case=one caller", "--mongodb-url=http://me:secret@h"},
-		`there is no fault "one caller"`: {"locks", "--break", "--case=one caller"},
+		`there is no case "one caller"`:  {"locks", "--break", "--case=one caller"},
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
