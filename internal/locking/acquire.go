@@ -186,6 +186,7 @@ type question struct {
 	start   time.Time
 	call    scripts.Call
 	run     []*target
+	again   bool // nothing is known of the outcome, and the caller asks again
 }
 
 // take waits for locks that one script call can take together. If it cannot get all of them, it gives back what it took.
@@ -296,6 +297,7 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool
 		if q.attempt.Resent() || !server.IsAnswer(err) {
 			a.cancelCopies(q, 0) // a copy may still arrive
 		}
+		q.again = true
 		return pause, failed("acquire", missing[0].lock.name, err), nil
 	}
 	if err != nil {

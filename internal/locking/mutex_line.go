@@ -148,10 +148,13 @@ func (l *Locks) queueActionLocked(p *target, try bool) string {
 func (m *mutexAsker) end(q *question) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	for _, p := range q.run {
+	for i, p := range q.run {
 		if p.waiter != nil {
 			p.waiter.asking = false
 			m.locks.states[p.lock.stateKey].wakeOwnerLocked(m.acq.owner, p.waiter)
+			if i > 0 && q.again { // at the head of one line and behind others in another, it could stop itself and them
+				m.locks.leaveLineLocked(p)
+			}
 		}
 		m.locks.withdrawLocked(p)
 	}
