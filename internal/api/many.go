@@ -39,7 +39,7 @@ func (s *server) deductAll(c echo.Context) error {
 		return err
 	}
 	ctx := waitUntil(c.Request().Context(), deadline)
-	orders, err := readOrders(c)
+	orders, err := s.readOrders(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *server) deductAll(c echo.Context) error {
 }
 
 // readOrders reads the body of a request.
-func readOrders(c echo.Context) ([]selling.SKUOrder, error) {
+func (s *server) readOrders(ctx waiting, c echo.Context) ([]selling.SKUOrder, error) {
 	mostBytes, mostOrders := maxManyBytes, stock.MaxOrders
 	if callerOf(c).Buyer != "" {
 		mostBytes, mostOrders = maxBodyBytes, tokenLines
@@ -61,7 +61,7 @@ func readOrders(c echo.Context) ([]selling.SKUOrder, error) {
 		return nil, err
 	}
 	var body newDeductions
-	if err := decodeText(text, &body); err != nil {
+	if err := s.decodeInTurn(ctx, c, text, &body); err != nil {
 		return nil, err
 	}
 	orders, err := body.orders()
