@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -137,6 +138,10 @@ func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 }
 
+// unwantedBody is for how long a refusal waits for a body that nobody reads: it has mostly been sent with the header, and then
+// the connection stays usable.
+const unwantedBody = 250 * time.Millisecond
+
 // sendProblem answers with the problem of err, and logs what the answer leaves out.
 func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	if c.Response().Committed {
@@ -155,6 +160,8 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:
 		log.Debug("caller refused", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
+	// net/http reads the rest of the body first, and waits for it. An error means that it cannot wait.
+	_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(unwantedBody))
 	if err := c.JSON(p.Status, p); err != nil {
 		log.Debug("answer not sent", "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
