@@ -196,14 +196,19 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	if r.ContentLength > int64(most) {
 		return nil, tooLarge(most)
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
-	switch {
-	case err != nil:
-		return nil, bodyError(r, err)
-	case len(text) > most:
-		return nil, tooLarge(most)
-	default:
-		return text, nil
+	text := make([]byte, 0, max(r.ContentLength, 0)+1) // one more: the end is read too
+	for {
+		n, err := r.Body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case len(text) > most:
+			return nil, tooLarge(most)
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case err != nil:
+			return nil, bodyError(r, err)
+		}
+		text = slices.Grow(text, 1) // of a length that nobody has announced
 	}
 }
 
