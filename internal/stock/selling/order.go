@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking"
@@ -25,7 +26,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	leave, err := s.enterPlacing(waiting, order)
+	leave, err := s.placing.enter(waiting, order)
 	if err != nil {
 		return nil, false, err
 	}
@@ -283,23 +284,67 @@ func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int
 	return s.store.BuyerUnits(ctx, p.Order.BuyerID, limited)
 }
 
-// Orders of several SKUs share a few places. Callers take turns by the lines that they order: each line costs the same time, and
-// an order locks the rows of all its lines until its end. So a caller with large orders slows down itself.
+// Orders of several SKUs have very different sizes. Each line costs the same time, and an order locks the rows of all its
+// lines until its end. So each size has its own places, and the larger ones leave time for other orders.
 const (
+	smallOrder  = 10  // lines; these orders have as many places as the store wants
+	mediumOrder = 100 // lines; these have as many places, and use them at most half of the time
+	// The others, up to MaxLines, have one place, and use it at most a quarter of the time.
+	mediumRest     = 1
+	largeRest      = 3
 	defaultPlacing = 4               // places, if the configuration does not say
 	turnWait       = 4 * time.Second // for a place
 )
 
-func newPlacing(places int) *turns.Turns {
-	return turns.New(turns.Config{Places: places, Waiting: queueLimit, Patience: turnWait})
+// placing is where orders of several SKUs wait until they may be placed. Callers take turns by the lines that they order.
+type placing struct {
+	service              *Service
+	small, medium, large *turns.Turns
+	last                 atomic.Int64 // when the last small order came, in nanoseconds
 }
 
-// enterPlacing waits for the turn of an order of several SKUs.
-func (s *Service) enterPlacing(ctx context.Context, order stock.MultiOrder) (leave func(), err error) {
-	leave, err = s.placing.Enter(ctx, order.Caller, len(order.Lines))
+func newPlacing(s *Service, places int) *placing {
+	p := &placing{service: s}
+	config := turns.Config{Places: places, Waiting: queueLimit, Patience: turnWait}
+	p.small = turns.New(config)
+	config.Rest = p.rest(mediumRest)
+	p.medium = turns.New(config)
+	config.Places, config.Rest = 1, p.rest(largeRest)
+	p.large = turns.New(config)
+	return p
+}
+
+// rest leaves the rows to smaller orders, if there are any, for a multiple of the time that the last order took.
+func (p *placing) rest(times int) func(int, time.Duration) time.Duration {
+	return func(_ int, took time.Duration) time.Duration {
+		if !p.others() {
+			return 0
+		}
+		return time.Duration(times) * took
+	}
+}
+
+// others reports whether there are smaller orders.
+func (p *placing) others() bool {
+	p.service.workers.RLock()
+	defer p.service.workers.RUnlock()
+	return len(p.service.workers.selling) > 0 || time.Since(time.Unix(0, p.last.Load())) < idleFor
+}
+
+// enter waits for the turn of an order.
+func (p *placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(), err error) {
+	lines, size := len(order.Lines), p.large
+	switch {
+	case lines <= smallOrder:
+		size = p.small
+		p.last.Store(time.Now().UnixNano())
+	case lines <= mediumOrder:
+		size = p.medium
+	}
+	leave, err = size.Enter(ctx, order.Caller, lines)
 	switch {
 	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
-		return nil, s.overloaded
+		return nil, p.service.overloaded
 	case err != nil:
 		return nil, stock.Unavailable(stock.Unwritten(err), "wait to place the order")
 	default:

@@ -42,7 +42,7 @@ type Service struct {
 	breaker       breaker      // between the workers and the locks
 	requests      sync.Pool    // of *request
 	overloaded    error        // shared by all requests that a full queue refuses
-	placing       *turns.Turns // of orders of several SKUs
+	placing       *placing     // of orders of several SKUs
 	many          *turns.Turns // of requests with many orders
 	workers       registry
 }
@@ -98,7 +98,7 @@ type Config struct {
 	Lock func(sku string, segment int) locking.Locker
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
-	Placing    int // orders of several SKUs that are placed at the same time; 0 is 4
+	Placing    int // orders of several SKUs, with up to ten lines each, that are placed at the same time; 0 is 4
 	// BatchLimit is how many orders one write carries out at most; 0 is no limit but the queue's. The lab measures what batches
 	// are worth with 1.
 	BatchLimit int
@@ -118,11 +118,12 @@ type Config struct {
 func NewService(c Config) *Service {
 	s := &Service{
 		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
-		placing: newPlacing(cmp.Or(c.Placing, defaultPlacing)), many: newMany(),
+		many:       newMany(),
 		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
+	s.placing = newPlacing(s, cmp.Or(c.Placing, defaultPlacing))
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
