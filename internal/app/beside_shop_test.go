@@ -102,6 +102,12 @@ func (s *shop) nonsense() func(ctx context.Context, c *caller, who, n int) int {
 	return func(ctx context.Context, c *caller, who, n int) int { return c.post(ctx, "/v1/orders", body) }
 }
 
+// manyDeductions sends many deductions at once, as much as fits in a body, of which the last is none.
+func (s *shop) manyDeductions() func(ctx context.Context, c *caller, who, n int) int {
+	body := []byte(`{"deductions":[` + strings.Repeat(`{},`, 170_000) + `0]}`)
+	return func(ctx context.Context, c *caller, who, n int) int { return c.post(ctx, "/v1/deductions", body) }
+}
+
 // manyLines sends as many lines as fit in a body.
 func (s *shop) manyLines() func(ctx context.Context, c *caller, who, n int) int {
 	body := []byte(`{"order_id":"nonsense","lines":[` + strings.Repeat(`{},`, 43_000) + `{}]}`)

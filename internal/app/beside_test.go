@@ -179,6 +179,7 @@ func TestLargeOrdersLeaveOthersTheirTurn(t *testing.T) {
 		"the same again":           shop.again(),
 		"no order at all":          shop.nonsense(),
 		"a million lines":          shop.manyLines(),
+		"a million deductions":     shop.manyDeductions(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			honest.T = t
