@@ -243,7 +243,9 @@ func TestManyMigrateThroughAPooler(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, locks := range p.eachIdle(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'`) {
+	for _, locks := range p.eachIdle(`
+		SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) {
 		if locks != "0" {
 			t.Errorf("locks that are left: %s", locks)
 		}
