@@ -128,13 +128,12 @@ func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
 
 // A target is one lock that a call takes, as often as it was named.
 type target struct {
-	lock     *lock
-	times    int
-	lease    time.Duration
-	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
-	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
-	nextAsk  time.Time // when to ask the server although this process holds the lock
-	holds    []*singleHold
+	lock    *lock
+	times   int
+	reentry *reentry  // of the grant that the owner already has, while the server is asked; nil if it has none
+	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk time.Time // when to ask the server although this process holds the lock
+	holds   []*singleHold
 
 	outlives func(*Hold) bool // reports holds whose end does not end these, though their contexts are made from those
 
@@ -382,7 +381,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	}
 	n := len(leases)
 	p := q.run[n]
-	re := p.reenters
+	re := p.reentry
 	if q.attempt.Resent() || answer.Code == scripts.Cancelled && re == nil {
 		a.cancelCopies(q, n) // a copy may still take what was busy
 	}
@@ -391,7 +390,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	case answer.Code == scripts.Busy, answer.Code == scripts.Entered:
 		return pause, nil
 	case answer.Code == scripts.Gone && re != nil:
-		l.denied(re, p.token)
+		l.denied(re.grant, p.token)
 		return -1, nil
 	case answer.Code == scripts.Cancelled && re != nil:
 		return -1, nil // a later script call about the grant was answered first
@@ -469,20 +468,21 @@ func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 	if g == nil || len(g.holds) == 0 {
 		return false
 	}
-	p.reenters, p.lease = g, acq.leaseOr(l.lease)
-	g.reentries = append(g.reentries, p)
-	g.lease.longest = max(g.lease.longest, p.lease)
+	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
+	g.reentries = append(g.reentries, p.reentry)
+	g.lease.longest = max(g.lease.longest, p.reentry.lease)
 	return true
 }
 
 // endReentryLocked ends the re-entry of a target, if it has one, and returns its grant.
 func (p *target) endReentryLocked() *grant {
-	g := p.reenters
-	if g != nil {
-		g.reentries = slices.DeleteFunc(g.reentries, func(other *target) bool { return other == p })
-		p.reenters = nil
+	r := p.reentry
+	if r == nil {
+		return nil
 	}
-	return g
+	p.reentry = nil
+	r.grant.reentries = slices.DeleteFunc(r.grant.reentries, func(other *reentry) bool { return other == r })
+	return r.grant
 }
 
 // withdrawLocked ends a re-entry that has failed. If the server may count it, the server gets the new count.
@@ -538,9 +538,7 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *target, g *grant, trusted tim
 func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleHold {
 	h := &singleHold{
 		Hold:      Hold{base: acq.ctx},
-		owner:     acq.owner,
 		locks:     p.lock.locks,
-		lock:      p.lock,
 		grant:     g,
 		lease:     acq.leaseOr(p.lock.locks.lease),
 		fixed:     acq.fixed,

@@ -182,7 +182,7 @@ func clusterQueue(w *clustered) {
 		before := c.server.Client.ZScore(ctx, queue, c.process).Val()
 		w.ok(h.Unlock(ctx))
 		h = <-admitted
-		if h == nil || h.one().lock.locks != b {
+		if h == nil || h.one().grant.lock.locks != b {
 			w.t.Fatal("the first in the queue was not the first to get in")
 		}
 		if after := c.server.Client.ZScore(ctx, queue, c.process).Val(); after != before {
@@ -294,7 +294,7 @@ func clusterMultiLock(w *clustered) {
 					return
 				}
 				for _, part := range h.Parts() {
-					guards[slices.Index(names, part.one().lock.name)].work(part, time.Millisecond)
+					guards[slices.Index(names, part.one().grant.lock.name)].work(part, time.Millisecond)
 				}
 				if err := h.Unlock(ctx); err != nil {
 					done <- err
@@ -536,7 +536,7 @@ func clusterPausedMaster(w *clustered) {
 	for i, h := range holds {
 		before[i] = h.until()
 	}
-	paused := w.master(l.Mutex(holds[0].one().lock.name))
+	paused := w.master(l.Mutex(holds[0].one().grant.lock.name))
 	w.ok(paused.Pause())
 	_ = l.renewDue(time.Second) // the promoted replica may answer for that node
 	for i, h := range holds[1:] {

@@ -320,7 +320,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 			})
 			w.soon("it queues", func() bool { return w.waiting(rdb, f) == int64(i)+1 })
 		}
-		w.ok(rdb.PExpire(ctx, first.one().lock.stateKey, lease).Err()) // all are in the queue; now its lease may run out
+		w.ok(rdb.PExpire(ctx, first.one().grant.lock.stateKey, lease).Err()) // all are in the queue; now its lease may run out
 		start := time.Now()
 		wg.Wait()
 		if took := time.Since(start); took > (1+8)*lease+4*time.Second {

@@ -246,7 +246,7 @@ func TestFifoFlushAllIsALoss(t *testing.T) {
 			if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
 				w.t.Errorf("unlock: %v", err)
 			}
-			next := w.must(h.one().lock.TryLock(ctx))
+			next := w.must(h.one().grant.lock.TryLock(ctx))
 			if next.Token() <= h.Token() {
 				w.t.Error("the token did not grow")
 			}

@@ -135,7 +135,8 @@ func (f *fifoAsker) ask(missing []*target) *question {
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
 	count, token := p.times, ""
-	if g := p.reenters; g != nil {
+	if p.reentry != nil {
+		g := p.reentry.grant
 		g.sent = g.countLocked()
 		p.id, p.token, p.fresh = g.lease.id, g.lease.first, false
 		count, token = g.sent, strconv.FormatInt(p.token, 10)
@@ -162,7 +163,7 @@ func (f *fifoAsker) unanswered(q *question) {
 // cancelCopies has a tombstone written for an attempt: the next answer says what the lost one would have said. Nothing else
 // changes; for a re-entry the server gets the count that is left.
 func (f *fifoAsker) cancelCopies(q *question, _ int) {
-	if f.target.reenters != nil {
+	if f.target.reentry != nil {
 		f.locks.cancel(f.acq, q, 0)
 		return
 	}
@@ -194,7 +195,11 @@ func (f *fifoAsker) outlivesLocked() func(*Hold) bool {
 	if side.side != scripts.Read || l.grantOfLocked(side.otherKey, f.acq.owner) == nil {
 		return nil
 	}
-	return func(h *Hold) bool { return h.has(l, side.otherKey) }
+	return func(h *Hold) bool {
+		return slices.ContainsFunc(singlesOf([]*Hold{h}), func(s *singleHold) bool {
+			return s.locks == l && s.grant.lock.stateKey == side.otherKey
+		})
+	}
 }
 
 func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {

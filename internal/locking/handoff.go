@@ -50,15 +50,15 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *singleHold) (do
 	now := time.Now()
 	ls := h.grant.lease
 	if ls.next <= ls.last && !ls.shortened && now.Sub(ls.begun) < localFor {
-		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
+		l.handOffLocked(h.grant.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
 		ls.next++
 		l.mu.Unlock()
 		l.reportEnds([]*singleHold{h}, now, nil)
 		return true, nil
 	}
-	st := l.states[h.lock.stateKey]
+	st := l.states[h.grant.lock.stateKey]
 	st.handingOff, st.wakePending = true, false
-	ho := l.newHandoffLocked(h.lock, ls, next, now)
+	ho := l.newHandoffLocked(h.grant.lock, ls, next, now)
 	l.mu.Unlock()
 	var gone []*grant
 	if err = l.handOffByScript(ctx, until, ho); errors.Is(err, ErrLost) {
@@ -75,7 +75,7 @@ func (l *Locks) successorLocked(h *singleHold) *waiter {
 	if g.countLocked() != 1 || len(g.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold has left g, or is past its deadline
 		return nil
 	}
-	st := l.states[h.lock.stateKey]
+	st := l.states[h.grant.lock.stateKey]
 	if st == nil || st.lease != g.lease {
 		return nil
 	}

@@ -335,8 +335,8 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	m := w.locks().Mutex(w.name)
 	asking := &waiter{times: 1, asking: true}
 	held := &lease{}
-	h := &singleHold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
-	h.grant = &grant{lease: held, holds: []*singleHold{h}}
+	h := &singleHold{deadline: time.Now().Add(time.Minute)}
+	h.grant = &grant{lock: &m.lock, lease: held, holds: []*singleHold{h}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	st := m.locks.stateOfLocked(&m.lock)

@@ -22,8 +22,9 @@ type Hold struct {
 	held   held
 }
 
-// held is what a Hold is: a *singleHold, a *multiHold or a *redHold.
+// held is what a Hold is: of a single lock, of a MultiLock or of a RedLock.
 type held interface {
+	ownerName() string
 	token() int64
 	tokenAbove(ctx context.Context, n int64) (int64, error)
 	remaining() time.Duration
@@ -36,12 +37,26 @@ type held interface {
 	unlock(ctx context.Context, lost bool) error
 }
 
-// is returns what the hold is. The zero Hold is that of a MultiLock of nothing.
+// is returns what the hold is.
 func (h *Hold) is() held {
 	if h.held == nil {
-		return &multiHold{}
+		return tokenless{} // the zero Hold
 	}
 	return h.held
+}
+
+// tokenless is what the hold of several locks says of itself if its type says nothing else, and what the zero Hold says.
+type tokenless struct{}
+
+func (tokenless) ownerName() string                  { return "" }
+func (tokenless) token() int64                       { return 0 }
+func (tokenless) remaining() time.Duration           { return 0 }
+func (tokenless) count() int                         { return 0 }
+func (tokenless) isLost() bool                       { return false }
+func (tokenless) unlock(context.Context, bool) error { return nil }
+
+func (tokenless) tokenAbove(context.Context, int64) (int64, error) {
+	return 0, fmt.Errorf("%w: a MultiLock has no token", ErrInvalid)
 }
 
 // Context returns the context of the work under the lock. It carries the owner, so that Lock under it
@@ -85,15 +100,7 @@ func (h *Hold) Count() int { return h.is().count() }
 
 // Owner returns the owner: the process, a colon, and the owner's own id. The server's state of the lock adds another
 // colon and the number of the grant. For a MultiLock or a RedLock it is the owner of the first part.
-func (h *Hold) Owner() string {
-	if s, ok := h.held.(*singleHold); ok {
-		return s.locks.process + ":" + s.owner.id
-	}
-	if len(h.parts) > 0 {
-		return h.parts[0].Owner()
-	}
-	return ""
-}
+func (h *Hold) Owner() string { return h.is().ownerName() }
 
 // Parts returns the holds of a MultiLock, or those that a RedLock has got on its nodes, in the order of the
 // arguments; nil for a Mutex. Unlock gives them back as well.
@@ -125,9 +132,7 @@ func remainingOf(parts []*Hold, need int) time.Duration {
 // A singleHold is a hold of a single lock. What may change is guarded by Locks.mu.
 type singleHold struct {
 	Hold
-	owner        *owner
 	locks        *Locks
-	lock         *lock
 	grant        *grant
 	since        time.Time
 	lease        time.Duration
@@ -137,10 +142,12 @@ type singleHold struct {
 	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
 	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again
 	lost         bool
-	unlocked     bool     // Unlock has been called
-	reported     bool     // the Observer knows of it
-	red          *redHold // the RedLock's hold that this is a part of
+	unlocked     bool   // Unlock has been called
+	reported     bool   // the Observer knows of it
+	afterLoss    func() // called when it has been lost, without Locks.mu; may be nil
 }
+
+func (h *singleHold) ownerName() string { return h.locks.process + ":" + h.grant.owner.id }
 
 func (h *singleHold) token() int64 {
 	h.locks.mu.Lock()
@@ -177,7 +184,7 @@ func (h *singleHold) unlock(ctx context.Context, lost bool) error {
 }
 
 func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
-	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
+	return h.raise(ctx, func() scripts.Call { return h.grant.lock.kind.raising(h.grant, n) })
 }
 
 // raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
@@ -193,8 +200,8 @@ func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (in
 		return 0, ErrLost
 	}
 	raised := []*grant{h.grant}
-	if f, ok := h.lock.kind.(*fifo); ok && f.side == scripts.Write {
-		if reader := l.grantOfLocked(f.otherKey, h.owner); reader != nil { // it must not stay below
+	if f, ok := h.grant.lock.kind.(*fifo); ok && f.side == scripts.Write {
+		if reader := l.grantOfLocked(f.otherKey, h.grant.owner); reader != nil { // it must not stay below
 			raised = append(raised, reader)
 		}
 	}
@@ -223,7 +230,7 @@ func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (in
 		return 0, err
 	}
 	if err != nil {
-		return 0, failed("raise the token of", h.lock.name, err)
+		return 0, failed("raise the token of", h.grant.lock.name, err)
 	}
 	return token, nil
 }
@@ -266,14 +273,6 @@ func (e *end) Unwrap() error { return e.why }
 
 // end ends the context of a hold.
 func (h *Hold) end(why error) { h.cancel(&end{h, why}) }
-
-// has tells whether a hold is one of the lock with a state key, or has such a part.
-func (h *Hold) has(l *Locks, state string) bool {
-	if s, ok := h.held.(*singleHold); ok {
-		return s.locks == l && s.lock.stateKey == state
-	}
-	return slices.ContainsFunc(h.parts, func(part *Hold) bool { return part.has(l, state) })
-}
 
 // outlive returns a context that ends when another one does, unless that ends because of a hold that it outlives. Then it
 // follows the context that the hold's own was made from. A deadline holds in any case.

@@ -210,6 +210,7 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 // A multiHold is the hold of a MultiLock.
 type multiHold struct {
 	Hold
+	tokenless
 	leaves []*Hold       // of its single locks and other Lockers: inner MultiLocks are taken apart
 	stops  []func() bool // of what watches the parts
 }
@@ -243,11 +244,7 @@ func (m *Multi) fill(h *multiHold, acq *acquisition, pl *plan) {
 	}
 }
 
-func (h *multiHold) token() int64 { return 0 }
-
-func (h *multiHold) tokenAbove(context.Context, int64) (int64, error) {
-	return 0, fmt.Errorf("%w: a MultiLock has no token", ErrInvalid)
-}
+func (h *multiHold) ownerName() string { return h.parts[0].Owner() }
 
 func (h *multiHold) remaining() time.Duration { return remainingOf(h.parts, len(h.parts)) }
 

@@ -247,7 +247,7 @@ func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
 		l := w.locks()
 		late := w.must(l.Mutex(w.name + "a").Lock(w.ctx()))
 		early := never{foreign{Locker: w.locks().Mutex(w.name)}, w}
-		if early.Name() > late.one().lock.order {
+		if early.Name() > late.one().grant.lock.order {
 			w.t.Fatal("it comes later")
 		}
 		w.ok(w.must(MultiLock(early).Lock(late.Context())).Unlock(w.ctx()))

@@ -103,11 +103,11 @@ func (m *mutexAsker) ask(missing []*target) *question {
 
 	fresh := keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 	for _, p := range run {
-		p.token, p.fresh = 0, p.reenters == nil
+		p.token, p.fresh = 0, p.reentry == nil
 		spare, count, token := 0, p.times, ""
 		switch {
-		case p.reenters != nil:
-			g := p.reenters
+		case p.reentry != nil:
+			g := p.reentry.grant
 			g.sent = g.countLocked()
 			p.id, p.token = g.lease.id, g.lease.first
 			count, token = g.sent, strconv.FormatInt(p.token, 10)

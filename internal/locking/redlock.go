@@ -382,7 +382,7 @@ func (b *candidate) grant(nodes []*singleHold, token int64) *redHold {
 	reds.mu.Unlock()
 	for _, node := range nodes {
 		node.locks.mu.Lock()
-		node.red = h
+		node.afterLoss = h.owner.tidy
 		node.locks.mu.Unlock()
 		h.parts = append(h.parts, &node.Hold)
 	}
@@ -412,7 +412,7 @@ type redOwner struct {
 // A redGrant is one time that an owner has a RedLock.
 type redGrant struct {
 	number int64 // its token
-	holds  []*redHold
+	holds  []held
 }
 
 // A redHold is the hold of a RedLock.
@@ -487,7 +487,7 @@ func (o *redOwner) liveLocked() int {
 	if o.grant == nil {
 		return 0
 	}
-	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(h *redHold) bool { return h.remaining() == 0 })
+	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(h held) bool { return h.remaining() == 0 })
 	return len(o.grant.holds)
 }
 
@@ -523,6 +523,8 @@ func (h *redHold) partEnded() {
 	}
 }
 
+func (h *redHold) ownerName() string { return h.parts[0].Owner() }
+
 func (h *redHold) remaining() time.Duration { return remainingOf(h.parts, h.red.quorum()) }
 
 func (h *redHold) token() int64 {
@@ -554,7 +556,7 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 	first := !h.unlocked
 	h.unlocked = true
 	lost = lost || h.remaining() == 0
-	h.grant.holds = slices.DeleteFunc(h.grant.holds, func(other *redHold) bool { return other == h })
+	h.grant.holds = slices.DeleteFunc(h.grant.holds, func(other held) bool { return other == h })
 	all.tidyLocked(h.owner)
 	all.mu.Unlock()
 	if !first {

@@ -663,7 +663,7 @@ func TestMultiLockRenewsTheFixedLeaseOfARedLock(t *testing.T) {
 			}
 			release()
 			for _, node := range parts {
-				life, err := node.one().locks.server.Client.PTTL(f.ctx(), node.one().lock.stateKey).Result()
+				life, err := node.one().locks.server.Client.PTTL(f.ctx(), node.one().grant.lock.stateKey).Result()
 				f.ok(err)
 				if life < least || life > most {
 					t.Errorf("it lives for %s, of %s to %s", life, least, most)
@@ -914,7 +914,7 @@ func TestLostRedLockIsForgotten(t *testing.T) {
 	for name, lose := range map[string]func(f *fleet, h *Hold, leave func()){
 		"on the servers": func(f *fleet, h *Hold, _ func()) {
 			for i, part := range h.Parts() {
-				f.ok(f.node(i).Del(f.ctx(), part.one().lock.stateKey).Err())
+				f.ok(f.node(i).Del(f.ctx(), part.one().grant.lock.stateKey).Err())
 			}
 		},
 		"by its lease":   func(*fleet, *Hold, func()) { time.Sleep(lease) },

@@ -18,20 +18,27 @@ type grant struct {
 	owner     *owner
 	token     int64
 	holds     []*singleHold
-	reentries []*target // further holds, while the server is asked for them
-	sent      int       // how many holds and re-entries the last script call counted
-	closing   int       // how many calls are under way that count none
-	gone      bool      // the server no longer has it
-	handedOff bool      // its lease has gone on to the next owner
+	reentries []*reentry
+	sent      int  // how many holds and re-entries the last script call counted
+	closing   int  // how many calls are under way that count none
+	gone      bool // the server no longer has it
+	handedOff bool // its lease has gone on to the next owner
 	lease     *lease
 	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
+}
+
+// A reentry is further holds of a grant, while the server is asked for them.
+type reentry struct {
+	grant *grant
+	times int
+	lease time.Duration
 }
 
 // countLocked is how many holds the server must know of, re-entries under way included.
 func (g *grant) countLocked() int {
 	n := len(g.holds)
-	for _, c := range g.reentries {
-		n += c.times
+	for _, r := range g.reentries {
+		n += r.times
 	}
 	return n
 }
@@ -43,8 +50,8 @@ func (g *grant) longestLocked() time.Duration {
 	for _, h := range g.holds {
 		longest = max(longest, h.lifeLocked())
 	}
-	for _, c := range g.reentries {
-		longest = max(longest, c.lease)
+	for _, r := range g.reentries {
+		longest = max(longest, r.lease)
 	}
 	return longest
 }
@@ -222,7 +229,7 @@ func (l *Locks) dropLocked(h *singleHold) bool {
 	}
 	g.holds = slices.Delete(g.holds, i, i+1)
 	l.deadlines.remove(h)
-	h.owner.removeHold(h.lock.position())
+	g.owner.removeHold(g.lock.position())
 	return true
 }
 
@@ -230,16 +237,16 @@ func (l *Locks) dropLocked(h *singleHold) bool {
 func (l *Locks) lose(holds []*singleHold) {
 	l.mu.Lock()
 	var lost []*singleHold
-	var reds []*redHold
+	var actions []func()
 	for _, h := range slices.Clone(holds) { // dropLocked shortens the slice of a grant
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
-			if h.red != nil {
-				reds = append(reds, h.red)
+			if h.afterLoss != nil {
+				actions = append(actions, h.afterLoss)
 			}
 			if h.reported {
-				l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
+				l.observer.Lost(h.grant.lock.kind.is(), time.Since(h.since))
 			}
 			l.closeGrantLocked(h.grant)
 		}
@@ -248,8 +255,8 @@ func (l *Locks) lose(holds []*singleHold) {
 	for _, h := range lost {
 		h.end(ErrLost)
 	}
-	for _, r := range reds {
-		r.owner.tidy()
+	for _, act := range actions {
+		act()
 	}
 }
 
@@ -275,9 +282,9 @@ func (l *Locks) reportEnds(holds []*singleHold, unlocked time.Time, gone []*gran
 		switch held := unlocked.Sub(h.since); {
 		case h.lost || !h.reported:
 		case slices.Contains(gone, h.grant):
-			l.observer.Lost(h.lock.kind.is(), held)
+			l.observer.Lost(h.grant.lock.kind.is(), held)
 		default:
-			l.observer.Released(h.lock.kind.is(), held)
+			l.observer.Released(h.grant.lock.kind.is(), held)
 		}
 	}
 }

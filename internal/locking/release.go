@@ -57,7 +57,7 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 	results, err := l.deliver(ctx, until, s)
 	if err != nil {
 		l.reportEnds(holds, start, nil)
-		return failed("release", holds[0].lock.name, err)
+		return failed("release", holds[0].grant.lock.name, err)
 	}
 	var refused []*grant
 	for i, result := range results {
@@ -269,7 +269,8 @@ func releaseAll(ctx context.Context, holds []*Hold, lost bool, release func(l *L
 
 // shares reports whether two holds can be released in one round trip.
 func (h *singleHold) shares(other *singleHold) bool {
-	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
+	a, b := h.grant, other.grant
+	return a.lock.locks == b.lock.locks && a.lock.kind == b.lock.kind && a.lock.bucket == b.lock.bucket && a.owner == b.owner
 }
 
 // A releaseCall sets at the server how often holders have some locks of one bucket and kind.

@@ -61,7 +61,7 @@ func TestHandoffsKeepNoOtherLockFromRenewal(t *testing.T) {
 		var keys []string
 		for i := range idle {
 			h := w.must(l.Mutex(fmt.Sprint("idle", i), Group(w.name)).Lock(ctx))
-			keys = append(keys, h.one().lock.stateKey)
+			keys = append(keys, h.one().grant.lock.stateKey)
 		}
 		pipe := rdb.Pipeline()
 		for _, key := range keys {
@@ -115,7 +115,7 @@ func TestRefusedRenewalKeepsNoOtherLockFromRenewal(t *testing.T) {
 		var keys []string
 		for i := range batch + 50 {
 			h := w.must(l.Mutex(fmt.Sprint(i), Group(w.name)).Lock(ctx))
-			keys = append(keys, h.one().lock.stateKey)
+			keys = append(keys, h.one().grant.lock.stateKey)
 		}
 		strange := keys[:20]
 		for _, key := range strange {

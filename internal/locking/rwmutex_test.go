@@ -150,7 +150,7 @@ func TestRWDowngrade(t *testing.T) {
 		entered := make(chan *Hold, 3)
 		order := w.line(rdb, []*fifo{other.reader, other.reader, other.writer, other.reader}, func(_ int, h *Hold) {
 			entered <- h
-			if h.one().lock == &other.writer.lock {
+			if h.one().grant.lock == &other.writer.lock {
 				w.unlocks(0, h)
 			}
 		})
@@ -387,8 +387,8 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 		all := MultiLock(b.Reader(), fair, a.Writer(), plain, a.Reader(), fair)
 		h := w.must(all.Lock(ctx))
 		for i, lock := range []*lock{&b.reader.lock, &fair.lock, &a.writer.lock, &plain.lock, &a.reader.lock, &fair.lock} {
-			if h.Parts()[i].one().lock != lock {
-				w.t.Errorf("part %d is of %s", i, h.Parts()[i].one().lock.stateKey)
+			if h.Parts()[i].one().grant.lock != lock {
+				w.t.Errorf("part %d is of %s", i, h.Parts()[i].one().grant.lock.stateKey)
 			}
 		}
 		if fair.Count(h.Context()) != 2 || a.Writer().Count(h.Context()) != 1 || a.Reader().Count(h.Context()) != 1 {

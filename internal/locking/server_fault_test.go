@@ -103,7 +103,7 @@ func TestMemoryIsFull(t *testing.T) {
 	w.ok(single.Unlock(ctx))
 	w.ok(inner.Unlock(ctx))
 	w.ok(outer.Unlock(ctx))
-	if n := w.exists(rdb, outer.one().lock.stateKey, single.one().lock.stateKey); n != 0 {
+	if n := w.exists(rdb, outer.one().grant.lock.stateKey, single.one().grant.lock.stateKey); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "0").Err())
