@@ -15,24 +15,31 @@
 // PROTOCOL.md, next to this file, explains how it works, and why a lost answer, a late copy, a dead waiter or a clock that
 // steps does no harm.
 //
-// # The way of a contended Mutex
+// # The files, in the order in which a lock is taken and given back
 //
-//	 1  lock          Lock of a Mutex: its address, the options of the call
-//	 2  acquire       one loop for all kinds: what may the caller do next, ask, wait, and again
-//	 3  mutex_line    callers wait in a line of this process; its head asks for all, and queues at the server
-//	 4  kind          the script calls of each kind of lock
-//	 5  internal/scripts, acquire.lua    what the server does, its arguments and answers
-//	 6  internal/server                  round trips, pipelines, the nodes of a cluster
-//	 7  wait          the caller sleeps until it is woken, polls or gives up
-//	 8  internal/subscription            wake-ups from other processes
-//	 9  registry      what was granted: the lease, its grant, its holds and their deadlines
-//	10  renew         the watchdog, and a MultiLock, renew leases
-//	11  hold          what the caller gets: context, token, time that is left
-//	12  release       Unlock: the last hold frees the lock at the server
-//	13  handoff       or gives it to the next in line
+//	lock           the handles: Mutex, FairMutex, RWMutex, and the options of a call
+//	acquire        one loop for all kinds: what may the caller do next, ask, wait, and again
+//	mutex_line     callers wait in a line of this process; its head asks for all, and queues at the server
+//	fifo_queue     a first-come lock: each caller queues at the server by itself, and shows that it lives
+//	wait           the caller sleeps until it is woken, polls or gives up
+//	granted        what was granted becomes holds; how grants and leases end in this process
+//	renew          the watchdog renews leases, and tokens are raised
+//	release        Unlock: the last hold frees the lock at the server
+//	handoff        or gives it to the next in line
+//	cleanup        what got no answer is cancelled, or repeated in the background
 //
-// A first-come lock goes the same way, with fifo_queue in place of mutex_line: each of its callers queues at the server
-// by itself, and internal/heartbeat shows that it lives. MultiLock and RedLock are made of these locks, in multilock and
-// redlock; internal/quorum counts the votes. What got no answer, internal/cleaner cancels or repeats. How long anybody waits
-// stands in internal/policy, what keys look like in internal/keys.
+// They act on the types of five files: hold is what a caller gets, call one Lock or TryLock with what it waits for, grant what
+// was granted, kind the address and the script calls of a lock, and registry all that one process knows. owner, observer and
+// errors know nothing else.
+//
+// Files use each other in one direction: lock, acquire, fifo_queue, mutex_line, release, handoff, wait, cleanup, granted, and
+// then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
+//
+// MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold and its questions to all nodes,
+// redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.
+//
+// Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
+// and the nodes of a cluster; internal/cleaner what runs in the background; internal/heartbeat and internal/subscription the
+// signs of life and the wake-ups; internal/quorum counts votes. How long anybody waits stands in internal/policy, what keys
+// look like in internal/keys.
 package locking

@@ -232,51 +232,6 @@ func (f *fifoAsker) leave() {
 	l.releaseBriefly(s)
 }
 
-// A ticket is a caller of this process who waits in the queue of a first-come lock.
-type ticket struct {
-	number string
-	fifo   *fifo
-	waiter waiter
-	queued bool // it may be in the queue
-}
-
-// The tickets of this process. Guarded by Locks.mu.
-type tickets struct {
-	all    map[string]*ticket
-	owners map[*owner][]*ticket
-}
-
-// addLocked notes a ticket.
-func (s *tickets) addLocked(t *ticket) {
-	s.all[t.number] = t
-	s.owners[t.waiter.owner] = append(s.owners[t.waiter.owner], t)
-}
-
-// dropLocked forgets a ticket.
-func (s *tickets) dropLocked(t *ticket) {
-	delete(s.all, t.number)
-	others := slices.DeleteFunc(s.owners[t.waiter.owner], func(other *ticket) bool { return other == t })
-	if len(others) == 0 {
-		delete(s.owners, t.waiter.owner)
-	} else {
-		s.owners[t.waiter.owner] = others
-	}
-}
-
-// wakeLocked lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
-func (s *tickets) wakeLocked(number string) {
-	if t := s.all[number]; t != nil {
-		t.waiter.wakeLocked()
-	}
-}
-
-// wakeOwnerLocked lets the waiters of an owner look again.
-func (s *tickets) wakeOwnerLocked(who *owner) {
-	for _, t := range s.owners[who] {
-		t.waiter.wakeLocked()
-	}
-}
-
 // heartbeats returns the script calls that show the server who waits for each lock, a batch of waiters in each. They are in
 // the order of the tickets: the order of a map would differ in each replay of a simulation.
 func (l *Locks) heartbeats() []scripts.Call {

@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/scripts"
 )
 
 // A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
@@ -48,11 +44,16 @@ func (h *Hold) is() held {
 // tokenless is what the hold of several locks says of itself if its type says nothing else, and what the zero Hold says.
 type tokenless struct{}
 
-func (tokenless) ownerName() string                  { return "" }
-func (tokenless) token() int64                       { return 0 }
-func (tokenless) remaining() time.Duration           { return 0 }
-func (tokenless) count() int                         { return 0 }
-func (tokenless) isLost() bool                       { return false }
+func (tokenless) ownerName() string { return "" }
+
+func (tokenless) token() int64 { return 0 }
+
+func (tokenless) remaining() time.Duration { return 0 }
+
+func (tokenless) count() int { return 0 }
+
+func (tokenless) isLost() bool { return false }
+
 func (tokenless) unlock(context.Context, bool) error { return nil }
 
 func (tokenless) tokenAbove(context.Context, int64) (int64, error) {
@@ -127,135 +128,6 @@ func remainingOf(parts []*Hold, need int) time.Duration {
 	}
 	slices.Sort(left)
 	return left[len(left)-need]
-}
-
-// A singleHold is a hold of a single lock. What may change is guarded by Locks.mu.
-type singleHold struct {
-	Hold
-	locks        *Locks
-	grant        *grant
-	since        time.Time
-	lease        time.Duration
-	fixed        bool          // the watchdog does not renew it
-	deadline     time.Time     // until when it can be relied on
-	late         time.Duration // at most so long after the start of the call its lease began at the server
-	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
-	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again
-	lost         bool
-	unlocked     bool   // Unlock has been called
-	reported     bool   // the Observer knows of it
-	afterLoss    func() // called when it has been lost, without Locks.mu; may be nil
-}
-
-func (h *singleHold) ownerName() string { return h.locks.process + ":" + h.grant.owner.id }
-
-func (h *singleHold) token() int64 {
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	return h.grant.token
-}
-
-func (h *singleHold) remaining() time.Duration {
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	if h.lost || h.unlocked {
-		return 0
-	}
-	return max(0, time.Until(h.deadline))
-}
-
-func (h *singleHold) count() int {
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	return len(h.grant.holds)
-}
-
-func (h *singleHold) isLost() bool {
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
-	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
-}
-
-// isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
-func (h *singleHold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
-
-func (h *singleHold) unlock(ctx context.Context, lost bool) error {
-	return h.locks.unlock(ctx, []*singleHold{h}, lost)
-}
-
-func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
-	return h.raise(ctx, func() scripts.Call { return h.grant.lock.kind.raising(h.grant, n) })
-}
-
-// raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
-func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
-	l := h.locks
-	if err := l.enter(); err != nil {
-		return 0, err
-	}
-	defer l.calls.Done()
-	l.mu.Lock()
-	if h.lost || h.unlocked {
-		l.mu.Unlock()
-		return 0, ErrLost
-	}
-	raised := []*grant{h.grant}
-	if f, ok := h.grant.lock.kind.(*fifo); ok && f.side == scripts.Write {
-		if reader := l.grantOfLocked(f.otherKey, h.grant.owner); reader != nil { // it must not stay below
-			raised = append(raised, reader)
-		}
-	}
-	for _, g := range raised {
-		g.lease.raiseBeginsLocked()
-	}
-	call := prepare()
-	l.mu.Unlock()
-	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
-	tokens, err := raisedTokens(answer, err)
-	l.mu.Lock()
-	for i, g := range raised {
-		token := int64(0)
-		if i < len(tokens) {
-			token = tokens[i]
-		}
-		g.token = max(g.token, token)
-		if !g.handedOff { // otherwise the lease is another owner's
-			g.lease.raiseEndsLocked(token)
-		}
-	}
-	token := h.grant.token
-	l.mu.Unlock()
-	if errors.Is(err, ErrLost) {
-		l.loseGrant(h.grant)
-		return 0, err
-	}
-	if err != nil {
-		return 0, failed("raise the token of", h.grant.lock.name, err)
-	}
-	return token, nil
-}
-
-// raisedTokens reads the answer of a script that raises a token: that of the holder, and that of its owner as a reader.
-func raisedTokens(answer any, err error) ([]int64, error) {
-	if err != nil {
-		return nil, err
-	}
-	text, ok := answer.(string)
-	if !ok {
-		return nil, ErrLost
-	}
-	var tokens []int64
-	for word := range strings.FieldsSeq(text) {
-		token, err := scripts.ReadToken(word)
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, token)
-	}
-	if len(tokens) == 0 {
-		return nil, scripts.Strange(answer)
-	}
-	return tokens, nil
 }
 
 // An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It names the hold, so that a

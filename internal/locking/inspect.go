@@ -51,15 +51,6 @@ func (a *lock) look(ctx context.Context, verb string, until time.Time) (State, s
 	return state, seen, nil
 }
 
-// A sighting is who held a lock at an instant.
-type sighting struct {
-	at  int64 // ms of the server's clock
-	ids []any // of the holders, strings
-}
-
-// until is up to when a script about these holders may come, in ms of the server's clock.
-func (s sighting) until() int64 { return s.at + policy.Release.Milliseconds() }
-
 // readState reads the answer of inspect.lua and fifo_inspect.lua: five words about the lock, and four about each holder.
 func readState(answer any) (State, sighting, error) {
 	list, ok := answer.([]any)

@@ -9,6 +9,65 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
+// A lock is the address of one lock, of any kind.
+type lock struct {
+	locks    *Locks
+	kind     kind
+	name     string
+	bucket   keys.Bucket
+	stateKey string // the key of its state, which also names it in wake-ups
+	queueKey string
+	order    string // its place in the order of all locks
+}
+
+func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
+	a := lock{
+		locks:    l,
+		kind:     k,
+		name:     name,
+		bucket:   where,
+		stateKey: where.Key(stateRole, to),
+		queueKey: where.Key(queueRole, to),
+	}
+	a.order = a.stateKey + "\x00" + l.address
+	return a
+}
+
+// self returns the lock that a handle embeds.
+func (a *lock) self() *lock { return a }
+
+// position returns where the lock stands in the order of all locks.
+func (a *lock) position() position { return position{a.order, a.locks.process} }
+
+// Name returns the name that the lock was made with.
+func (a *lock) Name() string { return a.name }
+
+// tombstone returns the key that cancels an attempt. Number 0 means no attempt: the script needs some key anyway, and does
+// not write it.
+func (a *lock) tombstone(number int64) string {
+	if number == 0 {
+		return a.bucket.Clock()
+	}
+	return a.bucket.Tombstone(a.locks.process, number)
+}
+
+// A MutexOption configures a lock.
+type MutexOption func(group *string)
+
+// addressOf returns where the keys of a lock begin, and how they end.
+func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
+	group := ""
+	for _, opt := range opts {
+		opt(&group)
+	}
+	return keys.BucketOf(group, name), keys.TailOf(group, name)
+}
+
+// Group places the lock in the slot of a group, with all other locks of that group: a MultiLock over them takes them in one
+// round trip. The group is part of the lock's address: all processes must use the same one. The same name in another group,
+// or in none, is another lock.
+func Group(name string) MutexOption { return func(group *string) { *group = name } }
+
 // A kind of lock is the set of its scripts. The registry, the watchdog and the cleaner know nothing else of it.
 type kind interface {
 	// is names the kind for an Observer.
@@ -33,6 +92,15 @@ type kind interface {
 	forcing(a *lock, seen sighting) scripts.Call
 }
 
+// A sighting is who held a lock at an instant.
+type sighting struct {
+	at  int64 // ms of the server's clock
+	ids []any // of the holders, strings
+}
+
+// until is up to when a script about these holders may come, in ms of the server's clock.
+func (s sighting) until() int64 { return s.at + policy.Release.Milliseconds() }
+
 // mutexKind is the scripts of the Mutex.
 type mutexKind struct{}
 
@@ -50,17 +118,17 @@ func (mutexKind) raising(g *grant, n int64) scripts.Call {
 	return scripts.Token.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, n)
 }
 
+// leveling asks for a token that is not below one of another server.
+func leveling(g *grant, token int64) scripts.Call {
+	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
+}
+
 func (mutexKind) inspecting(a *lock) scripts.Call {
 	return scripts.Inspect.NewCall(2, 0).With(a.stateKey, a.queueKey)
 }
 
 func (mutexKind) forcing(a *lock, seen sighting) scripts.Call {
 	return scripts.Force.NewCall(2, 2+len(seen.ids)).With(a.stateKey, a.queueKey, policy.ReservationMS, seen.until()).With(seen.ids...)
-}
-
-// leveling asks for a token that is not below one of another server.
-func leveling(g *grant, token int64) scripts.Call {
-	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
 }
 
 func (mutexKind) releasing(s *releaseCall) scripts.Call {
@@ -122,14 +190,6 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	return f
 }
 
-// otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
-func (f *fifo) otherSideLocked(who *owner) string {
-	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
-		return g.lease.id
-	}
-	return ""
-}
-
 // newCall begins the call of a script about this side. It cancels an attempt, or 0 for none; then the clock's key
 // stands in place of a tombstone.
 func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call {
@@ -152,6 +212,14 @@ func (f *fifo) renewal(g *grant, lease time.Duration) scripts.Call {
 
 func (f *fifo) raising(g *grant, n int64) scripts.Call {
 	return f.newCall(scripts.FifoToken, 0, 4).With(f.side, g.lease.id, n, f.otherSideLocked(g.owner))
+}
+
+// otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
+func (f *fifo) otherSideLocked(who *owner) string {
+	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
+		return g.lease.id
+	}
+	return ""
 }
 
 func (f *fifo) inspecting(*lock) scripts.Call { return f.newCall(scripts.FifoInspect, 0, 0) }

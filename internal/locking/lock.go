@@ -83,65 +83,6 @@ func (m *RWMutex) Writer() *RWSide { return &RWSide{m.writer} }
 // An RWSide is the reading or the writing side of an RWMutex.
 type RWSide struct{ *fifo }
 
-// A lock is the address of one lock, of any kind.
-type lock struct {
-	locks    *Locks
-	kind     kind
-	name     string
-	bucket   keys.Bucket
-	stateKey string // the key of its state, which also names it in wake-ups
-	queueKey string
-	order    string // its place in the order of all locks
-}
-
-func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
-	a := lock{
-		locks:    l,
-		kind:     k,
-		name:     name,
-		bucket:   where,
-		stateKey: where.Key(stateRole, to),
-		queueKey: where.Key(queueRole, to),
-	}
-	a.order = a.stateKey + "\x00" + l.address
-	return a
-}
-
-// self returns the lock that a handle embeds.
-func (a *lock) self() *lock { return a }
-
-// position returns where the lock stands in the order of all locks.
-func (a *lock) position() position { return position{a.order, a.locks.process} }
-
-// Name returns the name that the lock was made with.
-func (a *lock) Name() string { return a.name }
-
-// tombstone returns the key that cancels an attempt. Number 0 means no attempt: the script needs some key anyway, and does
-// not write it.
-func (a *lock) tombstone(number int64) string {
-	if number == 0 {
-		return a.bucket.Clock()
-	}
-	return a.bucket.Tombstone(a.locks.process, number)
-}
-
-// A MutexOption configures a lock.
-type MutexOption func(group *string)
-
-// addressOf returns where the keys of a lock begin, and how they end.
-func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
-	group := ""
-	for _, opt := range opts {
-		opt(&group)
-	}
-	return keys.BucketOf(group, name), keys.TailOf(group, name)
-}
-
-// Group places the lock in the slot of a group, with all other locks of that group: a MultiLock over them takes them in one
-// round trip. The group is part of the lock's address: all processes must use the same one. The same name in another group,
-// or in none, is another lock.
-func Group(name string) MutexOption { return func(group *string) { *group = name } }
-
 // Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
 // Lock returns ErrBusy, or what it waited for instead: ErrNoAnswer, or the refusal of a slot that moves. Wait(0) tries
 // once. TryLock never waits for the lock; there it bounds the server's answer.
@@ -169,6 +110,18 @@ func keptAlive(acq *acquisition) error {
 	acq.keptAlive = true
 	return nil
 }
+
+const (
+	// defaultWatchdogLease is Redisson's: long enough to live through a pause of the server, short enough
+	// that a crash does not stop the others for long.
+	defaultWatchdogLease = 30 * time.Second
+
+	// minLease is longer than a round trip to the server and the safety margin of a lease.
+	minLease = 10 * time.Millisecond
+
+	// maxLease stays below the life of the bucket's clock, and far away from overflows.
+	maxLease = 7 * 24 * time.Hour
+)
 
 func checkLease(d time.Duration) error {
 	if d < minLease || d > maxLease {

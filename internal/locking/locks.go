@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,47 +16,6 @@ import (
 	"inventory/internal/locking/internal/server"
 	"inventory/internal/locking/internal/subscription"
 )
-
-// Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
-// its lock states. Make one per server and process, and share it. It is safe for concurrent use.
-type Locks struct {
-	server   *server.Server
-	process  string        // names this process in the states, queues and channels
-	lease    time.Duration // of holds that the watchdog renews
-	observer Observer
-	address  string       // of the server, for the order of locks that all processes share
-	numbers  atomic.Int64 // number of the last attempt
-	releases atomic.Int64 // how many are under way
-
-	cleaner      *cleaner.Cleaner
-	subscription *subscription.Subscription
-	subscribed   sync.Once // it begins with the first wait
-	heartbeat    *heartbeat.Heartbeat
-
-	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
-	closing chan struct{}  // closed: waiting ends
-	stop    chan struct{}  // closed: the loops end
-	calls   sync.WaitGroup // of Lock, TryLock and Unlock
-	loops   sync.WaitGroup // the watchdog, the cleaner, the heartbeat, the subscription
-
-	mu     sync.Mutex
-	closed bool
-	registry
-}
-
-// enter begins a call that Close waits for; it ends with l.calls.Done.
-func (l *Locks) enter() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return ErrClosed
-	}
-	l.calls.Add(1)
-	return nil
-}
-
-// attempt returns a new attempt. Its number is above those of all attempts before it.
-func (l *Locks) attempt() *scripts.Attempt { return &scripts.Attempt{Number: l.numbers.Add(1)} }
 
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The caller keeps the
 // client, and closes it after Close. A client with ContextTimeoutEnabled is faster: with any other, every command needs a
@@ -135,18 +92,6 @@ func (l *Locks) CheckServer(ctx context.Context) error {
 	}
 	return nil
 }
-
-const (
-	// defaultWatchdogLease is Redisson's: long enough to live through a pause of the server, short enough
-	// that a crash does not stop the others for long.
-	defaultWatchdogLease = 30 * time.Second
-
-	// minLease is longer than a round trip to the server and the safety margin of a lease.
-	minLease = 10 * time.Millisecond
-
-	// maxLease stays below the life of the bucket's clock, and far away from overflows.
-	maxLease = 7 * 24 * time.Hour
-)
 
 // An Option configures Locks.
 type Option func(*Locks) error

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // MultiLock is several locks as one, all or nothing. All processes take them in the same order, so that two MultiLocks
@@ -205,6 +208,123 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 		acq.lastBegan = time.Now()
 	}
 	return err
+}
+
+// keepAlive renews the fixed leases of what the call has taken, until stop is called. If one is lost all the same, complete
+// notices.
+func (acq *acquisition) keepAlive() (stop func()) {
+	if !acq.fixed {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		alarm := time.NewTimer(policy.AfterRenewal(acq.lease, true))
+		defer alarm.Stop()
+		for {
+			select {
+			case <-alarm.C:
+			case <-quit:
+				return
+			}
+			start := time.Now()
+			answered, _ := renewHolds(acq.ctx, acq.takenSingles(), acq.renewalBound()) // what is closed, nothing can renew
+			alarm.Reset(max(policy.AfterRenewal(acq.lease, answered)-time.Since(start), time.Millisecond))
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+// takenSingles returns the holds of single locks that the call has taken so far.
+func (acq *acquisition) takenSingles() []*singleHold {
+	acq.mu.Lock()
+	defer acq.mu.Unlock()
+	return singlesOf(acq.taken)
+}
+
+// renewalBound is how long a round trip may take that renews a fixed lease. The caller may give up meanwhile.
+func (acq *acquisition) renewalBound() time.Duration {
+	return min(policy.AfterRenewal(acq.lease, true), policy.CleanerAnswer().First, max(acq.within(acq.lease), policy.Grace))
+}
+
+// complete makes sure, after the last part was taken, that the first ones are still held. If a fixed lease may have begun
+// before that, it restarts all of them.
+func (acq *acquisition) complete() error {
+	if acq.fixed && acq.lastBegan.After(acq.firstBegan) {
+		if err := acq.restartLeases(); err != nil {
+			return err
+		}
+	}
+	if endOf(acq.ctx) != nil {
+		return ended(acq.ctx, nil)
+	}
+	return acq.intact()
+}
+
+// restartTries is how often a MultiLock restarts the leases of all parts before it gives up.
+const restartTries = 3
+
+// restartLeases begins the fixed leases of all parts anew, of a RedLock those of a quorum.
+func (acq *acquisition) restartLeases() error {
+	for tries := 1; ; tries++ {
+		trusted := time.Now().Add(trust(acq.lease) - time.Millisecond)
+		if _, err := renewHolds(acq.ctx, acq.takenSingles(), acq.renewalBound()); err != nil {
+			return err
+		}
+		if err := acq.intact(); err != nil {
+			return err
+		}
+		short := func(h *Hold) bool {
+			_, several := h.held.(*multiHold) // of another Locker, whose lease is its own
+			return !several && h.Remaining() < time.Until(trusted)
+		}
+		if !slices.ContainsFunc(acq.taken, short) {
+			return nil
+		}
+		if tries == restartTries || endOf(acq.ctx) != nil || acq.waitIsOver(time.Now()) {
+			return ended(acq.ctx, failed("renew the parts of", "a MultiLock", ErrNoAnswer))
+		}
+	}
+}
+
+// intact returns ErrLost if a lock that the call has taken is lost, but not if only the caller has gone.
+func (acq *acquisition) intact() error {
+	for _, h := range acq.taken {
+		if h.Context().Err() != nil && endOf(acq.ctx) == nil {
+			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
+				context.Cause(h.Context()))
+		}
+	}
+	return nil
+}
+
+// endRenewal notes that nothing restarts the fixed leases of these holds any more.
+func endRenewal(holds []*Hold) {
+	for _, h := range singlesOf(holds) {
+		h.locks.mu.Lock()
+		h.keptAlive = false
+		h.locks.mu.Unlock()
+	}
+}
+
+// hasten renews, before the call takes other parts, what the watchdog may renew too late: an answer that took long has left
+// little of its lease. Meanwhile the call needs no connection. That may be the only one.
+func (acq *acquisition) hasten() {
+	late := make(map[time.Duration][]*singleHold) // by lease
+	left := time.Duration(math.MaxInt64)
+	for _, h := range singlesOf(acq.taken) {
+		h.locks.mu.Lock()
+		if h.isLateLocked() {
+			late[h.lease], left = append(late[h.lease], h), min(left, time.Until(h.deadline))
+		}
+		h.locks.mu.Unlock()
+	}
+	for _, holds := range late {
+		_, _ = renewHolds(acq.ctx, holds, min(left, max(acq.within(left), policy.Grace))) // Close ends what is closed
+	}
 }
 
 // A multiHold is the hold of a MultiLock.

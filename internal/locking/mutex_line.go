@@ -17,44 +17,6 @@ import (
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
 
-// A waiter is a caller in a line. Guarded by Locks.mu.
-type waiter struct {
-	times   int // how many holds it wants
-	owner   *owner
-	lease   time.Duration
-	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
-	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
-	handoff *handoff      // what it was handed; then it is no longer in the line
-	woken   bool          // look again
-	ready   chan struct{} // receives the same while the caller waits; nil before it does
-}
-
-// A handoff is a lock on its way from one owner of this process to the next.
-type handoff struct {
-	lease   *lease
-	token   int64
-	trusted time.Time
-}
-
-// readyLocked returns what receives wake-ups, with the one that came before.
-func (w *waiter) readyLocked() <-chan struct{} {
-	if w.ready == nil {
-		w.ready = make(chan struct{}, 1)
-	}
-	if w.woken {
-		w.wakeLocked()
-	}
-	return w.ready
-}
-
-func (w *waiter) wakeLocked() {
-	w.woken = true
-	select {
-	case w.ready <- struct{}{}:
-	default: // it is not waiting, or is about to look anyway
-	}
-}
-
 // A mutexAsker asks for mutexes of one slot, which are in order and each named once: for as many at once as it can get, and
 // for one after the other if it must wait. Callers wait in the line of this process; only its head asks.
 type mutexAsker struct {
@@ -347,13 +309,6 @@ func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
 	return true
 }
 
-// wakeUp returns the channel of a waiter's wake-ups. A wake-up that came before is not lost.
-func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return w.readyLocked()
-}
-
 // leaveLineLocked takes the caller out of the line of a target. The last one in the line gives up the position in the
 // server's queue, and stays at the head until that is done: otherwise it could take away the position of the next caller.
 // It returns what to wait for, or nil.
@@ -389,13 +344,4 @@ func (l *Locks) removeLocked(a *lock, w *waiter) {
 		st.wakeHeadLocked()
 	}
 	l.tidyLocked(a)
-}
-
-// wakeOwnerLocked lets all callers of an owner except one look again: they need not wait for the server's answer.
-func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
-	for _, w := range st.waiters {
-		if w.owner == who && w != but {
-			w.wakeLocked()
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ownerKey finds the owner in a context.
@@ -105,4 +106,91 @@ func (o *owner) holdsAfter(at position) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.held, at.before)
+}
+
+// redOwners is what an owner does with RedLocks.
+type redOwners struct {
+	mu sync.Mutex
+	at map[string]*redOwner
+
+	again bool // the owner has had a RedLock before: a minority of the nodes may not know that it is over
+}
+
+// A redOwner is one owner of one RedLock in this process, while it asks for it or holds it.
+type redOwner struct {
+	all   *redOwners
+	key   string
+	turn  chan struct{} // holds one element while an attempt is under way: an owner makes one at a time
+	users int
+	grant *redGrant // nil, or over, while the owner does not hold the lock
+}
+
+// A redGrant is one time that an owner has a RedLock.
+type redGrant struct {
+	number int64 // its token
+	holds  []held
+}
+
+// of returns what an owner does with one RedLock; its user gives it back with retire.
+func (all *redOwners) of(key string) *redOwner {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	o := all.at[key]
+	if o == nil {
+		o = &redOwner{all: all, key: key, turn: make(chan struct{}, 1)}
+		if all.at == nil {
+			all.at = make(map[string]*redOwner)
+		}
+		all.at[key] = o
+	}
+	o.users++
+	return o
+}
+
+// retire ends one use of an owner.
+func (all *redOwners) retire(o *redOwner) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	o.users--
+	all.tidyLocked(o)
+}
+
+// tidyLocked forgets an owner of a RedLock that neither asks for it nor holds it.
+func (all *redOwners) tidyLocked(o *redOwner) {
+	if all.at[o.key] == o && o.users == 0 && o.liveLocked() == 0 {
+		delete(all.at, o.key)
+	}
+}
+
+// tidy forgets the owner if what it held was lost: nobody may ever unlock that.
+func (o *redOwner) tidy() {
+	o.all.mu.Lock()
+	defer o.all.mu.Unlock()
+	o.all.tidyLocked(o)
+}
+
+// begin takes the owner's turn, unless that takes longer than limit.
+func (o *redOwner) begin(ctx context.Context, limit time.Duration) error {
+	alarm := time.NewTimer(limit)
+	defer alarm.Stop()
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-alarm.C:
+		return ErrNoAnswer // a node keeps the owner's other call waiting
+	case <-ctx.Done():
+		return ended(ctx, nil)
+	}
+}
+
+// end gives the turn back.
+func (o *redOwner) end() { <-o.turn }
+
+// liveLocked counts the owner's holds that are still good.
+func (o *redOwner) liveLocked() int {
+	if o.grant == nil {
+		return 0
+	}
+	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(h held) bool { return h.remaining() == 0 })
+	return len(o.grant.holds)
 }

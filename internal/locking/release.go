@@ -9,10 +9,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
+
+func (h *singleHold) unlock(ctx context.Context, lost bool) error {
+	return h.locks.unlock(ctx, []*singleHold{h}, lost)
+}
 
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) error {
@@ -31,6 +34,11 @@ func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) erro
 	}
 	defer l.calls.Done()
 	return l.release(ctx, holds, lost)
+}
+
+// giveBack is Unlock for a goroutine that Close waits for.
+func (h *singleHold) giveBack() error {
+	return h.locks.release(context.Background(), []*singleHold{h}, false)
 }
 
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
@@ -127,21 +135,6 @@ func (l *Locks) abandon(holds []*singleHold) {
 	l.reportEnds(holds, time.Now(), nil)
 	s.Tried = func() { l.closeGrants(s) }
 	l.releaseBriefly(s)
-}
-
-// closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks.
-func (l *Locks) closeGrants(s *releaseCall) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range s.rows {
-		if r.grant == nil {
-			continue
-		}
-		if r.count == 0 {
-			r.grant.closing--
-		}
-		l.closeGrantLocked(r.grant)
-	}
 }
 
 // unlockOnce returns the holds that no other call has begun to unlock, and whether one of them is lost. It ends their contexts:
@@ -271,86 +264,4 @@ func releaseAll(ctx context.Context, holds []*Hold, lost bool, release func(l *L
 func (h *singleHold) shares(other *singleHold) bool {
 	a, b := h.grant, other.grant
 	return a.lock.locks == b.lock.locks && a.lock.kind == b.lock.kind && a.lock.bucket == b.lock.bucket && a.owner == b.owner
-}
-
-// A releaseCall sets at the server how often holders have some locks of one bucket and kind.
-type releaseCall struct {
-	rows         []releaseRow     // for each lock
-	attempt      *scripts.Attempt // nil if no count changes
-	tombstone    int64            // the attempt to cancel
-	tombstoneFor time.Duration
-
-	cleaner.Task // how the cleaner does it
-}
-
-// A releaseRow is what a releaseCall says about one lock.
-type releaseRow struct {
-	lock    *lock
-	grant   *grant // that it is about; may be nil
-	id      string // of the holder; empty for none
-	count   int
-	longest time.Duration
-	queue   string // what to do about the queue; empty for nothing
-}
-
-// number is the attempt as scripts take it: 0 if no count changes.
-func (s *releaseCall) number() any {
-	if s.attempt == nil {
-		return 0
-	}
-	return s.attempt
-}
-
-// Key implements cleaner.Work.
-func (s *releaseCall) Key() string { return s.rows[0].lock.stateKey }
-
-// Call implements cleaner.Work.
-func (s *releaseCall) Call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
-
-// releaseLater hands a call to the cleaner. The channel is closed when it has been tried.
-func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
-	s.Work = s
-	return l.cleaner.Add(s.Task)
-}
-
-// releaseBriefly is releaseLater, and then waits a moment for the first try.
-func (l *Locks) releaseBriefly(s *releaseCall) {
-	select {
-	case <-l.releaseLater(s):
-	case <-time.After(policy.Cleanup):
-	}
-}
-
-// addTombstones has tombstones written for attempts that took what is being released, if the client has sent them more than
-// once: a copy could arrive after the release. The first tombstone goes with the release. Without copies there is none: it
-// would cost every release a key.
-func (l *Locks) addTombstones(s *releaseCall, resent []int64, life time.Duration) {
-	for _, number := range resent {
-		if number == 0 {
-			continue
-		}
-		if s.tombstone == 0 {
-			s.tombstone, s.tombstoneFor = number, life
-			continue
-		}
-		l.writeTombstone(s.rows[0].lock, number, life)
-	}
-}
-
-// writeTombstone has a tombstone written for an attempt, and nothing else changed.
-func (l *Locks) writeTombstone(a *lock, attempt int64, life time.Duration) {
-	l.releaseLater(&releaseCall{
-		rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, Task: cleaner.Task{Until: time.Now().Add(life)},
-	})
-}
-
-// rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow.
-func (g *grant) rowLocked() releaseRow {
-	r := releaseRow{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
-	g.sent = r.count
-	if r.count == 0 {
-		g.closing++
-	}
-	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
-	return r
 }

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,9 +15,8 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// Leases are renewed in one way, by renew. The watchdog does it for all holds without a fixed lease, every third of that
-// lease. A MultiLock does it at the same pace for the fixed leases of its first parts while it takes the others, and once
-// more at the end, because the lease of all counts from the last part.
+// Leases are renewed in one way, by renew: every third of the lease by the watchdog, for all holds without a fixed lease, and
+// by a MultiLock for its parts while it takes the others.
 
 // watch renews what this process holds, every third of the lease, until stop. After a failure it tries again much
 // sooner, so that a short outage costs no lock. Each hold ends when its own deadline comes.
@@ -60,24 +58,6 @@ func (l *Locks) due() []*grant {
 	}
 	slices.SortStableFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
 	return due
-}
-
-// wantsRenewalLocked tells whether the watchdog renews a hold.
-func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.leftToExpire }
-
-// isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
-func (h *singleHold) isLateLocked() bool {
-	return h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true)
-}
-
-// hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
-func (l *Locks) hurryLocked(h *singleHold) {
-	if h.isLateLocked() {
-		select {
-		case l.hurry <- struct{}{}:
-		default: // it is about to
-		}
-	}
 }
 
 // renew extends grants by a lease, in one round trip for each batch, and with them those of their holds that want it. A round
@@ -164,131 +144,95 @@ func renewHolds(ctx context.Context, holds []*singleHold, bound time.Duration) (
 	return !failed.Load(), err
 }
 
-// keepAlive renews the fixed leases of what the call has taken, until stop is called. If one is lost all the same, complete
-// notices.
-func (acq *acquisition) keepAlive() (stop func()) {
-	if !acq.fixed {
-		return func() {}
-	}
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		alarm := time.NewTimer(policy.AfterRenewal(acq.lease, true))
-		defer alarm.Stop()
-		for {
-			select {
-			case <-alarm.C:
-			case <-quit:
-				return
-			}
-			start := time.Now()
-			answered, _ := renewHolds(acq.ctx, acq.takenSingles(), acq.renewalBound()) // what is closed, nothing can renew
-			alarm.Reset(max(policy.AfterRenewal(acq.lease, answered)-time.Since(start), time.Millisecond))
-		}
-	}()
-	return func() {
-		close(quit)
-		<-done
-	}
+func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
+	return h.raise(ctx, func() scripts.Call { return h.grant.lock.kind.raising(h.grant, n) })
 }
 
-// takenSingles returns the holds of single locks that the call has taken so far.
-func (acq *acquisition) takenSingles() []*singleHold {
-	acq.mu.Lock()
-	defer acq.mu.Unlock()
-	return singlesOf(acq.taken)
+// raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
+func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
+	l := h.locks
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.calls.Done()
+	l.mu.Lock()
+	if h.lost || h.unlocked {
+		l.mu.Unlock()
+		return 0, ErrLost
+	}
+	raised := []*grant{h.grant}
+	if f, ok := h.grant.lock.kind.(*fifo); ok && f.side == scripts.Write {
+		if reader := l.grantOfLocked(f.otherKey, h.grant.owner); reader != nil { // it must not stay below
+			raised = append(raised, reader)
+		}
+	}
+	for _, g := range raised {
+		g.lease.raiseBeginsLocked()
+	}
+	call := prepare()
+	l.mu.Unlock()
+	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
+	tokens, err := raisedTokens(answer, err)
+	l.mu.Lock()
+	for i, g := range raised {
+		token := int64(0)
+		if i < len(tokens) {
+			token = tokens[i]
+		}
+		g.token = max(g.token, token)
+		if !g.handedOff { // otherwise the lease is another owner's
+			g.lease.raiseEndsLocked(token)
+		}
+	}
+	token := h.grant.token
+	l.mu.Unlock()
+	if errors.Is(err, ErrLost) {
+		l.loseGrant(h.grant)
+		return 0, err
+	}
+	if err != nil {
+		return 0, failed("raise the token of", h.grant.lock.name, err)
+	}
+	return token, nil
 }
 
-// renewalBound is how long a round trip may take that renews a fixed lease. The caller may give up meanwhile.
-func (acq *acquisition) renewalBound() time.Duration {
-	return min(policy.AfterRenewal(acq.lease, true), policy.CleanerAnswer().First, max(acq.within(acq.lease), policy.Grace))
+// raisedTokens reads the answer of a script that raises a token: that of the holder, and that of its owner as a reader.
+func raisedTokens(answer any, err error) ([]int64, error) {
+	if err != nil {
+		return nil, err
+	}
+	text, ok := answer.(string)
+	if !ok {
+		return nil, ErrLost
+	}
+	var tokens []int64
+	for word := range strings.FieldsSeq(text) {
+		token, err := scripts.ReadToken(word)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	if len(tokens) == 0 {
+		return nil, scripts.Strange(answer)
+	}
+	return tokens, nil
 }
 
-// complete makes sure, after the last part was taken, that the first ones are still held. If a fixed lease may have begun
-// before that, it restarts all of them.
-func (acq *acquisition) complete() error {
-	if acq.fixed && acq.lastBegan.After(acq.firstBegan) {
-		if err := acq.restartLeases(); err != nil {
-			return err
-		}
-	}
-	if endOf(acq.ctx) != nil {
-		return ended(acq.ctx, nil)
-	}
-	return acq.intact()
+// raiseBeginsLocked notes that the token is about to rise. From now on those in reserve may be below it, and until the
+// answer comes nobody knows which one the server has.
+func (ls *lease) raiseBeginsLocked() {
+	ls.next, ls.last = 0, -1
+	ls.first = 0
+	ls.raising++
 }
 
-// restartTries is how often a MultiLock restarts the leases of all parts before it gives up.
-const restartTries = 3
-
-// restartLeases begins the fixed leases of all parts anew, of a RedLock those of a quorum.
-func (acq *acquisition) restartLeases() error {
-	for tries := 1; ; tries++ {
-		trusted := time.Now().Add(trust(acq.lease) - time.Millisecond)
-		if _, err := renewHolds(acq.ctx, acq.takenSingles(), acq.renewalBound()); err != nil {
-			return err
-		}
-		if err := acq.intact(); err != nil {
-			return err
-		}
-		short := func(h *Hold) bool {
-			_, several := h.held.(*multiHold) // of another Locker, whose lease is its own
-			return !several && h.Remaining() < time.Until(trusted)
-		}
-		if !slices.ContainsFunc(acq.taken, short) {
-			return nil
-		}
-		if tries == restartTries || endOf(acq.ctx) != nil || acq.waitIsOver(time.Now()) {
-			return ended(acq.ctx, failed("renew the parts of", "a MultiLock", ErrNoAnswer))
-		}
+// raiseEndsLocked notes the new token; 0 if it is not known.
+func (ls *lease) raiseEndsLocked(token int64) {
+	ls.raising--
+	ls.unsure = ls.unsure || token == 0
+	ls.raised = max(ls.raised, token)
+	if ls.raising == 0 && !ls.unsure {
+		ls.first = ls.raised
 	}
-}
-
-// intact returns ErrLost if a lock that the call has taken is lost, but not if only the caller has gone.
-func (acq *acquisition) intact() error {
-	for _, h := range acq.taken {
-		if h.Context().Err() != nil && endOf(acq.ctx) == nil {
-			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
-				context.Cause(h.Context()))
-		}
-	}
-	return nil
-}
-
-// endRenewal notes that nothing restarts the fixed leases of these holds any more.
-func endRenewal(holds []*Hold) {
-	for _, h := range singlesOf(holds) {
-		h.locks.mu.Lock()
-		h.keptAlive = false
-		h.locks.mu.Unlock()
-	}
-}
-
-// hasten renews, before the call takes other parts, what the watchdog may renew too late: an answer that took long has left
-// little of its lease. Meanwhile the call needs no connection. That may be the only one.
-func (acq *acquisition) hasten() {
-	late := make(map[time.Duration][]*singleHold) // by lease
-	left := time.Duration(math.MaxInt64)
-	for _, h := range singlesOf(acq.taken) {
-		h.locks.mu.Lock()
-		if h.isLateLocked() {
-			late[h.lease], left = append(late[h.lease], h), min(left, time.Until(h.deadline))
-		}
-		h.locks.mu.Unlock()
-	}
-	for _, holds := range late {
-		_, _ = renewHolds(acq.ctx, holds, min(left, max(acq.within(left), policy.Grace))) // Close ends what is closed
-	}
-}
-
-// singlesOf returns the holds of single locks that these holds consist of.
-func singlesOf(holds []*Hold) []*singleHold {
-	var singles []*singleHold
-	for _, h := range holds {
-		if s, ok := h.held.(*singleHold); ok {
-			singles = append(singles, s)
-		}
-		singles = append(singles, singlesOf(h.parts)...)
-	}
-	return singles
 }

@@ -53,6 +53,13 @@ func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting 
 	return nil
 }
 
+// wakeUp returns the channel of a waiter's wake-ups. A wake-up that came before is not lost.
+func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return w.readyLocked()
+}
+
 // subscribe starts the subscription for wake-ups if it has not started yet, and waits until it works, or fails, or takes too
 // long. It returns true if the caller should look at its lock once more: before that it could not queue.
 func (l *Locks) subscribe(acq *acquisition) bool {

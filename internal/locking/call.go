@@ -1,0 +1,244 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A LockOption configures one Lock.
+type LockOption func(*acquisition) error
+
+// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts.
+type acquisition struct {
+	ctx       context.Context // carries the owner
+	owner     *owner
+	try       bool
+	start     time.Time
+	lease     time.Duration // of the holds
+	fixed     bool          // nothing renews them
+	keptAlive bool          // except a MultiLock that has not taken all its parts yet
+	until     time.Time     // when the wait runs out; zero for never
+
+	silent time.Time // when the server stopped answering; zero if it answers
+
+	ordered         bool      // never wait backwards
+	firstBegan      time.Time // when the lease of the first lock that was taken began
+	lastBegan       time.Time // and that of the last one
+	waitedForOthers bool      // another owner was in the way
+
+	mu    sync.Mutex // the fixed leases of a MultiLock are renewed by another goroutine
+	taken []*Hold    // what the call has; only its own goroutine adds to it
+}
+
+func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
+	acq := &acquisition{try: try, start: time.Now()}
+	for _, opt := range opts {
+		if err := opt(acq); err != nil {
+			return nil, err
+		}
+	}
+	acq.ctx, acq.owner = withOwner(ctx)
+	return acq, nil
+}
+
+// took notes a hold that the call has got.
+func (acq *acquisition) took(h *Hold) {
+	acq.mu.Lock()
+	acq.taken = append(acq.taken, h)
+	acq.mu.Unlock()
+}
+
+// within limits a pause to what is left of the wait.
+func (acq *acquisition) within(pause time.Duration) time.Duration {
+	if acq.until.IsZero() {
+		return pause
+	}
+	return max(0, min(pause, time.Until(acq.until)))
+}
+
+// patience is how long to wait for another call of the same owner.
+func (acq *acquisition) patience() time.Duration {
+	if acq.until.IsZero() {
+		return math.MaxInt64
+	}
+	return time.Until(acq.until.Add(policy.Grace))
+}
+
+// waitIsOver reports whether the wait has run out.
+func (acq *acquisition) waitIsOver(now time.Time) bool {
+	return !acq.until.IsZero() && !now.Before(acq.until)
+}
+
+// noteStart notes when the leases began of what is taken next: when its round trip did.
+func (acq *acquisition) noteStart(start time.Time) {
+	if len(acq.taken) == 0 {
+		acq.firstBegan = start
+	}
+	acq.lastBegan = start
+}
+
+func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
+	if acq.fixed {
+		return acq.lease
+	}
+	return watchdog
+}
+
+// reasonOf returns why a call has failed.
+func (acq *acquisition) reasonOf(err error) Reason {
+	switch {
+	case errors.Is(err, ErrClosed):
+		return ReasonClosed
+	case endOf(acq.ctx) != nil:
+		return ReasonEnded
+	case errors.Is(err, ErrBusy):
+		return ReasonBusy
+	default:
+		return ReasonError
+	}
+}
+
+// A target is one lock that a call takes, as often as it was named.
+type target struct {
+	lock    *lock
+	times   int
+	reentry *reentry  // of the grant that the owner already has, while the server is asked; nil if it has none
+	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk time.Time // when to ask the server although this process holds the lock
+	holds   []*singleHold
+
+	outlives func(*Hold) bool // reports holds whose end does not end these, though their contexts are made from those
+
+	// What the last script call said of it.
+	id    string // of the holder
+	token int64  // of the grant that is re-entered, 0 for any
+	fresh bool   // not a re-entry
+}
+
+// unheld returns the targets that are not held yet.
+func unheld(run []*target) []*target {
+	for len(run) > 0 && len(run[0].holds) > 0 {
+		run = run[1:]
+	}
+	return run
+}
+
+// A waiter is a caller in a line. Guarded by Locks.mu.
+type waiter struct {
+	times   int // how many holds it wants
+	owner   *owner
+	lease   time.Duration
+	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
+	handoff *handoff      // what it was handed; then it is no longer in the line
+	woken   bool          // look again
+	ready   chan struct{} // receives the same while the caller waits; nil before it does
+}
+
+// A handoff is a lock on its way from one owner of this process to the next.
+type handoff struct {
+	lease   *lease
+	token   int64
+	trusted time.Time
+}
+
+// readyLocked returns what receives wake-ups, with the one that came before.
+func (w *waiter) readyLocked() <-chan struct{} {
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+	}
+	if w.woken {
+		w.wakeLocked()
+	}
+	return w.ready
+}
+
+func (w *waiter) wakeLocked() {
+	w.woken = true
+	select {
+	case w.ready <- struct{}{}:
+	default: // it is not waiting, or is about to look anyway
+	}
+}
+
+// An asker knows how one kind of lock is asked for, and how its callers wait in line.
+type asker interface {
+	// next returns what the caller may do next about the first missing lock.
+	next(missing []*target) (action, error)
+
+	// ask returns the question to the server about missing locks; end must be called after it.
+	ask(missing []*target) *question
+	end(q *question)
+
+	// granted notes a lock that the server has granted.
+	granted(p *target, ls *lease, trusted time.Time)
+
+	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
+	// busy, it returns when to ask again at the latest.
+	stopped(q *question, n int, answer scripts.Acquired) time.Duration
+
+	// unanswered gives up after a question whose outcome is uncertain.
+	unanswered(q *question)
+
+	// cancelCopies makes sure that no late copy of a question takes its n-th lock or those after it. The caller may ask again.
+	cancelCopies(q *question, n int)
+
+	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.
+	leave()
+}
+
+// An action is what a caller may do next about a lock.
+type action int
+
+const (
+	actionWait   action = iota // it waits in line for another owner
+	actionFollow               // it waits in line, but for the server's answer to its own owner or to one that has gone
+	actionAsk                  // it is at the head, or its owner holds the lock already
+	actionRetry                // something has changed: look once more
+)
+
+// A question is one attempt to get locks of one slot by one script.
+type question struct {
+	attempt scripts.Attempt
+	start   time.Time
+	call    scripts.Call
+	run     []*target
+	again   bool // nothing is known of the outcome, and the caller asks again
+}
+
+// replicated returns from how many granted locks on replicas must confirm the grant: from the first that they do not know on.
+// To a caller that does not wait, a grant of some is no use.
+func (acq *acquisition) replicated(run []*target) int {
+	switch fresh := slices.IndexFunc(run, func(p *target) bool { return p.fresh }); {
+	case fresh >= 0 && acq.try:
+		return len(run)
+	default:
+		return fresh + 1
+	}
+}
+
+// leases reads the leases that have been granted.
+func (q *question) leases(answer scripts.Acquired, term time.Duration) (leases []*lease, err error) {
+	for i, text := range answer.Tokens {
+		token, spare, err := scripts.ReadTokens(text)
+		if err != nil {
+			return nil, err
+		}
+		ls := &lease{
+			id: q.run[i].id, first: token, duration: term, longest: term,
+			next: token + 1, last: token + spare, begun: q.start, turnBegun: q.start,
+		}
+		if q.attempt.Resent() && q.run[i].fresh { // a late copy of a re-entry finds nothing to re-enter
+			ls.resent = q.attempt.Number
+		}
+		leases = append(leases, ls)
+	}
+	return leases, nil
+}

@@ -1,0 +1,115 @@
+package locking
+
+import (
+	"time"
+
+	"inventory/internal/locking/internal/cleaner"
+	"inventory/internal/locking/internal/policy"
+)
+
+// cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
+// has arrived or will arrive. New grants are given back. For re-entered ones the server gets the count that is left. A late
+// copy of the attempt meets a tombstone.
+func (l *Locks) cancel(acq *acquisition, q *question, n int) {
+	if n == len(q.run) || q.attempt.GiveUp() {
+		return // it never went out
+	}
+	lease := acq.leaseOr(l.lease)
+	s := &releaseCall{
+		tombstone:    q.attempt.Number,
+		tombstoneFor: 2 * lease,
+		Task:         cleaner.Task{Until: time.Now().Add(2*lease + policy.Cancel)},
+	}
+	l.mu.Lock()
+	s.attempt = l.attempt()
+	for _, p := range q.run[n:] {
+		left := releaseRow{lock: p.lock, id: p.id}
+		if g := p.endReentryLocked(); g != nil {
+			left = g.rowLocked()
+		}
+		s.rows = append(s.rows, left)
+	}
+	l.mu.Unlock()
+	s.Tried = func() { l.closeGrants(s) }
+	l.releaseBriefly(s)
+}
+
+// withdrawLocked ends a re-entry that has failed. If the server may count it, the server gets the new count.
+func (l *Locks) withdrawLocked(p *target) {
+	g := p.endReentryLocked()
+	if g == nil || g.gone {
+		return
+	}
+	if g.countLocked() == g.sent {
+		l.closeGrantLocked(g)
+		return
+	}
+	s := &releaseCall{
+		attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
+	}
+	s.Tried = func() { l.closeGrants(s) }
+	l.releaseLater(s)
+}
+
+// giveUpLeaseLocked releases these holder ids at the server in the background, and ends the lease.
+func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease, ids ...string) {
+	s := &releaseCall{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
+	for _, id := range ids {
+		s.rows = append(s.rows, releaseRow{lock: a, id: id})
+	}
+	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
+	l.releaseLater(s)
+	l.endLeaseLocked(a, ls)
+}
+
+// releaseLater hands a call to the cleaner. The channel is closed when it has been tried.
+func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
+	s.Work = s
+	return l.cleaner.Add(s.Task)
+}
+
+// releaseBriefly is releaseLater, and then waits a moment for the first try.
+func (l *Locks) releaseBriefly(s *releaseCall) {
+	select {
+	case <-l.releaseLater(s):
+	case <-time.After(policy.Cleanup):
+	}
+}
+
+// addTombstones has tombstones written for attempts that took what is being released, if the client has sent them more than
+// once: a copy could arrive after the release. The first tombstone goes with the release. Without copies there is none: it
+// would cost every release a key.
+func (l *Locks) addTombstones(s *releaseCall, resent []int64, life time.Duration) {
+	for _, number := range resent {
+		if number == 0 {
+			continue
+		}
+		if s.tombstone == 0 {
+			s.tombstone, s.tombstoneFor = number, life
+			continue
+		}
+		l.writeTombstone(s.rows[0].lock, number, life)
+	}
+}
+
+// writeTombstone has a tombstone written for an attempt, and nothing else changed.
+func (l *Locks) writeTombstone(a *lock, attempt int64, life time.Duration) {
+	l.releaseLater(&releaseCall{
+		rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, Task: cleaner.Task{Until: time.Now().Add(life)},
+	})
+}
+
+// closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks.
+func (l *Locks) closeGrants(s *releaseCall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range s.rows {
+		if r.grant == nil {
+			continue
+		}
+		if r.count == 0 {
+			r.grant.closing--
+		}
+		l.closeGrantLocked(r.grant)
+	}
+}

@@ -1,0 +1,227 @@
+package locking
+
+import (
+	"time"
+
+	"inventory/internal/locking/internal/cleaner"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
+// the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
+//
+// The server gets how many holds a grant has, with re-entries under way, and for how long it must live. Both are read and
+// numbered under Locks.mu, so a larger number is newer. The server ignores older numbers, and nothing frees the lock while a
+// re-entry may become a hold.
+type grant struct {
+	lock      *lock
+	owner     *owner
+	token     int64
+	holds     []*singleHold
+	reentries []*reentry
+	sent      int  // how many holds and re-entries the last script call counted
+	closing   int  // how many calls are under way that count none
+	gone      bool // the server no longer has it
+	handedOff bool // its lease has gone on to the next owner
+	lease     *lease
+	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
+}
+
+// A reentry is further holds of a grant, while the server is asked for them.
+type reentry struct {
+	grant *grant
+	times int
+	lease time.Duration
+}
+
+// countLocked is how many holds the server must know of, re-entries under way included.
+func (g *grant) countLocked() int {
+	n := len(g.holds)
+	for _, r := range g.reentries {
+		n += r.times
+	}
+	return n
+}
+
+// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
+// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
+func (g *grant) longestLocked() time.Duration {
+	longest := time.Millisecond
+	for _, h := range g.holds {
+		longest = max(longest, h.lifeLocked())
+	}
+	for _, r := range g.reentries {
+		longest = max(longest, r.lease)
+	}
+	return longest
+}
+
+// decideLocked wakes the callers that wait for the outcome of a grant.
+func (g *grant) decideLocked() {
+	if g.decided != nil {
+		close(g.decided)
+		g.decided = nil
+	}
+}
+
+// A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
+// to owner, each of which gets a grant.
+type lease struct {
+	id        string // of the holder, as the server knows it: no other lease has had it, or will
+	first     int64  // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
+	duration  time.Duration
+	longest   time.Duration // the longest lease that the server has got
+	shortened bool          // the server has got a shorter one since the last script call that began a lease
+	resent    int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
+
+	raising int   // how many calls are about to give it a higher token
+	raised  int64 // the highest that they gave it
+	unsure  bool  // one of them had no answer
+
+	next, last int64     // tokens in reserve
+	begun      time.Time // when the last script was sent
+	handoffs   int       // since other processes last had a chance to get the lock
+	turnBegun  time.Time // when they had that chance
+}
+
+// trust is how long after the start of an attempt its lease can be relied on. It is less than the lease: the two clocks
+// may run at slightly different speeds, and the end of a context takes a moment to be noticed.
+func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
+
+// A singleHold is a hold of a single lock. What may change is guarded by Locks.mu.
+type singleHold struct {
+	Hold
+	locks        *Locks
+	grant        *grant
+	since        time.Time
+	lease        time.Duration
+	fixed        bool          // the watchdog does not renew it
+	deadline     time.Time     // until when it can be relied on
+	late         time.Duration // at most so long after the start of the call its lease began at the server
+	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
+	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again
+	lost         bool
+	unlocked     bool   // Unlock has been called
+	reported     bool   // the Observer knows of it
+	afterLoss    func() // called when it has been lost, without Locks.mu; may be nil
+}
+
+func (h *singleHold) ownerName() string { return h.locks.process + ":" + h.grant.owner.id }
+
+func (h *singleHold) token() int64 {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return h.grant.token
+}
+
+func (h *singleHold) remaining() time.Duration {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	if h.lost || h.unlocked {
+		return 0
+	}
+	return max(0, time.Until(h.deadline))
+}
+
+func (h *singleHold) count() int {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return len(h.grant.holds)
+}
+
+func (h *singleHold) isLost() bool {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return !h.unlocked && (h.lost || h.isOverLocked(time.Now()))
+}
+
+// isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
+func (h *singleHold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
+
+// wantsRenewalLocked tells whether the watchdog renews a hold.
+func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.leftToExpire }
+
+// isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
+func (h *singleHold) isLateLocked() bool {
+	return h.wantsRenewalLocked() && time.Until(h.deadline) < h.lease-policy.AfterRenewal(h.lease, true)
+}
+
+// lifeLocked is how long the server must keep the lock for a hold from now on: not a millisecond less than it has promised.
+func (h *singleHold) lifeLocked() time.Duration {
+	if h.wantsRenewalLocked() || h.keptAlive {
+		return h.lease
+	}
+	const rounding = 2 * time.Millisecond // the server counts in whole ones, and so does the call
+	return min(h.lease, time.Until(h.deadline)+h.lease-trust(h.lease)+h.late+rounding)
+}
+
+// countsLocked notes what a lease is counted by, when the answer of the server has come.
+func (h *singleHold) countsLocked(deadline time.Time) {
+	h.late = time.Since(deadline.Add(-trust(h.lease)))
+}
+
+// carries reports whether the server has this token or a higher one for the hold's lock.
+func (h *singleHold) carries(token int64) bool {
+	h.locks.mu.Lock()
+	known := h.grant.lease.first
+	h.locks.mu.Unlock()
+	return known >= token
+}
+
+// singlesOf returns the holds of single locks that these holds consist of.
+func singlesOf(holds []*Hold) []*singleHold {
+	var singles []*singleHold
+	for _, h := range holds {
+		if s, ok := h.held.(*singleHold); ok {
+			singles = append(singles, s)
+		}
+		singles = append(singles, singlesOf(h.parts)...)
+	}
+	return singles
+}
+
+// A releaseCall sets at the server how often holders have some locks of one bucket and kind.
+type releaseCall struct {
+	rows         []releaseRow     // for each lock
+	attempt      *scripts.Attempt // nil if no count changes
+	tombstone    int64            // the attempt to cancel
+	tombstoneFor time.Duration
+
+	cleaner.Task // how the cleaner does it
+}
+
+// A releaseRow is what a releaseCall says about one lock.
+type releaseRow struct {
+	lock    *lock
+	grant   *grant // that it is about; may be nil
+	id      string // of the holder; empty for none
+	count   int
+	longest time.Duration
+	queue   string // what to do about the queue; empty for nothing
+}
+
+// number is the attempt as scripts take it: 0 if no count changes.
+func (s *releaseCall) number() any {
+	if s.attempt == nil {
+		return 0
+	}
+	return s.attempt
+}
+
+// Key implements cleaner.Work.
+func (s *releaseCall) Key() string { return s.rows[0].lock.stateKey }
+
+// Call implements cleaner.Work.
+func (s *releaseCall) Call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
+
+// rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow.
+func (g *grant) rowLocked() releaseRow {
+	r := releaseRow{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
+	g.sent = r.count
+	if r.count == 0 {
+		g.closing++
+	}
+	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+	return r
+}
