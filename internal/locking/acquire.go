@@ -65,7 +65,7 @@ func (acq *acquisition) take(run []*target) error {
 		for _, p := range run {
 			taken = append(taken, p.holds...)
 		}
-		l.giveUp(taken)
+		_ = l.release(acq.ctx, taken, true)
 		l.observer.Failed(first.kind.is(), time.Since(acq.start), acq.reasonOf(err))
 	}
 	return err

@@ -134,17 +134,12 @@ func (f *fifoAsker) ask(missing []*target) *question {
 	defer l.mu.Unlock()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	count, token := p.times, ""
-	if p.reentry != nil {
-		g := p.reentry.grant
-		g.sent = g.countLocked()
-		p.id, p.token, p.fresh = g.lease.id, g.lease.first, false
-		count, token = g.sent, strconv.FormatInt(p.token, 10)
-	} else {
+	count, token := p.askedForLocked()
+	if p.fresh {
 		if f.id == "" {
 			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
 		}
-		p.id, p.token, p.fresh = f.id, 0, true
+		p.id = f.id
 	}
 	q.call = f.fifo.newCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.process, &q.attempt, f.fifo.side,
 		p.id, f.acq.leaseOr(l.lease).Milliseconds(), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),

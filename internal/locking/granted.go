@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -17,6 +18,19 @@ func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 	g.reentries = append(g.reentries, p.reentry)
 	g.lease.longest = max(g.lease.longest, p.reentry.lease)
 	return true
+}
+
+// askedForLocked begins a question about a target. It returns the count that the server is to have, and the token of the grant
+// that is re-entered, whose id it takes; a target that is fresh still needs one.
+func (p *target) askedForLocked() (count int, token string) {
+	p.token, p.fresh = 0, p.reentry == nil
+	if p.fresh {
+		return p.times, ""
+	}
+	g := p.reentry.grant
+	g.sent = g.countLocked()
+	p.id, p.token = g.lease.id, g.lease.first
+	return g.sent, strconv.FormatInt(p.token, 10)
 }
 
 // endReentryLocked ends the re-entry of a target, if it has one, and returns its grant.

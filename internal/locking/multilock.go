@@ -158,7 +158,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		err = acq.complete()
 	}
 	if err != nil {
-		giveUpAll(acq.ctx, acq.taken)
+		_ = unlockAll(acq.ctx, acq.taken, true)
 		h.end(context.Canceled)
 		return nil, err
 	}

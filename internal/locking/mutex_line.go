@@ -3,7 +3,6 @@ package locking
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"inventory/internal/locking/internal/cleaner"
@@ -65,14 +64,10 @@ func (m *mutexAsker) ask(missing []*target) *question {
 
 	fresh := keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 	for _, p := range run {
-		p.token, p.fresh = 0, p.reentry == nil
-		spare, count, token := 0, p.times, ""
+		spare := 0
+		count, token := p.askedForLocked()
 		switch {
-		case p.reentry != nil:
-			g := p.reentry.grant
-			g.sent = g.countLocked()
-			p.id, p.token = g.lease.id, g.lease.first
-			count, token = g.sent, strconv.FormatInt(p.token, 10)
+		case !p.fresh: // it has the id of its grant
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
 			p.id, spare = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
 		default:

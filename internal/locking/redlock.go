@@ -81,46 +81,56 @@ func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
 // spare is how many nodes may fail.
 func (r *Red) spare() int { return len(r.nodes) - r.quorum() }
 
+// A reply is what a node said: the hold that it has granted, or whose part it is, or an error.
+type reply = quorum.Reply[*singleHold]
+
 // askAll asks all nodes at once. Close of each node's Locks waits for it. What is granted too late goes to late, unless that is
 // nil.
-func askAll[T any](nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []quorum.Reply[T] {
-	return quorum.Poll[T]{
+func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (*singleHold, error), late func(*singleHold)) []reply {
+	return quorum.Poll[*singleHold]{
 		Nodes: len(nodes), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
 		Enter: func(i int) (func(), error) { return nodes[i].calls.Done, nodes[i].enter() },
 	}.Run()
 }
 
-// agreeing returns the replies of the nodes that succeeded, and an error if they are no quorum: ErrBusy if enough nodes have
+// askParts does something with all parts at once.
+func askParts(nodes []*singleHold, need int, limit time.Duration, do func(node *singleHold) error) []reply {
+	locks := make([]*Locks, len(nodes))
+	for i, node := range nodes {
+		locks[i] = node.locks
+	}
+	return askAll(locks, need, limit, func(i int, _ <-chan struct{}) (*singleHold, error) { return nodes[i], do(nodes[i]) }, nil)
+}
+
+// agreeing returns the holds of the nodes that succeeded, and an error if they are no quorum: ErrBusy if enough nodes have
 // answered, joined with the errors of the others.
-func agreeing[T any](r *Red, verb string, replies []quorum.Reply[T]) (values []T, err error) {
+func (r *Red) agreeing(verb string, replies []reply) (nodes []*singleHold, err error) {
 	busy := 0
 	var errs []error
 	for i, reply := range replies {
 		switch {
 		case reply.Err == nil:
-			values = append(values, reply.Value)
+			nodes = append(nodes, reply.Value)
 		case errors.Is(reply.Err, ErrBusy):
 			busy++
 		default:
 			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.Err))
 		}
 	}
-	answered := len(values) + busy
+	answered := len(nodes) + busy
 	switch {
-	case len(values) >= r.quorum():
-		return values, nil
+	case len(nodes) >= r.quorum():
+		return nodes, nil
 	case answered >= r.quorum():
-		return values, errors.Join(append([]error{ErrBusy}, errs...)...)
+		return nodes, errors.Join(append([]error{ErrBusy}, errs...)...)
 	default:
-		return values, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
+		return nodes, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
 	}
 }
 
 // raiseAll gives parts another token, and returns those that have got it. They are a quorum if there is no error.
 func (r *Red) raiseAll(nodes []*singleHold, limit time.Duration, raise func(node *singleHold) error) (raised []*singleHold, err error) {
-	return agreeing(r, "raise the token of", askAll(locksOf(nodes), r.quorum(), limit, func(i int, _ <-chan struct{}) (*singleHold, error) {
-		return nodes[i], raise(nodes[i])
-	}, nil))
+	return r.agreeing("raise the token of", askParts(nodes, r.quorum(), limit, raise))
 }
 
 // level raises parts to a token, and returns those that carry it.
@@ -137,18 +147,8 @@ func (r *Red) level(ctx context.Context, limit time.Duration, nodes []*singleHol
 }
 
 // release gives parts back, all at once. It waits until need of them are, but not for long.
-func release(nodes []*singleHold, need int, limit time.Duration) []quorum.Reply[struct{}] {
-	return askAll(locksOf(nodes), need, limit, func(i int, _ <-chan struct{}) (struct{}, error) {
-		return struct{}{}, nodes[i].giveBack()
-	}, nil)
-}
-
-func locksOf(nodes []*singleHold) []*Locks {
-	all := make([]*Locks, len(nodes))
-	for i, node := range nodes {
-		all[i] = node.locks
-	}
-	return all
+func release(nodes []*singleHold, need int, limit time.Duration) []reply {
+	return askParts(nodes, need, limit, (*singleHold).giveBack)
 }
 
 // A redHold is the hold of a RedLock.
@@ -221,7 +221,7 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 	}
 	h.end(context.Canceled)
 	if lost {
-		giveUpAll(ctx, h.parts)
+		_ = unlockAll(ctx, h.parts, true)
 		return ErrLost
 	}
 	replies := release(h.nodes, len(h.nodes)-h.red.spare(), policy.Release)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/server"
 )
 
@@ -193,11 +192,11 @@ func (b *candidate) take(woken *firstNode) (nodes []*singleHold, busy int, err e
 		defer func() { <-b.asked[i] }()
 		return b.red.nodes[i].acquire(ctx, true, b.options(wait))
 	}, func(h *singleHold) { _ = h.giveBack() })
-	nodes, err = agreeing(b.red, "acquire", replies)
+	nodes, err = b.red.agreeing("acquire", replies)
 	if len(nodes) > 0 {
 		return nodes, -1, err
 	}
-	return nil, slices.IndexFunc(replies, func(r quorum.Reply[*singleHold]) bool { return errors.Is(r.Err, ErrBusy) }), err
+	return nil, slices.IndexFunc(replies, func(r reply) bool { return errors.Is(r.Err, ErrBusy) }), err
 }
 
 // token returns the token of what the owner holds, or else of a new grant, which is above that of any earlier one. A node

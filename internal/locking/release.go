@@ -42,8 +42,8 @@ func (h *singleHold) giveBack() error {
 }
 
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
-// passed over. It returns ErrLost if one was no longer ours, or if they are parts of a hold that is lost. If that is known,
-// it does not wait for the server.
+// passed over. It returns ErrLost if one was no longer ours. If that is known, or the caller says that the holds are lost, which
+// the parts of a lost hold are to it, and what a failed call has taken, it does not wait for the server.
 func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) error {
 	holds, gone := l.unlockOnce(holds)
 	switch {
@@ -119,13 +119,6 @@ func (l *Locks) deliverWithOthers(until time.Time, s *releaseCall) ([]int64, err
 		return scripts.ReadIntegers(answer, len(s.rows))
 	case <-alarm.C:
 		return nil, ErrNoAnswer
-	}
-}
-
-// giveUp is release without waiting for the server's answer.
-func (l *Locks) giveUp(holds []*singleHold) {
-	if holds, _ = l.unlockOnce(holds); len(holds) > 0 {
-		l.abandon(holds)
 	}
 }
 
@@ -209,26 +202,9 @@ func (l *Locks) refused(s *releaseCall, i int, holds []*singleHold) bool {
 	return !ended
 }
 
-// unlockAll gives holds back, all at once; those of single locks that share a bucket in one round trip. They may be parts of
-// a hold that is lost.
+// unlockAll gives holds back, all at once; those of single locks that share a bucket in one round trip. If they are lost, it
+// does not wait for the server, as release.
 func unlockAll(ctx context.Context, holds []*Hold, lost bool) error {
-	return releaseAll(ctx, holds, lost, func(l *Locks, group []*singleHold) error { return l.unlock(ctx, group, lost) })
-}
-
-// giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
-func giveUpAll(ctx context.Context, holds []*Hold) {
-	_ = releaseAll(ctx, holds, false, func(l *Locks, group []*singleHold) error {
-		if l.enter() != nil {
-			return l.unlock(ctx, group, false)
-		}
-		defer l.calls.Done()
-		l.giveUp(group)
-		return nil
-	})
-}
-
-// releaseAll releases holds at once: those of single locks in groups that need one round trip each.
-func releaseAll(ctx context.Context, holds []*Hold, lost bool, release func(l *Locks, group []*singleHold) error) error {
 	var groups []func() error
 	for i := 0; i < len(holds); {
 		first, ok := holds[i].held.(*singleHold)
@@ -246,7 +222,7 @@ func releaseAll(ctx context.Context, holds []*Hold, lost bool, release func(l *L
 			}
 			group = append(group, next)
 		}
-		groups = append(groups, func() error { return release(first.locks, group) })
+		groups = append(groups, func() error { return first.locks.unlock(ctx, group, lost) })
 	}
 	if len(groups) == 1 {
 		return groups[0]() // in this goroutine: the stack of a new one would have to grow first
