@@ -28,13 +28,13 @@ type acquisition struct {
 
 	silent time.Time // when the server stopped answering; zero if it answers
 
-	ordered         bool      // never wait backwards
+	ordered         bool      // it is of a MultiLock: never wait backwards
 	firstBegan      time.Time // when the lease of the first lock that was taken began
 	lastBegan       time.Time // and that of the last one
 	waitedForOthers bool      // another owner was in the way
 
 	mu    sync.Mutex // the fixed leases of a MultiLock are renewed by another goroutine
-	taken []*Hold    // what the call has; only its own goroutine adds to it
+	taken []*Hold    // what the call of a MultiLock has; only its own goroutine adds to it
 }
 
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
@@ -48,7 +48,7 @@ func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisit
 	return acq, nil
 }
 
-// took notes a hold that the call has got.
+// took notes a hold that the call of a MultiLock has got.
 func (acq *acquisition) took(h *Hold) {
 	acq.mu.Lock()
 	acq.taken = append(acq.taken, h)

@@ -98,6 +98,7 @@ type singleHold struct {
 	lease        time.Duration
 	fixed        bool          // the watchdog does not renew it
 	deadline     time.Time     // until when it can be relied on
+	expiry       *time.Timer   // loses it then
 	late         time.Duration // at most so long after the start of the call its lease began at the server
 	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
 	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again

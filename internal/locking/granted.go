@@ -78,12 +78,12 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *target, g *grant, trusted tim
 	g.decideLocked()
 	for range p.times {
 		h := newHold(acq, p, g, trusted)
-		l.deadlines.add(h)
-		if !acq.ordered { // a MultiLock hastens by itself: there may be one connection for both
+		if acq.ordered {
+			acq.took(&h.Hold)
+		} else { // a MultiLock hastens by itself: there may be one connection for both
 			l.hurryLocked(h)
 		}
 		g.holds, p.holds = append(g.holds, h), append(p.holds, h)
-		acq.took(&h.Hold)
 		acq.owner.addHold(p.lock.position())
 	}
 }
@@ -96,10 +96,10 @@ func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleH
 		lease:     acq.leaseOr(p.lock.locks.lease),
 		fixed:     acq.fixed,
 		keptAlive: acq.keptAlive,
-		deadline:  deadline,
 		since:     time.Now(),
 	}
 	h.held = h
+	h.setDeadlineLocked(deadline)
 	h.countsLocked(deadline)
 	if p.outlives != nil {
 		h.ctx, h.cancel = outlive(h.base, p.outlives)
@@ -124,12 +124,21 @@ func (l *Locks) reportGrants(acq *acquisition, run []*target) {
 	}
 }
 
-// meetDeadlines loses the holds whose time is over.
-func (l *Locks) meetDeadlines() {
-	l.mu.Lock()
-	over := l.deadlines.take(time.Now())
-	l.mu.Unlock()
-	l.lose(over)
+// setDeadlineLocked sets until when a hold can be relied on. Then it is lost.
+func (h *singleHold) setDeadlineLocked(deadline time.Time) {
+	h.deadline = deadline
+	if h.expiry != nil {
+		h.expiry.Reset(time.Until(deadline))
+		return
+	}
+	h.expiry = time.AfterFunc(time.Until(deadline), func() {
+		h.locks.mu.Lock()
+		over := h.isOverLocked(time.Now()) // it may have been renewed meanwhile
+		h.locks.mu.Unlock()
+		if over {
+			h.locks.lose([]*singleHold{h})
+		}
+	})
 }
 
 // denied is called when the server answers that it has no grant with this token, or with any if that is 0. It reports whether
@@ -189,7 +198,7 @@ func (l *Locks) dropLocked(h *singleHold) bool {
 		return false
 	}
 	g.holds = slices.Delete(g.holds, i, i+1)
-	l.deadlines.remove(h)
+	h.expiry.Stop()
 	g.owner.removeHold(g.lock.position())
 	return true
 }

@@ -39,7 +39,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l.address = l.server.Address()
 	l.cleaner = cleaner.New(l.server)
-	l.deadlines.fire = l.meetDeadlines
 	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
 	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
 	for _, opt := range opts {

@@ -121,6 +121,8 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 	l := m.locks
 	l.mu.Lock()
 	st := l.stateOfLocked(p.lock)
+	over := l.admitLocked(m.acq, p, ls, trusted)
+	st.lease = p.holds[0].grant.lease
 	if w := p.waiter; w != nil {
 		if st.placed && !st.called {
 			l.subscription.Unheard()
@@ -129,9 +131,6 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 		p.waiter = nil
 		l.removeLocked(p.lock, w)
 	}
-	over := l.admitLocked(m.acq, p, ls, trusted)
-	st = l.stateOfLocked(p.lock)
-	st.lease = p.holds[0].grant.lease
 	st.wakeOwnerLocked(m.acq.owner, nil)
 	l.mu.Unlock()
 	l.lose(over)

@@ -567,7 +567,7 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 		}{l.Mutex(w.name), l.FairMutex(w.name)} {
 			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
 			l.mu.Lock()
-			l.deadlines.move(outer.one(), time.Now().Add(4*time.Second)) // as if time had passed
+			outer.one().setDeadlineLocked(time.Now().Add(4 * time.Second)) // as if time had passed
 			l.mu.Unlock()
 			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
@@ -650,7 +650,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 		outer := w.must(MultiLock(one, other).Lock(ctx, Lease(10*time.Second)))
 		l.mu.Lock()
 		for _, part := range outer.Parts() {
-			l.deadlines.move(part.one(), time.Now().Add(4*time.Second)) // as if time had passed
+			part.one().setDeadlineLocked(time.Now().Add(4 * time.Second)) // as if time had passed
 		}
 		l.mu.Unlock()
 		w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))

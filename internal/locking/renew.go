@@ -49,14 +49,14 @@ func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due []*grant
-	seen := make(map[*grant]bool)
-	for _, h := range l.deadlines.holds {
-		if h.wantsRenewalLocked() && !seen[h.grant] {
-			seen[h.grant] = true
-			due = append(due, h.grant)
+	for _, g := range l.grants {
+		if slices.ContainsFunc(g.holds, (*singleHold).wantsRenewalLocked) {
+			due = append(due, g)
 		}
 	}
-	slices.SortStableFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
+	slices.SortFunc(due, func(a, b *grant) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.lock.stateKey, b.lock.stateKey), cmp.Compare(a.lease.id, b.lease.id))
+	})
 	return due
 }
 
@@ -108,7 +108,7 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*singleHold) bo
 	for _, h := range g.holds {
 		if wants(h) {
 			if deadline.After(h.deadline) {
-				l.deadlines.move(h, deadline)
+				h.setDeadlineLocked(deadline)
 				h.countsLocked(deadline)
 			}
 			h.leftToExpire = h.ctx.Err() != nil
