@@ -156,7 +156,7 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool
 }
 
 // passes returns when to ask again after an error that may pass, or 0 if it is the end. That a slot moves, everybody waits
-// for who waits at all. Only who has been told that the lock is busy goes on after other refusals, and for a while after
+// for who waits at all. Only who knows that the lock is busy goes on after other refusals, and for a while after
 // silence: to a caller that has just come, an error at once is worth more.
 func (l *Locks) passes(acq *acquisition, err error, waits bool) time.Duration {
 	if server.IsAnswer(err) {

@@ -21,16 +21,16 @@ type acquisition struct {
 	owner     *owner
 	try       bool
 	start     time.Time
-	lease     time.Duration // of the holds
-	fixed     bool          // nothing renews them
-	keptAlive bool          // except a MultiLock that has not taken all its parts yet
+	lease     time.Duration // each hold gets it, if it is fixed
+	fixed     bool          // nothing renews the holds
+	keptAlive bool          // but a MultiLock renews them until it has all its parts
 	until     time.Time     // when the wait runs out; zero for never
 
 	silent time.Time // when the server stopped answering; zero if it answers
 
 	ordered         bool      // it is of a MultiLock: never wait backwards
-	firstBegan      time.Time // when the lease of the first lock that was taken began
-	lastBegan       time.Time // and that of the last one
+	firstBegan      time.Time // when the lease of the first lock began
+	lastBegan       time.Time // when the lease of the last lock began
 	waitedForOthers bool      // another owner was in the way
 
 	mu    sync.Mutex // the fixed leases of a MultiLock are renewed by another goroutine
@@ -109,17 +109,17 @@ func (acq *acquisition) reasonOf(err error) Reason {
 type target struct {
 	lock    *lock
 	times   int
-	reentry *reentry  // of the grant that the owner already has, while the server is asked; nil if it has none
-	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
+	reentry *reentry  // what the grant that the owner already has knows of this call, while the server is asked; or nil
+	waiter  *waiter   // the place in the line of this process; nil if the owner already holds the lock
 	nextAsk time.Time // when to ask the server although this process holds the lock
 	holds   []*singleHold
 
 	outlives func(*Hold) bool // reports holds whose end does not end these, though their contexts are made from those
 
 	// What the last script call said of it.
-	id    string // of the holder
-	token int64  // of the grant that is re-entered, 0 for any
-	fresh bool   // not a re-entry
+	id    string // as whom the server is to know the holder
+	token int64  // the token that the re-entered grant must have, 0 for any
+	fresh bool   // the call asks for a new grant, and does not re-enter one
 }
 
 // unheld returns the targets that are not held yet.
@@ -227,13 +227,13 @@ func (acq *acquisition) replicated(run []*target) int {
 // leases reads the leases that have been granted.
 func (q *question) leases(answer scripts.Acquired, term time.Duration) (leases []*lease, err error) {
 	for i, text := range answer.Tokens {
-		token, spare, err := scripts.ReadTokens(text)
+		token, reserved, err := scripts.ReadTokens(text)
 		if err != nil {
 			return nil, err
 		}
 		ls := &lease{
 			id: q.run[i].id, first: token, duration: term, longest: term,
-			next: token + 1, last: token + spare, begun: q.start, turnBegun: q.start,
+			next: token + 1, last: token + reserved, begun: q.start, turnBegun: q.start,
 		}
 		if q.attempt.Resent() && q.run[i].fresh { // a late copy of a re-entry finds nothing to re-enter
 			ls.resent = q.attempt.Number

@@ -21,7 +21,7 @@ type fifoAsker struct {
 	target *target
 
 	ticket   *ticket // nil before it waits
-	id       string  // of the holder that it asks as; empty before it first asks
+	id       string  // as whom the server is to know the holder; empty before the caller first asks
 	doubtful bool    // an attempt may have taken the lock under this id, or may still do so
 }
 
@@ -151,7 +151,7 @@ func (f *fifoAsker) unanswered(q *question) {
 	f.setQueued(q.attempt.Sent() || f.queued())
 	f.locks.cancel(f.acq, q, 0)
 	if f.target.fresh {
-		f.doubtful = false // that is settled
+		f.doubtful = false // the cancellation is on its way
 	}
 }
 
@@ -232,7 +232,7 @@ func (f *fifoAsker) leave() {
 func (l *Locks) heartbeats() []scripts.Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	open := make(map[string]int) // of a lock, its call that still has room
+	open := make(map[string]int) // the call about a lock that still has room
 	var calls []scripts.Call
 	for _, number := range slices.Sorted(maps.Keys(l.tickets.all)) {
 		t := l.tickets.all[number]

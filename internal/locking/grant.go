@@ -68,7 +68,7 @@ func (g *grant) decideLocked() {
 // A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
 // to owner, each of which gets a grant.
 type lease struct {
-	id        string // of the holder, as the server knows it: no other lease has had it, or will
+	id        string // as whom the server knows the holder: no other lease has had this id, or will
 	first     int64  // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
 	duration  time.Duration
 	longest   time.Duration // the longest lease that the server has got
@@ -140,7 +140,7 @@ func (h *singleHold) isLost() bool {
 // isOverLocked reports whether the time of a hold is over, also if nobody has noticed that yet.
 func (h *singleHold) isOverLocked(now time.Time) bool { return !now.Before(h.deadline) }
 
-// wantsRenewalLocked tells whether the watchdog renews a hold.
+// wantsRenewalLocked reports whether the watchdog renews a hold.
 func (h *singleHold) wantsRenewalLocked() bool { return !h.fixed && !h.leftToExpire }
 
 // isLateLocked reports whether a hold that the watchdog renews has less left than the next turn needs.
@@ -184,7 +184,7 @@ func singlesOf(holds []*Hold) []*singleHold {
 
 // A releaseCall sets at the server how often holders have some locks of one bucket and kind.
 type releaseCall struct {
-	rows         []releaseRow     // for each lock
+	rows         []releaseRow     // one for each lock
 	attempt      *scripts.Attempt // nil if no count changes
 	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
@@ -195,8 +195,8 @@ type releaseCall struct {
 // A releaseRow is what a releaseCall says about one lock.
 type releaseRow struct {
 	lock    *lock
-	grant   *grant // that it is about; may be nil
-	id      string // of the holder; empty for none
+	grant   *grant // what the row is about; may be nil
+	id      string // as whom the server knows the holder; empty for none
 	count   int
 	longest time.Duration
 	queue   string // what to do about the queue; empty for nothing

@@ -32,7 +32,7 @@ type handoffCall struct {
 	to      string // as whom the server will know the holder
 	next    *waiter
 	named   bool   // next is the only waiter; else tokens are reserved for those after it
-	yield   string // to other processes: scripts.YieldNever, YieldAndLook, YieldAndQueue or YieldAndPoll
+	yield   string // whether other processes come first: scripts.YieldNever, YieldAndLook, YieldAndQueue or YieldAndPoll
 }
 
 // handOff unlocks a hold by handing its lock off. It returns false if that cannot be done: the owner still holds the
@@ -125,12 +125,12 @@ func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time
 
 // handOffByScript hands the lock off by a round trip.
 func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handoffCall) error {
-	spare := 0
+	reserved := 0
 	if !ho.named {
-		spare = scripts.Reserve - 1
+		reserved = scripts.Reserve - 1
 	}
 	call := scripts.Handoff.NewCall(3, 8).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
-		l.process, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield, policy.ReservationMS)
+		l.process, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, reserved, ho.yield, policy.ReservationMS)
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, ho.attempt)
 	if err == nil {
@@ -153,12 +153,12 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 }
 
 // handedOff gives the lock, which the server knows as the next holder's, to the first in line.
-func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
+func (l *Locks) handedOff(ho *handoffCall, token, reserved int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ls := ho.lease
 	ls.id, ls.first = ho.to, token
-	ls.next, ls.last = token+1, token+spare
+	ls.next, ls.last = token+1, token+reserved
 	ls.longest, ls.shortened = ls.duration, false
 	ls.raising, ls.raised, ls.unsure = 0, 0, false
 	ls.begun = ho.start

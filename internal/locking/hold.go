@@ -11,8 +11,8 @@ import (
 // A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
 // unlocked separately and has its own deadline.
 type Hold struct {
-	base   context.Context // of the call; ctx is made from it
-	ctx    context.Context
+	base   context.Context // the context that Lock got, with an owner
+	ctx    context.Context // the context of the work, made from base
 	cancel context.CancelCauseFunc
 	parts  []*Hold // the holds that it consists of; nil for that of a single lock
 	held   held
@@ -109,7 +109,7 @@ func (h *Hold) Parts() []*Hold { return h.parts }
 
 // Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
 // owner do. ErrLost means that the hold was no longer ours. If that is known already, Unlock does not wait for the server,
-// which is told in the background. ErrNoAnswer, or any other error, means that the release is not confirmed: it is repeated
+// which learns of it in the background. ErrNoAnswer, or any other error, means that the release is not confirmed: it is repeated
 // in the background while the lock can exist, and nothing renews the lock any more. A second Unlock does nothing and returns
 // nil.
 func (h *Hold) Unlock(ctx context.Context) error {

@@ -34,12 +34,12 @@ func (s State) Held() bool { return len(s.Holders) > 0 }
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
 func (a *lock) Inspect(ctx context.Context) (State, error) {
-	state, _, err := a.look(ctx, "inspect", time.Now().Add(policy.Release))
+	state, _, err := a.inspect(ctx, "inspect", time.Now().Add(policy.Release))
 	return state, err
 }
 
-// look reads the state of the lock, and what a script needs to mean the holders of this instant only.
-func (a *lock) look(ctx context.Context, verb string, until time.Time) (State, sighting, error) {
+// inspect reads the state of the lock, and what a script needs to mean the holders of this instant only.
+func (a *lock) inspect(ctx context.Context, verb string, until time.Time) (State, sighting, error) {
 	answer, err := a.ask(ctx, verb, until, a.kind.inspecting(a))
 	if err != nil {
 		return State{}, sighting{}, err
@@ -85,14 +85,14 @@ func readState(answer any) (State, sighting, error) {
 	return s, seen, strange
 }
 
-// ForceUnlock frees the lock, whoever holds it and however often, and reports whether it did. It looks who holds the lock, and
-// then takes it from them: who gets the lock after that look keeps it. Of an RWMutex it frees this side: all readers, or the
+// ForceUnlock frees the lock, whoever holds it and however often, and reports whether it did. It asks who holds the lock, and
+// then takes it from them: who gets the lock after that question keeps it. Of an RWMutex it frees this side: all readers, or the
 // writer. The holders learn of the loss at their next renewal, or when they unlock. Until then their work and the next
 // holder's can overlap, and only the fencing token tells them apart.
 func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
 	until := time.Now().Add(policy.Release)
 	before := a.locks.grantsOf(a) // whoever gets the lock after it was freed keeps it
-	_, seen, err := a.look(ctx, "force", until)
+	_, seen, err := a.inspect(ctx, "force", until)
 	if err != nil {
 		return false, err
 	}

@@ -95,7 +95,7 @@ type kind interface {
 // A sighting is who held a lock at an instant.
 type sighting struct {
 	at  int64 // ms of the server's clock
-	ids []any // of the holders, strings
+	ids []any // the ids of the holders, strings
 }
 
 // until is up to when a script about these holders may come, in ms of the server's clock.
@@ -166,7 +166,7 @@ type fifo struct {
 	wakeKey   string   // the key that names the lock in wake-ups
 	otherKey  string   // the state of the other side; empty if there is none
 	countsKey string   // the key of what the readers have
-	keys      []string // as fifo.lua wants them, between the tombstone and the clock
+	keys      []string // all keys between the tombstone and the clock, in the order of fifo.lua
 }
 
 // fifoAt returns a side of the first-come lock of a name.

@@ -56,14 +56,14 @@ type single interface{ self() *lock }
 // A plan is what a MultiLock takes.
 type plan struct {
 	steps []*step // one for each lock
-	named []*step // the same in the order of the arguments: a lock may be named twice
+	named []*step // the steps in the order of the arguments: a lock may be named twice
 }
 
 // A step is one lock of a MultiLock, however often it is named.
 type step struct {
-	order string
-	part  *target // of a lock of this package
-	other Locker  // any other Locker
+	order  string
+	target *target // a lock of this package; nil for any other
+	other  Locker  // any other Locker
 
 	holds []*Hold // what was taken and has not been handed out yet
 }
@@ -88,12 +88,12 @@ func (pl *plan) add(m *Multi) error {
 			if a.name == "" {
 				return ErrEmptyName
 			}
-			if i := slices.IndexFunc(pl.steps, func(s *step) bool { return s.part.is(a) }); i >= 0 {
-				pl.steps[i].part.times++
+			if i := slices.IndexFunc(pl.steps, func(s *step) bool { return s.target.is(a) }); i >= 0 {
+				pl.steps[i].target.times++
 				pl.named = append(pl.named, pl.steps[i])
 				continue
 			}
-			s = &step{order: a.order, part: &target{lock: a, times: 1}}
+			s = &step{order: a.order, target: &target{lock: a, times: 1}}
 		case *Red:
 			if p.err != nil {
 				return p.err
@@ -115,7 +115,7 @@ func (pl *plan) hand() *Hold {
 	return h
 }
 
-// is reports whether a part is of this lock, through the same Locks.
+// is reports whether a target is this lock, through the same Locks.
 func (p *target) is(a *lock) bool {
 	return p != nil && p.lock.locks == a.locks && p.lock.stateKey == a.stateKey
 }
@@ -173,12 +173,12 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 // runOf returns the parts that can be taken together with the first step.
 func runOf(steps []*step) []*target {
 	var run []*target
-	first := steps[0].part.lock
+	first := steps[0].target.lock
 	for _, s := range steps {
-		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.kind != first.kind || s.part.lock.bucket != first.bucket {
+		if s.target == nil || s.target.lock.locks != first.locks || s.target.lock.kind != first.kind || s.target.lock.bucket != first.bucket {
 			break
 		}
-		run = append(run, s.part)
+		run = append(run, s.target)
 	}
 	return run
 }
@@ -331,8 +331,8 @@ func (acq *acquisition) hasten() {
 type multiHold struct {
 	Hold
 	tokenless
-	leaves []*Hold       // of its single locks and other Lockers: inner MultiLocks are taken apart
-	stops  []func() bool // of what watches the parts
+	leaves []*Hold       // the holds of single locks and of other Lockers: inner MultiLocks are taken apart
+	stops  []func() bool // they end the watch over the parts
 }
 
 // newMultiHold returns a hold that has no parts yet.

@@ -64,16 +64,16 @@ func (m *mutexAsker) ask(missing []*target) *question {
 
 	fresh := keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 	for _, p := range run {
-		spare := 0
+		reserved := 0
 		count, token := p.askedForLocked()
 		switch {
 		case !p.fresh: // it has the id of its grant
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
-			p.id, spare = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
+			p.id, reserved = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
 		default:
 			p.id = fresh
 		}
-		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), spare, count, token)
+		q.call = q.call.With(p.id, l.queueActionLocked(p, acq.try), reserved, count, token)
 	}
 	return q
 }

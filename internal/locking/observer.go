@@ -28,7 +28,7 @@ type Observer interface {
 	Renewed(locks int, took time.Duration, answered bool)
 }
 
-// A PollingObserver is an Observer that is also told when its process cannot be woken.
+// A PollingObserver is an Observer that also learns when its process cannot be woken.
 type PollingObserver interface {
 	Observer
 

@@ -18,7 +18,7 @@ type owner struct {
 	id string
 
 	mu   sync.Mutex
-	held []position // of the lock of each hold, in no order
+	held []position // where the lock of each hold stands, in no order
 
 	reds redOwners
 }

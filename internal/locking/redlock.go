@@ -20,7 +20,7 @@ import (
 type Red struct {
 	name  string
 	nodes []*Mutex
-	locks []*Locks // of the nodes
+	locks []*Locks // how to reach the nodes
 	order string   // where it stands in the order of all locks
 	key   string   // its name among an owner's RedLocks
 	err   error    // why it can never be locked
@@ -78,8 +78,8 @@ func (r *Red) Name() string { return r.name }
 // quorum is how many nodes must agree.
 func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
 
-// spare is how many nodes may fail.
-func (r *Red) spare() int { return len(r.nodes) - r.quorum() }
+// mayFail is how many nodes may fail.
+func (r *Red) mayFail() int { return len(r.nodes) - r.quorum() }
 
 // A reply is what a node said: the hold that it has granted, or whose part it is, or an error.
 type reply = quorum.Reply[*singleHold]
@@ -158,7 +158,7 @@ type redHold struct {
 	owner *redOwner
 	grant *redGrant
 	nodes []*singleHold // those of the Mutexes on the nodes
-	stops []func() bool // of what watches them
+	stops []func() bool // they end the watch over the parts
 
 	unlocked bool // under redOwners.mu
 }
@@ -224,7 +224,7 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 		_ = unlockAll(ctx, h.parts, true)
 		return ErrLost
 	}
-	replies := release(h.nodes, len(h.nodes)-h.red.spare(), policy.Release)
+	replies := release(h.nodes, len(h.nodes)-h.red.mayFail(), policy.Release)
 	gone := 0
 	var errs []error
 	for i, reply := range replies {
@@ -242,7 +242,7 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 	switch {
 	case len(h.nodes)-gone < h.red.quorum():
 		return errors.Join(append([]error{ErrLost}, errs...)...)
-	case len(errs) > h.red.spare():
+	case len(errs) > h.red.mayFail():
 		return errors.Join(errs...)
 	default:
 		return nil

@@ -14,10 +14,10 @@ import (
 type candidate struct {
 	red    *Red
 	call   *acquisition
-	ctx    context.Context // of the hold to be, and of its parts
+	ctx    context.Context // will be the context of the hold; those of its parts are made from it
 	cancel context.CancelCauseFunc
 	owner  *redOwner
-	limit  time.Duration   // of a node's answer
+	limit  time.Duration   // how long a node's answer may take
 	asked  []chan struct{} // holds one element while the node has not answered the last question
 }
 
@@ -116,7 +116,7 @@ func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 		if err == nil {
 			return &firstNode{busy, h}
 		}
-		pause -= time.Since(start) // the next attempt tells what is wrong there
+		pause -= time.Since(start) // the next attempt finds out what is wrong there
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -139,7 +139,7 @@ func (b *candidate) options(wait time.Duration) []LockOption {
 	return opts
 }
 
-// silences is how many attempts in a row may find less than a quorum that answers, before the candidate has been told that
+// silences is how many attempts in a row may find less than a quorum that answers, before the candidate knows that
 // the lock is busy; after that it waits as for any other lock.
 const silences = 3
 

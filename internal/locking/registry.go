@@ -18,9 +18,9 @@ import (
 type Locks struct {
 	server   *server.Server
 	process  string        // names this process in the states, queues and channels
-	lease    time.Duration // of holds that the watchdog renews
+	lease    time.Duration // what holds get that the watchdog renews
 	observer Observer
-	address  string       // of the server, for the order of locks that all processes share
+	address  string       // names the server, for the order of locks that all processes share
 	numbers  atomic.Int64 // number of the last attempt
 	releases atomic.Int64 // how many are under way
 
@@ -32,7 +32,7 @@ type Locks struct {
 	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
-	calls   sync.WaitGroup // of Lock, TryLock and Unlock
+	calls   sync.WaitGroup // Lock, TryLock and Unlock, while they run
 	loops   sync.WaitGroup // the watchdog, the cleaner, the heartbeat, the subscription
 
 	mu     sync.Mutex
@@ -66,7 +66,7 @@ func (l *Locks) hurryLocked(h *singleHold) {
 
 // A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
 type registry struct {
-	states  map[string]*lockState // of mutexes, by state key
+	states  map[string]*lockState // what is known of mutexes, by state key
 	grants  map[share]*grant
 	asking  map[share]siblings // callers that are asking the server for a first-come lock
 	tickets tickets

@@ -107,7 +107,7 @@ func (l *Locks) woken(payload string) {
 	}
 }
 
-// polls tells the observer that wake-ups do not reach this process, or nil when they do again.
+// polls reports to the observer why wake-ups do not reach this process, and nil when they do again.
 func (l *Locks) polls(why error) {
 	if o, ok := l.observer.(PollingObserver); ok {
 		o.Polling(why)

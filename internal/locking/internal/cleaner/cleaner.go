@@ -20,7 +20,7 @@ type Cleaner struct {
 	server *server.Server
 	wake   chan struct{}
 
-	bound policy.Backoff // of the next round trip
+	bound policy.Backoff // how long the next round trip may take
 
 	mu   sync.Mutex
 	work []*Task

@@ -23,7 +23,7 @@ const (
 	Mutex      = "m"  // hash: holder -> count, seq, token; or claim
 	MutexQueue = "mq" // sorted set: waiting process -> score
 	Fair       = "f"  // hash: writer -> count, seq, token
-	ReadWrite  = "rw" // the same
+	ReadWrite  = "rw" // hash: writer -> count, seq, token
 	tombstone  = "x"  // string: an attempt that must not be granted any more
 	Clock      = "clock"
 )

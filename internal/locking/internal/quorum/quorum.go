@@ -109,7 +109,7 @@ func (t *tally[T]) add(r Reply[T]) {
 
 func (t *tally[T]) silent() int { return t.Nodes - t.agreed - t.busy - t.other }
 
-// decided tells whether enough have answered, one way or the other, or not enough can agree any more.
+// decided reports whether enough have answered, one way or the other, or not enough can agree any more.
 //
 // A candidate that has some nodes and not enough must not keep them while others are silent: two that did so would be in each
 // other's way for ever. One that has none keeps nobody from anything. It waits while those who are silent can still make

@@ -44,14 +44,14 @@ const (
 	QueueEnter   = "q"
 	QueueMayBeIn = "Q" // enter; the process may be in it already
 	PollEnter    = "p" // as QueueEnter: the process polls, so it lives even if PUBLISH does not count it
-	PollMayBeIn  = "P" // as QueueMayBeIn
+	PollMayBeIn  = "P" // as QueueMayBeIn, for a process that polls
 )
 
 // The queue actions of release.lua.
 const (
 	QueueStay    = "n" // leave it alone
 	QueueDecline = "c" // give up what was reserved for this process
-	QueueLeave   = "l" // the same, and leave the queue
+	QueueLeave   = "l" // give that up, and leave the queue
 )
 
 // Whether handoff.lua yields to other processes that wait, and queues behind them.
@@ -104,15 +104,15 @@ func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 }
 
 // ReadTokens reads the answer of a script that grants: a token, and how many after it are reserved.
-func ReadTokens(text string) (token, spare int64, err error) {
+func ReadTokens(text string) (token, reserved int64, err error) {
 	first, rest, more := strings.Cut(text, " ")
 	if token, err = ReadToken(first); err != nil || !more {
 		return token, 0, err
 	}
-	if spare, err = strconv.ParseInt(rest, 10, 64); err != nil || spare < 0 || spare >= Reserve {
+	if reserved, err = strconv.ParseInt(rest, 10, 64); err != nil || reserved < 0 || reserved >= Reserve {
 		return 0, 0, Strange(text)
 	}
-	return token, spare, nil
+	return token, reserved, nil
 }
 
 // ReadToken reads a token.

@@ -68,7 +68,7 @@ const firstKey = 3
 // A Call is a script with its keys and arguments.
 type Call struct {
 	Script  *Script
-	Command []any // that runs it by its hash
+	Command []any // runs the script by its hash
 
 	Patient    bool // try again while the slot moves to another node
 	Replicated int  // from so many locks on, replicas must confirm what it grants; 0 for never

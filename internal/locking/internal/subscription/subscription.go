@@ -41,7 +41,7 @@ type Subscription struct {
 	renew    bool      // the next look ends this connection, so that another one begins
 	failure  error     // why it does not work
 	since    time.Time // since when it has worked, or not
-	reported bool      // that no messages come
+	reported bool      // the report says that no messages come
 }
 
 // New returns the subscription of a channel.
@@ -107,7 +107,7 @@ func (s *Subscription) Unheard() {
 // deafAfter is after how many messages that have not come it is reported.
 const deafAfter = 3
 
-// reportLocked tells why no messages come, once.
+// reportLocked reports, once, why no messages come.
 func (s *Subscription) reportLocked(why error) {
 	if !s.reported {
 		s.reported = true
