@@ -8,7 +8,7 @@ import (
 
 // A MultiLock has a part at one server and waits for another at a second one. If the Locks of the first are closed, they
 // send nothing more for it, and its wait ends.
-func TestCloseBesideAMultiLock(t *testing.T) {
+func TestCloseEndsTheWaitOfAMultiLock(t *testing.T) {
 	virtual(t, func(w *world) {
 		const lease = time.Second
 		ctx := w.ctx()

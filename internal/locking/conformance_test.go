@@ -93,7 +93,7 @@ func (w *world) enterAll(locks []fullLock, n int) {
 	}
 }
 
-func TestSixteenClientsLoop(t *testing.T) {
+func TestSixteenClientsAllGetTheLock(t *testing.T) {
 	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		locks := make([]fullLock, 16)
 		for i := range locks {

@@ -125,7 +125,7 @@ func (w *world) user(name string, but ...any) func(*redis.Options) {
 	return func(o *redis.Options) { o.Username, o.Password = name, "secret" }
 }
 
-func TestTurnWithoutTheRightToSubscribe(t *testing.T) {
+func TestWaiterGetsItsTurnWithoutTheRightToSubscribe(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		seen := &diary{}
 		may, mayNot := w.user("may"), w.user("maynot", "-subscribe")
@@ -141,7 +141,7 @@ func TestTurnWithoutTheRightToSubscribe(t *testing.T) {
 	})
 }
 
-func TestTurnsOfTwoWithoutTheRightToSubscribe(t *testing.T) {
+func TestTwoGetTheirTurnsWithoutTheRightToSubscribe(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		mayNot := w.user("maynot", "-subscribe")
 		g := w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
@@ -149,7 +149,7 @@ func TestTurnsOfTwoWithoutTheRightToSubscribe(t *testing.T) {
 	})
 }
 
-func TestTurnWithoutTheRightToPublish(t *testing.T) {
+func TestWaiterGetsItsTurnWithoutTheRightToPublish(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		mayNot := w.user("maynot", "-publish")
 		g := w.greedy(w.locksOn(w.client(mayNot)).Mutex(w.name), pause)
@@ -157,7 +157,7 @@ func TestTurnWithoutTheRightToPublish(t *testing.T) {
 	})
 }
 
-func TestTurnOnARing(t *testing.T) {
+func TestWaiterGetsItsTurnOnARing(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		ring := func() *Locks {
 			rdb := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": w.addr, "b": three[1].Addr(), "c": three[2].Addr()}, DisableIdentity: true})
@@ -207,7 +207,7 @@ func (c *detour) Read(p []byte) (int, error) {
 }
 
 // Messages arrive by way of a replica, so PUBLISH counts no listener at the master. The same is true of some proxies.
-func TestTurnWherePublishCountsNobody(t *testing.T) {
+func TestWaiterGetsItsTurnWherePublishCountsNobody(t *testing.T) {
 	replica, err := servertest.StartReplica(t.Context(), three[0])
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestTurnWherePublishCountsNobody(t *testing.T) {
 
 // FAILOVER makes the master a replica, which goes on answering pings. So subscriptions stay there, while all else goes to the
 // new master, as Sentinel's clients and proxies do it.
-func TestTurnAfterAFailoverByCommand(t *testing.T) {
+func TestWaiterGetsItsTurnAfterAFailoverByCommand(t *testing.T) {
 	t.Parallel()
 	w, old := private(t)
 	successor, err := servertest.StartReplica(w.ctx(), old)
@@ -295,7 +295,7 @@ func (c *silenced) Read(p []byte) (int, error) {
 }
 
 // The server counts a listener, and no message reaches it: not on this connection, nor on the next.
-func TestTurnOfADeafSubscription(t *testing.T) {
+func TestWaiterGetsItsTurnWithADeafSubscription(t *testing.T) {
 	besideGreedy(t, func(w *world, pause time.Duration) {
 		seen := &diary{}
 		deaf := listensBy(func(own net.Conn) (net.Conn, error) { return &silenced{Conn: own}, nil })

@@ -129,7 +129,7 @@ func TestFifoCycle(t *testing.T) {
 	})
 }
 
-func TestFifoParallelReentry(t *testing.T) {
+func TestFifoParallelReentriesShareAGrant(t *testing.T) {
 	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
@@ -300,7 +300,7 @@ func (f *fifo) byRole() map[string]string {
 }
 
 // Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
-func TestFifoHoldersThatNeverUnlock(t *testing.T) {
+func TestFifoWaitersEnterAsLeasesEnd(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		const lease = 200 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
@@ -333,7 +333,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 }
 
 // Waiters of a dead process are passed over at their deadlines, and the last one enters.
-func TestFifoAbandonedWaiters(t *testing.T) {
+func TestFifoWaitersOfADeadProcessArePassedOver(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
@@ -483,7 +483,7 @@ func TestFifoCloseEndsWaiting(t *testing.T) {
 }
 
 // A lost wake-up costs a poll.
-func TestFifoLostWakeUp(t *testing.T) {
+func TestFifoLostWakeUpCostsAPoll(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(m *memory){
 		"no subscription":   (*memory).refuseListeners,
@@ -511,7 +511,7 @@ func TestFifoLostWakeUp(t *testing.T) {
 }
 
 // All of many contenders of several processes queue, and all enter.
-func TestFifoManyContenders(t *testing.T) {
+func TestFifoManyContendersAllEnter(t *testing.T) {
 	each(t, func(w *world) {
 		const processes = 5
 		contenders := 500
@@ -558,7 +558,7 @@ func TestFifoManyContenders(t *testing.T) {
 }
 
 // A pause of the server empties no queue, changes no order and raises no error.
-func TestFifoServerPause(t *testing.T) {
+func TestFifoPauseOfTheServerKeepsTheQueue(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		keeps := func(o *redis.Options) { o.ContextTimeoutEnabled = true }
@@ -584,7 +584,7 @@ func TestFifoServerPause(t *testing.T) {
 }
 
 // The commands of a caller: a cycle has two, and a contended one at most four.
-func TestFifoCommands(t *testing.T) {
+func TestFifoCycleHasTwoCommands(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		l, own := w.tapped()

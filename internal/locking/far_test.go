@@ -12,7 +12,7 @@ import (
 // Servers that are 200 ms away, and have never seen a script or have forgotten all, cost no lock with a lease of a second, also
 // if they must be connected to first: no answer of the watchdog takes two round trips. A node of a RedLock has an eighth of the
 // lease to answer, 250 ms at most, and a connection and a script take four trips: so these nodes are nearer.
-func TestFarServerWithoutScripts(t *testing.T) {
+func TestFarServerWithoutScriptsCostsNoLock(t *testing.T) {
 	for client, keeps := range map[string]bool{"keeps deadlines": true, "keeps none": false} {
 		for kind, lock := range everyKind(t.Name()) {
 			t.Run(client+"/"+kind, func(t *testing.T) {

@@ -119,7 +119,7 @@ func (w *world) late(rdb *redis.Client, args []any) {
 	}
 }
 
-func TestGhostOfACancelledAcquire(t *testing.T) {
+func TestLateCopyOfACancelledAcquireTakesNothing(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -159,7 +159,7 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 // ghostTomb is the tombstone's key in the arguments of an acquire.
 func ghostTomb(args []any) string { return args[4].(string) }
 
-func TestGhostOfAReleasedAcquire(t *testing.T) {
+func TestLateCopyOfAReleasedAcquireTakesNothing(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -263,7 +263,7 @@ func TestReplayedScriptChangesNothing(t *testing.T) {
 
 // A release is sent twice, and the second answer says that the lock is not ours: by our clock that may have been so for
 // a while.
-func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
+func TestReleaseSentTwiceAfterTheDeadlineIsALoss(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
@@ -285,7 +285,7 @@ func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 }
 
 // An old release of an owner must not free what the owner has locked since.
-func TestLateReleaseOfTheSameOwner(t *testing.T) {
+func TestLateReleaseFreesNoLaterGrant(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		ctx := WithOwner(w.ctx())
@@ -370,7 +370,7 @@ func TestLostSubscriptionIsMadeAnew(t *testing.T) {
 }
 
 // If no client may subscribe, polling alone must be enough.
-func TestPollWithoutSubscription(t *testing.T) {
+func TestWaitersPollWithoutASubscription(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		w.memory.refuseListeners()
@@ -468,7 +468,7 @@ func TestFlushAllIsALoss(t *testing.T) {
 // opaque hides the type of a client, as a wrapper or a mock might.
 type opaque struct{ redis.UniversalClient }
 
-func TestPausedServer(t *testing.T) {
+func TestHoldEndsInTimeWhileTheServerIsPaused(t *testing.T) {
 	for name, connect := range map[string]func(w *world) redis.UniversalClient{
 		"default": func(w *world) redis.UniversalClient { return w.client() },
 		"opaque":  func(w *world) redis.UniversalClient { return opaque{w.client()} },
@@ -519,7 +519,7 @@ func TestPausedServer(t *testing.T) {
 	}
 }
 
-func TestServerDown(t *testing.T) {
+func TestLockAndUnlockFailWhileTheServerIsDown(t *testing.T) {
 	w, server := private(t)
 	ctx := w.ctx()
 	l := w.locks()
@@ -571,7 +571,7 @@ func TestManyLocksAreRenewedInFewTrips(t *testing.T) {
 }
 
 // A renewal that arrives after the release of its lock must not touch what has been locked since.
-func TestLateRenewal(t *testing.T) {
+func TestLateRenewalTouchesNoLaterGrant(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		ctx := WithOwner(w.ctx())
@@ -602,7 +602,7 @@ func TestLateRenewal(t *testing.T) {
 
 // The connection is gone, and attempts to connect again get no answer: an unlock keeps its bound, whatever the client's
 // time-outs.
-func TestUnlockWithoutAConnection(t *testing.T) {
+func TestUnlockKeepsItsBoundWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	var swallows atomic.Bool
@@ -634,7 +634,7 @@ func TestUnlockWithoutAConnection(t *testing.T) {
 }
 
 // The owner re-enters a lock that the server has forgotten: the outer hold is lost, and the inner one is a new one.
-func TestReentryOfAForgottenLock(t *testing.T) {
+func TestReentryOfAForgottenLockLosesTheOuterHold(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l := w.locks()

@@ -44,7 +44,7 @@ func (w *world) counted(rdb *redis.Client, f *fifo, h *Hold) string {
 	return ""
 }
 
-func TestFifoGhostOfACancelledAcquire(t *testing.T) {
+func TestFifoLateCopyOfACancelledAcquireTakesNothing(t *testing.T) {
 	everySide(t, each, func(w *world, of func(l *Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -77,7 +77,7 @@ func TestFifoGhostOfACancelledAcquire(t *testing.T) {
 	})
 }
 
-func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
+func TestFifoLateCopyOfAReleasedAcquireTakesNothing(t *testing.T) {
 	everySide(t, each, func(w *world, of func(l *Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -271,7 +271,7 @@ func TestFifoQueueIsForgotten(t *testing.T) {
 	})
 }
 
-func TestFifoServerRestart(t *testing.T) {
+func TestFifoRestartOfTheServerIsALoss(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	ctx := w.ctx()
@@ -298,7 +298,7 @@ func TestFifoServerRestart(t *testing.T) {
 	})
 }
 
-func TestFifoForceUnlock(t *testing.T) {
+func TestFifoForceUnlockFreesTheLock(t *testing.T) {
 	everySide(t, each, func(w *world, of func(l *Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f, other := of(w.locks()), of(w.locks())
@@ -353,7 +353,7 @@ func TestRWForceUnlockTouchesItsOwnSide(t *testing.T) {
 	})
 }
 
-func TestRWInspect(t *testing.T) {
+func TestRWInspectShowsBothSides(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
@@ -390,7 +390,7 @@ func TestRWInspect(t *testing.T) {
 	})
 }
 
-func TestFifoTokenAbove(t *testing.T) {
+func TestFifoTokenAboveRaisesTheToken(t *testing.T) {
 	everySide(t, each, func(w *world, of func(l *Locks) *fifo) {
 		ctx := w.ctx()
 		f := of(w.locks())

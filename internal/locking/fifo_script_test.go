@@ -231,7 +231,7 @@ func (d *desk) nothing() {
 }
 
 // Only the next in turn asks when a short lease ends.
-func TestFifoScriptShortLease(t *testing.T) {
+func TestFifoScriptOnlyTheNextAsksWhenAShortLeaseEnds(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.acquire(acquireArgs{side: "write", who: "a", lease: policy.Poll - 100*time.Millisecond})
@@ -266,7 +266,7 @@ func TestFifoScriptExcludes(t *testing.T) {
 	})
 }
 
-func TestFifoScriptOrder(t *testing.T) {
+func TestFifoScriptLetsInWhoCameFirst(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("write", "a")
@@ -290,7 +290,7 @@ func TestFifoScriptOrder(t *testing.T) {
 	})
 }
 
-func TestFifoScriptScoresAfterAClockStep(t *testing.T) {
+func TestFifoScriptScoresNeverFallAfterAClockStep(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("write", "a")
@@ -356,7 +356,7 @@ func TestFifoScriptEveryDequeueWakesTheNext(t *testing.T) {
 }
 
 // After a pause of the server all deadlines have passed, and nobody is dead.
-func TestFifoScriptPause(t *testing.T) {
+func TestFifoScriptPauseKillsNobody(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("write", "a")
@@ -380,7 +380,7 @@ func TestFifoScriptPause(t *testing.T) {
 }
 
 // Heartbeats keep living waiters, drop dead ones, and return whose turn it is.
-func TestFifoScriptBeats(t *testing.T) {
+func TestFifoScriptHeartbeatKeepsTheLivingAndDropsTheDead(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("read", "a")
@@ -414,7 +414,7 @@ func TestFifoScriptBeats(t *testing.T) {
 	})
 }
 
-func TestFifoScriptReaders(t *testing.T) {
+func TestFifoScriptReadersShareAPhase(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		w1 := d.taken("write", "w1")
@@ -446,7 +446,7 @@ func TestFifoScriptReaders(t *testing.T) {
 }
 
 // A writer does not pass readers that came before it.
-func TestFifoScriptWriterBehindReaders(t *testing.T) {
+func TestFifoScriptWriterWaitsBehindEarlierReaders(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("write", "a")
@@ -459,7 +459,7 @@ func TestFifoScriptWriterBehindReaders(t *testing.T) {
 }
 
 // More readers wait than are woken at once.
-func TestFifoScriptLongRunOfReaders(t *testing.T) {
+func TestFifoScriptLongRunOfReadersAllEnter(t *testing.T) {
 	each(t, func(w *world) {
 		const many = 130
 		d := w.desk()
@@ -523,7 +523,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 	})
 }
 
-func TestFifoScriptDowngrade(t *testing.T) {
+func TestFifoScriptWriterBecomesAReader(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		write := d.taken("write", "a")
@@ -553,7 +553,7 @@ func TestFifoScriptDowngrade(t *testing.T) {
 	})
 }
 
-func TestFifoScriptUpgrade(t *testing.T) {
+func TestFifoScriptRefusesAReaderWhoWantsToWrite(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("read", "a")
@@ -568,7 +568,7 @@ func TestFifoScriptUpgrade(t *testing.T) {
 }
 
 // The same attempt gets the same answer, an earlier one changes nothing, and counts are absolute.
-func TestFifoScriptReplays(t *testing.T) {
+func TestFifoScriptReplayGetsTheSameAnswer(t *testing.T) {
 	each(t, func(w *world) {
 		for _, side := range []string{"write", "read"} {
 			d := w.desk()
@@ -722,7 +722,7 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 }
 
 // A reader keeps the token that it came with when another reader's token is raised; later readers get the raised one.
-func TestFifoScriptTokensOfAPhase(t *testing.T) {
+func TestFifoScriptReadersKeepTheTokenThatTheyCameWith(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		first := d.taken("read", "a")
@@ -746,7 +746,7 @@ func TestFifoScriptTokensOfAPhase(t *testing.T) {
 }
 
 // A deadline that was set before the clock was set back delays no waiter.
-func TestFifoScriptDeadlineAfterAClockStep(t *testing.T) {
+func TestFifoScriptOldDeadlineDelaysNobodyAfterAClockStep(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		d.taken("write", "a")

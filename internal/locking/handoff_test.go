@@ -56,7 +56,7 @@ func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []successor {
 }
 
 // Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
-func TestHandoff(t *testing.T) {
+func TestHandoffKeepsTheOrderOfTheLine(t *testing.T) {
 	virtual(t, func(w *world) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
@@ -139,7 +139,7 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 }
 
 // While several wait, the server knows the process as the holder, and counts its re-entries.
-func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
+func TestReentryCountsWhileTheProcessHoldsTheLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -269,7 +269,7 @@ func TestHandoffKeepsLeases(t *testing.T) {
 }
 
 // Reserved tokens are short-lived: a waiter that comes after a long hold gets a lease of its own.
-func TestHandoffAfterALongHold(t *testing.T) {
+func TestHandoffAfterALongHoldBeginsALease(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
@@ -354,7 +354,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 }
 
 // A caller that wants the lock twice has two holds at the server too.
-func TestHandoffCounts(t *testing.T) {
+func TestHandoffGivesTwoHoldsToWhoWantsTwo(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -390,7 +390,7 @@ func TestHandoffBeginsALease(t *testing.T) {
 }
 
 // A lock that is lost on its way to the next owner does not arrive.
-func TestHandoffThatIsLost(t *testing.T) {
+func TestHandoffOfALostLeaseDoesNotArrive(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
@@ -406,7 +406,7 @@ func TestHandoffThatIsLost(t *testing.T) {
 }
 
 // A lock that was handed off while its lease was still good, and is taken when it no longer is, is given back.
-func TestHandoffThatComesTooLate(t *testing.T) {
+func TestHandoffTakenTooLateIsGivenBack(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -426,7 +426,7 @@ func TestHandoffThatComesTooLate(t *testing.T) {
 
 // The answer to a handoff is lost, whether or not the server has done it: the next waiter gets the lock soon, and a
 // late copy changes nothing.
-func TestHandoffWithoutAnAnswer(t *testing.T) {
+func TestHandoffWithoutAnAnswerLetsTheNextIn(t *testing.T) {
 	each(t, func(w *world) {
 		for _, waiting := range []int{1, 3} {
 			for _, arrives := range []bool{true, false} {
@@ -484,7 +484,7 @@ func TestHandoffWithoutAnAnswer(t *testing.T) {
 }
 
 // The client sends a handoff twice: the next holder has the token that the server knows.
-func TestHandoffTwice(t *testing.T) {
+func TestHandoffSentTwiceKeepsTheServersToken(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -515,7 +515,7 @@ func TestHandoffTwice(t *testing.T) {
 }
 
 // The waiter that should get the lock leaves during the handoff: the lock is free, and no owner has it.
-func TestSuccessorLeavesMeanwhile(t *testing.T) {
+func TestSuccessorThatLeavesFreesTheLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -577,7 +577,7 @@ func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 }
 
 // A holder whose lock the server has forgotten learns of it at the handoff, and the next one gets the lock.
-func TestHandoffOfALostLock(t *testing.T) {
+func TestHandoffOfAForgottenLockIsALoss(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -592,9 +592,9 @@ func TestHandoffOfALostLock(t *testing.T) {
 	})
 }
 
-// TestAReservationThatOvertakesTheYield: the process to which a handoff yields may release the lock, and have us woken
+// TestReservationMayOvertakeTheYield: the process to which a handoff yields may release the lock, and have us woken
 // up, before we learn that we yielded. That wake-up is the only one.
-func TestAReservationThatOvertakesTheYield(t *testing.T) {
+func TestReservationMayOvertakeTheYield(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	l := w.locks()
@@ -615,7 +615,7 @@ func TestAReservationThatOvertakesTheYield(t *testing.T) {
 
 // A process that has never waited for a server is not subscribed yet. When it yields it must not queue, because no
 // wake-up could reach it.
-func TestYieldBeforeListening(t *testing.T) {
+func TestYieldDoesNotQueueBeforeItListens(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)

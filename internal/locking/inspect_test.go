@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestInspect(t *testing.T) {
+func TestInspectShowsHoldersAndWaiters(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -46,7 +46,7 @@ func TestInspect(t *testing.T) {
 }
 
 // Any process may free a lock; its holder finds it lost, and a waiter enters.
-func TestForceUnlock(t *testing.T) {
+func TestForceUnlockFreesTheLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, waiting, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -84,7 +84,7 @@ func TestForceUnlock(t *testing.T) {
 }
 
 // A renewal that finds the new token before its holder learns of it is no loss.
-func TestRenewalWhileTheTokenRises(t *testing.T) {
+func TestRenewalWhileTheTokenRisesIsNoLoss(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
@@ -109,7 +109,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 }
 
 // From then on requests name the new token: a server restored from a snapshot with the old one does not have the lock.
-func TestTokenAboveIsAskedBy(t *testing.T) {
+func TestTokenAboveOutdatesAnOlderSnapshot(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l := w.locks()
@@ -126,7 +126,7 @@ func TestTokenAboveIsAskedBy(t *testing.T) {
 	})
 }
 
-func TestTokenAbove(t *testing.T) {
+func TestTokenAboveRaisesTheToken(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		m := w.locks().Mutex(w.name, Group(w.name))
@@ -192,7 +192,7 @@ func TestTokensGrowFromTheHighest(t *testing.T) {
 }
 
 // A lock that is taken from its owner by force, while only a re-entry keeps it, is free at once here as well.
-func TestForceUnlockBesideAReentry(t *testing.T) {
+func TestForceUnlockFreesWhatOnlyAReentryKeeps(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
 		l, tap := w.tapped()
@@ -233,7 +233,7 @@ func TestForceUnlockBesideAReentry(t *testing.T) {
 }
 
 // A caller that gets the lock after it was taken by force keeps it, however late the answer to the force comes.
-func TestForceUnlockBesideALaterGrant(t *testing.T) {
+func TestForceUnlockKeepsALaterGrant(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
@@ -266,7 +266,7 @@ func TestForceUnlockBesideALaterGrant(t *testing.T) {
 
 // A copy of a call that frees a lock by force does not touch who gets the lock afterwards: neither one that the network
 // delivers when its caller has given up, nor the second one of a client that sends it twice.
-func TestLateCopyOfAForceUnlock(t *testing.T) {
+func TestLateCopyOfAForceUnlockTouchesNobody(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, rdb := w.ctx(), w.client()
 		l, tap := w.tapped()

@@ -13,7 +13,7 @@ import (
 )
 
 // Unlock says that a hold is lost as soon as its process knows, whatever the server does meanwhile, and for every kind.
-func TestUnlockOfALostHold(t *testing.T) {
+func TestUnlockKnowsAtOnceThatAHoldIsLost(t *testing.T) {
 	for server, c := range map[string]struct {
 		fail, mend func(f *fleet, all []*Locks)
 		also       error

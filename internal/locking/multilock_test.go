@@ -34,7 +34,7 @@ func lockers(all []*Mutex) []Locker {
 	return parts
 }
 
-func TestMultiLock(t *testing.T) {
+func TestMultiLockTakesAllItsParts(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -157,7 +157,7 @@ func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
 }
 
 // A Locker whose hold belongs to a MultiLock is released with the whole hold.
-func TestMultiLockOfAnotherLockerOfSeveral(t *testing.T) {
+func TestMultiLockReleasesTheHoldOfAnotherLocker(t *testing.T) {
 	virtual(t, func(w *world) {
 		parts := w.segments(w.locks(), 3)
 		h := w.must(MultiLock(foreign{Locker: MultiLock(parts[0], parts[1])}, parts[2]).Lock(w.ctx()))
@@ -206,7 +206,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 
 // Two servers without an address do not show which of two locks of one name is first: a MultiLock waits for neither
 // while it holds the other.
-func TestMultiLockOfServersWithoutAnAddress(t *testing.T) {
+func TestMultiLockDoesNotWaitBetweenServersWithoutAnAddress(t *testing.T) {
 	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		at := func(db int) *Mutex {
@@ -284,7 +284,7 @@ func (c *counted) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return c.Mutex.Lock(ctx, opts...)
 }
 
-func TestMultiLockOfALockerWithAMutexInside(t *testing.T) {
+func TestMultiLockCallsTheLockOfALockerWithAMutexInside(t *testing.T) {
 	virtual(t, func(w *world) {
 		part := &counted{Mutex: w.locks().Mutex(w.name)}
 		w.ok(w.must(MultiLock(part).Lock(w.ctx())).Unlock(w.ctx()))
@@ -294,7 +294,7 @@ func TestMultiLockOfALockerWithAMutexInside(t *testing.T) {
 	})
 }
 
-func TestMultiLockOfTheSame(t *testing.T) {
+func TestMultiLockMayNameALockTwice(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l := w.locks()
@@ -327,7 +327,7 @@ type foreign struct {
 	_ []int // it cannot be compared
 }
 
-func TestMultiLockOfLockers(t *testing.T) {
+func TestMultiLockTakesAnyLocker(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, elsewhere := w.locks(), w.locks()
@@ -426,7 +426,7 @@ func TestMultiLockBeginsItsLeaseInTime(t *testing.T) {
 }
 
 // Several servers that stand still cost a MultiLock no more time than one.
-func TestMultiLockOfServersThatStandStill(t *testing.T) {
+func TestMultiLockWaitsOnceForServersThatStandStill(t *testing.T) {
 	virtual(t, func(w *world) {
 		const wait = 100 * time.Millisecond
 		var parts []Locker
@@ -449,7 +449,7 @@ func TestMultiLockOfServersThatStandStill(t *testing.T) {
 }
 
 // The lease of a MultiLock counts from its last part, also if the parts are handed off.
-func TestMultiLockOfPartsThatAreHandedOff(t *testing.T) {
+func TestMultiLockBeginsItsLeaseAnewAfterHandoffs(t *testing.T) {
 	virtual(t, func(w *world) {
 		const lease = 2 * time.Second
 		ctx, holder := w.ctx(), NewOwner(w.ctx())

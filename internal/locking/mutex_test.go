@@ -159,7 +159,7 @@ func TestReentryKeepsEachDeadline(t *testing.T) {
 	})
 }
 
-func TestParallelReentry(t *testing.T) {
+func TestParallelReentriesShareAGrant(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -264,7 +264,7 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 }
 
 // The context ends while the grant is on its way back.
-func TestGrantThatComesTooLate(t *testing.T) {
+func TestGrantThatComesTooLateIsGivenBack(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		l, tap := w.tapped()
@@ -301,7 +301,7 @@ func TestGrantThatComesTooLate(t *testing.T) {
 }
 
 // The answer takes so long that the lease may have run out when it comes.
-func TestAnswerThatComesTooLate(t *testing.T) {
+func TestAnswerThatComesTooLateGrantsNothing(t *testing.T) {
 	virtual(t, func(w *world) {
 		const lease = 100 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
@@ -664,7 +664,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 }
 
 // A renewal that was sent before a hold was granted does not shorten it.
-func TestRenewalBeforeAHold(t *testing.T) {
+func TestRenewalSentBeforeAHoldDoesNotShortenIt(t *testing.T) {
 	each(t, func(w *world) {
 		h := w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
 		h.one().locks.renewed(h.one().grant, time.Now().Add(time.Second), (*singleHold).wantsRenewalLocked)
@@ -826,7 +826,7 @@ func TestOwnerTravelsInTheContext(t *testing.T) {
 }
 
 // Callers of one owner that try at the same time all get a free lock: they do not block each other.
-func TestSiblingsTryAtOnce(t *testing.T) {
+func TestSiblingsThatTryAtOnceAllGetTheLock(t *testing.T) {
 	virtual(t, func(w *world) {
 		l := w.locks()
 		r := l.RWMutex(w.name)
@@ -880,7 +880,7 @@ func (w *world) leaving() *Mutex {
 
 // A waiter that has given up beside a silent server stays in the line until the server was asked to forget it. It is no other
 // owner in the way of a try.
-func TestTryBehindAWaiterThatLeaves(t *testing.T) {
+func TestTryIsNotBusyBehindAWaiterThatLeaves(t *testing.T) {
 	virtual(t, func(w *world) {
 		m := w.leaving()
 		w.memory.Resume()
@@ -889,7 +889,7 @@ func TestTryBehindAWaiterThatLeaves(t *testing.T) {
 }
 
 // Nor is the lock busy for one who waits behind it: nobody knows who has the lock.
-func TestWaitBehindAWaiterThatLeaves(t *testing.T) {
+func TestWaitIsNotBusyBehindAWaiterThatLeaves(t *testing.T) {
 	virtual(t, func(w *world) {
 		m := w.leaving()
 		const wait = 100 * time.Millisecond

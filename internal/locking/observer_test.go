@@ -64,7 +64,7 @@ func (d *diary) since() []string {
 	return lines
 }
 
-func TestObserver(t *testing.T) {
+func TestObserverSeesWhatHappensToALock(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, seen := w.ctx(), &diary{}
 		l := w.locks(Observe(seen))
@@ -113,7 +113,7 @@ func TestObserver(t *testing.T) {
 }
 
 // An Observer learns of a loss also if only the unlock finds it.
-func TestObserverOfALossThatUnlockFindsOut(t *testing.T) {
+func TestObserverLearnsOfALossThatUnlockFinds(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, seen := w.ctx(), &diary{}
 		l, admin := w.locks(Observe(seen)), w.locks()
@@ -146,7 +146,7 @@ func TestObserverOfALossThatUnlockFindsOut(t *testing.T) {
 
 // A call counts once: as a grant that is then released or lost, or as a failure. A grant whose caller leaves at that moment is
 // a failure and nothing else.
-func TestObserverOfACallerThatLeaves(t *testing.T) {
+func TestObserverCountsACallOnce(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, seen := w.ctx(), &diary{}
 		rdb, p := w.client(keepsDeadline), &tap{} // it notices an end only when the answer comes
@@ -182,7 +182,7 @@ func TestObserverOfACallerThatLeaves(t *testing.T) {
 }
 
 // The same where the lock is handed to a caller of the process that leaves just then.
-func TestObserverOfASuccessorThatLeaves(t *testing.T) {
+func TestObserverCountsASuccessorThatLeavesOnce(t *testing.T) {
 	onRedis(t, func(w *world) {
 		const rounds = 300
 		ctx, step := w.steps()

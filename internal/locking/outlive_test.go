@@ -8,7 +8,7 @@ import (
 )
 
 // A reader continues when its owner's writer is unlocked, however its context was derived from the writer's.
-func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
+func TestReaderOutlivesTheWriterUnderAnyOfItsContexts(t *testing.T) {
 	type key struct{}
 	each(t, func(w *world) {
 		ctx := w.ctx()

@@ -324,7 +324,7 @@ func TestRedLockIsReentrant(t *testing.T) {
 }
 
 // Goroutines that share an owner get the same grant, even if they overlap.
-func TestRedLockOfOneOwnerAtOnce(t *testing.T) {
+func TestRedLockGivesOneOwnersCallersOneGrant(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		r := f.red()
 		for range 5 {
@@ -356,7 +356,7 @@ func TestRedLockOfOneOwnerAtOnce(t *testing.T) {
 }
 
 // A caller waits no longer than its bound for another call of the owner.
-func TestRedLockWaitBesideASibling(t *testing.T) {
+func TestRedLockWaitsForASiblingWithinItsBound(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, r := WithOwner(f.ctx()), f.red()
 		h := f.must(r.Lock(ctx))
@@ -464,7 +464,7 @@ func TestRedLockGivesLateNodesBack(t *testing.T) {
 }
 
 // A lost answer is not a part, and leaves nothing.
-func TestRedLockOfLostAnswers(t *testing.T) {
+func TestRedLockCountsNoLostAnswer(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx := f.ctx()
 		r, taps := f.tappedReds()
@@ -571,7 +571,7 @@ func TestRedLockBearsAMinority(t *testing.T) {
 }
 
 // A hold survives if a minority forgets it, and ends with the quorum.
-func TestRedLockOnNodesThatForget(t *testing.T) {
+func TestRedLockSurvivesAMinorityThatForgets(t *testing.T) {
 	fleetOf(t, 5, func(t *testing.T, f *fleet) {
 		ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
 		h := f.enterAll(ctx, r, 5)
@@ -752,7 +752,7 @@ func TestRedLockTokensGrow(t *testing.T) {
 	}
 }
 
-func TestRedLockTokenAbove(t *testing.T) {
+func TestRedLockRaisesItsToken(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, r := f.ctx(), f.red()
 		h := f.enterAll(ctx, r, 3)
@@ -839,7 +839,7 @@ func TestRedLockReturnsErrBusyOnlyIfAQuorumAnswers(t *testing.T) {
 	})
 }
 
-func TestRedLockOfClosedLocks(t *testing.T) {
+func TestRedLockNeedsAQuorumOfOpenLocks(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, all := f.ctx(), f.locks()
 		r := RedLock(f.name, all...)
@@ -943,7 +943,7 @@ func TestLostRedLockIsForgotten(t *testing.T) {
 }
 
 // Servers under Sentinel do not count as one.
-func TestRedLockUnderSentinels(t *testing.T) {
+func TestRedLockTellsServersUnderSentinelApart(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t}
 	var all []*Locks
@@ -955,7 +955,7 @@ func TestRedLockUnderSentinels(t *testing.T) {
 	w.ok(RedLock("x", all...).err)
 }
 
-func TestMultiLockOfARedLock(t *testing.T) {
+func TestMultiLockTakesARedLockAsAUnit(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		ctx, all := WithOwner(f.ctx()), f.locks()
 		r := RedLock(f.name, all...)

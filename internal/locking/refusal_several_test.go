@@ -30,7 +30,7 @@ func eachRefusal(t *testing.T, servers int, test func(t *testing.T, f *fleet, re
 }
 
 // A minority that refuses is as good as one that is down: nobody notices it.
-func TestRefusalsToARedLockOfAMinority(t *testing.T) {
+func TestRedLockIgnoresAMinorityThatRefuses(t *testing.T) {
 	eachRefusal(t, 3, func(t *testing.T, f *fleet, refusal string) {
 		const lease = 3 * time.Second
 		ctx := f.ctx()
@@ -59,7 +59,7 @@ func TestRefusalsToARedLockOfAMinority(t *testing.T) {
 }
 
 // A majority that refuses for a moment costs no lock, answers nobody wrongly, and leaves nothing behind.
-func TestRefusalsToARedLockOfAMajority(t *testing.T) {
+func TestRedLockSurvivesAMajorityThatRefusesForAMoment(t *testing.T) {
 	eachRefusal(t, 3, func(t *testing.T, f *fleet, refusal string) {
 		const lease = 9 * time.Second
 		ctx := f.ctx()
@@ -96,7 +96,7 @@ func TestRefusalsToARedLockOfAMajority(t *testing.T) {
 }
 
 // A majority that refuses for longer than the lease takes the lock from its holder, who learns of it in time.
-func TestRefusalsToARedLockForLong(t *testing.T) {
+func TestRedLockIsLostInTimeWhenAMajorityRefuses(t *testing.T) {
 	eachRefusal(t, 3, func(t *testing.T, f *fleet, refusal string) {
 		const lease = time.Second
 		ctx := f.ctx()
@@ -125,7 +125,7 @@ func TestRefusalsToARedLockForLong(t *testing.T) {
 
 // A MultiLock over two servers of which the second refuses is not taken, and the first is free at once. What is held lives
 // through a moment of refusals, and what was given back meanwhile is free as soon as the server is back.
-func TestRefusalsToAMultiLock(t *testing.T) {
+func TestMultiLockIsNotTakenWhenAServerRefuses(t *testing.T) {
 	eachRefusal(t, 2, func(t *testing.T, f *fleet, refusal string) {
 		const lease = 9 * time.Second
 		ctx := f.ctx()
@@ -171,7 +171,7 @@ func TestRefusalsToAMultiLock(t *testing.T) {
 
 // A Redis that loads its data after a restart refuses everything for seconds. Locks that it remembers are kept and renewed,
 // those that it has forgotten are lost, and everybody else gets an error or waits on.
-func TestRefusalsOfALoadingRedis(t *testing.T) {
+func TestLoadingRedisKeepsTheLocksThatItRemembers(t *testing.T) {
 	t.Parallel()
 	// It loads for minutes, unless it is told to go on: each key takes 50 ms, and is large enough that commands are read after it.
 	server, err := servertest.StartRedis(t.Context(), "--rdbcompression", "no", "--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024")

@@ -45,7 +45,7 @@ func (w *world) unknown(what string, err error) {
 }
 
 // A server that refuses everything for a moment costs no lock, and answers nobody wrongly.
-func TestRefusalsForAMoment(t *testing.T) {
+func TestRefusalsForAMomentCostNoLock(t *testing.T) {
 	refusing(t, func(w *world, open func(opts ...Option) fullLock, refusal string) {
 		const lease = 9 * time.Second
 		ctx := w.ctx()
@@ -103,7 +103,7 @@ func TestRefusalsForAMoment(t *testing.T) {
 }
 
 // What is released while the server refuses is free as soon as the server is back, and not when its lease ends.
-func TestReleaseDuringARefusal(t *testing.T) {
+func TestReleaseDuringARefusalIsDoneAfterIt(t *testing.T) {
 	refusing(t, func(w *world, open func(opts ...Option) fullLock, refusal string) {
 		ctx := w.ctx()
 		mine, rival := open(), open()
@@ -122,7 +122,7 @@ func TestReleaseDuringARefusal(t *testing.T) {
 
 // A server that refuses for longer than the lease takes the lock from its holder, who learns of it in time; after that the
 // lock works at once.
-func TestRefusalsForLong(t *testing.T) {
+func TestRefusalsForLongLoseTheLockInTime(t *testing.T) {
 	refusing(t, func(w *world, open func(opts ...Option) fullLock, refusal string) {
 		const lease = time.Second
 		ctx := w.ctx()
@@ -153,7 +153,7 @@ func TestRefusalsForLong(t *testing.T) {
 }
 
 // The same of a real Redis, which finds out in the middle of a script that it must not write.
-func TestRefusalsOfRedis(t *testing.T) {
+func TestRefusalsInTheMiddleOfAScriptCostNoLock(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	ctx, rdb := w.ctx(), w.client()

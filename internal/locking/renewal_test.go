@@ -138,7 +138,7 @@ func TestRefusedRenewalKeepsNoOtherLockFromRenewal(t *testing.T) {
 }
 
 // A server without memory renews, hands off and releases every kind of lock, and keeps waiters.
-func TestMemoryIsFullForEveryKind(t *testing.T) {
+func TestEveryKindIsRenewedAndReleasedWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()

@@ -120,7 +120,7 @@ func onServers(kind string) bool {
 }
 
 // The user of the handbook may do what locks need, and each of its rights is needed.
-func TestRightsOfTheHandbook(t *testing.T) {
+func TestRightsOfTheHandbookAreNeededAndEnough(t *testing.T) {
 	t.Parallel()
 	user := handbookUser(t)
 	locks, w, admin := barred(t, user)
@@ -171,7 +171,7 @@ func TestNoRightIsMissingInMemory(t *testing.T) {
 }
 
 // Who may not publish locks and unlocks without an error. Waiters are not woken, and poll.
-func TestUnlockWithoutTheRightToPublish(t *testing.T) {
+func TestUnlockWorksWithoutTheRightToPublish(t *testing.T) {
 	t.Parallel()
 	user := append(handbookUser(t), "-publish")
 	locks, w, admin := barred(t, user)

@@ -133,7 +133,7 @@ func TestRWBlockedReadersEnterTogether(t *testing.T) {
 	})
 }
 
-func TestRWDowngrade(t *testing.T) {
+func TestRWWriterBecomesAReader(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
@@ -216,7 +216,7 @@ func TestRWUpgradeIsRefused(t *testing.T) {
 
 func second(_ *Hold, err error) error { return err }
 
-func TestRWReadersOfDifferentLeases(t *testing.T) {
+func TestRWWriterWaitsForTheLongestLeaseOfTheReaders(t *testing.T) {
 	virtual(t, func(w *world) {
 		const long, short = 900 * time.Millisecond, 300 * time.Millisecond
 		ctx := w.ctx()
@@ -238,7 +238,7 @@ func TestRWReadersOfDifferentLeases(t *testing.T) {
 	})
 }
 
-func TestRWShorterInnerLease(t *testing.T) {
+func TestRWShorterInnerLeaseDoesNotShortenTheOuter(t *testing.T) {
 	virtual(t, func(w *world) {
 		const short = 300 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
@@ -286,7 +286,7 @@ func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
 	})
 }
 
-func TestRWStrangeNames(t *testing.T) {
+func TestRWNamesOfAnyBytesAreLocksOfTheirOwn(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l := w.locks()
@@ -378,7 +378,7 @@ func TestRWSidesHaveAnOrder(t *testing.T) {
 	})
 }
 
-func TestRWAsPartsOfAMultiLock(t *testing.T) {
+func TestRWSidesArePartsOfAMultiLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l := w.locks()
@@ -430,7 +430,7 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 
 // A read unlock must not go through all readers. The two locks take turns, so that other work of the machine affects
 // both.
-func TestRWTenThousandReaders(t *testing.T) {
+func TestRWUnlockDoesNotGoThroughAllReaders(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb := w.client()
@@ -472,7 +472,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 	}
 }
 
-func TestRWRandomReaders(t *testing.T) {
+func TestRWWriterEntersWhileReadersComeAndGo(t *testing.T) {
 	virtual(t, func(w *world) {
 		// Readers come and go while a writer waits in between: none starves.
 		rdb, ctx := w.client(), w.ctx()
@@ -512,7 +512,7 @@ func TestRWRandomReaders(t *testing.T) {
 
 // A thousand readers unlock at once: that takes few round trips, because with one round trip each they would wait too
 // long for a connection.
-func TestRWAThousandUnlockAtOnce(t *testing.T) {
+func TestRWThousandUnlocksTakeFewTrips(t *testing.T) {
 	virtual(t, func(w *world) {
 		const many = 1000
 		l, tap := w.tapped()

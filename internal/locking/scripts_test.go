@@ -11,7 +11,7 @@ import (
 
 // A holder gets the token of another server, and keeps its own if that is higher. The server's clock never falls
 // behind.
-func TestLevelScript(t *testing.T) {
+func TestLevelRaisesATokenAndNeverLowersIt(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name, Group(w.name))
@@ -45,7 +45,7 @@ func TestLevelScript(t *testing.T) {
 
 // Without memory, scripts that end or shorten something work anyway, also with a tombstone, and heartbeats and renewals
 // of readers arrive.
-func TestMemoryIsFullForEveryScript(t *testing.T) {
+func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx, m, d := w.client(), w.ctx(), w.locks().Mutex(w.name), w.desk()

@@ -16,7 +16,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-func TestServerRestart(t *testing.T) {
+func TestRestartOfTheServerIsALoss(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	ctx := w.ctx()
@@ -38,7 +38,7 @@ func TestServerRestart(t *testing.T) {
 }
 
 // Subscriptions are cut off again and again while two processes contend.
-func TestSubscriptionsCutOff(t *testing.T) {
+func TestWaitersEnterWhileSubscriptionsAreCutOff(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()
@@ -58,7 +58,7 @@ func TestSubscriptionsCutOff(t *testing.T) {
 
 // The server's host is gone without a word, and another one has its address. The subscription does not notice by
 // itself, and would wait for ever; the new server sees no subscriber, so it takes the process for dead.
-func TestSubscriptionToADeadHost(t *testing.T) {
+func TestWaitersEnterAfterTheServersHostIsGone(t *testing.T) {
 	virtual(t, func(w *world) {
 		successor := newMemory(w.t, near)
 		var place atomic.Pointer[memory]
@@ -85,7 +85,7 @@ func TestSubscriptionToADeadHost(t *testing.T) {
 	})
 }
 
-func TestMemoryIsFull(t *testing.T) {
+func TestAcquireIsRefusedWhenMemoryIsFull(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()
@@ -110,7 +110,7 @@ func TestMemoryIsFull(t *testing.T) {
 	w.ok(w.must(l.Mutex(w.name + "other").Lock(ctx)).Unlock(ctx))
 }
 
-func TestWaitReplicas(t *testing.T) {
+func TestWaitReplicasConfirmsAGrant(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	rdb, ctx := w.client(), w.ctx()
@@ -170,7 +170,7 @@ func tapWaits(p *tap) int {
 }
 
 // Only what a caller may get must be confirmed: a lock that is busy is busy at once, though no replica answers.
-func TestWaitReplicasOfABusyLock(t *testing.T) {
+func TestWaitReplicasWaitsForNoBusyLock(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	ctx := w.ctx()
@@ -207,7 +207,7 @@ func TestWaitReplicasOfABusyLock(t *testing.T) {
 }
 
 // A copy of an acquisition that arrives over another connection cannot be distinguished from one that has waited there.
-func TestWaitReplicasOfACopy(t *testing.T) {
+func TestWaitReplicasTrustsNoSecondCopy(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	ctx := w.ctx()
@@ -234,7 +234,7 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	}
 }
 
-func TestWaitReplicasRefused(t *testing.T) {
+func TestWaitReplicasRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	one := redis.NewClient(&redis.Options{Addr: shared, ReadTimeout: time.Second})
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": shared}})
@@ -256,7 +256,7 @@ func TestWaitReplicasRefused(t *testing.T) {
 	}
 }
 
-func TestCheckServer(t *testing.T) {
+func TestCheckServerFindsEviction(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()
@@ -286,7 +286,7 @@ func TestCheckServer(t *testing.T) {
 type ringInside struct{ *redis.Ring }
 
 // On a Ring no waiter is woken, so waiters poll, also if the Ring is inside another client.
-func TestRing(t *testing.T) {
+func TestRingWaitersPoll(t *testing.T) {
 	for name, inside := range map[string]func(*redis.Ring) redis.UniversalClient{
 		"ring":     func(ring *redis.Ring) redis.UniversalClient { return ring },
 		"embedded": func(ring *redis.Ring) redis.UniversalClient { return ringInside{ring} },
@@ -332,7 +332,7 @@ func onRing(t *testing.T, inside func(*redis.Ring) redis.UniversalClient) {
 }
 
 // A client of one node of a cluster cannot follow redirects of the node, so its callers get them as errors.
-func TestNodeOfAClusterAlone(t *testing.T) {
+func TestNodeOfAClusterAloneReturnsRedirects(t *testing.T) {
 	onRedis(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()

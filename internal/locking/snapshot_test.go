@@ -12,7 +12,7 @@ import (
 // A server is restored from a snapshot of a time when an owner held the lock. The owner has unlocked since, and another
 // owner has had the lock: the first does not get it back with its old token. A reader may join the old phase until the
 // old leases have run out.
-func TestOlderSnapshot(t *testing.T) {
+func TestOlderSnapshotGivesNoLockBack(t *testing.T) {
 	for kind, of := range map[string]func(l *Locks) Locker{
 		"mutex": func(l *Locks) Locker { return l.Mutex(t.Name()) },
 		"fair":  func(l *Locks) Locker { return l.FairMutex(t.Name()) },
@@ -45,7 +45,7 @@ func TestOlderSnapshot(t *testing.T) {
 }
 
 // TokenAbove of a writer leaves none of its readers below its token, nor later ones.
-func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
+func TestTokenAboveOfAWriterRaisesItsReaders(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
 		l := w.locks()

@@ -133,7 +133,7 @@ func useUntilLost(lock Locker, outer, inner *Hold) error {
 
 // A process is stopped for longer than its leases, and then believes that it still has its locks. None of its calls
 // succeeds, nor takes anything from those who have them since, whose tokens are higher.
-func TestStoppedHolder(t *testing.T) {
+func TestStoppedHolderTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	ctx := w.ctx()
