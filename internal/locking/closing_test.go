@@ -29,7 +29,7 @@ func TestCloseEndsTheWaitOfAMultiLock(t *testing.T) {
 		}
 		w.ok(busy.Unlock(ctx))
 		if err := <-failed; !errors.Is(err, ErrClosed) {
-			w.t.Errorf("the MultiLock: %v", err)
+			w.t.Errorf("the MultiLock: got %v, want ErrClosed", err)
 		}
 	})
 }

@@ -145,7 +145,7 @@ func clusterVerbs(w *clustered) {
 			w.t.Errorf("forced: %t, %v", forced, err)
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 	}
 	w.ok(l.CheckServer(ctx))
@@ -376,7 +376,7 @@ func clusterReplicas(w *clustered) {
 		}
 	}
 	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
-		w.t.Errorf("without replicas: %v", err)
+		w.t.Errorf("without replicas: got %v, want ErrNotReplicated", err)
 	}
 	w.soon("it is cancelled", func() bool { return l.server.Client.Exists(ctx, m.stateKey).Val() == 0 })
 	for _, node := range replicas {
@@ -517,7 +517,7 @@ func clusterFailover(w *clustered) {
 	before := w.master(m)
 	w.ok(w.cluster.Failover(ctx, w.slot(m)))
 	if w.master(m) == before {
-		w.t.Error("the master is the same")
+		w.t.Errorf("the master is the same: got %v, want not %v", w.master(m), before)
 	}
 	w.await(c, 20)
 	w.end(c)

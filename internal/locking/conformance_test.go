@@ -187,7 +187,7 @@ func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
 			w.t.Errorf("the stale hold ended with %v", context.Cause(stale.Context()))
 		}
 		if err := stale.Unlock(w.ctx()); !errors.Is(err, ErrLost) {
-			w.t.Errorf("the stale owner unlocks: %v", err)
+			w.t.Errorf("the stale owner unlocks: got %v, want ErrLost", err)
 		}
 		if s, err := open().Inspect(w.ctx()); err != nil || !s.Held() {
 			w.t.Errorf("it freed the next one's lock: %+v, %v", s, err)

@@ -177,7 +177,7 @@ func TestFifoSiblingsEnterTogether(t *testing.T) {
 		w.ok(blocker.Unlock(ctx))
 		first, second := <-holds, <-holds
 		if first.Token() != second.Token() {
-			w.t.Error("two tokens")
+			w.t.Errorf("two tokens: got %v, want %v", first.Token(), second.Token())
 		}
 		w.ok(first.Unlock(ctx))
 		w.ok(second.Unlock(ctx))
@@ -283,7 +283,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 		d.queued("write", "y")
 		d.release("write", "x", 0)
 		if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("somebody queues: %v", err)
+			w.t.Errorf("somebody queues: got %v, want ErrBusy", err)
 		}
 		d.leave("y")
 		w.ok(w.must(other.TryLock(ctx)).Unlock(ctx))
@@ -405,7 +405,7 @@ func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		w.soon("it has left", func() bool { return w.waiting(rdb, f) == 0 })
 		w.ok(h.Unlock(ctx))
 		if _, err := f.Lock(waiting); !errors.Is(err, context.Canceled) {
-			w.t.Errorf("with a dead context: %v", err)
+			w.t.Errorf("with a dead context: got %v, want context.Canceled", err)
 		}
 		w.left(rdb, f)
 	})
@@ -471,7 +471,7 @@ func TestFifoCloseEndsWaiting(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- l.Close() }()
 		if err := <-failed; !errors.Is(err, ErrClosed) {
-			w.t.Errorf("the waiter: %v", err)
+			w.t.Errorf("the waiter: got %v, want ErrClosed", err)
 		}
 		w.ok(<-closed)
 		if w.waiting(rdb, f) != 0 {

@@ -226,7 +226,7 @@ func TestReplayedScriptChangesNothing(t *testing.T) {
 		outer := w.must(m.Lock(ctx))
 		inner := w.must(m.Lock(outer.Context()))
 		if inner.Token() != outer.Token() {
-			w.t.Error("two tokens")
+			w.t.Errorf("two tokens: got %v, want %v", inner.Token(), outer.Token())
 		}
 		count := func(want string) {
 			w.t.Helper()
@@ -279,7 +279,7 @@ func TestReleaseSentTwiceAfterTheDeadlineIsALoss(t *testing.T) {
 		h.one().deadline = time.Now()
 		l.mu.Unlock()
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 	})
 }
@@ -447,11 +447,11 @@ func TestFlushAllIsALoss(t *testing.T) {
 			w.t.Errorf("cause %v after %s", cause, time.Since(start))
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		next := w.must(m.Lock(ctx))
 		if next.Token() <= h.Token() {
-			w.t.Error("the token did not grow")
+			w.t.Errorf("the token did not grow: got %v, want more than %v", next.Token(), h.Token())
 		}
 		w.ok(rdb.FlushAll(ctx).Err())
 		if _, err := m.Lock(next.Context()); err == nil { // the re-entry finds that the lock is gone, and takes it again
@@ -460,7 +460,7 @@ func TestFlushAllIsALoss(t *testing.T) {
 			}
 		}
 		if err := next.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 	})
 }
@@ -539,7 +539,7 @@ func TestLockAndUnlockFailWhileTheServerIsDown(t *testing.T) {
 			return false
 		}
 		if next.Token() <= h.Token() {
-			t.Error("the token did not grow")
+			t.Errorf("the token did not grow: got %v, want more than %v", next.Token(), h.Token())
 		}
 		return next.Unlock(ctx) == nil
 	})
@@ -625,7 +625,7 @@ func TestUnlockKeepsItsBoundWithoutAConnection(t *testing.T) {
 	w.ok(server.Kill())
 	start := time.Now()
 	if err := h.Unlock(w.ctx()); !errors.Is(err, ErrNoAnswer) {
-		t.Errorf("unlock: %v", err)
+		t.Errorf("unlock: got %v, want ErrNoAnswer", err)
 	}
 	if took := time.Since(start); took > policy.Release+2*time.Second {
 		t.Errorf("it took %s", took)
@@ -788,7 +788,7 @@ func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 		}
 		close(h.goes)
 		if err := <-h.wrote; !errors.Is(err, ErrNoAnswer) {
-			w.t.Errorf("it was sent: %v", err)
+			w.t.Errorf("it was sent: got %v, want ErrNoAnswer", err)
 		}
 		if w.exists(rdb, m.stateKey) != 0 {
 			w.t.Error("it holds the lock")

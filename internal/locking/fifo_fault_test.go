@@ -244,11 +244,11 @@ func TestFifoFlushAllIsALoss(t *testing.T) {
 				w.t.Errorf("cause %v after %s", cause, time.Since(start))
 			}
 			if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-				w.t.Errorf("unlock: %v", err)
+				w.t.Errorf("unlock: got %v, want ErrLost", err)
 			}
 			next := w.must(h.one().grant.lock.TryLock(ctx))
 			if next.Token() <= h.Token() {
-				w.t.Error("the token did not grow")
+				w.t.Errorf("the token did not grow: got %v, want more than %v", next.Token(), h.Token())
 			}
 			w.ok(next.Unlock(ctx))
 		}
@@ -292,7 +292,7 @@ func TestFifoRestartOfTheServerIsALoss(t *testing.T) {
 			return false
 		}
 		if next.Token() <= h.Token() {
-			t.Error("the token did not grow")
+			t.Errorf("the token did not grow: got %v, want more than %v", next.Token(), h.Token())
 		}
 		return next.Unlock(ctx) == nil
 	})
@@ -323,7 +323,7 @@ func TestFifoForceUnlockFreesTheLock(t *testing.T) {
 		order()
 		for _, lost := range []*Hold{inner, h} {
 			if err := lost.Unlock(ctx); !errors.Is(err, ErrLost) {
-				w.t.Errorf("unlock: %v", err)
+				w.t.Errorf("unlock: got %v, want ErrLost", err)
 			}
 		}
 		own := w.must(f.Lock(ctx)) // through the Locks that hold it: they learn it at once
@@ -344,10 +344,10 @@ func TestRWForceUnlockTouchesItsOwnSide(t *testing.T) {
 			w.t.Errorf("freed %t, %v", freed, err)
 		}
 		if err := read.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("the reader: %v", err)
+			w.t.Errorf("the reader: got %v, want ErrLost", err)
 		}
 		if _, err := other.Reader().TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("the writer is gone: %v", err)
+			w.t.Errorf("the writer is gone: got %v, want ErrBusy", err)
 		}
 		w.ok(write.Unlock(ctx))
 	})
@@ -413,18 +413,18 @@ func TestFifoTokenAboveRaisesTheToken(t *testing.T) {
 		w.ok(inner.Unlock(ctx))
 		if other != nil {
 			if other.Token() != first {
-				w.t.Error("another reader's token has changed")
+				w.t.Errorf("another reader's token has changed: got %v, want %v", other.Token(), first)
 			}
 			w.ok(other.Unlock(ctx))
 		}
 		last := h.Token()
 		w.ok(h.Unlock(ctx))
 		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
-			w.t.Errorf("of a hold that is over: %v", err)
+			w.t.Errorf("of a hold that is over: got %v, want ErrLost", err)
 		}
 		next := w.must(f.Lock(ctx))
 		if next.Token() <= last {
-			w.t.Error("the token did not grow")
+			w.t.Errorf("the token did not grow: got %v, want more than %v", next.Token(), last)
 		}
 		w.ok(next.Unlock(ctx))
 	})

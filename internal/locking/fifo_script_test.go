@@ -425,7 +425,7 @@ func TestFifoScriptReadersShareAPhase(t *testing.T) {
 		d.expectWoken("r1 r2", func() { d.release("write", "w1", 0) })
 		phase := d.taken("read", "r2")
 		if phase <= w1 {
-			w.t.Error("the phase is not above the writer")
+			w.t.Errorf("the phase is not above the writer: got %v, want more than %v", phase, w1)
 		}
 		d.busy("read", "r4") // an earlier writer waits
 		d.busy("write", "w3")
@@ -529,13 +529,13 @@ func TestFifoScriptWriterBecomesAReader(t *testing.T) {
 		write := d.taken("write", "a")
 		read := d.taken("read", "a")
 		if read <= write {
-			w.t.Error("the token of the read phase is not above the writer's")
+			w.t.Errorf("the token of the read phase is not above the writer's: got %v, want more than %v", read, write)
 		}
 		d.release("read", "a", 0)
 		d.busy("read", "b") // unlocking the inner read keeps the outer write
 		d.queued("write", "early")
 		if again := d.taken("read", "a"); again <= read {
-			w.t.Error("the token of the second phase is not above the first")
+			w.t.Errorf("the token of the second phase is not above the first: got %v, want more than %v", again, read)
 		}
 		d.leave("early") // it did not keep the writer from reading
 		d.queued("read", "r1")

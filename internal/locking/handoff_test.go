@@ -345,7 +345,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 		t.Error("it is the successor")
 	}
 	if asking.asking = false; m.locks.successorLocked(h) != asking {
-		t.Error("it is not, when it is back")
+		t.Errorf("it is not, when it is back: got %v, want %v", m.locks.successorLocked(h), asking)
 	}
 	if asking.times = 2; m.locks.successorLocked(h) != nil {
 		t.Error("a waiter that wants two holds is the successor of one hold")
@@ -586,7 +586,7 @@ func TestHandoffOfAForgottenLockIsALoss(t *testing.T) {
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
 		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx))
 	})

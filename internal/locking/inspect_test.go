@@ -64,10 +64,10 @@ func TestForceUnlockFreesTheLock(t *testing.T) {
 			w.t.Errorf("token %d after %d", next.Token(), h.Token())
 		}
 		if err := inner.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		w.ok(next.Unlock(ctx))
 		if freed, err := other.ForceUnlock(ctx); err != nil || freed {
@@ -147,11 +147,11 @@ func TestTokenAboveRaisesTheToken(t *testing.T) {
 		raised := h.Token()
 		w.ok(inner.Unlock(ctx))
 		if _, err := inner.TokenAbove(ctx, raised); !errors.Is(err, ErrLost) {
-			w.t.Errorf("after the inner unlock: %v", err)
+			w.t.Errorf("after the inner unlock: got %v, want ErrLost", err)
 		}
 		w.ok(h.Unlock(ctx))
 		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
-			w.t.Errorf("after the unlock: %v", err)
+			w.t.Errorf("after the unlock: got %v, want ErrLost", err)
 		}
 		next := w.must(m.Lock(ctx))
 		if next.Token() <= raised {
@@ -163,7 +163,7 @@ func TestTokenAboveRaisesTheToken(t *testing.T) {
 		}
 		for _, n := range []int64{-1, maxToken} {
 			if _, err := next.TokenAbove(ctx, n); !errors.Is(err, ErrInvalid) {
-				w.t.Errorf("above %d: %v", n, err)
+				w.t.Errorf("above %d: got %v, want ErrInvalid", n, err)
 			}
 		}
 	})

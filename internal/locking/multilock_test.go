@@ -55,7 +55,7 @@ func TestMultiLockTakesAllItsParts(t *testing.T) {
 				}
 			}
 			if _, err := MultiLock(lockers(w.segments(rival, 4))...).TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("the rival: %v", err)
+				w.t.Errorf("the rival: got %v, want ErrBusy", err)
 			}
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx))
@@ -83,11 +83,11 @@ func TestMultiLockRollsBack(t *testing.T) {
 			all := MultiLock(append(lockers(parts), far)...)
 			for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
 				if _, err := w.refused(func() (*Hold, error) { return all.Lock(ctx, Wait(wait)) }); !errors.Is(err, ErrBusy) {
-					w.t.Errorf("part %d busy: %v", i, err)
+					w.t.Errorf("part %d busy: got %v, want ErrBusy", i, err)
 				}
 			}
 			if _, err := all.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("part %d busy: %v", i, err)
+				w.t.Errorf("part %d busy: got %v, want ErrBusy", i, err)
 			}
 			for j, other := range append(parts, far) {
 				if i != j { // long before its lease is over
@@ -180,7 +180,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 		h := w.must(parts[7].Lock(ctx))
 		start := time.Now()
 		if _, err := MultiLock(parts[2], parts[3], parts[7]).Lock(h.Context()); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("backwards: %v", err)
+			w.t.Errorf("backwards: got %v, want ErrBusy", err)
 		}
 		if took := time.Since(start); took > policy.Poll/2 {
 			w.t.Errorf("it has waited for %s", took)
@@ -264,7 +264,7 @@ func TestMultiLockPassesItsWaitToLockers(t *testing.T) {
 		for name, lock := range map[string]func(context.Context, ...LockOption) (*Hold, error){"TryLock": part.TryLock, "Lock": part.Lock} {
 			start := time.Now()
 			if _, err := lock(held.Context(), Wait(100*time.Millisecond)); !errors.Is(err, ErrNoAnswer) {
-				w.t.Errorf("%s: %v", name, err)
+				w.t.Errorf("%s: got %v, want ErrNoAnswer", name, err)
 			}
 			if took := time.Since(start); took > 200*time.Millisecond {
 				w.t.Errorf("%s took %s", name, took)
@@ -308,7 +308,7 @@ func TestMultiLockMayNameALockTwice(t *testing.T) {
 			w.t.Errorf("count %q", n)
 		}
 		if inner.Parts()[1].Token() != h.Parts()[0].Token() {
-			w.t.Error("re-entry has another token")
+			w.t.Errorf("re-entry has another token: got %v, want %v", inner.Parts()[1].Token(), h.Parts()[0].Token())
 		}
 		w.ok(inner.Unlock(ctx))
 		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
@@ -370,7 +370,7 @@ func TestLostPartLosesTheMultiLock(t *testing.T) {
 			w.t.Errorf("cause %v", cause)
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		if w.exists(rdb, parts[0].stateKey, parts[2].stateKey) != 0 {
 			w.t.Error("the others are still held")
@@ -490,7 +490,7 @@ func TestLostMultiLockExpires(t *testing.T) {
 			w.ok(w.must(part.TryLock(ctx)).Unlock(ctx))
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestMutexIsReentrant(t *testing.T) {
 				continue
 			}
 			if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("another owner: %v", err)
+				w.t.Errorf("another owner: got %v, want ErrBusy", err)
 			}
 			w.ok(step.next())
 		}
@@ -123,7 +123,7 @@ func TestAbandonedHoldExpires(t *testing.T) {
 		cancel()
 		w.must(w.locks().Mutex(w.name).Lock(w.ctx(), Wait(2*lease+time.Second)))
 		if err := h.Unlock(w.ctx()); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestReentryKeepsEachDeadline(t *testing.T) {
 			w.t.Errorf("a shorter lease has shortened the lock to %s", left())
 		}
 		if err := short.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock of the lapsed one: %v", err)
+			w.t.Errorf("unlock of the lapsed one: got %v, want ErrLost", err)
 		}
 		long := w.must(m.Lock(outer.Context(), Lease(time.Hour)))
 		if left() < 50*time.Minute {
@@ -255,7 +255,7 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queueKey) == 0 })
 		w.ok(h.Unlock(ctx))
 		if _, err := m.Lock(waiting); !errors.Is(err, context.Canceled) {
-			w.t.Errorf("with a dead context: %v", err)
+			w.t.Errorf("with a dead context: got %v, want context.Canceled", err)
 		}
 		if w.exists(rdb, m.stateKey) != 0 {
 			w.t.Error("something is left")
@@ -287,7 +287,7 @@ func TestGrantThatComesTooLateIsGivenBack(t *testing.T) {
 			})
 			for range 20 { // both come at once, in no fixed order
 				if h, err := one.Lock(ctx); err == nil || h != nil || !errors.Is(err, context.Canceled) {
-					w.t.Fatalf("admitted: %v", err)
+					w.t.Fatalf("admitted: got %v, want context.Canceled, no hold", err)
 				}
 			}
 			mu.Lock()
@@ -319,7 +319,7 @@ func TestAnswerThatComesTooLateGrantsNothing(t *testing.T) {
 				return err
 			})
 			if h, err := one.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
-				w.t.Errorf("%s: admitted: %v", one.self().kind.is(), err)
+				w.t.Errorf("%s: admitted: got %v, want ErrNoAnswer, no hold", one.self().kind.is(), err)
 			}
 			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
 		}
@@ -366,7 +366,7 @@ func TestReleaserDoesNotOvertakeAWaiter(t *testing.T) {
 		if err == nil { // only after the waiter has been and gone
 			defer func() { w.ok(again.Unlock(ctx)) }()
 			if token := <-admitted; again.Token() < token {
-				w.t.Error("the releaser has overtaken the waiter")
+				w.t.Errorf("the releaser has overtaken the waiter: got %v, want at least %v", again.Token(), token)
 			}
 			return
 		}
@@ -613,7 +613,7 @@ func (w *world) leavesTheWholeLease(renewed bool) {
 			"of several, own": func(outer *Hold) { w.ok(w.must(several.Lock(outer.Context(), Lease(lease/2))).Unlock(ctx)) },
 			"in vain": func(outer *Hold) {
 				if _, err := MultiLock(one, l.Mutex("busy")).TryLock(outer.Context()); !errors.Is(err, ErrBusy) {
-					w.t.Errorf("%s: %v", one.Name(), err)
+					w.t.Errorf("%s: got %v, want ErrBusy", one.Name(), err)
 				}
 			},
 		} {
@@ -740,11 +740,11 @@ func TestCloseEndsWaiting(t *testing.T) {
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
 		go func() { w.ok(l.Close()) }()
 		if err := <-failed; !errors.Is(err, ErrClosed) {
-			w.t.Errorf("the waiter: %v", err)
+			w.t.Errorf("the waiter: got %v, want ErrClosed", err)
 		}
 		w.ok(l.Close())
 		if _, err := m.TryLock(ctx); !errors.Is(err, ErrClosed) {
-			w.t.Errorf("afterwards: %v", err)
+			w.t.Errorf("afterwards: got %v, want ErrClosed", err)
 		}
 		if w.exists(rdb, m.queueKey) != 0 {
 			w.t.Error("it still queues")
@@ -773,7 +773,7 @@ func TestSecondUnlockDoesNothing(t *testing.T) {
 			w.ok(h.Unlock(ctx))
 		}
 		if err := late.Unlock(ctx); !errors.Is(err, ErrClosed) {
-			w.t.Errorf("unlocked after Close: %v", err)
+			w.t.Errorf("unlocked after Close: got %v, want ErrClosed", err)
 		}
 		w.ok(late.Unlock(ctx))
 	})
@@ -808,19 +808,19 @@ func TestOwnerTravelsInTheContext(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
 		if WithOwner(ctx) != ctx {
-			w.t.Error("WithOwner replaces the owner")
+			w.t.Errorf("WithOwner replaces the owner: got %v, want %v", WithOwner(ctx), ctx)
 		}
 		m := w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
 		if again := w.must(m.Lock(ctx)); again.Owner() != h.Owner() {
-			w.t.Error("the owner of the context is not the owner of the hold")
+			w.t.Errorf("the owner of the context is not the owner of the hold: got %v, want %v", again.Owner(), h.Owner())
 		}
 		if _, err := m.TryLock(NewOwner(h.Context())); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("a new owner: %v", err)
+			w.t.Errorf("a new owner: got %v, want ErrBusy", err)
 		}
 		// Attempts are numbered by each Locks, so the same owner at another one counts as another.
 		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("through other Locks: %v", err)
+			w.t.Errorf("through other Locks: got %v, want ErrBusy", err)
 		}
 	})
 }
@@ -872,7 +872,7 @@ func (w *world) leaving() *Mutex {
 	time.Sleep(50 * time.Millisecond) // it is in the queue
 	w.memory.Pause()
 	if err := <-gaveUp; !errors.Is(err, ErrBusy) {
-		w.t.Errorf("the waiter: %v", err)
+		w.t.Errorf("the waiter: got %v, want ErrBusy", err)
 	}
 	time.Sleep(lease)
 	return m

@@ -132,7 +132,7 @@ func TestObserverLearnsOfALossThatUnlockFinds(t *testing.T) {
 			w.ok(err)
 			seen.since()
 			if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-				w.t.Errorf("%s: unlock: %v", name, err)
+				w.t.Errorf("%s: unlock: got %v, want ErrLost", name, err)
 			}
 			if said := strings.Join(seen.since(), ", "); !strings.Contains(said, "lost") || strings.Contains(said, "released") {
 				w.t.Errorf("%s: %s", name, said)

@@ -125,7 +125,7 @@ func (f *fleet) busy(ctx context.Context, r *Red, opts ...LockOption) {
 		_, err = r.Lock(ctx, append([]LockOption{Wait(0)}, opts...)...)
 	}
 	if !errors.Is(err, ErrBusy) {
-		f.t.Errorf("the lock is not busy: %v", err)
+		f.t.Errorf("the lock is not busy: got %v, want ErrBusy", err)
 	}
 }
 
@@ -201,13 +201,13 @@ func TestRedLockWantsAQuorum(t *testing.T) {
 			f.free(r, 1)
 		}
 		if _, err := r.TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("two of three are taken: %v", err)
+			t.Errorf("two of three are taken: got %v, want ErrBusy", err)
 		}
 		f.free(r, 1)
 		bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
 		if _, err := r.Lock(bounded); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the context ended: %v", err)
+			t.Errorf("the context ended: got %v, want ErrBusy and context.DeadlineExceeded", err)
 		}
 		f.free(r, 1)
 
@@ -409,7 +409,7 @@ func TestRedLockOfAFixedLeaseLapses(t *testing.T) {
 			t.Errorf("cause %v", cause)
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		f.ok(next.Context().Err())
 		f.ok(next.Unlock(ctx))
@@ -512,11 +512,11 @@ func TestRedLockLosesItsQuorum(t *testing.T) {
 			t.Errorf("cause %v, %s left", cause, h.Remaining())
 		}
 		if _, err := h.TokenAbove(ctx, h.Token()); !errors.Is(err, ErrLost) {
-			t.Errorf("a token for a lost hold: %v", err)
+			t.Errorf("a token for a lost hold: got %v, want ErrLost", err)
 		}
 		f.soon("the rest is not renewed", func() bool { return h.Parts()[2].Remaining() == 0 })
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		f.free(r, 0, 1, 2)
 	})
@@ -590,7 +590,7 @@ func TestRedLockSurvivesAMinorityThatForgets(t *testing.T) {
 			t.Errorf("token %d after %d", next.Token(), h.Token())
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			t.Errorf("unlock: got %v, want ErrLost", err)
 		}
 		f.ok(next.Context().Err())
 		f.ok(next.Unlock(ctx))
@@ -780,7 +780,7 @@ func TestRedLockRaisesItsToken(t *testing.T) {
 		raised := h.Token()
 		f.ok(h.Unlock(ctx))
 		if _, err := h.TokenAbove(ctx, raised); !errors.Is(err, ErrLost) {
-			t.Errorf("after the unlock: %v", err)
+			t.Errorf("after the unlock: got %v, want ErrLost", err)
 		}
 		next := f.enter(ctx, f.red())
 		if next.Token() <= raised {
@@ -828,7 +828,7 @@ func TestRedLockReturnsErrBusyOnlyIfAQuorumAnswers(t *testing.T) {
 			_, err = r.TryLock(ctx)
 		}
 		if !errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
-			t.Errorf("one is free, one busy, one down: %v", err)
+			t.Errorf("one is free, one busy, one down: got %v, want ErrBusy and errLost", err)
 		}
 		f.free(r, 1, 2)
 		taps[2].on(scripts.Acquire, down)
@@ -848,7 +848,7 @@ func TestRedLockNeedsAQuorumOfOpenLocks(t *testing.T) {
 		busy := f.must(f.red().nodes[0].Lock(ctx)) // it does not concern callers that cannot see it
 		f.ok(all[1].Close())
 		if _, err := r.Lock(ctx); !errors.Is(err, ErrClosed) || errors.Is(err, ErrBusy) {
-			t.Errorf("two of three are closed: %v", err)
+			t.Errorf("two of three are closed: got %v, want ErrClosed, not ErrBusy", err)
 		}
 		f.ok(h.Unlock(ctx)) // one confirmed, one left to expire, which is a minority
 		f.ok(all[2].Close())
@@ -883,7 +883,7 @@ func TestRedLockRefusesNonsense(t *testing.T) {
 			}
 		}
 		if _, err := RedLock(f.name, l...).Lock(ctx, Lease(-1)); !errors.Is(err, ErrInvalid) {
-			t.Errorf("a bad lease: %v", err)
+			t.Errorf("a bad lease: got %v, want ErrInvalid", err)
 		}
 	})
 }

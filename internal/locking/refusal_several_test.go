@@ -115,7 +115,7 @@ func TestRedLockIsLostInTimeWhenAMajorityRefuses(t *testing.T) {
 			t.Errorf("token %d after %d", next.Token(), held.Token())
 		}
 		if err := held.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock of what is lost: %v", err)
+			t.Errorf("unlock of what is lost: got %v, want ErrLost", err)
 		}
 		f.ok(next.Context().Err())
 		f.ok(next.Unlock(ctx))

@@ -145,7 +145,7 @@ func TestRefusalsForLongLoseTheLockInTime(t *testing.T) {
 			w.t.Errorf("token %d after %d", h.Token(), held.Token())
 		}
 		if err := held.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock of what is lost: %v", err)
+			w.t.Errorf("unlock of what is lost: got %v, want ErrLost", err)
 		}
 		w.ok(h.Context().Err())
 		w.ok(h.Unlock(ctx))

@@ -20,31 +20,31 @@ func TestRWReadersShareAndWritersDoNot(t *testing.T) {
 		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
 		first, second := w.must(m.Reader().Lock(ctx)), w.must(other.Reader().TryLock(ctx))
 		if first.Token() != second.Token() {
-			w.t.Error("two tokens in one phase")
+			w.t.Errorf("two tokens in one phase: got %v, want %v", first.Token(), second.Token())
 		}
 		for _, writer := range []*RWSide{m.Writer(), other.Writer()} {
 			if _, err := writer.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("a writer beside readers: %v", err)
+				w.t.Errorf("a writer beside readers: got %v, want ErrBusy", err)
 			}
 		}
 		w.ok(first.Unlock(ctx))
 		if _, err := m.Writer().TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("a writer beside one reader: %v", err)
+			w.t.Errorf("a writer beside one reader: got %v, want ErrBusy", err)
 		}
 		w.ok(second.Unlock(ctx))
 		writer := w.must(m.Writer().TryLock(ctx))
 		if writer.Token() <= first.Token() {
-			w.t.Error("the writer's token is not above the readers'")
+			w.t.Errorf("the writer's token is not above the readers': got %v, want more than %v", writer.Token(), first.Token())
 		}
 		for _, side := range []*RWSide{other.Reader(), other.Writer()} {
 			if _, err := side.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("beside a writer: %v", err)
+				w.t.Errorf("beside a writer: got %v, want ErrBusy", err)
 			}
 		}
 		w.ok(writer.Unlock(ctx))
 		reader := w.must(m.Reader().TryLock(ctx))
 		if reader.Token() <= writer.Token() {
-			w.t.Error("the readers' token is not above the writer's")
+			w.t.Errorf("the readers' token is not above the writer's: got %v, want more than %v", reader.Token(), writer.Token())
 		}
 		w.ok(reader.Unlock(ctx))
 		w.left(rdb, m.writer)
@@ -90,7 +90,7 @@ func TestRWReaderWaitsBehindAnEarlierWriter(t *testing.T) {
 		}
 		order := w.line(rdb, []*fifo{other.writer, m.reader, other.reader, m.writer, other.reader}, enter)
 		if _, err := m.Reader().TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("it overtakes a writer: %v", err)
+			w.t.Errorf("it overtakes a writer: got %v, want ErrBusy", err)
 		}
 		w.ok(reader.Unlock(ctx))
 		got := order()
@@ -141,11 +141,11 @@ func TestRWWriterBecomesAReader(t *testing.T) {
 		read := w.must(m.Reader().Lock(write.Context()))
 		w.ok(read.Unlock(ctx))
 		if _, err := other.Reader().TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("unlocking the inner read has freed the outer write: %v", err)
+			w.t.Errorf("unlocking the inner read has freed the outer write: got %v, want ErrBusy", err)
 		}
 		read = w.must(m.Reader().Lock(write.Context()))
 		if read.Token() <= write.Token() {
-			w.t.Error("the reader's token is not above the writer's")
+			w.t.Errorf("the reader's token is not above the writer's: got %v, want more than %v", read.Token(), write.Token())
 		}
 		entered := make(chan *Hold, 3)
 		order := w.line(rdb, []*fifo{other.reader, other.reader, other.writer, other.reader}, func(_ int, h *Hold) {
@@ -162,10 +162,10 @@ func TestRWWriterBecomesAReader(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		w.ok(second.Unlock(ctx))
 		if _, err := m.Writer().TryLock(read.Context()); !errors.Is(err, ErrUpgrade) {
-			w.t.Errorf("who has downgraded reads only: %v", err)
+			w.t.Errorf("who has downgraded reads only: got %v, want ErrUpgrade", err)
 		}
 		if _, err := m.Writer().TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("a writer enters before the read is released: %v", err)
+			w.t.Errorf("a writer enters before the read is released: got %v, want ErrBusy", err)
 		}
 		if w.waiting(rdb, m.writer) != 2 || read.Context().Err() != nil {
 			w.t.Error("somebody has entered behind the writer")
@@ -252,7 +252,7 @@ func TestRWShorterInnerLeaseDoesNotShortenTheOuter(t *testing.T) {
 				w.t.Errorf("a shorter lease has shortened the lock to %s", ttl)
 			}
 			if err := inner.Unlock(ctx); !errors.Is(err, ErrLost) {
-				w.t.Errorf("unlock of the lapsed one: %v", err)
+				w.t.Errorf("unlock of the lapsed one: got %v, want ErrLost", err)
 			}
 			long := w.must(side.Lock(outer.Context(), Lease(time.Hour)))
 			w.ok(long.Unlock(ctx))
@@ -398,11 +398,11 @@ func TestRWSidesArePartsOfAMultiLock(t *testing.T) {
 		w.ok(again.Unlock(ctx))
 		for _, taken := range []Locker{fair, a.Reader(), plain, b.Writer()} {
 			if _, err := taken.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				w.t.Errorf("%s: %v", taken.Name(), err)
+				w.t.Errorf("%s: got %v, want ErrBusy", taken.Name(), err)
 			}
 		}
 		if _, err := MultiLock(plain, b.Reader(), a.Reader()).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("a rival: %v", err)
+			w.t.Errorf("a rival: got %v, want ErrBusy", err)
 		}
 		w.ok(w.must(b.Reader().TryLock(ctx)).Unlock(ctx)) // what the rival took was given back
 		w.ok(h.Unlock(ctx))

@@ -61,7 +61,7 @@ func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
 
 	if d.beat("1"); beat() <= before {
-		t.Error("the heartbeat does not arrive")
+		t.Errorf("the heartbeat does not arrive: got %v, want more than %v", beat(), before)
 	}
 	d.renew("read", "a", 100, 120000, 0)
 	for _, side := range []string{"write", "read"} {

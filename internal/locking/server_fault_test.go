@@ -26,7 +26,7 @@ func TestRestartOfTheServerIsALoss(t *testing.T) {
 	w.ok(server.Kill())
 	w.ok(server.Restart(ctx))
 	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("unlock: %v", err)
+		t.Errorf("unlock: got %v, want ErrLost", err)
 	}
 	next := w.must(m.Lock(ctx))
 	if next.Token() <= h.Token() {
@@ -134,11 +134,11 @@ func TestWaitReplicasConfirmsAGrant(t *testing.T) {
 	w.ok(replica.Pause())
 	start := time.Now()
 	if _, err := w.locks(WaitReplicas(1, timeout)).Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
-		t.Errorf("held by another: %v", err)
+		t.Errorf("held by another: got %v, want ErrBusy", err)
 	}
 	w.ok(h.Unlock(ctx)) // it needs no replica
 	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
-		t.Errorf("without its replica: %v", err)
+		t.Errorf("without its replica: got %v, want ErrNotReplicated", err)
 	}
 	if took := time.Since(start); took < timeout {
 		t.Errorf("waited %s for the replica", took)
@@ -230,7 +230,7 @@ func TestWaitReplicasTrustsNoSecondCopy(t *testing.T) {
 		t.Errorf("sent once: %v", err)
 	}
 	if err := run(); !errors.Is(err, ErrNotReplicated) {
-		t.Errorf("sent twice: %v", err)
+		t.Errorf("sent twice: got %v, want ErrNotReplicated", err)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestWaitReplicasRefusesNonsense(t *testing.T) {
 		"less than WAIT knows": {one, WaitReplicas(1, time.Microsecond)},
 	} {
 		if l, err := New(test.rdb, test.opt); !errors.Is(err, ErrInvalid) || l != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want ErrInvalid, no Locks", name, err)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func TestCheckServerFindsEviction(t *testing.T) {
 	}
 	w.ok(l.Close())
 	if err := l.CheckServer(ctx); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed: %v", err)
+		t.Errorf("closed: got %v, want ErrClosed", err)
 	}
 }
 

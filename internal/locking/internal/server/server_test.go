@@ -189,7 +189,7 @@ func TestReplicasThatAreNotThere(t *testing.T) {
 		}
 		attempt := &scripts.Attempt{Number: 1}
 		if err := run(acquire(kind, attempt), attempt); !errors.Is(err, server.ErrNotReplicated) {
-			t.Errorf("%s: a grant: %v", kind, err)
+			t.Errorf("%s: a grant: got %v, want server.ErrNotReplicated", kind, err)
 		}
 		late := scripts.Level.NewCall(2, 2).With(kind+" clock", kind+" other", "P:b", 7)
 		if err := run(late, &scripts.Attempt{Number: 2}); err != nil {
