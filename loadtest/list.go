@@ -73,7 +73,7 @@ func abouts() map[string]about {
 		},
 		"contenders": {
 			Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round; of one hot SKU, and of mixes of many.",
-			Full:  "about half an hour, of which the mixes take half, and two tables with 5 million orders each some", Quick: "under two minutes, with 50,000 orders",
+			Full:  "about half an hour, of which the mixes take half", Quick: "under two minutes",
 			Needs: needsServers, Cases: contenders.Names(),
 		},
 		"chaos": {

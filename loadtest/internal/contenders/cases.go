@@ -3,14 +3,12 @@ package contenders
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/app"
@@ -300,70 +298,4 @@ func overHTTP(ctx context.Context, w *world) error {
 		w.sell(ctx, &entrant{name: soldOutName, callers: connections, answers: true}, gone)
 	}
 	return nil
-}
-
-var (
-	//go:embed fill_random.sql
-	fillRandomSQL string
-	//go:embed fill_growing.sql
-	fillGrowingSQL string
-	//go:embed take_filled.sql
-	takeFilledSQL string
-)
-
-const (
-	emptyName   = "inventory, empty table"
-	randomName  = "inventory, full table, random ids"
-	growingName = "inventory, full table, growing ids"
-)
-
-// manyOrders compares a SKU that has sold millions with a new one, each in a database of its own. Where the ids have grown, those
-// of new orders grow, too.
-func manyOrders(ctx context.Context, w *world) error {
-	empty, err := w.serve(ctx, "", w.URLs.RedisURL)
-	if err != nil {
-		return err
-	}
-	w.sell(ctx, &entrant{name: emptyName, callers: w.Scale.many()}, shop{site: empty, prepare: empty.create, sell: empty.one})
-	for _, name := range []string{randomName, growingName} {
-		databaseURL, err := w.postgres(ctx)
-		if err != nil {
-			return err
-		}
-		full, err := w.serve(ctx, databaseURL, w.URLs.RedisURL)
-		if err != nil {
-			return err
-		}
-		s := shop{site: full, sku: servers.NewName("full-"), sell: full.one}
-		fill := fillRandomSQL
-		if name == growingName {
-			fill, s.sell = fillGrowingSQL, full.growing
-		}
-		if err := full.create(ctx, s.sku); err != nil {
-			return err
-		}
-		if err := w.fill(ctx, databaseURL, fill, s.sku); err != nil {
-			return fmt.Errorf("fill the table of orders: %w", err)
-		}
-		w.sell(ctx, &entrant{name: name, callers: w.Scale.many()}, s)
-	}
-	return nil
-}
-
-// fill adds orders to a SKU, and leaves the table as it is after a while: vacuumed, and with statistics.
-func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) error {
-	err := servers.Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
-		return pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, fill, sku, w.Scale.Orders, w.Scale.Segments); err != nil {
-				return err
-			}
-			_, err := tx.Exec(ctx, takeFilledSQL, sku)
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	w.expected.Filled(sku, int64(w.Scale.Orders))
-	return servers.Execute(ctx, databaseURL, "VACUUM (ANALYZE) deductions")
 }

@@ -188,11 +188,6 @@ func (s *site) buy(id string, skus ...string) (load.Outcome, error) {
 // one sends an order of one SKU. It implements [load.Seller].
 func (s *site) one(_ context.Context, o load.Order) (load.Outcome, error) { return s.buy(o.ID, o.SKU) }
 
-// growing is one whose ids are UUIDs of version 7, and not of version 4.
-func (s *site) growing(_ context.Context, o load.Order) (load.Outcome, error) {
-	return s.buy(uuid.Must(uuid.NewV7()).String(), o.SKU)
-}
-
 // together sends many orders in one request.
 func (s *site) together(_ context.Context, o load.Order) (load.Outcome, error) {
 	type order struct {

@@ -6,7 +6,7 @@
 // All designs write to one PostgreSQL that syncs every commit, to the tables of the service: each accepted order is a row under
 // a random UUID. They lock on one Redis. The client, the servers and this program share the machine.
 //
-// Each round of a contender sells a SKU of its own, except in cases about existing rows. Rounds, ratios, intervals and verdicts
+// Each round of a contender sells a SKU of its own, except in mixes. Rounds, ratios, intervals and verdicts
 // are those of package experiment. Each case ends with the audit of all its SKUs, which compares the answers with the rows.
 //
 // # Designs
@@ -46,7 +46,6 @@ type Scale struct {
 	Slices   int           // into which the window of one caller is cut
 	WarmUp   time.Duration // of fresh processes
 	Callers  [2]int        // some, and many; over HTTP they are connections
-	Orders   int           // in the full tables
 	Segments int           // of a SKU
 	Units    int           // of the SKU that is sold out
 	SKUs     [2]int        // of the mixes: some, and many
@@ -55,7 +54,7 @@ type Scale struct {
 // Full is the scale of published figures.
 func Full() Scale {
 	return Scale{
-		Rounds: 10, Window: time.Second, Slices: 10, WarmUp: 300 * time.Millisecond, Callers: [2]int{64, 512}, Orders: 5_000_000, Segments: 10,
+		Rounds: 10, Window: time.Second, Slices: 10, WarmUp: 300 * time.Millisecond, Callers: [2]int{64, 512}, Segments: 10,
 		Units: 1000, SKUs: [2]int{1000, 10_000},
 	}
 }
@@ -63,14 +62,14 @@ func Full() Scale {
 // Quick is the scale of a first look.
 func Quick() Scale {
 	s := Full()
-	s.Rounds, s.Window, s.WarmUp, s.Orders = 1, 200*time.Millisecond, 100*time.Millisecond, 50_000
+	s.Rounds, s.Window, s.WarmUp = 1, 200*time.Millisecond, 100*time.Millisecond
 	return s
 }
 
 // Tiny is the scale of tests.
 func Tiny() Scale {
 	return Scale{
-		Rounds: 1, Window: 40 * time.Millisecond, Slices: 2, WarmUp: 20 * time.Millisecond, Callers: [2]int{3, 8}, Orders: 500, Segments: 3,
+		Rounds: 1, Window: 40 * time.Millisecond, Slices: 2, WarmUp: 20 * time.Millisecond, Callers: [2]int{3, 8}, Segments: 3,
 		Units: 30, SKUs: [2]int{5, 20},
 	}
 }
@@ -110,9 +109,6 @@ func questions(s Scale) []question {
 	toHot := func(mix string, some, many float64) []experiment.Target {
 		return inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, many)
 	}
-	toEmpty := func(ids, name string, bound float64) []experiment.Target {
-		return inParts(fmt.Sprintf("%d orders with %s ids, in parts of an empty table", s.Orders, ids), name, emptyName, 0, bound)
-	}
 	return []question{
 		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: slices.Concat( // where batches pay
 			inParts("inventory, # callers, in parts of textbook segments", inventoryName, textbookName, 0, 15),
@@ -141,10 +137,6 @@ func questions(s Scale) []question {
 		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),
 		)},
-		{
-			name: "many orders", ratio: emptyName, about: randomName, ask: manyOrders, // leaves most behind
-			targets: append(toEmpty("random", randomName, 0.75), toEmpty("growing", growingName, 0.90)...),
-		},
 	}
 }
 

@@ -14,7 +14,6 @@ type Expected map[string]claim
 
 // claim is what one SKU should have. Every order is for one unit, so units are orders, reserved or committed.
 type claim struct {
-	before     int64 // orders that were there before the sale
 	accepted   int64 // by their answers
 	unanswered int64 // without an answer
 }
@@ -27,9 +26,6 @@ func (e Expected) Add(sku string, accepted, unanswered int64) {
 	e[sku] = c
 }
 
-// Filled notes how many orders were there before.
-func (e Expected) Filled(sku string, orders int64) { e[sku] = claim{before: orders} }
-
 // Against lists what does not add up, within the rows and between rows and answers.
 func (e Expected) Against(audit stock.Audit) (wrong []string) {
 	found := map[string]bool{}
@@ -40,14 +36,13 @@ func (e Expected) Against(audit stock.Audit) (wrong []string) {
 		}
 		wrong = append(wrong, b.Violations...)
 		c := e[b.SKU]
-		least := c.before + c.accepted
-		if orders := b.Reserved + b.Committed; orders < least || orders > least+c.unanswered {
+		if orders := b.Reserved + b.Committed; orders < c.accepted || orders > c.accepted+c.unanswered {
 			wrong = append(wrong, fmt.Sprintf("SKU %s: %d orders have rows, and buyers know of %d; %d more were not heard",
-				b.SKU, orders, least, c.unanswered))
+				b.SKU, orders, c.accepted, c.unanswered))
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(e)) {
-		if c := e[sku]; !found[sku] && c.before+c.accepted > 0 { // otherwise the run may have ended before its creation
+		if c := e[sku]; !found[sku] && c.accepted > 0 { // otherwise the run may have ended before its creation
 			wrong = append(wrong, fmt.Sprintf("SKU %s: there are no rows", sku))
 		}
 	}

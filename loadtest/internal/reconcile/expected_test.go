@@ -10,8 +10,7 @@ import (
 func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 	t.Parallel()
 	expected := Expected{}
-	expected.Filled("full", 1000)
-	expected.Add("full", 10, 0)
+	expected.Add("full", 1010, 0)
 	expected.Add("hot", 60, 2)
 	expected.Add("hot", 40, 0)
 	expected.Add("never begun", 0, 3) // it need not have rows
@@ -35,7 +34,7 @@ func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 		"some are reservations":     {reserved, ""},
 		"a row too many":            {rows(103, 1010), "SKU hot: 103 orders have rows, and buyers know of 100; 2 more"},
 		"a row too few":             {rows(99, 1010), "SKU hot: 99 orders"},
-		"one of before has gone":    {rows(100, 1009), "SKU full: 1009 orders"},
+		"an order has gone":         {rows(100, 1009), "SKU full: 1009 orders"},
 		"a unit is missing":         {lost, "SKU hot: 1 units are missing"},
 		"nobody knows of the buyer": {stranger, "SKU who: 1 orders have rows, and buyers know of 0"},
 		"no rows":                   {stock.Audit{SKUs: rows(100, 1010).SKUs[:1]}, "SKU full: there are no rows"},
