@@ -15,6 +15,7 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/explain"
 	"inventory/loadtest/internal/lockbench"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -40,8 +41,8 @@ func (f caseFlags) check(names []string) error {
 }
 
 // compare measures as the flags say, and delivers the report. Progress names what is measured, in a format; "": it does not.
-func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, cases []string, progress string, measure func(ctx context.Context, c experiment.Config) (result, error)) error {
-	return f.run(ctx, s, func(ctx context.Context) (result, error) {
+func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, cases []string, progress string, measure func(ctx context.Context, c experiment.Config) (report.Document, error)) error {
+	return f.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return measure(ctx, experiment.Config{
 			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: f.drawn(), Cases: cases,
 			Progress: func(name string) {
@@ -79,7 +80,7 @@ func (c *contendersCommand) Validate() error {
 
 // Run measures, and delivers the report.
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
+	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
 		return contenders.Run(ctx, contenders.Config{
 			Config: config, Process: target.Process{LogLevel: slog.LevelError}, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
@@ -102,7 +103,7 @@ func (c *explainCommand) Validate() error {
 
 // Run measures, and delivers the report.
 func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, nil, "", func(ctx context.Context, config experiment.Config) (result, error) {
+	return c.compare(ctx, s, nil, "", func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		scale := explain.Full()
 		if scale.For = c.For; c.Tiny {
 			scale = explain.Tiny()
@@ -136,12 +137,12 @@ func (c *locksCommand) Validate() error {
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Break {
-		return c.compare(ctx, s, c.Case, "breaking: the holder %s", func(ctx context.Context, config experiment.Config) (result, error) {
+		return c.compare(ctx, s, c.Case, "breaking: the holder %s", func(ctx context.Context, config experiment.Config) (report.Document, error) {
 			config.MongoDBURL = c.MongoDBURL
 			return breaks.Run(ctx, config)
 		})
 	}
-	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (result, error) {
+	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		config.MongoDBURL = c.MongoDBURL
 		return lockbench.Run(ctx, lockbench.Config{Config: config, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full)})
 	})

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"inventory/loadtest/internal/report"
 )
 
 // TestContendersStartThemselves runs the program as a person does: it starts itself as the other processes.
@@ -17,8 +15,8 @@ func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the
 	if err != nil || strings.Count(string(out), "audit of ") != 2 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	d, err := report.Read(strings.NewReader(readFile(t, result)))
-	if err != nil || !d.AuditOK || len(d.Sections) != 2 || len(d.Sections[0].Table.Rows) != 2 || len(d.Sections[1].Table.Rows) != 10 {
-		t.Errorf("%v: %+v", err, d)
+	d := readReport(t, readFile(t, result))
+	if !d.AuditOK() || len(d.Sections) != 2 || len(d.Sections[0].Table.Rows) != 2 || len(d.Sections[1].Table.Rows) != 10 {
+		t.Errorf("got %+v", d)
 	}
 }

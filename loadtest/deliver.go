@@ -26,40 +26,19 @@ type reportFlags struct {
 	flags []report.Flag // all of the command, for the report; see AfterApply
 }
 
-// result is what a run has come to.
-type result interface {
-	Began() bool // there is something to report
-	Document() (report.Document, error)
-	Err() error // what must not happen
-}
+// measure runs a scenario. With an error, its report is of what was measured until then.
+type measure func(ctx context.Context) (report.Document, error)
 
-// run measures, and delivers the report of the result. An error of the run is joined with what must not happen.
-func (f reportFlags) run(ctx context.Context, s cli.Streams, measure func(context.Context) (result, error)) error {
-	return f.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
-		return documented(measure(ctx))
-	})
-}
-
-func documented(r result, err error) (report.Document, error) {
-	if r == nil || !r.Began() {
-		return report.Document{}, err
-	}
-	document, unwritten := r.Document()
-	return document, errors.Join(err, unwritten, r.Err())
-}
-
-// deliver measures, and writes the report. Files are opened beforehand, so that no run is lost for want of one. A run that was
-// interrupted, or failed half-way, delivers what it has beside its error.
-func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(context.Context) (report.Document, error)) error {
+// deliver runs a scenario, and writes its report. Files are opened beforehand, so that no run is lost for want of one. What is
+// wrong by the report is an error, in addition to that of the run.
+func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure measure) error {
 	outputs, err := f.open(s)
 	if err != nil {
 		return err
 	}
 	document, err := measure(ctx)
 	if document.Scenario != "" {
-		if document.Flags == nil {
-			document.Flags = f.flags
-		}
+		document.Flags, err = f.flags, errors.Join(err, document.Err())
 		for _, name := range slices.Sorted(maps.Keys(f.Target)) {
 			if unknown := document.SetBound(name, f.Target[name]); unknown != nil {
 				err = errors.Join(err, fmt.Errorf("--target: %w", unknown))

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"inventory/loadtest/internal/report"
 )
 
 // TestExplainStartsItself runs the program as a person does: it starts itself as the processes that sell.
@@ -18,9 +16,9 @@ func TestExplainStartsItself(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	d, err := report.Read(strings.NewReader(readFile(t, result)))
-	if err != nil || !d.AuditOK || d.Seed != 7 || len(d.Summary) != 5 || len(d.Sections) != 3 {
-		t.Fatalf("%v: %+v", err, d)
+	d := readReport(t, readFile(t, result))
+	if !d.AuditOK() || d.Seed != 7 || len(d.Summary) != 5 || len(d.Sections) != 3 {
+		t.Fatalf("got %+v", d)
 	}
 	for _, line := range d.Summary {
 		if !strings.Contains(string(out), line+"\n") {

@@ -12,6 +12,7 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/flashsale"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -52,11 +53,11 @@ func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	}
 	config.Progress = s.Err
-	return c.run(ctx, s, func(ctx context.Context) (result, error) {
-		return c.at(ctx, s, func(to *target.Target) (result, error) {
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
 			if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
 				config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
-				return nil, fmt.Errorf("print: %w", err)
+				return report.Document{}, fmt.Errorf("print: %w", err)
 			}
 			return flashsale.Run(ctx, config, to)
 		})

@@ -25,10 +25,7 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	if err := command.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	d, err := report.Read(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := readReport(t, out.String())
 	var names []string
 	for _, s := range d.Sections[:len(d.Sections)-1] { // the last one is about flaws
 		names = append(names, s.Name)
@@ -39,7 +36,7 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	if strings.Join(names, ", ") != strings.Join(want, ", ") {
 		t.Errorf("the cases are %q, want %q", names, want)
 	}
-	if len(d.Flags) < 5 || d.Environment.Redis == "" || !d.AuditOK {
+	if len(d.Flags) < 5 || d.Environment.Redis == "" || !d.AuditOK() {
 		t.Errorf("%+v", d)
 	}
 }
@@ -66,9 +63,9 @@ func TestLocksBreak(t *testing.T) {
 	if err := command.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	d, err := report.Read(&out)
-	if err != nil || len(d.Sections) != 2 || d.Sections[0].Name != string(kinds.StandsStill) {
-		t.Fatalf("%v: %+v", err, d)
+	d := readReport(t, out.String())
+	if len(d.Sections) != 2 || d.Sections[0].Name != string(kinds.StandsStill) {
+		t.Fatalf("got %+v", d)
 	}
 	outcomes := map[string]string{}
 	for _, row := range d.Sections[0].Table.Rows {

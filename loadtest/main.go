@@ -18,6 +18,7 @@ import (
 	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/lockbench"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 	"inventory/loadtest/internal/worker"
 )
@@ -55,11 +56,11 @@ type targetFlags struct{ target.Config }
 func (f targetFlags) Validate() error { return f.Check() }
 
 // at measures at the target of the flags. A service inside runs in a process of its own.
-func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (result, error)) (r result, err error) {
+func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (report.Document, error)) (d report.Document, err error) {
 	f.Process = target.Process{Logs: s.Err, LogLevel: f.LogLevel}
 	to, err := target.Open(ctx, f.Config)
 	if err != nil {
-		return nil, err
+		return report.Document{}, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	return measure(to)

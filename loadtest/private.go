@@ -8,6 +8,7 @@ import (
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/chaos"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -22,7 +23,7 @@ type chaosCommand struct {
 
 // Run plays rounds, and delivers the report.
 func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.run(ctx, s, func(ctx context.Context) (result, error) {
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		config, logs := c.Config, io.Discard
 		if c.Logs {
 			logs = s.Err

@@ -13,6 +13,7 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -35,9 +36,10 @@ func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, s, func(ctx context.Context) (result, error) {
-		return c.at(ctx, s, func(to *target.Target) (result, error) {
-			return replay.Play(ctx, plan, replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
+			played, err := replay.Play(ctx, plan, replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
+			return played.Report(), err
 		})
 	})
 }

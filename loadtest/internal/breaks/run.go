@@ -37,20 +37,12 @@ type Break struct {
 	Waited  float64 // milliseconds until the next caller had the lock, or gave up
 }
 
-// Result is what came of all faults.
-type Result struct {
-	Breaks      []Break
-	Started     time.Time // zero: it did not begin
-	Elapsed     time.Duration
-	Interrupted bool
-	Environment report.Environment
-	LeftOut     []string // which locks, and why
-
-	kinds []kinds.Kind
+// result is what came of all faults.
+type result struct {
+	report.Document
+	breaks []Break
+	kinds  []kinds.Kind
 }
-
-// Began reports whether the run began.
-func (r Result) Began() bool { return !r.Started.IsZero() }
 
 // Names are those of all faults.
 func Names() (names []string) {
@@ -64,23 +56,28 @@ func Names() (names []string) {
 const atOnce = 16
 
 // Run causes each fault for each lock: the faults are the cases. What was done until an error, or until ctx ended, is in the
-// result.
-func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
-	if err := experiment.Check(Names(), c.Cases); err != nil {
-		return Result{}, err
-	}
+// report.
+func Run(ctx context.Context, c experiment.Config) (report.Document, error) {
+	r, err := run(ctx, c)
+	return r.Document, err
+}
+
+func run(ctx context.Context, c experiment.Config) (r result, err error) {
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Locks: true, Database: "breaks_"})
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Close()) }()
-	result = Result{Started: time.Now(), Environment: on.About, LeftOut: on.LeftOut, kinds: kinds.All(on.URLs)}
-	result.Breaks, err = tryAll(ctx, c, on.URLs)
-	result.Elapsed = time.Since(result.Started)
-	if result.Interrupted = ctx.Err() != nil; result.Interrupted {
+	r = result{kinds: kinds.All(on.URLs), Document: report.Document{
+		Scenario: "locks-break", Started: time.Now(), Environment: on.About, Warnings: on.LeftOut,
+	}}
+	r.breaks, err = tryAll(ctx, c, on.URLs)
+	r.Elapsed = time.Since(r.Started).Seconds()
+	if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 		err = fmt.Errorf("the faults were stopped: %w", context.Cause(ctx)) // whatever came of that
 	}
-	return result, err
+	r.tell()
+	return r, err
 }
 
 // tryAll tries the faults, several at a time, and returns what came of them in their order.
@@ -119,8 +116,8 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs) (breaks [
 }
 
 // wrong is what must not happen: one of ours broke, or a known flaw did not show.
-func (r Result) wrong() (lines []string) {
-	for _, b := range r.Breaks {
+func (r *result) wrong() (lines []string) {
+	for _, b := range r.breaks {
 		i := slices.IndexFunc(r.kinds, func(k kinds.Kind) bool { return k.Name == b.Lock })
 		switch expected := slices.Contains(r.kinds[i].BrokenBy, b.Fault); {
 		case b.Ours && b.Broken:
@@ -132,27 +129,15 @@ func (r Result) wrong() (lines []string) {
 	return lines
 }
 
-// Err is what must not happen, in one line; nil: nothing did.
-func (r Result) Err() error {
-	if wrong := r.wrong(); len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
-}
-
-// Document is the report: a table for each fault, and one of the known flaws.
-func (r Result) Document() (report.Document, error) {
-	d := report.Document{
-		Scenario: "locks-break", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Environment: r.Environment,
-		Warnings: r.LeftOut, Wrong: r.wrong(),
-	}
-	d.AuditOK = len(d.Wrong) == 0
-	d.Summary = append(r.tell("Ours", true), append(r.tell("Textbooks and libraries", false),
+// tell adds a table for each fault to the report, and one of the known flaws.
+func (r *result) tell() {
+	r.Wrong = r.wrong()
+	r.Summary = append(r.count("Ours", true), append(r.count("Textbooks and libraries", false),
 		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases))...)
 	brokenBy := map[string][]string{}
 	for _, f := range faults() {
 		table := report.Table{Columns: []string{"", "waited ms", "stale writes accepted", "refused", "what happened"}}
-		for _, b := range r.Breaks {
+		for _, b := range r.breaks {
 			if b.Fault != f.name {
 				continue
 			}
@@ -162,7 +147,7 @@ func (r Result) Document() (report.Document, error) {
 			}
 		}
 		if len(table.Rows) > 0 {
-			d.Sections = append(d.Sections, report.Section{Name: string(f.name), Table: &table, Notes: []string{f.steps}})
+			r.Sections = append(r.Sections, report.Section{Name: string(f.name), Table: &table, Notes: []string{f.steps}})
 		}
 	}
 	known := report.Table{Columns: []string{"", "broken when the holder", "known flaw"}}
@@ -171,14 +156,13 @@ func (r Result) Document() (report.Document, error) {
 			known.Rows = append(known.Rows, []string{k.Name, strings.Join(brokenBy[k.Name], "; "), k.Flaw})
 		}
 	}
-	d.Sections = append(d.Sections, report.Section{Name: "known flaws", Table: &known})
-	return d, nil
+	r.Sections = append(r.Sections, report.Section{Name: "known flaws", Table: &known})
 }
 
-// tell is what came of the locks of ours, or of others, in a sentence.
-func (r Result) tell(who string, ours bool) []string {
+// count is what came of the locks of ours, or of others, in a sentence.
+func (r *result) count(who string, ours bool) []string {
 	var faults, broken, accepted, late int
-	for _, b := range r.Breaks {
+	for _, b := range r.breaks {
 		if b.Ours != ours {
 			continue
 		}

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Result is what came of a run.
-type Result struct {
+// run is a run, and what came of it.
+type run struct {
 	Config
 	load.Drill
 	rounds []Round
@@ -22,68 +21,52 @@ type Result struct {
 
 // Round is what came of a round.
 type Round struct {
-	Seed       uint64     `json:"seed"`
-	Operations int        `json:"operations"`
-	Attempts   int        `json:"attempts"`
-	Accepted   int64      `json:"accepted"`
-	Rate       []float64  `json:"accepted_per_second"` // in each tenth of a second since it began
-	Faults     []Happened `json:"faults"`
-	Broken     []string   `json:"violations"`
+	Seed       uint64
+	Operations int
+	Attempts   int
+	Accepted   int64
+	Rate       []float64 // of accepted orders a second, in each tenth of a second since it began
+	Faults     []Happened
+	Broken     []string // promises
 }
 
 // Happened is a fault that has happened, in seconds since the round began.
 type Happened struct {
-	Kind string  `json:"kind"`
-	What string  `json:"what"`
-	From float64 `json:"from_seconds"`
-	To   float64 `json:"to_seconds"`
-	// Recovery is how long after its end half of what was sold before was sold again; -1: not in this round.
-	Recovery float64 `json:"recovery_seconds"`
+	Kind string
+	What string
+	From float64
+	To   float64
+	// Recovery is how many seconds after its end half of what was sold before was sold again; -1: not in this round.
+	Recovery float64
 }
 
-// Err names the rounds in which a promise was broken.
-func (r *Result) Err() error {
-	errs := []error{r.Drill.Err()}
-	for _, round := range r.rounds {
-		if n := len(round.Broken); n > 0 {
-			errs = append(errs, fmt.Errorf("seed %d: %d promises broken", round.Seed, n))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Document is the report.
-func (r *Result) Document() (report.Document, error) {
-	d := r.Head()
-	d.Summary = r.summary()
+// tell adds the rounds to the report.
+func (r *run) tell() {
+	r.Summary = r.summary()
 	for _, round := range r.rounds {
 		for _, broken := range round.Broken {
-			d.Wrong = append(d.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
+			r.Wrong = append(r.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
 		}
 		if len(round.Broken) > 0 {
-			d.Wrong = append(d.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s --redis %s",
+			r.Wrong = append(r.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s --redis %s",
 				round.Seed, r.Length, r.Lock, r.Redis))
 		}
 	}
-	d.AuditOK = len(d.Wrong) == 0
-	if len(r.rounds) > 0 {
-		d.Sections = []report.Section{r.roundsSection()}
-		if r.read == nil {
-			d.Sections = append(d.Sections, r.recoverySection())
-		}
-		d.Sections = append(d.Sections, r.courseSection())
+	r.Sections = []report.Section{r.roundsSection()}
+	if r.read == nil {
+		r.Sections = append(r.Sections, r.recoverySection())
 	}
+	r.Sections = append(r.Sections, r.courseSection())
 	if r.read != nil {
 		var accepted int64
 		for _, round := range r.rounds {
 			accepted += round.Accepted
 		}
-		d.Sections = append(append(d.Sections, growth(*r.read, accepted)), r.read.Sections(accepted)...)
+		r.Sections = append(append(r.Sections, growth(*r.read, accepted)), r.read.Sections(accepted)...)
 	}
-	return d, d.SetOwn(map[string]any{"rounds": r.rounds})
 }
 
-func (r *Result) summary() []string {
+func (r *run) summary() []string {
 	var operations, faults int
 	for _, round := range r.rounds {
 		operations, faults = operations+round.Operations, faults+len(round.Faults)
@@ -100,14 +83,14 @@ func (r *Result) summary() []string {
 }
 
 // broken counts the promises that were broken.
-func (r *Result) broken() (n int) {
+func (r *run) broken() (n int) {
 	for _, round := range r.rounds {
 		n += len(round.Broken)
 	}
 	return n
 }
 
-func (r *Result) roundsSection() report.Section {
+func (r *run) roundsSection() report.Section {
 	table := report.Table{Columns: []string{"seed", "operations", "attempts", "accepted", "faults", "broken promises"}}
 	for _, round := range r.rounds {
 		table.Rows = append(table.Rows, []string{
@@ -119,7 +102,7 @@ func (r *Result) roundsSection() report.Section {
 }
 
 // recoverySection has how soon the sale continued, by kind of fault.
-func (r *Result) recoverySection() report.Section {
+func (r *run) recoverySection() report.Section {
 	times := make(map[string][]float64)
 	for _, round := range r.rounds {
 		for _, f := range round.Faults {
@@ -145,7 +128,7 @@ func (r *Result) recoverySection() report.Section {
 const mostPlots = 6
 
 // courseSection draws what was sold over time, and the faults.
-func (r *Result) courseSection() report.Section {
+func (r *run) courseSection() report.Section {
 	section := report.Section{Name: "course"}
 	for _, round := range r.rounds[:min(mostPlots, len(r.rounds))] {
 		line := report.Series{Name: "accepted"}

@@ -14,6 +14,7 @@ import (
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -211,22 +212,26 @@ func (c *caller) buyAll(ctx context.Context, sku string) error {
 	return nil
 }
 
-// Run plays rounds. Broken promises are in the result; an error is a failure of the lab.
-func Run(ctx context.Context, c Config) (r *Result, err error) {
-	r = &Result{Config: c, Drill: load.Drill{Scenario: "chaos", Name: "run", Seed: c.Seed}}
+// Run plays rounds. Broken promises are in the report; an error is a failure of the lab.
+func Run(ctx context.Context, c Config) (d report.Document, err error) {
 	kinds, err := chosen(c.Faults, c.Redis)
 	if err != nil {
-		return r, err
+		return report.Document{}, err
 	}
 	s := &stack{}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.start(ctx, c); err != nil {
-		return r, err
+		return report.Document{}, err
 	}
+	r := &run{Config: c, Drill: load.Drill{Document: report.Document{Scenario: "chaos", Seed: c.Seed}, Name: "run"}}
 	if r.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
-		return r, err
+		return report.Document{}, err
 	}
-	return r, r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
+	stopped := r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
+	if len(r.rounds) > 0 {
+		r.tell()
+	}
+	return r.Report(), stopped
 }
 
 // readEvery is how often the machine and the servers are looked at in a run without faults.
@@ -242,7 +247,7 @@ func (s *stack) sources() gauges.Sources {
 }
 
 // play plays the rounds one after the other, and reports each as progress.
-func (r *Result) play(ctx context.Context, s *stack, kinds []faultKind) error {
+func (r *run) play(ctx context.Context, s *stack, kinds []faultKind) error {
 	if len(kinds) == 0 {
 		sampler := gauges.Start(ctx, s.sources(), readEvery)
 		defer func() {

@@ -5,9 +5,11 @@ package chaos
 import (
 	"context"
 	"errors"
+
+	"inventory/loadtest/internal/report"
 )
 
 // Run needs processes that can be stopped, and so a unix.
-func Run(context.Context, Config) (*Result, error) {
-	return &Result{}, errors.New("chaos needs processes that can be stopped: run it on Linux or macOS")
+func Run(context.Context, Config) (report.Document, error) {
+	return report.Document{}, errors.New("chaos needs processes that can be stopped: run it on Linux or macOS")
 }

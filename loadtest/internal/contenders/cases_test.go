@@ -19,16 +19,9 @@ import (
 // measure runs cases as the program does: it starts itself as the other processes.
 func measure(t *testing.T, cases ...string) []report.Section {
 	t.Helper()
-	result, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := result.Err(); err != nil {
-		t.Error(err)
-	}
-	d, err := result.Document()
-	if err != nil || !d.AuditOK || d.Environment.Fsync != "on" || len(d.Sections) != len(cases) {
-		t.Errorf("%v: %+v", err, d)
+	d, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny()})
+	if err != nil || d.Err() != nil || d.Environment.Fsync != "on" || len(d.Sections) != len(cases) {
+		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Fsync, len(d.Sections), len(cases))
 	}
 	for _, s := range d.Sections {
 		if len(s.Plots) != 2 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {

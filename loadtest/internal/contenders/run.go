@@ -28,6 +28,7 @@ import (
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -149,9 +150,9 @@ func Names() (names []string) {
 }
 
 // Run measures. With an error it returns what was measured until then.
-func Run(ctx context.Context, c Config) (experiment.Report, error) {
+func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Generator: "this program"}
-	return experiment.Compare(ctx, c.Config, "contenders", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
+	r, err := experiment.Compare(ctx, c.Config, "contenders", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
 		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 		for _, q := range questions(c.Scale) {
 			asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
@@ -166,4 +167,5 @@ func Run(ctx context.Context, c Config) (experiment.Report, error) {
 		}
 		return asked, nil
 	})
+	return r.Document, err
 }

@@ -29,19 +29,9 @@ func (c Config) Rules(window time.Duration, rounds int) Rules {
 
 // Report has the results of several cases.
 type Report struct {
-	Scenario    string
-	Results     []Result
-	Seed        uint64    // of the order of contenders
-	Started     time.Time // zero: nothing could be measured
-	Elapsed     time.Duration
-	Interrupted bool
-	Environment report.Environment
-	Warnings    []string
-	LeftOut     []string // cases and contenders, with the reason
+	report.Document
+	Results []Result
 }
-
-// Began reports whether anything could be measured.
-func (r Report) Began() bool { return !r.Started.IsZero() }
 
 // Asked is a case to be played.
 type Asked struct {
@@ -71,12 +61,15 @@ func Compare(ctx context.Context, c Config, scenario string, needs servers.Needs
 	if err != nil {
 		return Report{}, err
 	}
-	r = Report{Scenario: scenario, Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings, LeftOut: on.LeftOut}
-	return r, r.ask(ctx, c, all)
+	r.Document = report.Document{Scenario: scenario, Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings}
+	err = r.ask(ctx, c, all)
+	r.Elapsed = time.Since(r.Started).Seconds()
+	r.tell(on.LeftOut)
+	return r, err
 }
 
+// ask plays the wanted cases.
 func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
-	defer func() { r.Elapsed = time.Since(r.Started) }()
 	for _, a := range all {
 		if len(c.Cases) > 0 && !slices.Contains(c.Cases, a.Name) {
 			continue
@@ -98,38 +91,16 @@ func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
 	return nil
 }
 
-// Targets are the targets of all cases.
-func (r Report) Targets() []report.Target {
-	all := []report.Target{}
+// tell adds all cases to the report. What must not happen is that a contender of ours fails, or that rows do not add up; a missed
+// target is a result.
+func (r *Report) tell(leftOut []string) {
+	var sentences []string
 	for _, one := range r.Results {
-		all = append(all, one.Targets()...)
-	}
-	return all
-}
-
-// Err is what must not happen: a contender of ours fails, or rows do not add up. A missed target is a result.
-func (r Report) Err() error {
-	var errs []error
-	for _, one := range r.Results {
-		if err := one.Err(); err != nil {
-			errs = append(errs, fmt.Errorf("case %q: %w", one.Name, err))
+		r.Sections = append(r.Sections, one.Section(one.Name))
+		for _, wrong := range one.wrong() {
+			r.Wrong = append(r.Wrong, fmt.Sprintf("case %q: %s", one.Name, wrong))
 		}
+		sentences = append(sentences, one.sentences()...)
 	}
-	return errors.Join(errs...)
-}
-
-// Document is the report of all cases.
-func (r Report) Document() (report.Document, error) {
-	d := report.Document{
-		Scenario: r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Seed,
-		Environment: r.Environment, Warnings: r.Warnings,
-	}
-	d.Summary = append(d.Summary, report.Verdict(r.Targets()))
-	for _, one := range r.Results {
-		d.Sections, d.Wrong = append(d.Sections, one.Section(one.Name)), append(d.Wrong, one.Wrong...)
-		d.Summary = append(d.Summary, one.sentences()...)
-	}
-	d.Summary = append(d.Summary, r.LeftOut...)
-	d.AuditOK = len(d.Wrong) == 0
-	return d, nil
+	r.Summary = slices.Concat([]string{report.Verdict(r.Targets())}, sentences, leftOut)
 }

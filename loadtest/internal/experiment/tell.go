@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -55,18 +54,14 @@ func (r Result) Targets() (all []report.Target) {
 	return all
 }
 
-// Err is what must not happen. A contender of others that fails is a note.
-func (r Result) Err() error {
-	var errs []error
+// wrong is what must not happen. A contender of others that fails is a note.
+func (r Result) wrong() (all []string) {
 	for _, c := range r.Case.Contenders {
-		if c.Ours {
-			errs = append(errs, r.Failed[c.Name])
+		if err := r.Failed[c.Name]; c.Ours && err != nil {
+			all = append(all, err.Error())
 		}
 	}
-	for _, wrong := range r.Wrong {
-		errs = append(errs, errors.New(wrong))
-	}
-	return errors.Join(errs...)
+	return append(all, r.Wrong...)
 }
 
 // table has a row for each contender, and a column for each factor, metric and ratio.

@@ -43,6 +43,40 @@ func (d design) find(r experiment.Result) (all []finding) {
 	return all
 }
 
+// tell adds the findings to a report, before its table of cells.
+func (d design) tell(to *report.Document, r experiment.Result) {
+	to.Summary = d.sentences(r)
+	if !r.Narrow {
+		to.Warnings = append(slices.Clone(to.Warnings), fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
+			len(r.Rounds), 100*(experiment.Narrow-1)))
+	}
+	cells := &to.Sections[0]
+	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
+	to.Sections = append(effects(d.find(r)), to.Sections...)
+}
+
+// effects have a row and a bar for each finding, and then a row for each combination with the other factors.
+func effects(findings []finding) []report.Section {
+	brief := &report.Table{Columns: []string{"factor", "over all combinations", "least", "with", "most", "with"}}
+	all := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
+	plot := report.Plot{Name: "effects", Title: "what each buys, over all combinations", Kind: report.Bars, Y: report.Axis{Label: "times the orders a second"}}
+	bars := report.Series{}
+	for _, f := range findings {
+		least, most := f.Cases[0], f.Cases[len(f.Cases)-1]
+		brief.Rows = append(brief.Rows, []string{f.Factor, f.Ratio.String(), least.Ratio.String(), least.With, most.Ratio.String(), most.With})
+		all.Rows = append(all.Rows, []string{f.Factor, "all combinations", f.Ratio.String()})
+		for _, c := range f.Cases {
+			all.Rows = append(all.Rows, []string{"", c.With, c.Ratio.String()})
+		}
+		plot.Categories, bars.Y = append(plot.Categories, f.Factor), append(bars.Y, f.Ratio.Value)
+	}
+	plot.Series = []report.Series{bars}
+	return []report.Section{
+		{Name: "what each buys, in times the orders a second", Table: brief, Plots: []report.Plot{plot}},
+		{Name: "each with the others", Table: all},
+	}
+}
+
 // sentences are the findings in words.
 func (d design) sentences(r experiment.Result) (all []string) {
 	var aboutLock string

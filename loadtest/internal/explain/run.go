@@ -1,3 +1,11 @@
+// Package explain measures what batches, segments, locks and processes each buy. It sells one hot SKU in all combinations: with 1 or
+// 10 segments, without locks or with the service's default, by 1 or 3 processes, in batches or order by order. Other numbers of
+// segments and processes, and more than two, are possible. What a factor buys is the geometric mean of the ratios between cells
+// that differ in it alone, paired within rounds (package experiment).
+//
+// All else is the same: callers in a closed loop inside the processes that sell, a PostgreSQL that syncs commits, a Redis, the
+// garbage collection of `inventory serve`. Order by order is the service with batches of one. Each window begins with fresh
+// processes, which sell for a while before it counts. Callers without an answer at its end wait for it, and their waits count in full.
 package explain
 
 import (
@@ -14,6 +22,7 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -55,18 +64,11 @@ type shop struct {
 	gcPercent uint64 // of the processes that sell
 }
 
-// Result is the result of a run, as one case.
-type Result struct {
-	experiment.Report
-	design design
-}
-
 // Run measures. With an error it returns what was measured until then.
-func Run(ctx context.Context, c Config) (result Result, err error) {
-	result.design = c.design()
+func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Database: "explain_", Generator: "callers inside the processes that sell"}
-	s := &shop{design: result.design, scale: c.Scale, expected: reconcile.Expected{}}
-	result.Report, err = experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
+	s := &shop{design: c.design(), scale: c.Scale, expected: reconcile.Expected{}}
+	r, err := experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
 		service, err := app.Start(ctx, app.Config{DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone})
 		if err != nil {
 			return nil, fmt.Errorf("start the service: %w", err)
@@ -75,12 +77,13 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		s.Servers, s.service = on, service.Service()
 		return []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) { return s.sell(ctx, c), nil }}}, nil
 	})
-	if len(result.Results) > 0 {
-		result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf(
+	if len(r.Results) > 0 {
+		r.Environment.Measurement = append(r.Environment.Measurement, fmt.Sprintf(
 			"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
-			len(result.Results[0].Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
+			len(r.Results[0].Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
+		s.design.tell(&r.Document, r.Results[0])
 	}
-	return result, err
+	return r.Document, err
 }
 
 // sell plays all cells, and audits what they sold, also when ctx has ended.

@@ -12,7 +12,7 @@ import (
 // played is a round of orders of two units whose requests ended so, each due when it was sent. The second asks for the order of
 // the first again.
 func played(replies ...load.Reply) *round {
-	r := &round{account: account{SKU: "hot"}, load: load.Load{At: make([]time.Duration, len(replies))}}
+	r := &round{sku: "hot", load: load.Load{At: make([]time.Duration, len(replies))}}
 	for i, reply := range replies {
 		r.load.At[i] = reply.Sent
 	}
@@ -39,8 +39,8 @@ func TestARoundIsSummedUp(t *testing.T) {
 		SKUs: []history.SKU{{Name: "hot", Initial: 4, Merges: 1}}, Deductions: []history.Deduction{held(0), held(2)},
 	}, history.Findings{Refusals: map[string]history.Refusals{"hot": {False: history.Bounds{Least: 1, Most: 2}, Stranded: 3}}})
 	a := r.account
-	if a.Rows != 2 || a.Told != 1 || a.NotHeard != 1 || a.Units != 4 || a.oversold() != 0 || a.Merges != 1 || a.Falsely.Most != 2 || a.Stranded != 3 {
-		t.Errorf("account %+v", a)
+	if a.told != 1 || a.units != 4 || a.oversold() != 0 || a.refusals.False.Most != 2 || a.refusals.Stranded != 3 {
+		t.Errorf("account %+v, want 1 order that was told, 4 units, none oversold, at most 2 false refusals, 3 units stranded", a)
 	}
 	// Enough orders were due at 12, 7 after the opening.
 	if a.soldOut != 15 || a.planned != 7 || a.behind() != 8e-6 || a.firstNo != 23 {

@@ -14,23 +14,17 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Document is the report.
-func (s *Sale) Document() (report.Document, error) {
-	d := s.Head()
-	d.Environment.Measurement = append(d.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
-	if len(s.rounds) == 0 {
-		d.Summary = []string{"Stopped before anything was sold."}
-		return d, d.SetOwn(s.own())
-	}
+// tell adds the rounds to the report.
+func (s *Sale) tell() {
 	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
-	d.Summary, d.Warnings, d.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
-	d.Sections = append([]report.Section{
+	s.Environment.Measurement = append(s.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
+	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
+	s.Sections = append([]report.Section{
 		s.All.OutcomeSection(), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
 		s.All.GeneratorSection(), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
-	return d, d.SetOwn(s.own())
 }
 
 // typical is the round whose p99 of accepted orders is the median: plots show it.
@@ -72,15 +66,15 @@ func measures() []measure {
 	replayed := latency(99, load.Replayed)
 	replayed.Figure = false
 	return []measure{
-		count("sold", "units", func(a account) int64 { return a.Units }), soldOut(), behind(),
+		count("sold", "units", func(a account) int64 { return a.units }), soldOut(), behind(),
 		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), replayed,
 		{Name: "all who were due p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
 		{Name: "lag p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
 		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
-		count("false sold-outs, at least", "", func(a account) int { return a.Falsely.Least }),
-		count("false sold-outs, at most", "", func(a account) int { return a.Falsely.Most }),
+		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
+		count("false sold-outs, at most", "", func(a account) int { return a.refusals.False.Most }),
 		count("units left", "units", func(a account) int64 { return a.stock.Available }),
-		count("stranded", "units", func(a account) int64 { return a.Stranded }),
+		count("stranded", "units", func(a account) int64 { return a.refusals.Stranded }),
 	}
 }
 
@@ -107,8 +101,13 @@ func (s *Sale) roundSection() report.Section {
 
 // summary is the run in sentences.
 func (s *Sale) summary() []string {
-	o := s.own()
-	sold := fmt.Sprintf("Sold %s of %s units", humanize.Comma(o.Units), humanize.Comma(s.Stock*int64(len(s.rounds))))
+	var units, oversold, stranded int64
+	var falsely history.Bounds
+	for _, r := range s.rounds {
+		units, oversold, stranded = units+r.units, oversold+r.oversold(), stranded+r.refusals.Stranded
+		falsely = history.Bounds{Least: falsely.Least + r.refusals.False.Least, Most: falsely.Most + r.refusals.False.Most}
+	}
+	sold := fmt.Sprintf("Sold %s of %s units", humanize.Comma(units), humanize.Comma(s.Stock*int64(len(s.rounds))))
 	if len(s.rounds) > 1 {
 		sold += fmt.Sprintf(" in %d rounds", len(s.rounds))
 	}
@@ -119,8 +118,8 @@ func (s *Sale) summary() []string {
 			soldOut().Words(s.rounds), behind().Words(s.rounds))
 	}
 	lines := []string{sold, fmt.Sprintf("Units oversold: %s, stranded: %s; false sold-outs: at least %d, at most %d.",
-		humanize.Comma(o.Oversold), humanize.Comma(o.Stranded), o.Falsely.Least, o.Falsely.Most)}
-	if o.Requests[load.Accepted.String()] > 0 {
+		humanize.Comma(oversold), humanize.Comma(stranded), falsely.Least, falsely.Most)}
+	if s.All.Counts(0, load.Forever)[load.Accepted] > 0 {
 		lines = append(lines, "Of those who got something 99% were answered within "+latency(99, load.Accepted).Words(s.rounds)+
 			", counted from the moment their order was to be sent.")
 	}
@@ -139,29 +138,6 @@ func (s *Sale) warnings() (lines []string) {
 			early, late))
 	}
 	return lines
-}
-
-// own are the members of the report of this scenario alone.
-type own struct {
-	Stock    int64            `json:"stock"` // of each round
-	Segments int              `json:"segments"`
-	Requests map[string]int64 `json:"requests"` // by outcome, of all rounds
-	Units    int64            `json:"units_sold"`
-	Oversold int64            `json:"oversold"`
-	Stranded int64            `json:"stranded"`
-	Falsely  history.Bounds   `json:"false_sold_outs"`
-	Rounds   []account        `json:"rounds"`
-}
-
-func (s *Sale) own() own {
-	o := own{Stock: s.Stock, Segments: s.Segments, Requests: s.All.Counts(0, load.Forever).ByName()}
-	for _, r := range s.rounds {
-		a := r.account
-		o.Units, o.Oversold, o.Stranded = o.Units+a.Units, o.Oversold+a.oversold(), o.Stranded+a.Stranded
-		o.Falsely = history.Bounds{Least: o.Falsely.Least + a.Falsely.Least, Most: o.Falsely.Most + a.Falsely.Most}
-		o.Rounds = append(o.Rounds, a)
-	}
-	return o
 }
 
 // marks are the instants that explain what is drawn over time.

@@ -12,6 +12,7 @@ import (
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -59,6 +60,7 @@ type Sale struct {
 // round sells one SKU.
 type round struct {
 	account
+	sku     string
 	number  int // from 0
 	load    load.Load
 	first   []int         // the request that asked first for the order of each
@@ -67,21 +69,22 @@ type round struct {
 }
 
 // Run plays the rounds at a target, and audits. An interrupted run keeps what was measured.
-func Run(ctx context.Context, c Config, to *target.Target) (*Sale, error) {
+func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
 	s := &Sale{Config: c, to: to, Drill: load.Drill{
-		Scenario: "flash-sale", Name: "sale", Seed: c.Seed, Prefix: prefix(c.Seed),
+		Document: report.Document{Scenario: "flash-sale", Seed: c.Seed}, Name: "sale", Prefix: prefix(c.Seed),
 		Bad: []load.Outcome{load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
 	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
-		return s, err
+		return report.Document{}, err
 	}
-	if err := s.Play(ctx, s.play); err != nil {
-		return s, err
-	}
+	stopped := s.Play(ctx, s.play)
 	for _, r := range s.rounds {
 		r.settle(s.Rows, s.Found)
 	}
-	return s, nil
+	if len(s.rounds) > 0 {
+		s.tell()
+	}
+	return s.Report(), stopped
 }
 
 // play plays the rounds on a database that has not sold this seed yet. It returns why it stopped early.
@@ -111,10 +114,10 @@ func (s *Sale) play(ctx context.Context) (err error) {
 		if r.opening > 0 {
 			opens = r.load.Start.Add(r.opening).UTC().Truncate(time.Microsecond) // as the service keeps it
 		}
-		if err := s.create(ctx, r.SKU, opens); err != nil {
+		if err := s.create(ctx, r.sku, opens); err != nil {
 			return err
 		}
-		s.Promise.Stocks[r.SKU] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
+		s.Promise.Stocks[r.sku] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
 		s.sell(ctx, r)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -157,10 +160,10 @@ func (s *Sale) create(ctx context.Context, sku string, opens time.Time) error {
 // newRound plans a round: a pure function of the configuration and its number.
 func (s *Sale) newRound(n int) *round {
 	seed := load.NewRandom(s.Config.Seed, fmt.Sprintf("round %d", n+1)).Uint64()
-	r := &round{account: account{SKU: skuOf(s.Config.Seed, n)}, number: n, opening: opening(s.Phases)}
+	r := &round{sku: skuOf(s.Config.Seed, n), number: n, opening: opening(s.Phases)}
 	r.load.At = load.Times(seed, s.Spacing, s.Phases)
 	all := spans(s.Phases)
-	r.load.Operations, r.first = s.orders(seed, r.SKU, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
+	r.load.Operations, r.first = s.orders(seed, r.sku, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
 	return r
 }
 

@@ -67,17 +67,17 @@ type SKU struct {
 	Audit      []string
 }
 
-// Of is the stock of one SKU, how many orders have a row of it, and how many units these hold.
-func (r Rows) Of(sku string) (s SKU, orders int, units int64) {
+// Of is the stock of one SKU, and how many units the rows of its orders hold.
+func (r Rows) Of(sku string) (s SKU, units int64) {
 	for _, d := range r.Deductions {
 		if d.SKU == sku {
-			orders, units = orders+1, units+d.held()
+			units += d.held()
 		}
 	}
 	if i := slices.IndexFunc(r.SKUs, func(s SKU) bool { return s.Name == sku }); i >= 0 {
 		s = r.SKUs[i]
 	}
-	return s, orders, units
+	return s, units
 }
 
 // The queries are the same for both stores.

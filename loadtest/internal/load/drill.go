@@ -2,9 +2,7 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"inventory/loadtest/internal/history"
@@ -12,24 +10,19 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Drill is a run of a scenario: what was sent, what became of it, and what the rows say.
+// Drill is a run of a scenario: what was sent, what became of it, and what the rows say. Its report has a scenario and a seed from
+// the beginning.
 type Drill struct {
-	Scenario    string
+	report.Document
 	Name        string // in a sentence
-	Seed        uint64
 	Prefix      string // of the names of its SKUs; "": the scenario audits by itself
 	DatabaseURL string
 	Promise     history.Promise // of the SKUs that were put up for sale
-	Environment report.Environment
-	Bad         []Outcome // that no request may come to
-	Parts       []*Result // what was sent; nil: there is nothing to report
-	All         *Result   // of all parts
+	Bad         []Outcome       // that no request may come to
+	Parts       []*Result       // what was sent; nil: there is nothing to report
+	All         *Result         // of all parts
 	Rows        history.Rows
 	Found       history.Findings
-
-	started time.Time // zero: there is nothing to report
-	took    time.Duration
-	stopped error // why it ended early
 }
 
 // At chooses the target of a drill. Services that the lab has not started may have another clock.
@@ -47,49 +40,35 @@ func (d *Drill) At(ctx context.Context, to *target.Target, generator string, mea
 	return err
 }
 
-// Play plays, and holds the answers against the rows. What ended it early, such as the end of ctx, is reported with what was
-// measured until then, and is the error where there is nothing to report.
+// Play plays, and holds the answers against the rows. It returns what ended it early, such as the end of ctx; what was sent until
+// then is audited, too.
 func (d *Drill) Play(ctx context.Context, play func(context.Context) error) error {
-	started := time.Now()
-	d.stopped = play(ctx)
+	d.Started = time.Now()
+	stopped := play(ctx)
 	if ctx.Err() != nil {
-		d.stopped = fmt.Errorf("the %s was stopped: %w", d.Name, context.Cause(ctx))
-	} else if d.stopped != nil && d.Parts == nil {
-		return d.stopped
+		stopped = fmt.Errorf("the %s was stopped: %w", d.Name, context.Cause(ctx))
 	}
-	d.All = together(d.Parts)
+	d.Interrupted, d.All = stopped != nil, together(d.Parts)
 	if d.Prefix != "" && d.Parts != nil {
-		d.Rows, d.Found = history.Audit(ctx, d.DatabaseURL, d.Prefix, d.All.Operations, d.Promise)
+		d.Judge(history.Audit(ctx, d.DatabaseURL, d.Prefix, d.All.Operations, d.Promise))
 	}
-	d.started, d.took = started, time.Since(started)
-	return nil
+	d.Elapsed = time.Since(d.Started).Seconds()
+	return stopped
 }
 
-// Began reports whether there is anything to report.
-func (d *Drill) Began() bool { return !d.started.IsZero() }
-
-// Interrupted reports whether it ended early.
-func (d *Drill) Interrupted() bool { return d.stopped != nil }
-
-// Head is what the report of every drill has.
-func (d *Drill) Head() report.Document {
-	return report.Document{
-		Scenario: d.Scenario, Started: d.started, Elapsed: d.took.Seconds(), Interrupted: d.Interrupted(), Seed: d.Seed,
-		Environment: d.Environment, AuditOK: len(d.Found.Violations) == 0, Wrong: history.Describe(d.Found.Violations),
-	}
-}
-
-// Err is what must not happen: an early end, broken promises, and requests that came to a bad outcome.
-func (d *Drill) Err() error {
-	var wrong []string
-	if broken := d.Found.Violations; len(broken) > 0 {
-		wrong = append(wrong, fmt.Sprintf("the audit failed: %d problems, first: %s: %s", len(broken), broken[0].Name, broken[0].What))
-	}
+// Judge takes the rows, and what was found when the answers were held against them. Requests that came to a bad outcome are wrong,
+// too.
+func (d *Drill) Judge(rows history.Rows, found history.Findings) {
+	d.Rows, d.Found, d.Wrong = rows, found, history.Describe(found.Violations)
 	if failed := d.All.Counts(0, Forever).Of(d.Bad...); failed > 0 {
-		wrong = append(wrong, fmt.Sprintf("%d requests failed or got no answer, first: %v", failed, d.All.FirstError(d.Bad...)))
+		d.Wrong = append(d.Wrong, fmt.Sprintf("%d requests failed or got no answer, first: %v", failed, d.All.FirstError(d.Bad...)))
 	}
-	if len(wrong) == 0 {
-		return d.stopped
+}
+
+// Report is what a drill that has ended reports; nothing if nothing was sent.
+func (d *Drill) Report() report.Document {
+	if d.Parts == nil {
+		return report.Document{}
 	}
-	return errors.Join(d.stopped, errors.New(strings.Join(wrong, "; and ")))
+	return d.Document
 }

@@ -120,12 +120,3 @@ func (c Counts) Plus(o Counts) Counts {
 	}
 	return c
 }
-
-// ByName are the counts of an open loop by the names of all its outcomes.
-func (c Counts) ByName() map[string]int64 {
-	all := map[string]int64{}
-	for o := range GaveUp {
-		all[o.String()] = c[o]
-	}
-	return all
-}

@@ -105,18 +105,17 @@ func Names() (names []string) {
 	return names
 }
 
-// Result is what a run measured.
-type Result struct {
-	experiment.Report
-	on servers.URLs
-}
-
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
-func Run(ctx context.Context, c Config) (result Result, err error) {
+func Run(ctx context.Context, c Config) (report.Document, error) {
+	flaws := report.Section{Name: "what is wrong with the locks of others"}
 	needs := servers.Needs{Locks: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
-	result.Report, err = experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
+	r, err := experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
 		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-		result.on = on.URLs
+		for _, k := range kinds.All(on.URLs) {
+			if k.Flaw != "" {
+				flaws.Notes = append(flaws.Notes, k.Name+": "+k.Flaw)
+			}
+		}
 		for _, one := range crowds(c.Scale) {
 			asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {
 				return one.meet(ctx, c, on.URLs)
@@ -124,7 +123,11 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		}
 		return asked, kinds.Prepare(ctx, on.URLs)
 	})
-	return result, err
+	if r.Scenario != "" {
+		flaws.Notes = append(flaws.Notes, "--break shows it")
+		r.Sections = append(r.Sections, flaws)
+	}
+	return r.Document, err
 }
 
 // meet has the crowd meet at a lock of each kind, in rounds.
@@ -186,18 +189,4 @@ func (c crowd) sleeper() experiment.Contender {
 			behindAll: compare.Milliseconds(took) * float64(c.job.Callers) / float64(holds),
 		}, nil
 	}}
-}
-
-// Document is the report. Its audit is whether locks let in one caller at a time.
-func (r Result) Document() (report.Document, error) {
-	d, err := r.Report.Document()
-	flaws := report.Section{Name: "what is wrong with the locks of others"}
-	for _, k := range kinds.All(r.on) {
-		if k.Flaw != "" {
-			flaws.Notes = append(flaws.Notes, k.Name+": "+k.Flaw)
-		}
-	}
-	flaws.Notes = append(flaws.Notes, "--break shows it")
-	d.Sections = append(d.Sections, flaws)
-	return d, err
 }

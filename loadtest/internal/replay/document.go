@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,17 +12,13 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Result has the members of a replay's JSON. All but the units count lines of the file, and every line is in one member.
+// Result counts lines of the file, each of them once, and the units that were sold.
 type Result struct {
-	Lines             int   `json:"lines"`
-	Accepted          int   `json:"accepted"`
-	SoldOut           int   `json:"sold_out"`
-	InsufficientStock int   `json:"insufficient_stock"`
-	Restocked         int   `json:"restocked"`
-	LeftOut           int   `json:"left_out"`
-	Errors            int   `json:"errors"`     // without an answer, or with a wrong one
-	Unanswered        int   `json:"unanswered"` // not sent, or without an answer, when the replay was stopped
-	UnitsSold         int64 `json:"units_sold"`
+	Lines, Accepted, SoldOut, InsufficientStock, Restocked, LeftOut int
+
+	Errors     int // without an answer, or with a wrong one
+	Unanswered int // not sent, or without an answer, when the replay was stopped
+	UnitsSold  int64
 }
 
 // SKUTotals are the units of one SKU: as answered, and what the rows have left.
@@ -68,34 +63,27 @@ func (r *Replay) linesOf(i int) *int {
 		return &r.SoldOut
 	case became == load.InsufficientStock && kind.Takes():
 		return &r.InsufficientStock
-	case r.Interrupted() && became != load.Refused:
+	case r.Interrupted && became != load.Refused:
 		return &r.Unanswered
 	default:
 		return &r.Errors
 	}
 }
 
-// Err is what must not happen: lines that failed, and what no drill may have.
-func (r *Replay) Err() error {
-	var lost error
-	if r.Errors > 0 {
-		lost = fmt.Errorf("%d lines failed, first: %w", r.Errors, r.firstError)
-	}
-	return errors.Join(lost, r.Drill.Err())
-}
-
-// Document is the report.
-func (r *Replay) Document() (report.Document, error) {
-	d, all := r.Head(), r.All.All(0, load.Forever)
+// tell adds what became of the lines to the report.
+func (r *Replay) tell() {
+	all := r.All.All(0, load.Forever)
 	perSecond := compare.Ratio(float64(all.Count()), r.All.Elapsed.Seconds())
-	d.Summary, d.Sections = r.summary(perSecond), []report.Section{r.All.OutcomeSection()}
-	d.Figures = []report.Figure{
+	r.Summary, r.Sections = r.summary(perSecond), []report.Section{r.All.OutcomeSection()}
+	r.Figures = []report.Figure{
 		{Name: "requests", Unit: "/s", Value: perSecond},
 		{Name: "p50", Unit: "ms", Value: compare.Milliseconds(all.Quantile(50))},
 		{Name: "p99", Unit: "ms", Value: compare.Milliseconds(all.Quantile(99))},
 		{Name: "units sold", Value: float64(r.UnitsSold)},
 	}
-	return d, d.SetOwn(r.Result)
+	if r.Errors > 0 {
+		r.Wrong = append(r.Wrong, fmt.Sprintf("%d lines failed, first: %v", r.Errors, r.firstError))
+	}
 }
 
 func (r *Replay) summary(perSecond float64) []string {

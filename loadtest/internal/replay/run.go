@@ -16,6 +16,7 @@ import (
 	"inventory/internal/progress"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -49,7 +50,7 @@ type Replay struct {
 func newReplay(plan Plan, settings Settings) *Replay {
 	return &Replay{
 		Settings: settings, plan: plan, operations: plan.operations(settings.Prefix),
-		Drill: load.Drill{Scenario: "replay", Name: "replay", Prefix: settings.Prefix},
+		Drill: load.Drill{Document: report.Document{Scenario: "replay"}, Name: "replay", Prefix: settings.Prefix},
 	}
 }
 
@@ -65,11 +66,12 @@ func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) 
 		return r, err
 	}
 	defer r.services.Close()
-	if err := r.Drill.Play(ctx, r.run); err != nil {
-		return r, err
+	stopped := r.Drill.Play(ctx, r.run)
+	if r.Parts != nil {
+		r.sum()
+		r.tell()
 	}
-	r.sum()
-	return r, nil
+	return r, stopped
 }
 
 // run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends, and not when a request fails.

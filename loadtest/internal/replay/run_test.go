@@ -112,7 +112,7 @@ func (s *shop) deduct(b *history.SKU, body io.Reader) (int, any) {
 const prefix = "run-"
 
 // replayed runs a plan against a shop, and compares the answers with its rows.
-func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) *Replay {
+func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) (r *Replay, stopped error) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	services, err := load.Open(load.Config{URLs: []string{server.URL}, Connections: 4})
@@ -120,19 +120,18 @@ func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) *Replay {
 		t.Fatal(err)
 	}
 	defer services.Close()
-	r := newReplay(plan, Settings{Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
+	r = newReplay(plan, Settings{Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
 	r.Settings.Prefix, r.operations = prefix, plan.operations(prefix)
 	r.services, r.Environment.Target = services, "a shop"
 	r.Promise = history.Promise{Stocks: map[string]history.Stock{}, AnswerWithin: time.Second, Staleness: time.Second}
-	if err := r.Drill.Play(ctx, r.run); err != nil { // without a prefix: the rows are the shop's
-		t.Fatal(err)
-	}
+	stopped = r.Drill.Play(ctx, r.run) // without a prefix: the rows are the shop's
 	for _, sku := range s.skus {
 		s.rows.SKUs = append(s.rows.SKUs, *sku)
 	}
-	r.Rows, r.Found = s.rows, history.Check(r.All.Operations, s.rows, r.Promise)
+	r.Judge(s.rows, history.Check(r.All.Operations, s.rows, r.Promise))
 	r.sum()
-	return r
+	r.tell()
+	return r, stopped
 }
 
 type fataler interface{ Fatal(...any) }
@@ -149,7 +148,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newShop()
-		result := s.replayed(t.Context(), t, plan)
+		result, err := s.replayed(t.Context(), t, plan)
 		orders := map[string][]string{}
 		for _, q := range plan.Requests {
 			sku := prefix + q.Lines[0].SKU
@@ -160,8 +159,8 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 				t.Fatalf("%s: sent %v, want %v", sku, got, want)
 			}
 		}
-		if sumOfLines(result) != result.Lines || result.Err() != nil || len(result.Found.Violations) > 0 || len(s.errors) > 0 {
-			t.Fatalf("%+v, %v, %v", result, result.Err(), s.errors)
+		if sumOfLines(result) != result.Lines || err != nil || !result.AuditOK() || len(s.errors) > 0 {
+			t.Fatalf("%d of %d lines are counted; stopped: %v; wrong: %q and %q, want nothing", sumOfLines(result), result.Lines, err, result.Wrong, s.errors)
 		}
 	})
 }
@@ -176,9 +175,9 @@ func TestRunCountsEveryLineWhateverIsAnswered(t *testing.T) {
 		s := newShop()
 		statuses := rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 400, 404, 409, 422, 500}), 1, 20).Draw(t, "statuses")
 		s.refuse = func(n int) (int, any) { return statuses[n%len(statuses)], client.Problem{Code: client.OrderIDReused} }
-		r := s.replayed(t.Context(), t, plan)
-		if sumOfLines(r) != r.Lines || (r.Errors > 0 || len(r.Found.Violations) > 0) != (r.Err() != nil) {
-			t.Fatalf("%+v, %v", r, r.Err())
+		r, err := s.replayed(t.Context(), t, plan)
+		if bad := r.Errors > 0 || len(r.Found.Violations) > 0; err != nil || sumOfLines(r) != r.Lines || bad == r.AuditOK() {
+			t.Fatalf("%d of %d lines are counted; stopped: %v; %d errors; wrong: %q", sumOfLines(r), r.Lines, err, r.Errors, r.Wrong)
 		}
 	})
 }
@@ -196,8 +195,8 @@ func TestRunGivesUpALostService(t *testing.T) {
 		}
 		return http.StatusServiceUnavailable, client.Problem{Code: client.Unavailable, Detail: "gone"}
 	}
-	r := s.replayed(t.Context(), t, plan)
-	if r.Accepted != 1 || r.Errors != 4 || sumOfLines(r) != 5 || len(s.orders["run-10001"]) != 1 {
+	r, stopped := s.replayed(t.Context(), t, plan)
+	if stopped != nil || r.Accepted != 1 || r.Errors != 4 || sumOfLines(r) != 5 || len(s.orders["run-10001"]) != 1 {
 		t.Errorf("%+v, orders %v", r, s.orders)
 	}
 	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "4 lines failed, first: deduct 2, SKU run-10001: no final answer") {
@@ -218,12 +217,12 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newShop()
 	s.refuse = func(int) (int, any) { cancel(why); return 0, nil }
-	r := s.replayed(ctx, t, plan)
-	if err := r.Err(); !errors.Is(err, why) || err.Error() != "the replay was stopped: enough" {
-		t.Errorf("ended with %v", err)
+	r, err := s.replayed(ctx, t, plan)
+	if !errors.Is(err, why) || err.Error() != "the replay was stopped: enough" {
+		t.Errorf("ended with %v, want the cause of the end", err)
 	}
 	// The shop has accepted the order before, even if its caller got no answer.
-	if !r.Interrupted() || len(r.Found.Violations) > 0 || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
+	if !r.Interrupted || len(r.Found.Violations) > 0 || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
 		t.Errorf("%+v, %v", r.Result, r.Found.Violations)
 	}
 }

@@ -1,35 +1,55 @@
 // Package report is what a run of the lab found, in one shape for every scenario, and the forms of it: text for a terminal, JSON, a
 // page that opens offline, and Markdown. A scenario makes a Document, which has tables, plots and targets; forms know
-// nothing of scenarios. JSON members of one scenario alone are in Document.Own.
+// nothing of scenarios.
 package report
 
 import (
+	"fmt"
+	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Schema names the shape of a Document as JSON. The number grows when a member goes or changes its meaning; members may be
 // added without.
-const Schema = "inventory-lab/1"
+const Schema = "inventory-lab/2"
 
 // Document is what a run found.
 type Document struct {
-	Schema      string         `json:"schema"`
-	Scenario    string         `json:"scenario"`
-	Started     time.Time      `json:"started"`
-	Elapsed     float64        `json:"elapsed_seconds"`
-	Interrupted bool           `json:"interrupted"`   // the run was stopped early: what follows is of what was measured until then
-	Seed        uint64         `json:"seed,omitzero"` // of what was sent; 0 where nothing hangs on one
-	Flags       []Flag         `json:"flags"`
-	Environment Environment    `json:"environment"`
-	Summary     []string       `json:"summary"`  // sentences, the most important first
-	Warnings    []string       `json:"warnings"` // why figures may not be what they seem
-	Figures     []Figure       `json:"figures"`  // those that one looks for first
-	Sections    []Section      `json:"sections"`
-	AuditOK     bool           `json:"audit_ok"`
-	Wrong       []string       `json:"wrong"`  // what does not add up
-	Own         jsontext.Value `json:",embed"` // an object: the members that only this scenario has
+	Schema      string      `json:"schema"`
+	Scenario    string      `json:"scenario"` // "": there is nothing to report
+	Started     time.Time   `json:"started"`
+	Elapsed     float64     `json:"elapsed_seconds"`
+	Interrupted bool        `json:"interrupted"`   // the run was stopped early: what follows is of what was measured until then
+	Seed        uint64      `json:"seed,omitzero"` // of what was sent; 0 where nothing hangs on one
+	Flags       []Flag      `json:"flags"`
+	Environment Environment `json:"environment"`
+	Summary     []string    `json:"summary"`  // sentences, the most important first
+	Warnings    []string    `json:"warnings"` // why figures may not be what they seem
+	Figures     []Figure    `json:"figures"`  // those that one looks for first
+	Sections    []Section   `json:"sections"`
+	Wrong       []string    `json:"wrong"` // what must not happen, and did
+}
+
+// AuditOK reports whether nothing happened that must not happen.
+func (d Document) AuditOK() bool { return len(d.Wrong) == 0 }
+
+// mostErrors bounds how much of what is wrong an error repeats.
+const mostErrors = 3
+
+// Err is what is wrong, in one line; nil: nothing is.
+func (d Document) Err() error {
+	if d.AuditOK() {
+		return nil
+	}
+	told := make([]string, min(mostErrors, len(d.Wrong)))
+	for i := range told {
+		told[i], _, _ = strings.Cut(d.Wrong[i], "\n")
+	}
+	text := strings.Join(told, "; ")
+	if more := len(d.Wrong) - len(told); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return fmt.Errorf("the audit failed: %s", text)
 }
 
 // Flag is a setting of the run, given or by default. None holds a secret.

@@ -19,7 +19,7 @@ func (d Document) html(t *testing.T) string {
 func TestPageTellsEverything(t *testing.T) {
 	t.Parallel()
 	d := sample(1)
-	d.Interrupted, d.AuditOK, d.Wrong = true, false, []string{"10001 units sold of 10000"}
+	d.Interrupted, d.Wrong = true, []string{"10001 units sold of 10000"}
 	page := d.html(t)
 	if again := d.html(t); again != page {
 		t.Error("the page is written in two ways")

@@ -15,7 +15,7 @@ func TestJSONComesBack(t *testing.T) {
 	want := Document{
 		Schema: Schema, Scenario: "flash-sale", Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Elapsed: 12.5, Seed: 1 << 63,
 		Flags:   []Flag{{"stock", "10000"}},
-		Summary: []string{"sold"}, Warnings: []string{}, Wrong: []string{}, AuditOK: true,
+		Summary: []string{"sold"}, Warnings: []string{}, Wrong: []string{},
 		Figures: []Figure{{"p99", "ms", 3.5}},
 		Sections: []Section{{
 			Name:    "buyers",
@@ -24,68 +24,37 @@ func TestJSONComesBack(t *testing.T) {
 			Targets: []Target{AtMost("p99", 3.5, 3)},
 		}},
 	}
-	if err := want.SetOwn(map[string]int{"lines": 7}); err != nil {
-		t.Fatal(err)
-	}
 	var text bytes.Buffer
 	if err := want.WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	var members map[string]any
-	if err := json.Unmarshal(text.Bytes(), &members); err != nil || members["lines"] != 7. || members["stock"] != nil {
-		t.Errorf("%v: the scenario's own member is not at the top: %s", err, &text)
-	}
-	got, err := Read(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
+	var got Document
+	if err := json.Unmarshal(text.Bytes(), &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v: got %+v\nwant %+v", err, got, want)
 	}
 }
 
-// TestGapsComeBack writes what JSON has no word for: a plot with a gap does not cost a run its report.
-func TestGapsComeBack(t *testing.T) {
+// TestJSONHasNullForWhatIsNoNumber: a plot with a gap does not cost a run its report. Lists that are empty are not null.
+func TestJSONHasNullForWhatIsNoNumber(t *testing.T) {
 	t.Parallel()
 	d := Document{Sections: []Section{{Plots: []Plot{{Series: []Series{{Y: []float64{1, math.NaN(), math.Inf(1), 2}}}}}}}}
-	if err := d.SetOwn(map[string]float64{"ratio": math.Inf(1)}); err != nil {
-		t.Fatal(err)
-	}
 	var text bytes.Buffer
-	if err := d.WriteJSON(&text); err != nil || !strings.Contains(text.String(), `"y":[1,null,null,2]`) {
-		t.Fatalf("%v: %s", err, &text)
-	}
-	got, err := Read(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y := got.plots()[0].Series[0].Y
-	if len(y) != 4 || y[0] != 1 || !math.IsNaN(y[1]) || !math.IsNaN(y[2]) || y[3] != 2 {
-		t.Errorf("%v", y)
+	if err := d.WriteJSON(&text); err != nil || !strings.Contains(text.String(), `"y":[1,null,null,2]`) || !strings.HasSuffix(text.String(), `"wrong":[]}`+"\n") {
+		t.Errorf("%v: got %s, want null for each gap, and an empty list", err, &text)
 	}
 }
 
-// TestADocumentWithoutMembersOfItsOwn has lists that are empty, and not null.
-func TestADocumentWithoutMembersOfItsOwn(t *testing.T) {
+func TestErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
-	var text bytes.Buffer
-	if err := (Document{Scenario: "locks"}).WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasSuffix(text.String(), `"wrong":[]}`+"\n") || strings.Contains(text.String(), "null") {
-		t.Errorf("%s", &text)
-	}
-}
-
-func TestReadRefusesOtherSchemas(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`{`:                            "not a report of the lab",
-		`{"lines":3}`:                  `no "schema"`,
-		`{"schema":"inventory-lab/9"}`: "where this program knows " + Schema,
+	for want, wrong := range map[string][]string{
+		"the audit failed: a; b":                {"a\n  more of a", "b"},
+		"the audit failed: a; b; c; and 2 more": {"a", "b", "c", "d", "e"},
 	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want an error with %q", text, err, want)
+		if err := (Document{Wrong: wrong}).Err(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+	if err := (Document{}).Err(); err != nil {
+		t.Errorf("got %v, want none", err)
 	}
 }

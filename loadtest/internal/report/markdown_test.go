@@ -8,7 +8,7 @@ import (
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	d := Document{
-		Scenario: "chaos", Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26"}, AuditOK: true, Seed: 7,
+		Scenario: "chaos", Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26"}, Seed: 7,
 		Summary: []string{"It went well."}, Warnings: []string{"a short run"},
 		Sections: []Section{{
 			Name: "the last 1%", Plots: []Plot{{Name: "left", Title: "What is left [units]"}},
@@ -37,7 +37,7 @@ func TestMarkdown(t *testing.T) {
 	if got := d.markdown(t); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	d.AuditOK, d.Wrong = false, []string{"1 unit is missing"}
+	d.Wrong = []string{"1 unit is missing"}
 	if got := d.markdown(t); !strings.Contains(got, "- audit: FAILED\n  - 1 unit is missing\n") {
 		t.Error(got)
 	}

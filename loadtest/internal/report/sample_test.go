@@ -29,7 +29,6 @@ func sample(scale float64) Document {
 			PostgreSQL: "15.18", Fsync: "on", SyncCommit: "on", Redis: "7.0.15", Target: "a service of its own process",
 			Measurement: []string{"latency from the planned send"},
 		},
-		AuditOK: true, Wrong: []string{},
 	}
 	d.Sections = []Section{sampleTime(scale), sampleTail(scale), sampleContenders(scale)}
 	return d

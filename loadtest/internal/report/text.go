@@ -44,7 +44,7 @@ func (d Document) Print(to io.Writer) error {
 
 // verdict is what the audit found, in a line.
 func (d Document) verdict() string {
-	if d.AuditOK {
+	if d.AuditOK() {
 		return "audit: OK"
 	}
 	return "audit: FAILED"
