@@ -81,7 +81,7 @@ func TestFlashSale(t *testing.T) {
 			t.Errorf("got %v, want some %s", became, outcome)
 		}
 	}
-	wantPlots(t, d, "percentiles", "throughput", "latency-over-time", "lag", "cpu")
+	wantPlots(t, d, "throughput", "latency-over-time", "cpu")
 	if d.Seed != 7 || !strings.HasPrefix(d.Summary[0], "Sold 200 of 200 units; sold out ") {
 		t.Errorf("seed %d, summary %q", d.Seed, d.Summary)
 	}

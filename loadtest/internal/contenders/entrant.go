@@ -40,7 +40,7 @@ func metrics() []experiment.Metric {
 		{Name: accepted, Exact: true},
 		{Name: answers},
 		{Name: p50},
-		{Name: p99, Exact: true, Log: true},
+		{Name: p99, Exact: true},
 		{Name: leastShare},
 		{Name: serviceCost},
 		{Name: postgresCost},

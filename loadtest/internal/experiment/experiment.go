@@ -54,7 +54,6 @@ type Metric struct {
 	Name  string // with its unit
 	Exact bool   // it has an interval and a plot
 	Sum   bool   // of all rounds, and not their mean
-	Log   bool   // it is drawn on an axis of powers of ten
 }
 
 // Ratio is a ratio of a metric between each contender and another one.

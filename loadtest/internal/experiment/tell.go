@@ -147,20 +147,13 @@ func (r Result) exact() []Metric {
 	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
 }
 
-// leastDrawn stands for less on a logarithmic axis, which has no zero: a microsecond in milliseconds.
-const leastDrawn = 0.001
-
 // plots have a bar of each contender for each exact metric.
 func (r Result) plots(name string) (all []report.Plot) {
 	for _, m := range r.exact() {
-		p := report.Plot{Name: report.PlotName(name, m.Name), Title: m.Name, Kind: report.Bars, Y: report.Axis{Label: m.Name, Log: m.Log}}
+		p := report.Plot{Name: report.PlotName(name, m.Name), Title: m.Name, Kind: report.Bars, Y: report.Axis{Label: m.Name}}
 		bars := report.Series{}
 		for _, c := range r.Case.Contenders {
-			value := r.Of(c.Name, m.Name).Value
-			if m.Log && value < leastDrawn {
-				value = leastDrawn
-			}
-			p.Categories, bars.Y = append(p.Categories, c.Name), append(bars.Y, value)
+			p.Categories, bars.Y = append(p.Categories, c.Name), append(bars.Y, r.Of(c.Name, m.Name).Value)
 		}
 		p.Series = []report.Series{bars}
 		all = append(all, p)

@@ -64,29 +64,12 @@ func cells(name string, numbers ...float64) []string {
 	return row
 }
 
-// line is a line of a plot over time; of nothing, where a quantity is not known.
-func line(name string, points func(Quantity) (seconds, values []float64), q Quantity, unit float64) (all []report.Series) {
-	seconds, values := points(q)
-	if len(seconds) == 0 {
-		return nil
-	}
-	for i := range values {
-		values[i] /= unit
-	}
-	return []report.Series{{Name: name, X: seconds, Y: values}}
-}
-
-// drawn is a plot over time.
-func drawn(name, title, label string, lines ...[]report.Series) report.Plot {
-	return report.Plot{
-		Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: "time, s"}, Y: report.Axis{Label: label}, Series: slices.Concat(lines...),
-	}
-}
-
 // machine has the processor time of each process.
 func (r Readings) machine(accepted int64) report.Section {
 	table := &report.Table{Columns: []string{"process", "CPU s", "processors busy", "CPU ms per accepted order"}}
-	var busy [][]report.Series
+	busy := report.Plot{
+		Name: "cpu", Title: "Processor time over time", Kind: report.Lines, X: report.Axis{Label: "time, s"}, Y: report.Axis{Label: "processors busy"},
+	}
 	for _, p := range []Process{Generator, Service, Redis, PostgreSQL, Machine} {
 		used := r.CPU(p)
 		row := cells(string(p), used, used/r.Took().Seconds(), each(used*milli, accepted))
@@ -94,14 +77,13 @@ func (r Readings) machine(accepted int64) report.Section {
 			row[1] = unknown
 		}
 		table.Rows = append(table.Rows, row)
-		busy = append(busy, line(string(p), r.rates, cpu(p), 1))
+		if at, perSecond := r.rates(cpu(p)); len(at) > 0 {
+			busy.Series = append(busy.Series, report.Series{Name: string(p), X: at, Y: perSecond})
+		}
 	}
-	s := report.Section{
-		Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...),
-		Plots: []report.Plot{drawn("cpu", "Processor time over time", "processors busy", busy...)},
-	}
-	if len(s.Plots[0].Series) == 0 {
-		s.Plots = nil
+	s := report.Section{Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...)}
+	if len(busy.Series) > 0 {
+		s.Plots = []report.Plot{busy}
 	}
 	return s
 }
@@ -172,12 +154,7 @@ func (r Readings) inside() report.Section {
 		append(cells("most orders in queues", r.most(queued)), ""),
 		append(cells("most goroutines", r.most(Goroutines)), ""),
 		append(cells("most resident memory, MB", r.most(Memory)/megabyte), ""),
-	}}, Plots: []report.Plot{
-		drawn("queue", "Orders in queues over time", "orders", line("orders in queues", r.Points, queued, 1)),
-		drawn("merges", "Batches and merges over time", "a second", line("batches", r.rates, batches, 1), line("merges", r.rates, merges, 1)),
-		drawn("memory", "Memory over time", "MB", line("resident", r.Points, Memory, megabyte)),
-		drawn("goroutines", "Goroutines over time", "goroutines", line("service", r.Points, Goroutines, 1)),
-	}}
+	}}}
 	if r.most(locksFail) > 0 {
 		s.Notes = []string{"The breaker between the service and its locks was open: for that time the figures are those of the guard alone."}
 	}

@@ -80,7 +80,6 @@ type Slot struct {
 	Answers Counts // answers that came in it, and requests that were given up in it
 	// P50 and P99 are of the latencies of all requests that were due in it; 0 where there is none.
 	P50, P99 time.Duration
-	LagP99   time.Duration // of the requests that were due in it and sent
 }
 
 // Width returns how long slots should be: 100 ms, or more where that would make more than 200 of them.
@@ -92,7 +91,7 @@ func Width(all time.Duration) time.Duration {
 // Slots cuts the run into slots, as far as it went.
 func (r *Result) Slots(width time.Duration) []Slot {
 	slots := make([]Slot, max(r.Elapsed, 0)/width+1)
-	waits, lags := make([][]time.Duration, len(slots)), make([][]time.Duration, len(slots))
+	waits := make([][]time.Duration, len(slots))
 	for i, reply := range r.Replies {
 		due := int(r.At[i] / width)
 		if due < len(slots) {
@@ -103,14 +102,11 @@ func (r *Result) Slots(width time.Duration) []Slot {
 		}
 		slots[reply.Over/width].Answers[reply.Outcome]++
 		waits[due] = append(waits[due], r.Latency(i))
-		if reply.Sent > 0 {
-			lags[due] = append(lags[due], r.Lag(i))
-		}
 	}
 	for n := range slots {
 		s := &slots[n]
 		s.From = time.Duration(n) * width
-		s.P50, s.P99, s.LagP99 = quantile(waits[n], 50), quantile(waits[n], 99), quantile(lags[n], 99)
+		s.P50, s.P99 = quantile(waits[n], 50), quantile(waits[n], 99)
 	}
 	return slots
 }

@@ -155,9 +155,9 @@ func TestSlots(t *testing.T) {
 		},
 	}
 	want := []Slot{
-		{0, 2, Counts{Accepted: 1}, 10 * ms, 40 * ms, 5 * ms},
-		{100 * ms, 2, Counts{SoldOut: 1}, 110 * ms, 140 * ms, 0}, // for requests without an answer: when the caller gave up
-		{200 * ms, 0, Counts{Unknown: 1, Dropped: 1}, 0, 0, 0},
+		{0, 2, Counts{Accepted: 1}, 10 * ms, 40 * ms},
+		{100 * ms, 2, Counts{SoldOut: 1}, 110 * ms, 140 * ms}, // for requests without an answer: when the caller gave up
+		{200 * ms, 0, Counts{Unknown: 1, Dropped: 1}, 0, 0},
 	}
 	got := r.Slots(100 * ms)
 	for n, slot := range got {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -13,13 +12,13 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Percents are the columns of [Cells].
-func Percents() []string {
+// percents are the columns of [cells].
+func percents() []string {
 	return []string{"p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}
 }
 
-// Cells are the percentiles of a histogram for a table, and the longest.
-func Cells(waits *latency.Histogram) (cells []string) {
+// cells are the percentiles of a histogram for a table, and the longest.
+func cells(waits *latency.Histogram) (cells []string) {
 	if waits.Count() == 0 {
 		return []string{"-", "-", "-", "-", "-", "-"}
 	}
@@ -31,11 +30,7 @@ func Cells(waits *latency.Histogram) (cells []string) {
 
 // OutcomeSection is a row for each outcome, and one for all.
 func (r *Result) OutcomeSection() report.Section {
-	table := &report.Table{Columns: append([]string{"outcome", "requests", "share, %"}, Percents()...)}
-	plot := report.Plot{
-		Name: "percentiles", Title: "Latency from the planned send, by outcome", Kind: report.Percentiles,
-		X: report.Axis{Label: "percentile"}, Y: report.Axis{Label: "ms", Log: true},
-	}
+	table := &report.Table{Columns: append([]string{"outcome", "requests", "share, %"}, percents()...)}
 	counts := r.Counts(0, Forever)
 	var all int64
 	for _, o := range Outcomes() {
@@ -43,10 +38,7 @@ func (r *Result) OutcomeSection() report.Section {
 	}
 	add := func(name string, n int64, waits *latency.Histogram) {
 		row := []string{name, humanize.Comma(n), report.Number(compare.Ratio(100*float64(n), float64(all)))}
-		table.Rows = append(table.Rows, append(row, Cells(waits)...))
-		if waits.Count() > 0 {
-			plot.Series = append(plot.Series, Percentiles(name, waits))
-		}
+		table.Rows = append(table.Rows, append(row, cells(waits)...))
 	}
 	for _, o := range Outcomes() {
 		if counts[o] > 0 {
@@ -58,39 +50,21 @@ func (r *Result) OutcomeSection() report.Section {
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(codes[code]), code))
 	}
-	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: notes}
+	return report.Section{Name: "What buyers were answered", Table: table, Notes: notes}
 }
 
-// Percentiles is a line of percentiles, at the steps of HdrHistogram's axis, as far as there are answers for them.
-func Percentiles(name string, waits *latency.Histogram) report.Series {
-	line := report.Series{Name: name}
-	for left := 100.; left*float64(waits.Count()) >= 100; left /= 1.5 {
-		line.X, line.Y = append(line.X, 100-left), append(line.Y, compare.Quantile(waits, 100-left))
-	}
-	return line
-}
-
-// Seconds is the X axis of what is drawn over time.
-const Seconds = "seconds since the first request could come"
-
-// Lines is a plot of lines over time.
-func Lines(name, title string, y report.Axis, marks []report.Mark, lines ...report.Series) report.Plot {
-	return report.Plot{Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: Seconds}, Y: y, Marks: marks, Series: lines}
-}
-
-// OverTime draws what was offered and answered, how long it took, and how late it was sent.
+// OverTime draws what was offered and answered, and how long it took.
 func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 	width := Width(r.Elapsed)
 	slots := r.Slots(width)
-	quantile := func(name string, of func(Slot) time.Duration) report.Series {
-		known := slices.DeleteFunc(slices.Clone(slots), func(s Slot) bool { return of(s) == 0 })
-		return overSlots(name, width, known, func(s Slot) float64 { return compare.Milliseconds(of(s)) })
+	line := func(name string, of func(Slot) float64) report.Series {
+		line := report.Series{Name: name}
+		for _, s := range slots { // a point in the middle of each
+			line.X, line.Y = append(line.X, (s.From+width/2).Seconds()), append(line.Y, of(s))
+		}
+		return line
 	}
-	rate := func(of func(Slot) int64) func(Slot) float64 {
-		return func(s Slot) float64 { return float64(of(s)) / width.Seconds() }
-	}
-	throughput := Lines("throughput", "Requests and answers over time", report.Axis{Label: "requests a second"}, marks,
-		overSlots("offered", width, slots, rate(func(s Slot) int64 { return s.Offered })))
+	throughput := []report.Series{line("offered", func(s Slot) float64 { return float64(s.Offered) / width.Seconds() })}
 	for _, group := range [][]Outcome{
 		{Accepted},
 		{Replayed},
@@ -102,34 +76,31 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 		{Failed, Unreached, Unknown},
 		{Dropped},
 	} {
-		of := rate(func(s Slot) int64 { return s.Answers.Of(group...) })
-		if slices.ContainsFunc(slots, func(s Slot) bool { return of(s) > 0 }) {
-			throughput.Series = append(throughput.Series, overSlots(group[0].Words(), width, slots, of))
+		if r.Counts(0, Forever).Of(group...) > 0 {
+			throughput = append(throughput, line(group[0].Words(), func(s Slot) float64 { return float64(s.Answers.Of(group...)) / width.Seconds() }))
 		}
 	}
+	x := report.Axis{Label: "seconds since the first request could come"}
 	return []report.Plot{
-		throughput,
-		Lines("latency-over-time", "Latency over time, by the planned send", report.Axis{Label: "ms", Log: true}, marks,
-			quantile("p50", func(s Slot) time.Duration { return s.P50 }), quantile("p99", func(s Slot) time.Duration { return s.P99 })),
-		Lines("lag", "Lag of the generator over time", report.Axis{Label: "ms", Log: true}, marks, quantile("p99", func(s Slot) time.Duration { return s.LagP99 })),
+		{
+			Name: "throughput", Title: "Requests and answers over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "requests a second"},
+			Marks: marks, Series: throughput,
+		},
+		{
+			Name: "latency-over-time", Title: "Latency over time, by the planned send", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true},
+			Marks: marks, Series: []report.Series{
+				line("p50", func(s Slot) float64 { return compare.Milliseconds(s.P50) }), line("p99", func(s Slot) float64 { return compare.Milliseconds(s.P99) }),
+			},
+		},
 	}
-}
-
-// overSlots is a line with a point in the middle of each slot.
-func overSlots(name string, width time.Duration, slots []Slot, of func(Slot) float64) report.Series {
-	line := report.Series{Name: name}
-	for _, s := range slots {
-		line.X, line.Y = append(line.X, (s.From+width/2).Seconds()), append(line.Y, of(s))
-	}
-	return line
 }
 
 // GeneratorSection has how far the generator was behind its plan.
 func (r *Result) GeneratorSection() report.Section {
 	all, own := r.Lags(0, Forever)
-	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, Percents()...), Rows: [][]string{
-		append([]string{"all that were sent", humanize.Comma(all.Count())}, Cells(all)...),
-		append([]string{"those for which a connection was free in time", humanize.Comma(own.Count())}, Cells(own)...),
+	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, percents()...), Rows: [][]string{
+		append([]string{"all that were sent", humanize.Comma(all.Count())}, cells(all)...),
+		append([]string{"those for which a connection was free in time", humanize.Comma(own.Count())}, cells(own)...),
 	}}
 	return report.Section{Name: "Generator", Table: table}
 }

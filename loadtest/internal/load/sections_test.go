@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"inventory/internal/latency"
 )
 
 // TestAGeneratorThatDidNotKeepUpIsTold has a hundred requests, all due at the start.
@@ -43,23 +41,5 @@ func TestWhoWasDroppedIsInTheTable(t *testing.T) {
 	rows := r.OutcomeSection().Table.Rows
 	if all := rows[len(rows)-1]; len(rows) != 3 || rows[0][5] != "2" || all[1] != "100" || all[3] != "2" || !strings.HasPrefix(all[5], "1,00") {
 		t.Errorf("%q", rows)
-	}
-}
-
-func TestPercentilesReachAsFarAsThereAreAnswers(t *testing.T) {
-	t.Parallel()
-	for n, most := range map[int]float64{1: 0, 100: 99, 10_000: 99.99} {
-		h := latency.New()
-		for i := range n {
-			h.Record(time.Duration(i+1) * time.Millisecond)
-		}
-		line := Percentiles("x", h)
-		last := line.X[len(line.X)-1]
-		if !slices.IsSorted(line.X) || !slices.IsSorted(line.Y) || len(line.X) != len(line.Y) || last > most || last < most-1 {
-			t.Errorf("of %d: up to %v", n, last)
-		}
-	}
-	if line := Percentiles("none", latency.New()); len(line.X) > 0 {
-		t.Errorf("of none: %v", line)
 	}
 }

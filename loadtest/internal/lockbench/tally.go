@@ -31,7 +31,7 @@ func metrics() []experiment.Metric {
 	return []experiment.Metric{
 		{Name: perSecond, Exact: true},
 		{Name: waitP50},
-		{Name: waitP99, Exact: true, Log: true},
+		{Name: waitP99, Exact: true},
 		{Name: waitMax},
 		{Name: fairness},
 		{Name: commands},

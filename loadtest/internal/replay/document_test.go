@@ -25,8 +25,7 @@ func TestTheDocumentTellsEachOutcome(t *testing.T) {
 			t.Errorf("no %q in\n%s", says, &text)
 		}
 	}
-	p := d.Sections[0].Plots[0]
-	if len(p.Series) != 3 || len(p.Series[0].X) != len(p.Series[0].Y) || p.Series[0].Name != "accepted" || d.Figures[3].Value != 2 {
-		t.Errorf("%+v, %+v", p, d.Figures)
+	if rows := d.Sections[0].Table.Rows; len(rows) != 3 || rows[0][0] != "accepted" || d.Figures[3].Value != 2 {
+		t.Errorf("got outcomes %q and figures %+v, want accepted and 2 others, and 2 units sold", rows, d.Figures)
 	}
 }

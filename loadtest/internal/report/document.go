@@ -99,7 +99,7 @@ type Table struct {
 	Rows    [][]string `json:"rows"`
 }
 
-// Plot is a picture. Lines and percentiles have X in their series; bars have categories instead, a Y of each series for each.
+// Plot is a picture. Lines have X in their series; bars have categories instead, a Y of each series for each.
 type Plot struct {
 	Name       string   `json:"name"` // unique in a document, and that of the same question in another run: [a-z0-9-]+
 	Title      string   `json:"title"`
@@ -116,15 +116,14 @@ type PlotKind string
 
 // The kinds of plots.
 const (
-	Lines       PlotKind = "lines"
-	Bars        PlotKind = "bars"
-	Percentiles PlotKind = "percentiles" // X is a percentile below 100, on the axis of HdrHistogram: equal steps for 90, 99, 99.9 …
+	Lines PlotKind = "lines"
+	Bars  PlotKind = "bars"
 )
 
 // Axis is a direction of a plot.
 type Axis struct {
-	Label string `json:"label"` // with the unit
-	Log   bool   `json:"log,omitempty"`
+	Label string `json:"label"`         // with the unit
+	Log   bool   `json:"log,omitempty"` // it has equal steps for powers of ten: the Y axis of lines
 }
 
 // Series is a line, or the bars of one colour. What is not a number is a gap.

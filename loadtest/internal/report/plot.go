@@ -38,58 +38,11 @@ func palette(n int) color.Color {
 	return all[n%len(all)]
 }
 
-// warp is how an axis is bent: it places values, and tells of a place which value is there.
-type warp struct {
-	place func(value float64) float64
-	ticks plot.Ticker
+// drawable reports whether a number has a place in a drawing: on a logarithmic axis there is none for 0 and less, and on no axis for
+// what is further away than any figure.
+func drawable(value float64, log bool) bool {
+	return math.Abs(value) <= mostTold && (!log || value >= 1/mostTold)
 }
-
-// straight places values as they are.
-func straight() warp {
-	return warp{func(value float64) float64 { return value }, plot.TickerFunc(func(low, high float64) []plot.Tick {
-		ticks := plot.DefaultTicks{}.Ticks(low, high)
-		for i, t := range ticks {
-			if t.Label != "" {
-				ticks[i].Label = Number(t.Value)
-			}
-		}
-		return ticks
-	})}
-}
-
-// logarithmic has equal steps for powers of ten. There is no place for 0 and less.
-func logarithmic() warp {
-	return warp{math.Log10, wholes(func(n float64) float64 { return math.Pow(10, n) })}
-}
-
-// percentiles has equal steps from 0 to 90, to 99, to 99.9 and so on, as HdrHistogram's plots have: the tail matters most. There is
-// no place for the 100th, which would be infinitely far.
-func percentiles() warp {
-	return warp{
-		func(percentile float64) float64 { return -math.Log10(1 - percentile/100) },
-		wholes(func(n float64) float64 { return 100 - math.Pow(10, 2-n) }),
-	}
-}
-
-// wholes has ticks at whole numbers.
-func wholes(value func(n float64) float64) plot.Ticker {
-	return plot.TickerFunc(func(low, high float64) (ticks []plot.Tick) {
-		for n := math.Ceil(low); n <= high; n++ {
-			ticks = append(ticks, plot.Tick{Value: n, Label: Number(value(n))})
-		}
-		return ticks
-	})
-}
-
-func (a Axis) warp() warp {
-	if a.Log {
-		return logarithmic()
-	}
-	return straight()
-}
-
-// has reports whether a place is one: what is no number, or further away than any figure, has none.
-func has(place float64) bool { return math.Abs(place) <= mostTold }
 
 // svg is the plot as a part of a page.
 func (p Plot) svg() (string, error) {
@@ -129,20 +82,13 @@ func (p Plot) svg() (string, error) {
 
 // lines draws each series, with gaps where there is no place, and a line for each mark.
 func (p Plot) lines(drawing *plot.Plot) error {
-	x, y := p.X.warp(), p.Y.warp()
-	if p.Kind == Percentiles {
-		x = percentiles()
-	}
-	drawing.X.Tick.Marker, drawing.Y.Tick.Marker = x.ticks, y.ticks
-	if !p.Y.Log {
-		drawing.Y.Min = 0
-	}
+	drawn := false
 	for n, s := range p.Series {
 		var run plotter.XYs
 		named := false
 		for i := range append(slices.Clip(s.X), math.NaN()) {
-			if i < min(len(s.X), len(s.Y)) && has(x.place(s.X[i])) && has(y.place(s.Y[i])) {
-				run = append(run, plotter.XY{X: x.place(s.X[i]), Y: y.place(s.Y[i])})
+			if i < min(len(s.X), len(s.Y)) && drawable(s.X[i], false) && drawable(s.Y[i], p.Y.Log) {
+				run = append(run, plotter.XY{X: s.X[i], Y: s.Y[i]})
 				continue
 			}
 			if len(run) == 0 {
@@ -157,18 +103,34 @@ func (p Plot) lines(drawing *plot.Plot) error {
 				drawing.Legend.Add(s.Name, line)
 				named = true
 			}
-			run = nil
+			drawn, run = true, nil
 		}
 	}
-	if !has(drawing.X.Max) || !has(drawing.Y.Max) { // nothing was measured
+	switch {
+	case !drawn: // nothing was measured
 		drawing.X.Min, drawing.X.Max, drawing.Y.Min, drawing.Y.Max = 0, 1, 0, 1
 		return nil
+	case p.Y.Log:
+		drawing.Y.Min, drawing.Y.Max = drawing.Y.Min/2, drawing.Y.Max*2 // so that the axis has a length
+		drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	default:
+		drawing.Y.Min = min(0, drawing.Y.Min)
+	}
+	return p.marks(drawing)
+}
+
+// marks draws the marks, with rows of their own for the words of neighbours.
+func (p Plot) marks(drawing *plot.Plot) error {
+	low, high := drawing.Y.Min, drawing.Y.Max
+	below := func(part float64) float64 { return high - part*(high-low) } // the top
+	if p.Y.Log {
+		below = func(part float64) float64 { return high * math.Pow(low/high, part) }
 	}
 	for n, m := range p.Marks {
-		if !has(x.place(m.X)) {
+		if !drawable(m.X, false) {
 			continue
 		}
-		line, err := plotter.NewLine(plotter.XYs{{X: x.place(m.X), Y: drawing.Y.Min}, {X: x.place(m.X), Y: drawing.Y.Max}})
+		line, err := plotter.NewLine(plotter.XYs{{X: m.X, Y: low}, {X: m.X, Y: high}})
 		if err != nil {
 			return err
 		}
@@ -176,10 +138,7 @@ func (p Plot) lines(drawing *plot.Plot) error {
 		if m.Broke {
 			line.Color = color.RGBA{0xb3, 0x26, 0x1e, 0xff}
 		}
-		step := (drawing.Y.Max - drawing.Y.Min) / 14 // so that neighbours have rows of their own
-		label, err := plotter.NewLabels(plotter.XYLabels{
-			XYs: plotter.XYs{{X: x.place(m.X), Y: drawing.Y.Max - float64(n%8+1)*step}}, Labels: []string{" " + m.Label},
-		})
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: m.X, Y: below(float64(n%8+1) / 14)}}, Labels: []string{" " + m.Label}})
 		if err != nil {
 			return err
 		}
@@ -191,24 +150,7 @@ func (p Plot) lines(drawing *plot.Plot) error {
 
 // bars draws a group of bars for each category. They are horizontal, because names are long.
 func (p Plot) bars(drawing *plot.Plot) error {
-	scale, base := p.Y.warp(), 0.0
-	if p.Y.Log { // bars begin below the least value, otherwise that would have no size
-		for _, s := range p.Series {
-			for _, value := range s.Y {
-				if place := scale.place(value); has(place) {
-					base = min(base, math.Floor(place)-1)
-				}
-			}
-		}
-	}
 	drawing.X.Min = 0
-	drawing.X.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
-		ticks := scale.ticks.Ticks(low+base, high+base)
-		for i := range ticks {
-			ticks[i].Value -= base
-		}
-		return ticks
-	})
 	drawing.NominalY(p.shortened()...)
 	thick := vg.Points(12)
 	for n, s := range p.Series {
@@ -218,8 +160,8 @@ func (p Plot) bars(drawing *plot.Plot) error {
 			if i < len(s.Y) {
 				value = s.Y[i]
 			}
-			if place := scale.place(value); has(place) {
-				values[i] = place - base
+			if drawable(value, false) {
+				values[i] = value
 			}
 			at := len(values) - 1 - i // the first is on top
 			labels.XYs = append(labels.XYs, plotter.XY{X: values[i], Y: float64(at)})

@@ -68,21 +68,10 @@ func sampleTime(scale float64) Section {
 	}
 }
 
-// sampleTail has percentiles.
+// sampleTail has a wide table.
 func sampleTail(scale float64) Section {
-	plot := Plot{
-		Name: "percentiles", Title: "Latency by percentile", Kind: Percentiles, X: Axis{Label: "percentile"},
-		Y: Axis{Label: "latency, ms (logarithmic)", Log: true},
-	}
-	for i, name := range []string{"accepted", "sold out", "replayed"} {
-		s := Series{Name: name}
-		for _, p := range []float64{0, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100} {
-			s.X, s.Y = append(s.X, p), append(s.Y, scale*float64(i+1)*math.Exp(-math.Log10(1.00001-p/100)*1.3))
-		}
-		plot.Series = append(plot.Series, s)
-	}
 	return Section{
-		Name: "latency", Plots: []Plot{plot},
+		Name: "latency",
 		Table: &Table{
 			Columns: []string{"", "answers", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"},
 			Rows: [][]string{
@@ -94,13 +83,13 @@ func sampleTail(scale float64) Section {
 	}
 }
 
-// sampleContenders has bars: with long names on a logarithmic axis, and short ones.
+// sampleContenders has bars: with long names, and short ones.
 func sampleContenders(scale float64) Section {
 	return Section{
 		Name: "who waited",
 		Plots: []Plot{
 			{
-				Name: "contenders", Title: "Accepted orders per second", Kind: Bars, Y: Axis{Label: "orders per second (logarithmic)", Log: true},
+				Name: "contenders", Title: "Accepted orders per second", Kind: Bars, Y: Axis{Label: "orders per second"},
 				Categories: []string{"one row, no lock", "one Redis lock, bsm/redislock, by three processes", "inventory", "none"},
 				Series:     []Series{{Name: "64 callers", Y: []float64{2726, 3030 * scale, 29812, 0}}, {Name: "512 callers", Y: []float64{2623, 3016, 80548 * scale, math.Inf(1)}}},
 			},
