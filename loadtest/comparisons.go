@@ -120,7 +120,7 @@ func roundsTo(s cli.Streams) func(rounds int) {
 type locksCommand struct {
 	comparisonFlags
 	Quick      bool     `help:"One short round of each case. Default: off."`
-	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
+	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to SET NX. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
 	Case       []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
 }
@@ -137,10 +137,7 @@ func (c *locksCommand) Validate() error {
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Break {
-		return c.compare(ctx, s, c.Case, "breaking: the holder %s", func(ctx context.Context, config experiment.Config) (report.Document, error) {
-			config.MongoDBURL = c.MongoDBURL
-			return breaks.Run(ctx, config)
-		})
+		return c.compare(ctx, s, c.Case, "breaking: the holder %s", breaks.Run)
 	}
 	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		config.MongoDBURL = c.MongoDBURL

@@ -66,7 +66,7 @@ func abouts() map[string]about {
 		},
 		"locks": {
 			Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks, from one caller to three processes; " +
-				"with --break, what becomes of each of them when its holder dies, stands still, or loses its network or its unlock.",
+				"with --break, what becomes of those on Redis when the holder dies, stands still, or loses its network or its unlock.",
 			Full: "about five minutes", Quick: "20 seconds, or with --break 15",
 			Needs: needsServers + " ZooKeeper and MongoDB too where they are installed.", Cases: lockbench.Names(),
 			More: "Faults of --break: " + strings.Join(breaks.Names(), "; ") + ".",

@@ -10,7 +10,6 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
-	"inventory/loadtest/internal/servers"
 )
 
 // TestFaults lets every fault happen to every lock: each known flaw must show, and none of ours may be broken.
@@ -32,10 +31,10 @@ func TestFaults(t *testing.T) { // not parallel: a process that is late has lost
 			continue
 		}
 		ours[b.Lock]++
-		if late := b.Fault == kinds.StandsStill; late != (b.Refused == 1) || b.Stale != 0 {
+		if late := b.Fault == standsStill; late != (b.Refused == 1) || b.Stale != 0 {
 			t.Errorf("%+v", b)
 		}
-		if b.Fault == kinds.LosesUnlock && b.Waited >= compare.Milliseconds(lease) {
+		if b.Fault == losesUnlock && b.Waited >= compare.Milliseconds(lease) {
 			t.Errorf("a lost unlock was repeated too late: %+v", b)
 		}
 	}
@@ -75,7 +74,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := run(ctx, experiment.Config{Progress: func(name string) {
-		if name == string(kinds.LosesNetwork) { // the last one, so at least one trial is done
+		if name == losesNetwork { // the last one, so at least one trial is done
 			cancel()
 		}
 	}})
@@ -89,17 +88,17 @@ func TestInterrupted(t *testing.T) {
 
 func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	r := result{kinds: kinds.All(servers.URLs{}), breaks: []Break{
-		{Fault: kinds.Dies, Lock: kinds.Mutex, Ours: true, Outcome: "survived: x"},
-		{Fault: kinds.Dies, Lock: kinds.Row, Broken: true, Outcome: "broken: x"},
-		{Fault: kinds.Dies, Lock: kinds.SetNX, Broken: true, Outcome: "broken: x"},
+	r := result{breaks: []Break{
+		{Fault: dies, Lock: kinds.Mutex, Ours: true, Outcome: "survived: x"},
+		{Fault: standsStill, Lock: kinds.SetNX, Broken: true, Outcome: "broken: x"},
+		{Fault: dies, Lock: kinds.SetNX, Broken: true, Outcome: "broken: x"},
 	}}
 	if wrong := r.wrong(); len(wrong) > 0 {
 		t.Errorf("wrong: %q, want nothing", wrong)
 	}
 	for _, b := range []Break{
-		{Fault: kinds.Dies, Lock: kinds.Mutex, Ours: true, Broken: true, Outcome: "broken: two inside"},
-		{Fault: kinds.Dies, Lock: kinds.Row, Outcome: "survived: it was quick"},
+		{Fault: dies, Lock: kinds.Mutex, Ours: true, Broken: true, Outcome: "broken: two inside"},
+		{Fault: standsStill, Lock: kinds.Redsync, Outcome: "survived: it was quick"},
 	} {
 		r.breaks[0] = b
 		if wrong := strings.Join(r.wrong(), "; "); !strings.Contains(wrong, b.Lock) || !strings.Contains(wrong, b.Outcome) {

@@ -19,17 +19,25 @@ const (
 	// A lock that is not free after forever counts as never free again.
 	leases  = 5
 	forever = leases * lease
-	// A long lease and a long session do not run out.
-	long, longSession = 30 * time.Second, 20 * time.Second
+	// A long lease does not run out.
+	long = 30 * time.Second
 	// kept is how long a lock has to be kept from all others.
 	kept = 2 * time.Second
 )
 
+// The faults.
+const (
+	dies         = "dies while it holds"
+	standsStill  = "stands still, then writes"
+	losesUnlock  = "loses its unlock"
+	losesNetwork = "loses its network"
+)
+
 // fault is a sequence of steps.
 type fault struct {
-	name           kinds.Fault
-	steps          string // what happens, in a sentence
-	lease, session time.Duration
+	name  string
+	steps string // what happens, in a sentence
+	lease time.Duration
 	// happens does the steps, and judges.
 	happens func(t *trial, ctx context.Context) error
 }
@@ -38,20 +46,20 @@ type fault struct {
 func faults() []fault {
 	return []fault{
 		{
-			kinds.Dies, "The process has the lock and gets SIGKILL. Somebody else waits.", lease, lease, (*trial).dies,
+			dies, "The process has the lock and gets SIGKILL. Somebody else waits.", lease, (*trial).dies,
 		},
 		{
-			kinds.StandsStill, "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells " +
+			standsStill, "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells " +
 				"3 of 10 units. The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
-			lease, lease, (*trial).standsStill,
+			lease, (*trial).standsStill,
 		},
 		{
-			kinds.LosesUnlock, "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else " +
-				"waits. The holder's process lives on.", lease, longSession, (*trial).losesUnlock,
+			losesUnlock, "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else " +
+				"waits. The holder's process lives on.", lease, (*trial).losesUnlock,
 		},
 		{
-			kinds.LosesNetwork, "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it " +
-				"can, and sells 3 of 10 units. The holder writes what it meant to write, and unlocks.", long, longSession, (*trial).losesNetwork,
+			losesNetwork, "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it " +
+				"can, and sells 3 of 10 units. The holder writes what it meant to write, and unlocks.", long, (*trial).losesNetwork,
 		},
 	}
 }
@@ -75,17 +83,12 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := t.stock.put(ctx, t.name); err != nil {
 		return err
 	}
-	s := kinds.Setting{URLs: t.servers, Lease: long, Session: longSession, Poll: poll, Connections: enough, Rival: true}
+	s := kinds.Setting{URLs: t.servers, Lease: long, Poll: poll, Connections: enough, Rival: true}
 	if t.rival, err = t.kind.Open(ctx, s); err != nil {
 		return err
 	}
-	defer func() {
-		if t.rival.Forget != nil {
-			err = errors.Join(err, t.rival.Forget(context.WithoutCancel(ctx), t.name))
-		}
-		err = errors.Join(err, t.rival.Close())
-	}()
-	holds := job{t.servers, t.kind.Name, t.name, t.fault.lease, t.fault.session}
+	defer func() { err = errors.Join(err, t.rival.Close()) }()
+	holds := job{t.servers, t.kind.Name, t.name, t.fault.lease}
 	if t.holder.Process, err = worker.Start(ctx, worker.Job{Kind: Worker, Job: holds, Limit: time.Minute}, nil); err != nil {
 		return err
 	}

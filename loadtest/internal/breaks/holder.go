@@ -33,7 +33,6 @@ type job struct {
 	Lock    string        `json:"lock"` // the kind's name
 	Name    string        `json:"name"` // of its lock, and of the row that it guards
 	Lease   time.Duration `json:"lease"`
-	Session time.Duration `json:"session"`
 }
 
 // step is what the process shall do.
@@ -82,7 +81,7 @@ func Hold(ctx context.Context, lab *worker.Lab) (err error) {
 	h.stock = stock{db}
 	defer func() { err = errors.Join(err, h.cable.close()) }()
 	h.client, err = kinds.Open(ctx, j.Lock, kinds.Setting{
-		URLs: j.Servers, Lease: j.Lease, Session: j.Session, Poll: poll, Connections: enough, Dial: h.cable.dial,
+		URLs: j.Servers, Lease: j.Lease, Poll: poll, Connections: enough, Dial: h.cable.dial,
 	})
 	if err != nil {
 		return err

@@ -27,8 +27,13 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
 	options.PoolSize = s.Connections + s.Spare
-	options.Dialer = s.Meter.watching(underTLS(s.dial, options.TLSConfig), true)
+	if s.Dial != nil {
+		options.Dialer = underTLS(s.Dial, options.TLSConfig)
+	}
 	rdb := redis.NewClient(options)
+	if s.Meter != nil {
+		rdb.AddHook(s.Meter)
+	}
 	if err := warm(s.Connections, func() (func(), error) {
 		conn := rdb.Conn()
 		return func() { _ = conn.Close() }, conn.Ping(ctx).Err()
@@ -36,14 +41,6 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), rdb.Close())
 	}
 	return rdb, nil
-}
-
-func (s Setting) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if s.Dial != nil {
-		return s.Dial(ctx, network, address)
-	}
-	plain := net.Dialer{Timeout: patience}
-	return plain.DialContext(ctx, network, address)
 }
 
 // underTLS dials for rediss, if there is a configuration.
@@ -82,7 +79,7 @@ func OpenPostgres(ctx context.Context, s Setting) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, errors.New("database URL: must be postgres://USER:PASSWORD@HOST:PORT/DATABASE") // err may quote a password
 	}
-	config.MaxConns, config.ConnConfig.DialFunc = int32(s.Connections), s.dial //nolint:gosec // a few
+	config.MaxConns, config.ConnConfig.ConnectTimeout = int32(s.Connections), patience //nolint:gosec // a few
 	if s.Meter != nil {
 		config.ConnConfig.Tracer = s.Meter
 	}

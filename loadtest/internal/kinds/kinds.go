@@ -1,8 +1,8 @@
 // Package kinds has every kind of lock that the lab compares and breaks, in one list and one shape: ours, those of libraries, and
 // those of textbooks. All have the same settings of their clients: a script is sent once, and the end of a context ends a command.
 //
-// Each lock of a textbook has a flaw, which its comment names and `go run ./loadtest locks --break` shows. They are written as
-// well as their recipes allow, to be compared with the locks of internal/locking, and for nothing else.
+// Each lock of a textbook has a flaw, which its comment names; `go run ./loadtest locks --break` shows those of locks on Redis. They
+// are written as well as their recipes allow, to be compared with the locks of internal/locking, and for nothing else.
 //
 // A new kind is a constructor in a file of its own, and an entry in [All].
 package kinds
@@ -21,38 +21,26 @@ import (
 
 // Kind is a kind of lock.
 type Kind struct {
-	Name     string
-	Ours     bool
-	Shared   bool    // several callers may have it at once
-	Flaw     string  // what is known to be wrong with it; "": nothing
-	BrokenBy []Fault // that show the flaw
+	Name    string
+	Ours    bool
+	Shared  bool   // several callers may have it at once
+	OnRedis bool   // its clients can be cut off
+	Flaw    string // what is known to be wrong with it; "": nothing
 	// Open makes the client of one process.
 	Open func(ctx context.Context, s Setting) (*Client, error)
 
 	absent func(s servers.URLs) bool // for want of its server; nil: never
 }
 
-// Fault is what happens to the holder of a lock.
-type Fault string
-
-// The faults of `locks --break`.
-const (
-	Dies         Fault = "dies while it holds"
-	StandsStill  Fault = "stands still, then writes"
-	LosesUnlock  Fault = "loses its unlock"
-	LosesNetwork Fault = "loses its network"
-)
-
 // Setting is how a client is opened.
 type Setting struct {
 	servers.URLs
 	Lease       time.Duration // the watchdog's, where the lock has one
 	Poll        time.Duration // how often a waiter tries that can only poll
-	Session     time.Duration // for which ZooKeeper believes that a crashed holder lives
 	Connections int           // for callers
 	Spare       int           // to Redis, for what a library does in addition to its callers
 	Rival       bool          // of a caller that comes later: of a lock that many readers share, the writer
-	Dial        Dial          // how connections are made; nil: as usual
+	Dial        Dial          // how connections to Redis are made; nil: as usual
 	Meter       *Meter        // counts what is sent; nil: it is not counted
 }
 
@@ -62,10 +50,8 @@ type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 // Client has the locks of a kind, for one process.
 type Client struct {
 	// Lock is a lock by its name. A hold of ours is a *locking.Hold.
-	Lock func(name string) Lock
-	// Forget removes what a lock leaves behind for ever; nil: it leaves nothing.
-	Forget func(ctx context.Context, name string) error
-	Close  func() error
+	Lock  func(name string) Lock
+	Close func() error
 }
 
 // Lock waits until the caller has the lock, or ctx ends.
@@ -83,20 +69,19 @@ var ErrNotHeld = errors.New("the lock is not held")
 // All are the kinds whose servers are installed.
 func All(s servers.URLs) []Kind {
 	const outlived = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
-	late := []Fault{StandsStill}
 	all := append(ours(),
-		Kind{Name: BSM, Open: onRedis(BSM, bsm), Flaw: outlived, BrokenBy: late},
-		Kind{Name: Redsync, Open: onRedis(Redsync, ofRedsync), Flaw: outlived, BrokenBy: late},
-		Kind{Name: SetNX, Open: onRedis(SetNX, setNX), Flaw: outlived + "; and a waiter occupies a connection", BrokenBy: late},
-		Kind{Name: Row, Open: onPostgres(row), Flaw: "the row of a holder that has died stays for ever", BrokenBy: []Fault{Dies, LosesUnlock}},
-		Kind{Name: RowExpiry, Open: onPostgres(rowExpiry), Flaw: outlived, BrokenBy: late},
+		Kind{Name: BSM, OnRedis: true, Open: onRedis(BSM, bsm), Flaw: outlived},
+		Kind{Name: Redsync, OnRedis: true, Open: onRedis(Redsync, ofRedsync), Flaw: outlived},
+		Kind{Name: SetNX, OnRedis: true, Open: onRedis(SetNX, setNX), Flaw: outlived + "; and a waiter occupies a connection"},
+		Kind{Name: Row, Open: onPostgres(row), Flaw: "the row of a holder that has died stays for ever"},
+		Kind{Name: RowExpiry, Open: onPostgres(rowExpiry), Flaw: outlived},
 		Kind{
-			Name: Sequential, Open: openSequential, BrokenBy: []Fault{StandsStill, LosesUnlock},
+			Name: Sequential, Open: openSequential,
 			Flaw:   "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens",
 			absent: func(s servers.URLs) bool { return s.ZooKeeper == "" },
 		},
 		Kind{
-			Name: Document, Open: openDocument, Flaw: outlived + "; and the callers' clocks judge when a hold ends", BrokenBy: late,
+			Name: Document, Open: openDocument, Flaw: outlived + "; and the callers' clocks judge when a hold ends",
 			absent: func(s servers.URLs) bool { return s.MongoDBURL == "" },
 		},
 	)

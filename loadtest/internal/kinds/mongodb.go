@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"context"
-	"net"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -16,9 +15,9 @@ import (
 // Document is what MongoDB's recipe for a lock is called.
 const Document = "MongoDB findAndModify"
 
-// openDocument connects to MongoDB. What a lock leaves behind is its document.
+// openDocument connects to MongoDB.
 func openDocument(ctx context.Context, s Setting) (*Client, error) {
-	settings := options.Client().SetMaxPoolSize(uint64(s.Connections)).SetDialer(dialer(s.dial)) //nolint:gosec // a few
+	settings := options.Client().SetMaxPoolSize(uint64(s.Connections)) //nolint:gosec // a few
 	if s.Meter != nil {
 		settings.SetMonitor(&event.CommandMonitor{Started: func(context.Context, *event.CommandStartedEvent) { s.Meter.Commands.Add(1) }})
 	}
@@ -26,22 +25,7 @@ func openDocument(ctx context.Context, s Setting) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
-		Lock: func(name string) Lock { return document(locks, name, s) },
-		Forget: func(ctx context.Context, name string) error {
-			_, err := locks.DeleteOne(ctx, bson.M{"_id": name})
-			return err
-		},
-		Close: disconnect,
-	}, nil
-}
-
-// dialer is how MongoDB's driver dials.
-type dialer Dial
-
-// DialContext implements [options.ContextDialer].
-func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return d(ctx, network, address)
+	return &Client{Lock: func(name string) Lock { return document(locks, name, s) }, Close: disconnect}, nil
 }
 
 // document is a document with an owner and an end. findAndModify takes the one that has expired, or makes one. While the lock is

@@ -25,7 +25,7 @@ const (
 // ours are the kinds of locks of this repository. RedLock needs servers of its own.
 func ours() []Kind {
 	kind := func(name string, of func(on *locking.Locks, name string, s Setting) locking.Locker) Kind {
-		return Kind{Name: name, Ours: true, Open: openLocks(func(s Setting) []string { return []string{s.RedisURL} },
+		return Kind{Name: name, Ours: true, OnRedis: true, Open: openLocks(func(s Setting) []string { return []string{s.RedisURL} },
 			func(on []*locking.Locks, name string, s Setting) locking.Locker { return of(on[0], name, s) })}
 	}
 	reader := kind(Reader, func(on *locking.Locks, name string, s Setting) locking.Locker {
@@ -48,7 +48,7 @@ func ours() []Kind {
 			return locking.MultiLock(parts...)
 		}),
 		{
-			Name: RedLock, Ours: true, absent: func(s servers.URLs) bool { return len(s.NodeURLs) == 0 },
+			Name: RedLock, Ours: true, OnRedis: true, absent: func(s servers.URLs) bool { return len(s.NodeURLs) == 0 },
 			Open: openLocks(func(s Setting) []string { return s.NodeURLs },
 				func(on []*locking.Locks, name string, _ Setting) locking.Locker { return locking.RedLock(name, on...) }),
 		},

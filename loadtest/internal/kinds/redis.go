@@ -12,19 +12,14 @@ import (
 // SetNX is the lock of textbooks on Redis.
 const SetNX = "SET NX"
 
-// onRedis opens the locks of a kind on Redis. What one leaves behind is its key.
+// onRedis opens the locks of a kind on Redis.
 func onRedis(kind string, lock func(rdb *redis.Client, key string, s Setting) Lock) func(context.Context, Setting) (*Client, error) {
 	return func(ctx context.Context, s Setting) (*Client, error) {
 		rdb, err := OpenRedis(ctx, s.RedisURL, s)
 		if err != nil {
 			return nil, err
 		}
-		key := func(name string) string { return kind + ":" + name }
-		return &Client{
-			Lock:   func(name string) Lock { return lock(rdb, key(name), s) },
-			Forget: func(ctx context.Context, name string) error { return rdb.Del(ctx, key(name)).Err() },
-			Close:  rdb.Close,
-		}, nil
+		return &Client{Lock: func(name string) Lock { return lock(rdb, kind+":"+name, s) }, Close: rdb.Close}, nil
 	}
 }
 

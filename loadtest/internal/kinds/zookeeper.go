@@ -16,14 +16,16 @@ import (
 // Sequential is what ZooKeeper's recipe for a lock is called.
 const Sequential = "ZooKeeper sequential nodes"
 
+// session is how long ZooKeeper believes that a client lives which has crashed.
+const session = 10 * time.Second
+
 // openSequential connects to ZooKeeper, and returns when there is a session, which all callers share, as its documentation says.
 func openSequential(ctx context.Context, s Setting) (*Client, error) {
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), timeout) // the client has no context for it
-		defer cancel()
-		return s.Meter.watching(s.dial, false)(ctx, network, address)
+		conn, err := net.DialTimeout(network, address, timeout)
+		return packets{conn, s.Meter}, err
 	}
-	connection, events, err := zk.Connect([]string{s.ZooKeeper}, s.Session, zk.WithDialer(dial), zk.WithLogger(silence{}))
+	connection, events, err := zk.Connect([]string{s.ZooKeeper}, session, zk.WithDialer(dial), zk.WithLogger(silence{}))
 	if err != nil {
 		return nil, fmt.Errorf("reach ZooKeeper: %w", err)
 	}

@@ -108,7 +108,7 @@ func Names() (names []string) {
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
 func Run(ctx context.Context, c Config) (report.Document, error) {
 	flaws := report.Section{Name: "what is wrong with the locks of others"}
-	needs := servers.Needs{Locks: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
+	needs := servers.Needs{Nodes: true, Others: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
 	r, err := experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
 		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 		for _, k := range kinds.All(on.URLs) {
@@ -124,7 +124,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 		return asked, kinds.Prepare(ctx, on.URLs)
 	})
 	if r.Scenario != "" {
-		flaws.Notes = append(flaws.Notes, "--break shows it")
+		flaws.Notes = append(flaws.Notes, "--break shows it of locks on Redis")
 		r.Sections = append(r.Sections, flaws)
 	}
 	return r.Document, err

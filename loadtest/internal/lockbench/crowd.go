@@ -36,8 +36,8 @@ type job struct {
 }
 
 const (
-	// lease is that of every lock, and session how long ZooKeeper keeps that of a client which has gone.
-	lease, session = 30 * time.Second, 10 * time.Second
+	// lease is that of every lock.
+	lease = 30 * time.Second
 	// poll is how often waiters try that can only poll.
 	poll  = 50 * time.Millisecond
 	spare = 8 // connections for what a library does in addition to its callers
@@ -95,7 +95,7 @@ type callers struct {
 func (c *callers) open(ctx context.Context) error {
 	for range c.Clients {
 		client, err := kinds.Open(ctx, c.Kind, kinds.Setting{
-			URLs: c.Servers, Lease: lease, Poll: poll, Session: session,
+			URLs: c.Servers, Lease: lease, Poll: poll,
 			Connections: (c.Callers + c.Clients - 1) / c.Clients, Spare: spare, Meter: &c.meter,
 		})
 		if err != nil {

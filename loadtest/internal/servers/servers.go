@@ -34,7 +34,8 @@ type Servers struct {
 // Needs are what a measurement needs of its servers.
 type Needs struct {
 	Durable   bool   // a PostgreSQL that syncs its commits
-	Locks     bool   // servers that only some locks need
+	Nodes     bool   // independent Redis servers, for locks that need several
+	Others    bool   // ZooKeeper and MongoDB, where they are installed
 	Database  string // begins the name of an empty database; "": none is made
 	Generator string // what sends the load
 }
@@ -63,10 +64,8 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 }
 
 func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
-	if n.Locks {
-		if s.LeftOut, err = s.AddForLocks(ctx); err != nil {
-			return err
-		}
+	if s.LeftOut, err = s.addForLocks(ctx, n); err != nil {
+		return err
 	}
 	look := s.Environment
 	if n.Durable {

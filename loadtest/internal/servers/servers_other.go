@@ -25,10 +25,13 @@ func StartCluster(ctx context.Context) (redisURL string, stop func() error, err 
 	return StartSentinel(ctx)
 }
 
-// AddForLocks adds nothing.
-func (s *Servers) AddForLocks(context.Context) (leftOut []string, err error) {
-	if s.MongoDBURL == "" {
+// addForLocks adds nothing.
+func (s *Servers) addForLocks(_ context.Context, n Needs) (leftOut []string, err error) {
+	if n.Others && s.MongoDBURL == "" {
 		leftOut = append(leftOut, "the lock on MongoDB is left out: its private server needs a Unix; use --mongodb-url")
 	}
-	return append(leftOut, "the lock on ZooKeeper and RedLock are left out: their private servers need a Unix"), nil
+	if n.Nodes {
+		leftOut = append(leftOut, "RedLock is left out: its private servers need a Unix")
+	}
+	return leftOut, nil
 }

@@ -73,28 +73,32 @@ func StartCluster(ctx context.Context) (redisURL string, stop func() error, err 
 // nodes is the least number of Redis servers of which most are left when one fails.
 const nodes = 3
 
-// AddForLocks starts the servers that only some locks need: three independent Redis servers, and ZooKeeper and MongoDB where
+// addForLocks starts the servers that only some locks need: three independent Redis servers, and ZooKeeper and MongoDB where
 // they are installed, unless there is a URL. It returns a line for each that is left out.
-func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error) {
+func (s *Servers) addForLocks(ctx context.Context, n Needs) (leftOut []string, err error) {
 	starting, ctx := errgroup.WithContext(ctx)
 	l := &launches{Group: starting, on: s}
-	launch(l, func() (*servertest.ZooKeeper, error) { return servertest.StartZooKeeper(ctx) },
-		func(z *servertest.ZooKeeper) { s.ZooKeeper = z.Addr() })
-	if s.MongoDBURL == "" {
+	if n.Others {
+		launch(l, func() (*servertest.ZooKeeper, error) { return servertest.StartZooKeeper(ctx) },
+			func(z *servertest.ZooKeeper) { s.ZooKeeper = z.Addr() })
+	}
+	if n.Others && s.MongoDBURL == "" {
 		launch(l, func() (*servertest.MongoDB, error) { return servertest.StartMongoDB(ctx) },
 			func(m *servertest.MongoDB) { s.MongoDBURL = m.URL() })
 	}
 	for range nodes {
-		launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },
-			func(r *servertest.Redis) { s.NodeURLs = append(s.NodeURLs, r.URL()) })
+		if n.Nodes {
+			launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },
+				func(r *servertest.Redis) { s.NodeURLs = append(s.NodeURLs, r.URL()) })
+		}
 	}
 	if err := starting.Wait(); err != nil {
 		return nil, fmt.Errorf("start private servers for locks: %w", err)
 	}
-	if s.ZooKeeper == "" {
+	if n.Others && s.ZooKeeper == "" {
 		leftOut = append(leftOut, "the lock on ZooKeeper is left out: "+servertest.ErrNoZooKeeper.Error())
 	}
-	if s.MongoDBURL == "" {
+	if n.Others && s.MongoDBURL == "" {
 		leftOut = append(leftOut, "the lock on MongoDB is left out: "+servertest.ErrNoMongoDB.Error()+", and there is no --mongodb-url")
 	}
 	return leftOut, nil

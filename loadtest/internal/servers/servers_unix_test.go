@@ -26,7 +26,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	}
 	t.Setenv("PATH", folder)
 	s := &Servers{}
-	leftOut, err := s.AddForLocks(t.Context())
+	leftOut, err := s.addForLocks(t.Context(), Needs{Nodes: true, Others: true})
 	if err != nil {
 		t.Fatal(err)
 	}
