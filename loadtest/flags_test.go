@@ -29,10 +29,10 @@ func parsed(t *testing.T, args ...string) *kong.Context {
 func TestTheReportTellsAllFlags(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
-	for _, f := range flagsOf(parsed(t, "contenders", "--case=mix;Redis", "--quick")) {
+	for _, f := range flagsOf(parsed(t, "contenders", "--case=mix;over HTTP", "--quick")) {
 		got[f.Name] = f.Value
 	}
-	want := map[string]string{"case": "mix;Redis", "quick": "true", "redis-url": "", "database-url": ""}
+	want := map[string]string{"case": "mix;over HTTP", "quick": "true", "redis-url": "", "database-url": ""}
 	for name, value := range want {
 		if told, there := got[name]; !there || told != value {
 			t.Errorf("%s is told as %q, %v", name, told, there)

@@ -63,20 +63,21 @@ func severalProcesses(ctx context.Context, w *world) error {
 	if err := w.openMarket(ctx, postgresConnections); err != nil {
 		return err
 	}
-	w.enterProcesses(oneProcessName, 1, w.Scale.many(), w.URLs.RedisURL)
-	w.enterProcesses(threeProcessesName, threeProcesses, w.Scale.many(), w.URLs.RedisURL)
+	w.enterProcesses(oneProcessName, 1)
+	w.enterProcesses(threeProcessesName, threeProcesses)
 	return nil
 }
 
-// enterProcesses has processes enter that sell a fresh SKU in each round, with their locks at a Redis.
-func (w *world) enterProcesses(name string, n, callers int, redisURL string) {
+// enterProcesses has processes enter that sell a fresh SKU in each round.
+func (w *world) enterProcesses(name string, n int) {
+	callers := w.Scale.many()
 	w.enter(&entrant{name: name, callers: callers, play: func(ctx context.Context) (sold, error) {
 		sku := servers.NewName("hot-")
 		if err := w.create(0)(ctx, sku); err != nil {
 			return sold{}, fmt.Errorf("put a SKU up for sale: %w", err)
 		}
 		sales, err := crowd.Job{
-			DatabaseURL: w.databaseURL, RedisURL: redisURL, SKU: sku, Callers: callers, WarmUp: w.Scale.WarmUp, Window: w.Scale.Window,
+			DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL, SKU: sku, Callers: callers, WarmUp: w.Scale.WarmUp, Window: w.Scale.Window,
 		}.Share(ctx, n)
 		if err != nil {
 			return sold{sku: sku, Sale: load.Sale{Unanswered: stock.MaxStock}}, err // without a report, any number may be sold
@@ -93,37 +94,6 @@ func together(sku string, sales []load.Sale) sold {
 		r.share = compare.Ratio(float64(least.Counts[load.Accepted]), float64(r.Counts[load.Accepted]))
 	}
 	return r
-}
-
-const (
-	oneRedisName = "inventory, one Redis"
-	sentinelName = "inventory, Sentinel"
-	clusterName  = "inventory, Redis Cluster"
-)
-
-// kindsOfRedis compares three processes that have their locks at one Redis with three that have them at a master which Sentinels
-// watch, and at a Redis Cluster.
-func kindsOfRedis(ctx context.Context, w *world) error {
-	if err := w.openMarket(ctx, postgresConnections); err != nil {
-		return err
-	}
-	urls := map[string]string{oneRedisName: w.URLs.RedisURL}
-	for name, start := range map[string]func(context.Context) (string, func() error, error){
-		sentinelName: servers.StartSentinel, clusterName: servers.StartCluster,
-	} {
-		redisURL, stop, err := start(ctx)
-		if err != nil {
-			return fmt.Errorf("start the Redis of %s: %w", name, err)
-		}
-		w.OnClose(stop)
-		urls[name] = redisURL
-	}
-	for _, callers := range w.Scale.Callers {
-		for _, name := range []string{oneRedisName, sentinelName, clusterName} {
-			w.enterProcesses(name, threeProcesses, callers, urls[name])
-		}
-	}
-	return nil
 }
 
 // mix is a way of buyers to choose among SKUs.

@@ -84,7 +84,6 @@ type question struct {
 	about   string // the entrant that the summary names
 	ask     func(ctx context.Context, w *world) error
 	slices  bool // short rounds, and as many times more
-	rounds  int  // times as many rounds, where a target is near the expected value; 0: no more
 	warm    bool // the first round does not count
 	targets []experiment.Target
 }
@@ -104,9 +103,6 @@ func questions(s Scale) []question {
 	toNoop := func(name string, some, many float64) []experiment.Target {
 		return inParts(name+", # connections, in parts of noop", name, noopName, some, many)
 	}
-	toOneRedis := func(name string) []experiment.Target {
-		return inParts(name+", # callers, in parts of one Redis", name, oneRedisName, 0.95, 0.95)
-	}
 	toHot := func(mix string, some, many float64) []experiment.Target {
 		return inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, many)
 	}
@@ -123,10 +119,6 @@ func questions(s Scale) []question {
 				inParts("three processes, in parts of one", threeProcessesName, oneProcessName, 0, 0.90),
 				experiment.AtLeast("three processes, share of the one that sold least", experiment.Level(leastShare, at(threeProcessesName, s.many())), 0.2),
 			),
-		},
-		{
-			name: "Redis", ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3,
-			targets: slices.Concat(toOneRedis(sentinelName), toOneRedis(clusterName)),
 		},
 		{
 			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs, warm: true, // of a thousand SKUs without orders
@@ -161,7 +153,6 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 				if q.slices {
 					w.Scale.Rounds, w.Scale.Window = w.Scale.Rounds*w.Scale.Slices, w.Scale.Window/time.Duration(w.Scale.Slices)
 				}
-				w.Scale.Rounds *= max(1, q.rounds)
 				return w.answer(ctx, q)
 			}})
 		}

@@ -15,16 +15,6 @@ func (s *Servers) start(context.Context) error {
 	return nil
 }
 
-// StartSentinel cannot start anything here.
-func StartSentinel(context.Context) (redisURL string, stop func() error, err error) {
-	return "", nil, errors.New("servers of one's own need a Unix")
-}
-
-// StartCluster cannot start anything here.
-func StartCluster(ctx context.Context) (redisURL string, stop func() error, err error) {
-	return StartSentinel(ctx)
-}
-
 // addForLocks adds nothing.
 func (s *Servers) addForLocks(_ context.Context, n Needs) (leftOut []string, err error) {
 	if n.Others && s.MongoDBURL == "" {

@@ -52,24 +52,6 @@ func (s *Servers) start(ctx context.Context) error {
 	return starting.Wait()
 }
 
-// StartSentinel starts a Redis with two replicas under Sentinels.
-func StartSentinel(ctx context.Context) (redisURL string, stop func() error, err error) {
-	s, err := servertest.StartSentinel(ctx, 2)
-	if err != nil {
-		return "", nil, err
-	}
-	return s.URL(), s.Stop, nil
-}
-
-// StartCluster starts a Redis Cluster of three masters with a replica each.
-func StartCluster(ctx context.Context) (redisURL string, stop func() error, err error) {
-	c, err := servertest.StartCluster(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	return c.URL(), c.Stop, nil
-}
-
 // nodes is the least number of Redis servers of which most are left when one fails.
 const nodes = 3
 
