@@ -146,12 +146,3 @@ func (p *Postgres) At(databaseURL string) (string, error) {
 
 // Port returns the server's port.
 func (p *Postgres) Port() int { return p.port }
-
-func executeAt(ctx context.Context, databaseURL, statement string) error {
-	connection, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	_, err = connection.Exec(ctx, statement)
-	return errors.Join(err, connection.Close(ctx))
-}

@@ -152,7 +152,12 @@ func databaseName(template string) (string, error) {
 
 // execute runs one statement in the maintenance database.
 func (p *Postgres) execute(ctx context.Context, statement string) error {
-	connection, err := pgx.Connect(ctx, p.URL())
+	return executeAt(ctx, p.URL(), statement)
+}
+
+// executeAt runs one statement in a database.
+func executeAt(ctx context.Context, databaseURL, statement string) error {
+	connection, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return err
 	}

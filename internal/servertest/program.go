@@ -21,16 +21,20 @@ type Setup func(folder string, port int) (files map[string]string, arguments []s
 // StartProgram starts a program on a free port. It returns when the program accepts connections: unlike for most other
 // servers, nothing proves that it is this program that does.
 func StartProgram(ctx context.Context, name string, setup Setup) (*Program, error) {
+	account, err := postgresAccount()
+	if err != nil {
+		return nil, err
+	}
+	return startProgram(ctx, name, account, setup)
+}
+
+func startProgram(ctx context.Context, name string, account *account, setup Setup) (*Program, error) {
 	program, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrNotFound) {
 		program, err = exec.LookPath(filepath.Join("/usr/sbin", name)) // not on everybody's PATH
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not installed; scripts/install-servers environments installs it", name)
-	}
-	account, err := postgresAccount()
-	if err != nil {
-		return nil, err
 	}
 	p := &Program{server{name: name, deathSignal: syscall.SIGTERM, account: account}}
 	var arguments []string

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"inventory/deploy/compose"
 )
@@ -139,13 +139,15 @@ type fleet []*Redis
 
 // startFleet starts n servers at the same time.
 func startFleet(n int, start func(i int) (*Redis, error)) (fleet, error) {
-	started, errs := make(fleet, n), make([]error, n)
-	var starts sync.WaitGroup
+	started := make(fleet, n)
+	var starts errgroup.Group
 	for i := range n {
-		starts.Go(func() { started[i], errs[i] = start(i) })
+		starts.Go(func() (err error) {
+			started[i], err = start(i)
+			return err
+		})
 	}
-	starts.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := starts.Wait(); err != nil {
 		return nil, errors.Join(err, started.stop())
 	}
 	return started, nil
@@ -153,15 +155,13 @@ func startFleet(n int, start func(i int) (*Redis, error)) (fleet, error) {
 
 // stop stops all servers.
 func (f fleet) stop() error {
-	errs := make([]error, len(f))
-	var stops sync.WaitGroup
-	for i, r := range f {
+	var stops errgroup.Group
+	for _, r := range f {
 		if r != nil {
-			stops.Go(func() { errs[i] = r.Stop() })
+			stops.Go(r.Stop)
 		}
 	}
-	stops.Wait()
-	return errors.Join(errs...)
+	return stops.Wait()
 }
 
 // alive returns the servers whose processes exist.

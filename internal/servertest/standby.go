@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -98,18 +97,4 @@ func (p *Postgres) Pause() error {
 		}
 	}
 	return nil
-}
-
-// Either returns the URL by which a client finds the server that takes writes: this one, or another one with the same
-// databases.
-func (p *Postgres) Either(databaseURL string, other *Postgres) (string, error) {
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		return "", fmt.Errorf("reading the URL of a database: %w", err)
-	}
-	u.Host = p.Addr() + "," + other.Addr()
-	query := u.Query()
-	query.Set("target_session_attrs", "read-write")
-	u.RawQuery = query.Encode()
-	return u.String(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,9 +84,7 @@ func withFollower(t *testing.T) (primary, standby *servertest.Postgres, url stri
 		t.Fatal(err)
 	}
 	stopLater(t, standby)
-	if url, err = primary.Either(primary.URL(), standby); err != nil {
-		t.Fatal(err)
-	}
+	url = strings.Replace(primary.URL(), primary.Addr(), primary.Addr()+","+standby.Addr(), 1) + "&target_session_attrs=read-write"
 	return primary, standby, url
 }
 

@@ -53,7 +53,7 @@ func startOthers(t *testing.T, on *servers.URLs) {
 		t.Fatal(err)
 	default:
 		t.Cleanup(func() { mustStop(t, mongoDB.Stop) })
-		on.MongoDBURL = mongoDB.URL()
+		on.MongoDBURL = "mongodb://" + mongoDB.Addr() + "/"
 	}
 }
 

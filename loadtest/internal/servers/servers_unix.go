@@ -61,12 +61,12 @@ func (s *Servers) addForLocks(ctx context.Context, n Needs) (leftOut []string, e
 	starting, ctx := errgroup.WithContext(ctx)
 	l := &launches{Group: starting, on: s}
 	if n.Others {
-		launch(l, func() (*servertest.ZooKeeper, error) { return servertest.StartZooKeeper(ctx) },
-			func(z *servertest.ZooKeeper) { s.ZooKeeper = z.Addr() })
+		launch(l, func() (*servertest.Program, error) { return servertest.StartZooKeeper(ctx) },
+			func(z *servertest.Program) { s.ZooKeeper = z.Addr() })
 	}
 	if n.Others && s.MongoDBURL == "" {
-		launch(l, func() (*servertest.MongoDB, error) { return servertest.StartMongoDB(ctx) },
-			func(m *servertest.MongoDB) { s.MongoDBURL = m.URL() })
+		launch(l, func() (*servertest.Program, error) { return servertest.StartMongoDB(ctx) },
+			func(m *servertest.Program) { s.MongoDBURL = "mongodb://" + m.Addr() + "/" })
 	}
 	for range nodes {
 		if n.Nodes {

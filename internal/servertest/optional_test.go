@@ -17,12 +17,13 @@ const asMongoDB = "SERVERTEST_MONGODB"
 
 // startMongoDB starts an installed program, or one that stands in for it. A test with the stand-in still covers how a
 // server is started, killed and started again.
-func startMongoDB(t *testing.T) *MongoDB {
+func startMongoDB(t *testing.T) *Program {
 	t.Helper()
-	if _, _, err := findMongoDB(t.Context()); errors.Is(err, ErrNoMongoDB) {
-		standIn(t)
-	}
 	m, err := StartMongoDB(t.Context())
+	if errors.Is(err, ErrNoMongoDB) {
+		standIn(t)
+		m, err = StartMongoDB(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,5 +93,25 @@ func TestNoMongoDB(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "ferretdb"), []byte(newer), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestZooKeeperAcceptsConnections(t *testing.T) {
+	t.Parallel()
+	z, err := StartZooKeeper(t.Context())
+	if errors.Is(err, ErrNoZooKeeper) {
+		return // the lab leaves it out as well, and logs that
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, z.Stop, &z.server)
+}
+
+func TestNoZooKeeper(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := StartZooKeeper(t.Context())
+	if !errors.Is(err, ErrNoZooKeeper) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without java: got %v, want %v", err, ErrNoZooKeeper)
 	}
 }
