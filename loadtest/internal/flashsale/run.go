@@ -44,7 +44,7 @@ const (
 	warmUp     = time.Second
 	warmUpRate = 2000.
 	// gaugeEvery is how often the machine and the servers are read.
-	gaugeEvery = 250 * time.Millisecond
+	gaugeEvery = 500 * time.Millisecond
 )
 
 // Sale is a run.

@@ -148,8 +148,7 @@ func TestTheServiceTellsWhatItDid(t *testing.T) {
 	wantBetween(t, "merges", got.Grown(merges), 1, 10)
 	wantBetween(t, "goroutines", got.most(Goroutines), 2, 1e5)
 	wantWords(t, got, "Inside the service", "Redis was not started by this run")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	found, err := Scrape(t.Context(), client, metricsURL)
+	found, err := Scrape(t.Context(), metricsURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,8 @@ type values map[Quantity]float64
 
 // gauge reads one source.
 type gauge struct {
-	name  string // of the source, in notes
-	read  func(ctx context.Context) (values, error)
-	close func() // nil: nothing to close
+	name string // of the source, in notes
+	read func(ctx context.Context) (values, error)
 }
 
 // readTimeout bounds a reading: a server that hangs must not hold up the readings of the others for long.
@@ -91,11 +90,6 @@ func (s *Sampler) Stop() Readings {
 	s.stop()
 	<-s.stopped
 	s.read(context.Background())
-	for _, g := range s.gauges {
-		if g.close != nil {
-			g.close()
-		}
-	}
 	return s.readings
 }
 

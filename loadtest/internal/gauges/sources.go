@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	machine "github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/process"
 
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
 
@@ -32,10 +33,10 @@ func (s Sources) gauges() (all []gauge) {
 		all = append(all, gauge{name: "PostgreSQL's processes", read: family(PostgreSQL, s.PostmasterPID)})
 	}
 	if len(s.ServiceMetricsURLs) > 0 {
-		all = append(all, scrapes(s.ServiceMetricsURLs))
+		all = append(all, gauge{name: "the service's metrics", read: scrapes(s.ServiceMetricsURLs)})
 	}
 	if strings.HasPrefix(s.DatabaseURL, "postgres") {
-		all = append(all, queries(s.DatabaseURL))
+		all = append(all, gauge{name: "PostgreSQL", read: queries(s.DatabaseURL)})
 	}
 	return all
 }
@@ -118,35 +119,31 @@ func serviceMetrics() []Quantity {
 func sum(histogram Quantity) Quantity { return "sum of " + histogram }
 
 // scrapes reads the metrics of services, and adds them up. One that is missing fails the reading: the sum would be wrong.
-func scrapes(urls []string) gauge {
-	client := &http.Client{Transport: &http.Transport{}}
-	return gauge{
-		name: "the service's metrics",
-		read: func(ctx context.Context) (values, error) {
-			all := values{}
-			for i, u := range urls {
-				found, err := Scrape(ctx, client, u)
-				if err != nil {
-					return nil, fmt.Errorf("number %d: %w", i+1, err)
-				}
-				for _, q := range serviceMetrics() {
-					all[q] += found.Total(string(q))
-					all[sum(q)] += found.Sum(string(q))
-				}
+func scrapes(urls []string) func(context.Context) (values, error) {
+	return func(ctx context.Context) (values, error) {
+		all := values{}
+		for i, u := range urls {
+			found, err := Scrape(ctx, u)
+			if err != nil {
+				return nil, fmt.Errorf("number %d: %w", i+1, err)
 			}
-			all[cpu(Service)] = all[cpuSeconds]
-			return all, nil
-		},
-		close: client.CloseIdleConnections,
+			for _, q := range serviceMetrics() {
+				all[q] += found.Total(string(q))
+				all[sum(q)] += found.Sum(string(q))
+			}
+		}
+		all[cpu(Service)] = all[cpuSeconds]
+		return all, nil
 	}
 }
 
 // Scrape reads the metrics behind a URL.
-func Scrape(ctx context.Context, client *http.Client, u string) (Families, error) {
+func Scrape(ctx context.Context, u string) (Families, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used") // err would quote a password
 	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask for metrics: %w", target.WithoutURL(err))
@@ -206,54 +203,32 @@ var (
 // version18 of PostgreSQL counts the syncs elsewhere.
 const version18 = 180000
 
-// queries reads a PostgreSQL over one connection, which is made anew after an error.
-func queries(databaseURL string) gauge {
-	config, err := pgxpool.ParseConfig(databaseURL)
-	if err != nil {
-		return gauge{name: "PostgreSQL", read: func(context.Context) (values, error) {
-			return nil, errors.New("database URL: not a valid postgres:// URL") // err would quote parts of it
-		}}
-	}
-	config.MaxConns = 1
-	var pool *pgxpool.Pool
-	return gauge{
-		name: "PostgreSQL",
-		read: func(ctx context.Context) (values, error) {
-			if pool == nil {
-				if pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-					return nil, fmt.Errorf("reach PostgreSQL: %w", err)
-				}
-			}
-			connection, err := pool.Acquire(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("reach PostgreSQL: %w", err)
-			}
-			defer connection.Release()
-			var version int
+// queries reads a PostgreSQL.
+func queries(databaseURL string) func(context.Context) (values, error) {
+	return func(ctx context.Context) (all values, err error) {
+		var bytes, wrote, syncs, tables, indexes float64
+		var version int
+		var fsync bool
+		err = servers.Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
 			if err := connection.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
-				return nil, fmt.Errorf("ask PostgreSQL for its version: %w", err)
+				return fmt.Errorf("ask PostgreSQL for its version: %w", err)
 			}
 			asked := query
 			if version >= version18 {
 				asked = query18
 			}
-			var bytes, wrote, syncs, tables, indexes float64
-			var fsync bool
 			if err := connection.QueryRow(ctx, asked).Scan(&bytes, &wrote, &syncs, &fsync, &tables, &indexes); err != nil {
-				return nil, fmt.Errorf("ask PostgreSQL for its counters: %w", err)
+				return fmt.Errorf("ask PostgreSQL for its counters: %w", err)
 			}
-			all := values{walBytes: bytes, writes: wrote, tableBytes: tables, indexBytes: indexes}
-			if fsync {
-				all[walSyncs] = syncs
-			} else {
-				all[noFsync] = 1
-			}
-			return all, nil
-		},
-		close: func() {
-			if pool != nil {
-				pool.Close()
-			}
-		},
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = values{walBytes: bytes, writes: wrote, tableBytes: tables, indexBytes: indexes}
+		if all[noFsync] = 1; fsync {
+			all[noFsync], all[walSyncs] = 0, syncs
+		}
+		return all, nil
 	}
 }

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -58,7 +57,7 @@ type Lanes struct {
 
 // ReadLanes reads a service's metrics, by their URL.
 func ReadLanes(ctx context.Context, metricsURL string) (Lanes, error) {
-	f, err := gauges.Scrape(ctx, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, metricsURL)
+	f, err := gauges.Scrape(ctx, metricsURL)
 	if err != nil {
 		return Lanes{}, err
 	}

@@ -42,7 +42,11 @@ func Execute(ctx context.Context, databaseURL, statement string) error {
 
 // Connected does something over a connection of its own.
 func Connected(ctx context.Context, databaseURL string, do func(connection *pgx.Conn) error) error {
-	connection, err := pgx.Connect(ctx, databaseURL)
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return errors.New("database URL: not a valid postgres:// URL") // err would quote parts of it
+	}
+	connection, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
