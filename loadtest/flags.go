@@ -22,7 +22,7 @@ const notTold = "(not told)"
 // flagsOf are the flags of the chosen command that change what it measures, given or by default, without secrets. A hidden flag
 // is among them if it was set.
 func flagsOf(parsed *kong.Context) (all []report.Flag) {
-	silent := []string{"help", "json", "html", "markdown", "fail-on-miss"}
+	silent := []string{"help", "json", "markdown", "fail-on-miss"}
 	for _, flag := range parsed.Flags() {
 		if slices.Contains(silent, flag.Name) || flag.Hidden && flag.Target.IsZero() {
 			continue

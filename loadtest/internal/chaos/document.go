@@ -54,10 +54,8 @@ func (r *run) tell() {
 	}
 	r.Sections = []report.Section{r.roundsSection()}
 	if r.read == nil {
-		r.Sections = append(r.Sections, r.recoverySection())
-	}
-	r.Sections = append(r.Sections, r.courseSection())
-	if r.read != nil {
+		r.Sections = append(r.Sections, r.recoverySection(), r.courseSection())
+	} else {
 		var accepted int64
 		for _, round := range r.rounds {
 			accepted += round.Accepted
@@ -124,25 +122,17 @@ func (r *run) recoverySection() report.Section {
 	}
 }
 
-// mostPlots bounds the rounds that are drawn: the first ones.
-const mostPlots = 6
-
-// courseSection draws what was sold over time, and the faults.
+// courseSection has the faults in the order in which they happened.
 func (r *run) courseSection() report.Section {
-	section := report.Section{Name: "course"}
-	for _, round := range r.rounds[:min(mostPlots, len(r.rounds))] {
-		line := report.Series{Name: "accepted"}
-		for i, rate := range round.Rate {
-			line.X, line.Y = append(line.X, float64(i+1)*sampleEvery.Seconds()), append(line.Y, rate)
-		}
-		plot := report.Plot{
-			Name: fmt.Sprint("round-", round.Seed), Title: fmt.Sprintf("Seed %d: orders accepted a second, and faults", round.Seed), Kind: report.Lines,
-			X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "accepted a second"}, Series: []report.Series{line},
-		}
+	table := report.Table{Columns: []string{"seed", "from s", "to s", "recovered after s", "fault"}}
+	for _, round := range r.rounds {
 		for _, f := range round.Faults {
-			plot.Marks = append(plot.Marks, report.Mark{X: f.From, Label: f.What, Broke: true}, report.Mark{X: f.To, Label: "over"})
+			recovered := "-"
+			if f.Recovery >= 0 {
+				recovered = fmt.Sprintf("%.1f", f.Recovery)
+			}
+			table.Rows = append(table.Rows, []string{fmt.Sprint(round.Seed), fmt.Sprintf("%.1f", f.From), fmt.Sprintf("%.1f", f.To), recovered, f.What})
 		}
-		section.Plots = append(section.Plots, plot)
 	}
-	return section
+	return report.Section{Name: "course", Table: &table}
 }

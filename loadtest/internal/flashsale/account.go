@@ -18,7 +18,6 @@ type account struct {
 	told     int              // orders with an answer that they were sold
 	soldOut  time.Duration    // from the opening to the answer that sold the last unit; never: units were left
 	planned  time.Duration    // from the opening until enough orders for all units were due; never: there were not enough
-	firstNo  time.Duration    // from the start to the first refusal for want of stock; never: there was none
 	early    int64            // orders accepted before the opening, by the clock of this program
 	late     int64            // orders sent after the opening and refused as too early, by the same clock
 }
@@ -30,7 +29,7 @@ const never = load.Forever
 func (r *round) settle(rows history.Rows, found history.Findings) {
 	a := &r.account
 	a.counts, a.refusals = r.result.Counts(0, never), found.Refusals[r.sku]
-	a.soldOut, a.planned, a.firstNo = never, never, never
+	a.soldOut, a.planned = never, never
 	a.stock, a.units = rows.Of(r.sku)
 	told := make(map[int]bool) // by the first request of an order
 	var last time.Duration
@@ -49,8 +48,6 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 			a.early++
 		case reply.Outcome == load.SaleClosed && reply.Sent > r.opening: // so here
 			a.late++
-		case reply.Outcome.Short():
-			a.firstNo = min(a.firstNo, reply.Over)
 		}
 	}
 	if a.told = len(told); a.stock.Initial > 0 && a.stock.Available == 0 && a.told > 0 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/dustin/go-humanize"
-	"gonum.org/v1/gonum/floats"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
@@ -16,21 +15,12 @@ import (
 
 // tell adds the rounds to the report.
 func (s *Sale) tell() {
-	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
+	accepted := s.All.Counts(0, load.Forever)[load.Accepted]
 	s.Environment.Measurement = append(s.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
 	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
 	s.Sections = append([]report.Section{
-		s.All.OutcomeSection(), s.phases(),
-		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
-			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
-		s.All.GeneratorSection(), s.roundSection(),
+		s.All.OutcomeSection(), s.phases(), s.All.GeneratorSection(), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
-}
-
-// typical is the round whose p99 of accepted orders is the median: plots show it.
-func (s *Sale) typical() *round {
-	p99 := latency(99, load.Accepted).Over(s.rounds)
-	return s.rounds[floats.NearestIdx(p99, latency(99, load.Accepted).Value(s.rounds))]
 }
 
 // measure is a number of each round.
@@ -138,25 +128,6 @@ func (s *Sale) warnings() (lines []string) {
 			early, late))
 	}
 	return lines
-}
-
-// marks are the instants that explain what is drawn over time.
-func (s *Sale) marks(r *round) (marks []report.Mark) {
-	if r.opening > 0 {
-		marks = append(marks, report.Mark{X: r.opening.Seconds(), Label: "sale opens"})
-	}
-	switch {
-	case r.account.soldOut != never:
-		marks = append(marks, report.Mark{X: (r.opening + r.account.soldOut).Seconds(), Label: "sold out"})
-	case r.account.firstNo != never:
-		marks = append(marks, report.Mark{X: r.account.firstNo.Seconds(), Label: "first refusal"})
-	}
-	for _, p := range spans(s.Phases) {
-		if p.name == Storm {
-			marks = append(marks, report.Mark{X: p.from.Seconds(), Label: "storm of retries"})
-		}
-	}
-	return marks
 }
 
 // phases has a row for each phase, of all rounds.

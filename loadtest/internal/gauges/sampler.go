@@ -163,17 +163,6 @@ func step(before, after float64) float64 {
 	return after - before
 }
 
-// rates are the growth of a counter a second, between each two readings.
-func (r Readings) rates(q Quantity) (at, perSecond []float64) {
-	seconds, values := r.Points(q)
-	for i := 1; i < len(values); i++ {
-		if took := seconds[i] - seconds[i-1]; took > 0 {
-			at, perSecond = append(at, seconds[i]), append(perSecond, step(values[i-1], values[i])/took)
-		}
-	}
-	return at, perSecond
-}
-
 // most is the largest value of a quantity; NaN: not known.
 func (r Readings) most(q Quantity) float64 {
 	_, values := r.Points(q)

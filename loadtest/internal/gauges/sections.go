@@ -67,9 +67,6 @@ func cells(name string, numbers ...float64) []string {
 // machine has the processor time of each process.
 func (r Readings) machine(accepted int64) report.Section {
 	table := &report.Table{Columns: []string{"process", "CPU s", "processors busy", "CPU ms per accepted order"}}
-	busy := report.Plot{
-		Name: "cpu", Title: "Processor time over time", Kind: report.Lines, X: report.Axis{Label: "time, s"}, Y: report.Axis{Label: "processors busy"},
-	}
 	for _, p := range []Process{Generator, Service, Redis, PostgreSQL, Machine} {
 		used := r.CPU(p)
 		row := cells(string(p), used, used/r.Took().Seconds(), each(used*milli, accepted))
@@ -77,15 +74,8 @@ func (r Readings) machine(accepted int64) report.Section {
 			row[1] = unknown
 		}
 		table.Rows = append(table.Rows, row)
-		if at, perSecond := r.rates(cpu(p)); len(at) > 0 {
-			busy.Series = append(busy.Series, report.Series{Name: string(p), X: at, Y: perSecond})
-		}
 	}
-	s := report.Section{Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...)}
-	if len(busy.Series) > 0 {
-		s.Plots = []report.Plot{busy}
-	}
-	return s
+	return report.Section{Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...)}
 }
 
 // words say what the processor times leave out, and why.

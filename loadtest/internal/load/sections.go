@@ -53,48 +53,6 @@ func (r *Result) OutcomeSection() report.Section {
 	return report.Section{Name: "What buyers were answered", Table: table, Notes: notes}
 }
 
-// OverTime draws what was offered and answered, and how long it took.
-func (r *Result) OverTime(marks []report.Mark) []report.Plot {
-	width := Width(r.Elapsed)
-	slots := r.Slots(width)
-	line := func(name string, of func(Slot) float64) report.Series {
-		line := report.Series{Name: name}
-		for _, s := range slots { // a point in the middle of each
-			line.X, line.Y = append(line.X, (s.From+width/2).Seconds()), append(line.Y, of(s))
-		}
-		return line
-	}
-	throughput := []report.Series{line("offered", func(s Slot) float64 { return float64(s.Offered) / width.Seconds() })}
-	for _, group := range [][]Outcome{
-		{Accepted},
-		{Replayed},
-		{SoldOut, InsufficientStock},
-		{BuyerLimit},
-		{SaleClosed},
-		{Overloaded},
-		{Refused},
-		{Failed, Unreached, Unknown},
-		{Dropped},
-	} {
-		if r.Counts(0, Forever).Of(group...) > 0 {
-			throughput = append(throughput, line(group[0].Words(), func(s Slot) float64 { return float64(s.Answers.Of(group...)) / width.Seconds() }))
-		}
-	}
-	x := report.Axis{Label: "seconds since the first request could come"}
-	return []report.Plot{
-		{
-			Name: "throughput", Title: "Requests and answers over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "requests a second"},
-			Marks: marks, Series: throughput,
-		},
-		{
-			Name: "latency-over-time", Title: "Latency over time, by the planned send", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true},
-			Marks: marks, Series: []report.Series{
-				line("p50", func(s Slot) float64 { return compare.Milliseconds(s.P50) }), line("p99", func(s Slot) float64 { return compare.Milliseconds(s.P99) }),
-			},
-		},
-	}
-}
-
 // GeneratorSection has how far the generator was behind its plan.
 func (r *Result) GeneratorSection() report.Section {
 	all, own := r.Lags(0, Forever)

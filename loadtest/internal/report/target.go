@@ -145,8 +145,8 @@ func (t Target) Markdown() string {
 	return "- " + escaped(t.figure(), "<") + ", " + t.verdict("met", "undecided", "**missed**")
 }
 
-// Told is the value with its interval, if it has one.
-func (t Target) Told() string {
+// told is the value with its interval, if it has one.
+func (t Target) told() string {
 	if t.exact() || math.IsNaN(t.Low) {
 		return Number(t.Value)
 	}
@@ -155,5 +155,5 @@ func (t Target) Told() string {
 
 // figure is the target with its value.
 func (t Target) figure() string {
-	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, t.Told(), t.Sign, Number(t.Bound))
+	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, t.told(), t.Sign, Number(t.Bound))
 }
