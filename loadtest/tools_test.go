@@ -145,12 +145,12 @@ func (s *shop) issueKeys(t *testing.T) (file string) {
 // putUp puts a SKU up for sale.
 func (s *shop) putUp(t *testing.T, sku string, stock int64) {
 	t.Helper()
-	fleet, err := client.NewFleet([]string{s.url}, 1, time.Second, client.WithKey(s.admin))
+	service, err := client.NewService(s.url, 1, time.Second, client.WithKey(s.admin))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fleet.Close()
-	answer, err := fleet.CreateSKU(t.Context(), sku, client.NewSKU{Stock: stock})
+	defer service.Close()
+	answer, err := service.CreateSKU(t.Context(), sku, client.NewSKU{Stock: stock})
 	if err == nil {
 		err = answer.Err()
 	}

@@ -28,7 +28,7 @@ type demoCommand struct {
 	Buyers      int      `group:"sale" help:"Buyers; each sends one order." default:"20000"`
 	Quantity    quantity `group:"sale" help:"Units of an order: one number, or a range such as 1-5 to draw from." default:"1"`
 	Concurrency int      `group:"sale" help:"Orders in flight at once." default:"256"`
-	URL         []string `group:"sale" help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
+	URL         []string `group:"sale" help:"Base URLs of running services to sell at, instead of one started here; each buyer goes to one of them. They are audited through --database-url." placeholder:"URL"`
 	APIKey      string   `group:"sale" name:"api-key" env:"INVENTORY_API_KEY" help:"API key with scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
 	JSON        bool     `help:"Print one JSON object."`
 	watchFlags
@@ -80,20 +80,24 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	fleet, err := client.NewFleet(c.URL, c.Concurrency, patience, client.WithKey(c.APIKey))
-	if err != nil {
-		return usageError{err}
+	var services []*client.Service
+	for _, url := range c.URL {
+		service, err := client.NewService(url, c.Concurrency, patience, client.WithKey(c.APIKey))
+		if err != nil {
+			return usageError{err}
+		}
+		defer service.Close()
+		services = append(services, service)
 	}
-	defer fleet.Close()
 	sku := "demo-" + uuid.NewString()
-	created, err := fleet.CreateSKU(ctx, sku, client.NewSKU{Stock: c.Stock, Segments: &c.Segments})
+	created, err := services[0].CreateSKU(ctx, sku, client.NewSKU{Stock: c.Stock, Segments: &c.Segments})
 	if err == nil {
 		err = created.Err()
 	}
 	if err != nil {
 		return fmt.Errorf("create SKU %s: %w", sku, err)
 	}
-	sale := newSale(sku, fleet, *c)
+	sale := newSale(sku, services, *c)
 	if err := sale.run(ctx, progress.New(s.Err, "buyers served", c.Buyers)); err != nil {
 		return err
 	}

@@ -159,16 +159,16 @@ func TestOutboxThatCannotBe(t *testing.T) {
 // seller creates a SKU, and returns a function that sells units of it under an order id.
 func seller(t *testing.T, p *process) func(orderID string, quantity int64) {
 	t.Helper()
-	fleet, err := client.NewFleet([]string{p.url}, 1, 30*time.Second)
+	service, err := client.NewService(p.url, 1, 30*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(fleet.Close)
-	if created, err := fleet.CreateSKU(t.Context(), "hot", client.NewSKU{Stock: 1000}); err != nil || !created.OK() {
+	t.Cleanup(service.Close)
+	if created, err := service.CreateSKU(t.Context(), "hot", client.NewSKU{Stock: 1000}); err != nil || !created.OK() {
 		t.Fatal(err, created.Err())
 	}
 	return func(orderID string, quantity int64) {
-		answer, err := fleet.Deduct(t.Context(), "hot", client.NewDeduction{OrderID: orderID, Quantity: quantity})
+		answer, err := service.Deduct(t.Context(), "hot", client.NewDeduction{OrderID: orderID, Quantity: quantity})
 		if err != nil || !answer.OK() {
 			t.Errorf("order %s: %v %v", orderID, err, answer.Err())
 		}

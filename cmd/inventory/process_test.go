@@ -111,7 +111,7 @@ func execute(t *testing.T, url, statement string) {
 type crowd struct {
 	*testing.T
 	sku      string
-	fleet    *client.Fleet
+	services []*client.Service
 	accepted atomic.Int64
 	mu       sync.Mutex
 	won      []string
@@ -120,21 +120,33 @@ type crowd struct {
 
 func newCrowd(t *testing.T, stock int64, processes ...*process) *crowd {
 	t.Helper()
-	var urls []string
+	c := &crowd{T: t, sku: "hot"}
 	for _, p := range processes {
-		urls = append(urls, p.url)
+		service, err := client.NewService(p.url, 64, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(service.Close)
+		c.services = append(c.services, service)
 	}
-	fleet, err := client.NewFleet(urls, 64, 20*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fleet.Close)
-	c := &crowd{T: t, sku: "hot", fleet: fleet}
-	created, err := fleet.CreateSKU(t.Context(), c.sku, client.NewSKU{Stock: stock})
+	created, err := c.services[0].CreateSKU(t.Context(), c.sku, client.NewSKU{Stock: stock})
 	if err = errors.Join(err, created.Err()); err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// deduct sends an order to a process, and to the next one while there is no final answer, for up to 20 s.
+func (c *crowd) deduct(ctx context.Context, buyer int, order client.NewDeduction) (answer client.Answer[client.Deduction], err error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for ; ctx.Err() == nil; buyer++ {
+		answer, err = c.services[buyer%len(c.services)].Deduct(ctx, c.sku, order)
+		if err == nil && answer.Status != http.StatusServiceUnavailable {
+			break
+		}
+	}
+	return answer, err
 }
 
 // buy lets n buyers buy one unit each, 64 at a time. After each order it calls each with the number of accepted orders.
@@ -147,7 +159,7 @@ func (c *crowd) buy(n int, each func(accepted int64)) {
 		wg.Go(func() {
 			defer func() { <-turns }()
 			id := fmt.Sprintf("order-%06d", i)
-			answer, err := c.fleet.Deduct(c.Context(), c.sku, client.NewDeduction{OrderID: id, Quantity: 1})
+			answer, err := c.deduct(c.Context(), i, client.NewDeduction{OrderID: id, Quantity: 1})
 			c.told(id, answer, err)
 			if answer.OK() {
 				each(c.accepted.Add(1))
@@ -274,7 +286,7 @@ func TestKillEmbeddedAndStartAgain(t *testing.T) {
 func (c *crowd) buyUntil(ctx context.Context, buyer int, each func(accepted int64)) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("order-%d-%d", buyer, n)
-		answer, err := c.fleet.Deduct(ctx, c.sku, client.NewDeduction{OrderID: id, Quantity: 1})
+		answer, err := c.deduct(ctx, buyer, client.NewDeduction{OrderID: id, Quantity: 1})
 		if err == nil && answer.OK() {
 			c.told(id, answer, nil)
 			each(c.accepted.Add(1))
@@ -335,7 +347,7 @@ func TestTermKeepsItsTimeOut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	go func() {
-		_, err := c.fleet.Deduct(ctx, c.sku, client.NewDeduction{OrderID: "a", Quantity: 1})
+		_, err := c.deduct(ctx, 0, client.NewDeduction{OrderID: "a", Quantity: 1})
 		answered <- err
 	}()
 	for !strings.Contains(p.get("/debug/pprof/goroutine?debug=2"), "selling.(*Service).Deduct(") {

@@ -19,9 +19,9 @@ import (
 
 // sale is a flash sale: many buyers, one order each, all at once.
 type sale struct {
-	sku   string
-	fleet *client.Fleet
-	demo  demoCommand
+	sku      string
+	services []*client.Service // buyers are spread over them
+	demo     demoCommand
 
 	mu              sync.Mutex
 	summed          saleSummary
@@ -57,9 +57,9 @@ type latencyMS struct {
 	Max float64 `json:"max"`
 }
 
-func newSale(sku string, fleet *client.Fleet, demo demoCommand) *sale {
+func newSale(sku string, services []*client.Service, demo demoCommand) *sale {
 	return &sale{
-		sku: sku, fleet: fleet, demo: demo,
+		sku: sku, services: services, demo: demo,
 		latencies: latency.New(),
 		summed:    saleSummary{Stock: demo.Stock, Segments: demo.Segments, Requests: demo.Buyers},
 	}
@@ -101,7 +101,7 @@ func (s *sale) buy(ctx context.Context, n int) {
 		Quantity: s.demo.Quantity.least + rand.Int64N(span), //nolint:gosec // no secret
 	}
 	start := time.Now()
-	answer, err := s.fleet.Deduct(ctx, s.sku, order)
+	answer, err := s.services[n%len(s.services)].Deduct(ctx, s.sku, order)
 	s.count(order, answer, err, time.Since(start))
 }
 

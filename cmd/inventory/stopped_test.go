@@ -29,7 +29,7 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 			p := serve(t, open(t)...)
 			c := newCrowd(t, 100, p)
 			for _, o := range []client.NewDeduction{{OrderID: "reserved", Quantity: 1, ReserveFor: new("1h")}, {OrderID: "committed", Quantity: 1}} {
-				if answer, err := c.fleet.Deduct(t.Context(), c.sku, o); err != nil || !answer.OK() {
+				if answer, err := c.deduct(t.Context(), 0, o); err != nil || !answer.OK() {
 					t.Fatal(err, answer.Err())
 				}
 			}

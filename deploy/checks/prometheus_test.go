@@ -144,16 +144,16 @@ func afterASale(t *testing.T) metrics {
 			t.Error(err)
 		}
 	}()
-	fleet, err := client.NewFleet([]string{a.URL()}, 4, 0)
+	service, err := client.NewService(a.URL(), 4, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fleet.Close()
-	if created, err := fleet.CreateSKU(t.Context(), "hot", client.NewSKU{Stock: 20}); err != nil || !created.OK() {
+	defer service.Close()
+	if created, err := service.CreateSKU(t.Context(), "hot", client.NewSKU{Stock: 20}); err != nil || !created.OK() {
 		t.Fatal(err, created.Err())
 	}
 	for i := range 25 {
-		if _, err := fleet.Deduct(t.Context(), "hot", client.NewDeduction{OrderID: string(rune('a' + i)), Quantity: 1}); err != nil {
+		if _, err := service.Deduct(t.Context(), "hot", client.NewDeduction{OrderID: string(rune('a' + i)), Quantity: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

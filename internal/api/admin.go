@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,13 +30,12 @@ type AdminConfig struct {
 	Locks    func(context.Context) error // a nil error: they work; nil: there are none
 	Stopping func() bool                 // reports whether the service is about to end; nil: it is not
 	Logger   *slog.Logger
-	Hosts    *Hosts       // the accepted hosts; nil: any
-	Live     http.Handler // shows the process in a browser; nil: none
+	Hosts    *Hosts // the accepted hosts; nil: any
 	// ProfileLimit is how long a profile may take, whatever its caller requests; 0: no limit.
 	ProfileLimit time.Duration
 }
 
-// NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof, /debug/statsviz. It has no access control and
+// NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof. It has no access control and
 // shows internals, so it belongs on a listener that the public cannot reach. It leaves out the profile of the command
 // line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
@@ -48,10 +46,6 @@ func NewAdmin(c AdminConfig) http.Handler {
 	e.GET("/debug/pprof/profile", c.profile(pprof.Profile))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))
 	e.GET("/debug/pprof/trace", c.profile(pprof.Trace))
-	if c.Live != nil {
-		e.GET(livePath+"*", echo.WrapHandler(c.Live))
-		e.GET(strings.TrimSuffix(livePath, "/"), func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, livePath) })
-	}
 	return unsniffed(e)
 }
 

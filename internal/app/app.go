@@ -123,9 +123,6 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	}
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger, ProfileLimit: profileLimit}
 	admin.Nodes, admin.Warnings = a.nodes, a.warnings.list
-	live := api.NewLive(metrics, a.service)
-	a.onClose(func(context.Context) error { return live.Close() })
-	admin.Live = live
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
 		admin.Locks = func(ctx context.Context) error { return errors.Join(a.service.CheckLocks(), redis.pingMasters(ctx)) }

@@ -125,13 +125,17 @@ func (s *site) sell(units int64, segments int) {
 func (s *site) sellUntil(enough <-chan struct{}, units int64, segments int) (told int64) {
 	s.Helper()
 	const buyers, rest = 32, 20 * time.Millisecond
-	fleet, err := client.NewFleet([]string{s.apps[0].URL(), s.apps[1].URL()}, buyers, 10*time.Second)
-	if err != nil {
-		s.Fatal(err)
+	var services [2]*client.Service
+	for i := range services {
+		service, err := client.NewService(s.apps[i].URL(), buyers, 10*time.Second)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(service.Close)
+		services[i] = service
 	}
-	s.Cleanup(fleet.Close)
 	sku := "hot-" + strconv.FormatUint(rand.Uint64(), 36) // locks of the tests share Redis servers
-	created, err := fleet.CreateSKU(s.Context(), sku, client.NewSKU{Stock: units, Segments: &segments})
+	created, err := services[0].CreateSKU(s.Context(), sku, client.NewSKU{Stock: units, Segments: &segments})
 	if err = errors.Join(err, created.Err()); err != nil {
 		s.Fatal(err)
 	}
@@ -141,7 +145,7 @@ func (s *site) sellUntil(enough <-chan struct{}, units int64, segments int) (tol
 		wg.Go(func() {
 			for n := 0; ; n++ {
 				order := client.NewDeduction{OrderID: fmt.Sprintf("%d-%d", buyer, n), Quantity: int64(n%3) + 1}
-				answer, err := fleet.Deduct(s.Context(), sku, order)
+				answer, err := services[(buyer+n)%len(services)].Deduct(s.Context(), sku, order)
 				switch {
 				case err == nil && answer.OK():
 					sold.Add(order.Quantity)
@@ -224,12 +228,12 @@ func TestMetricTellsThatLocksFail(t *testing.T) {
 		}
 	})
 	s := open(t, app.LockFair, server.URL()) // it locks even for a single order
-	fleet, err := client.NewFleet([]string{s.apps[0].URL()}, 1, 10*time.Second)
+	service, err := client.NewService(s.apps[0].URL(), 1, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(fleet.Close)
-	created, err := fleet.CreateSKU(t.Context(), "cold", client.NewSKU{Stock: 1_000_000})
+	t.Cleanup(service.Close)
+	created, err := service.CreateSKU(t.Context(), "cold", client.NewSKU{Stock: 1_000_000})
 	if err = errors.Join(err, created.Err()); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +241,7 @@ func TestMetricTellsThatLocksFail(t *testing.T) {
 	sellUntil := func(failing int64) {
 		t.Helper()
 		for end := time.Now().Add(10 * time.Second); s.metric(s.apps[0], "inventory_locks_fail") != failing; orders++ {
-			answer, err := fleet.Deduct(t.Context(), "cold", client.NewDeduction{OrderID: fmt.Sprint(orders), Quantity: 1})
+			answer, err := service.Deduct(t.Context(), "cold", client.NewDeduction{OrderID: fmt.Sprint(orders), Quantity: 1})
 			if err = errors.Join(err, answer.Err()); err != nil || time.Now().After(end) {
 				t.Fatalf("inventory_locks_fail is not %d: %v", failing, err)
 			}

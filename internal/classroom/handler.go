@@ -90,9 +90,7 @@ func (s *School) answer(w http.ResponseWriter, body any) {
 func (s *School) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			s.mu.RLock()
-			defer s.mu.RUnlock()
-			r.SetURL(s.house.target())
+			r.SetURL(s.current().target().url)
 			r.Out.Header.Del("Origin") // it was checked here, and has another port
 		},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 const (
 	drain       = 3 * time.Second // for requests in flight when a process ends
-	patience    = 8 * time.Second // of buyers, who try one process after the other
+	patience    = time.Second     // of buyers with one process, before they try the next one
 	connections = 64
 )
 
@@ -42,16 +43,16 @@ func (p plan) check() error {
 // process is one of the services that sell. All are in one process of the operating system, and share only the database
 // and Redis.
 type process struct {
-	app  *app.App
-	gate *gate
-	url  *url.URL
+	app     *app.App
+	gate    *gate
+	url     *url.URL
+	service *client.Service // of the buyers
 }
 
-// house is the processes of a plan, and the client of the buyers.
+// house is the processes of a plan.
 type house struct {
 	plan
 	processes []*process
-	fleet     *client.Fleet
 }
 
 // build starts the processes of a plan.
@@ -62,7 +63,6 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 			err = errors.Join(err, h.close(context.WithoutCancel(ctx)))
 		}
 	}()
-	var urls []string
 	for number := range p.Processes {
 		gate := new(gate)
 		a, err := app.Start(ctx, app.Config{
@@ -72,35 +72,46 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 		if err != nil {
 			return h, fmt.Errorf("start process %d: %w", number+1, err)
 		}
-		at, err := url.Parse(a.URL())
-		if err != nil {
+		at, badURL := url.Parse(a.URL())
+		service, err := client.NewService(a.URL(), connections, patience)
+		h.processes = append(h.processes, &process{a, gate, at, service})
+		if err = errors.Join(badURL, err); err != nil {
 			return h, err
 		}
-		h.processes, urls = append(h.processes, &process{a, gate, at}), append(urls, a.URL())
 	}
-	h.fleet, err = client.NewFleet(urls, connections, patience)
-	return h, err
+	return h, nil
 }
 
-// target returns the URL of a process that does not stand still.
-func (h *house) target() *url.URL {
-	for _, p := range h.processes {
-		if !p.gate.isShut() {
-			return p.url
+// deduct sends an order to a process, and to the others until one has a final answer.
+func (h *house) deduct(ctx context.Context, n int, sku string, order client.NewDeduction) (answer client.Answer[client.Deduction], err error) {
+	for try := range h.processes {
+		answer, err = h.processes[(n+try)%len(h.processes)].service.Deduct(ctx, sku, order)
+		if err == nil && answer.Status != http.StatusServiceUnavailable {
+			break
 		}
 	}
-	return h.processes[0].url
+	return answer, err
+}
+
+// target returns a process that does not stand still.
+func (h *house) target() *process {
+	for _, p := range h.processes {
+		if !p.gate.isShut() {
+			return p
+		}
+	}
+	return h.processes[0]
 }
 
 func (h *house) close(ctx context.Context) error {
 	for _, p := range h.processes {
 		p.gate.reopen()
 	}
-	if h.fleet != nil {
-		h.fleet.Close() // first, because a service waits for connections that have been opened and not used yet
-	}
 	var errs []error
 	for _, p := range h.processes {
+		if p.service != nil {
+			p.service.Close() // first, because a service waits for connections that have been opened and not used yet
+		}
 		errs = append(errs, p.app.Close(ctx))
 	}
 	return errors.Join(errs...)

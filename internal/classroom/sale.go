@@ -66,7 +66,7 @@ const (
 type sale struct {
 	order
 	SKU   string
-	fleet func() *client.Fleet
+	house func() *house
 	store stock.Store
 
 	cancel  context.CancelFunc
@@ -83,8 +83,8 @@ type sale struct {
 var errTaken = errors.New("the SKU is there already")
 
 // openSale creates the SKU and lets buyers in.
-func openSale(ctx context.Context, sku string, o order, fleet func() *client.Fleet, store stock.Store) (*sale, error) {
-	created, err := fleet().CreateSKU(ctx, sku, client.NewSKU{Stock: o.Stock, Segments: &o.Segments})
+func openSale(ctx context.Context, sku string, o order, house func() *house, store stock.Store) (*sale, error) {
+	created, err := house().target().service.CreateSKU(ctx, sku, client.NewSKU{Stock: o.Stock, Segments: &o.Segments})
 	if err == nil && (created.Status == http.StatusOK || created.Status == http.StatusConflict) {
 		return nil, errTaken
 	}
@@ -94,7 +94,7 @@ func openSale(ctx context.Context, sku string, o order, fleet func() *client.Fle
 	if err != nil {
 		return nil, fmt.Errorf("create SKU %s: %w", sku, err)
 	}
-	s := &sale{order: o, SKU: sku, fleet: fleet, store: store, room: make(chan struct{}, mostOrders), latencies: latency.New()}
+	s := &sale{order: o, SKU: sku, house: house, store: store, room: make(chan struct{}, mostOrders), latencies: latency.New()}
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.send(ctx) })
 	s.running.Go(func() { s.keepTime(ctx) })
@@ -144,7 +144,7 @@ func (s *sale) buy(ctx context.Context, n int) {
 		o.ReserveFor = new(client.ReserveFor(reserveFor))
 	}
 	begun := time.Now()
-	answer, err := s.fleet().Deduct(ctx, s.SKU, o)
+	answer, err := s.house().deduct(ctx, n, s.SKU, o)
 	if ctx.Err() == nil {
 		if err == nil && !answer.OK() && answer.Status != 409 {
 			err = answer.Err()
@@ -205,7 +205,7 @@ func (s *sale) restock(ctx context.Context, second int) {
 	if err != nil || stock.Sum(views[s.SKU].Segments) > s.Stock/3 {
 		return
 	}
-	_, _ = s.fleet().Restock(ctx, s.SKU, client.Restock{Ref: fmt.Sprintf("second-%d", second), Quantity: s.Stock})
+	_, _ = s.house().target().service.Restock(ctx, s.SKU, client.Restock{Ref: fmt.Sprintf("second-%d", second), Quantity: s.Stock})
 }
 
 // last returns the newest points, at most n.

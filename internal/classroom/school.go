@@ -8,7 +8,7 @@
 //	browser ── Handler ─┬─ /classroom   the page, and what its buttons do
 //	                    └─ else         one of the services: the console, the API
 //
-//	buyers ── fleet ── services ─┬─ gate ── store
+//	buyers ── client ── services ─┬─ gate ── store
 //	                             └─ network ── Redis
 package classroom
 
@@ -21,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
 )
@@ -186,7 +185,7 @@ func (s *School) openNext(o order) (next *sale, err error) {
 		s.sales++
 		sku := fmt.Sprintf("sale-%d", s.sales)
 		s.mu.Unlock()
-		if next, err = openSale(s.ctx, sku, o, s.fleet, s.store); !errors.Is(err, errTaken) {
+		if next, err = openSale(s.ctx, sku, o, s.current, s.store); !errors.Is(err, errTaken) {
 			return next, err
 		}
 	}
@@ -203,10 +202,11 @@ func (s *School) stop() {
 	}
 }
 
-func (s *School) fleet() *client.Fleet {
+// current returns the house in which buyers buy now.
+func (s *School) current() *house {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.house.fleet
+	return s.house
 }
 
 // breakIt starts or ends a fault, of one process or of all.

@@ -69,12 +69,12 @@ func reach(ctx context.Context, serviceURL, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	fleet, err := client.NewFleet([]string{serviceURL}, 1, time.Millisecond, client.WithKey(key))
+	service, err := client.NewService(serviceURL, 1, time.Millisecond, client.WithKey(key))
 	if err != nil {
 		return fmt.Errorf("the service at %s: its URL cannot be used", name) // err would quote a password
 	}
-	defer fleet.Close()
-	answer, err := fleet.ReadSKU(ctx, "loadtest-reach")
+	defer service.Close()
+	answer, err := service.ReadSKU(ctx, "loadtest-reach")
 	if err != nil {
 		return fmt.Errorf("reach the service at %s: %w", name, WithoutURL(err))
 	}
