@@ -150,32 +150,15 @@ func forwardedValue(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// hopAddress reads an address, with or without brackets and a port.
+// hopAddress reads an address, with or without brackets and a port, which may be hidden (RFC 7239).
 func hopAddress(text string) (netip.Addr, bool) {
-	text = strings.Trim(text, " \t")
-	port, hasPort := "", false
-	if inside, brackets := strings.CutPrefix(text, "["); brackets {
-		var after string
-		if text, after, brackets = strings.Cut(inside, "]"); !brackets || !strings.Contains(text, ":") {
-			return netip.Addr{}, false
-		}
-		if port, hasPort = strings.CutPrefix(after, ":"); !hasPort && after != "" {
-			return netip.Addr{}, false
-		}
-	} else if strings.Count(text, ":") == 1 {
-		text, port, hasPort = strings.Cut(text, ":")
+	text, _, _ = strings.Cut(strings.Trim(text, " \t"), ":_")
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap(), withPort.Addr().Zone() == ""
+	}
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") && strings.Contains(text, ":") {
+		text = text[1 : len(text)-1]
 	}
 	address, err := netip.ParseAddr(text)
-	if err != nil || address.Zone() != "" || hasPort && !isPort(port) {
-		return netip.Addr{}, false
-	}
-	return address.Unmap(), true
-}
-
-// isPort reports whether a text is a port, or what hides one (RFC 7239).
-func isPort(text string) bool {
-	if hidden, ok := strings.CutPrefix(text, "_"); ok {
-		return hidden != ""
-	}
-	return text != "" && len(text) <= 5 && isDigits(text)
+	return address.Unmap(), err == nil && address.Zone() == ""
 }

@@ -43,7 +43,7 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	for i, address := range a.redisAt {
 		inside := fmt.Sprintf("%s-%d", Embedded, i) // a RedLock distinguishes servers by their addresses
 		if address == (redisAddress{}) && a.config.RedisDial != nil {
-			address.server = &redis.Options{Addr: inside, Dialer: a.config.RedisDial}
+			address.options = &redis.UniversalOptions{Addrs: []string{inside}, Dialer: a.config.RedisDial}
 		}
 		server, err := connectRedis(address, inside)
 		if err != nil {
@@ -76,34 +76,18 @@ func (silence) Printf(context.Context, string, ...any) {}
 // script once: the lock library itself decides what a missing answer means. A Redis that does not answer must not hold up
 // a worker, which goes on without it.
 func connectRedis(address redisAddress, inside string) (*redisServer, error) {
-	r := &redisServer{address: address}
-	switch {
-	case address.cluster != nil:
-		o := address.cluster
-		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
-		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
-		r.client = redis.NewClusterClient(o)
-	case address.sentinel != nil:
-		o := address.sentinel
-		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
-		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
-		r.client = redis.NewFailoverClient(o)
-	default:
-		o := address.server
-		if o == nil {
-			var err error
-			if r.embedded, err = StartEmbeddedRedis(); err != nil {
-				return nil, err
-			}
-			o = &redis.Options{Addr: inside, Dialer: r.embedded.Dial}
+	r, o := &redisServer{address: address}, address.options
+	if o == nil {
+		var err error
+		if r.embedded, err = StartEmbeddedRedis(); err != nil {
+			return nil, err
 		}
-		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
-		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
-		r.client = redis.NewClient(o)
+		o = &redis.UniversalOptions{Addrs: []string{inside}, Dialer: r.embedded.Dial}
 	}
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = redisDial, redisAnswer, redisAnswer
+	o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
+	r.client = redis.NewUniversalClient(o)
 	return r, nil
 }
 
@@ -290,7 +274,7 @@ const mostListeners = 256
 func (a *App) openEvents(servers redisServers) {
 	config := events.Config{Logger: a.config.Logger, Listeners: min(mostListeners, max(1, a.config.MaxConnections/2))}
 	if len(servers) > 0 && servers[0].embedded == nil {
-		config.Redis, config.Channel = servers[0].client, eventsChannel+strconv.Itoa(servers[0].address.db())
+		config.Redis, config.Channel = servers[0].client, eventsChannel+strconv.Itoa(servers[0].address.options.DB)
 	}
 	a.events = events.NewHub(config)
 	a.onClose(a.events.Close)

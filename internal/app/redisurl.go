@@ -24,21 +24,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A redisAddress is the place of the locks: one server, the master that Sentinels know, or a cluster. With none of them
-// it is a server inside the process.
+// A redisAddress is the place of the locks: one server, the master that Sentinels know, or a cluster.
 type redisAddress struct {
-	server   *redis.Options
-	sentinel *redis.FailoverOptions
-	cluster  *redis.ClusterOptions
-	tls      *redisTLS // nil: as go-redis has it
+	options *redis.UniversalOptions // nil: a server inside the process
+	tls     *redisTLS               // nil: as go-redis has it
 }
-
-// The schemes of URLs of several servers. Several HOST:PORT follow, separated by commas; with rediss+… the servers use
-// TLS.
-const (
-	sentinelScheme = "+sentinel://"
-	clusterScheme  = "+cluster://"
-)
 
 const redLockNodes = 3 // the least number of a RedLock's servers, and the number of embedded ones
 
@@ -50,7 +40,7 @@ var (
 
 // redisAddresses reads the Redis URLs of a configuration.
 func redisAddresses(c Config) ([]redisAddress, error) {
-	ofMany := strings.Contains(c.RedisURL, sentinelScheme) || strings.Contains(c.RedisURL, clusterScheme)
+	ofMany := strings.Contains(c.RedisURL, "+sentinel://") || strings.Contains(c.RedisURL, "+cluster://")
 	urls := strings.Split(c.RedisURL, ",")
 	switch n := len(urls); {
 	case c.RedisURL == Embedded && c.Lock == LockRed:
@@ -90,130 +80,80 @@ func (c Config) usedRedis() ([]redisAddress, error) {
 
 // redisAddressOf reads one URL. Its errors quote nothing that may be a password.
 func redisAddressOf(text string) (redisAddress, error) {
-	scheme, rest, found := strings.Cut(text, sentinelScheme)
-	if found {
-		return sentinelAddress(scheme, rest)
+	scheme, rest, _ := strings.Cut(text, "://")
+	scheme, kind, several := strings.Cut(scheme, "+")
+	var others []string
+	if several {
+		if scheme != "redis" && scheme != "rediss" {
+			return redisAddress{}, errRedisURL
+		}
+		rest, others = takeOtherHosts(rest)
+		if slices.ContainsFunc(others, func(other string) bool { return !hasPort(other) }) {
+			return redisAddress{}, errRedisURL
+		}
 	}
-	if scheme, rest, found = strings.Cut(text, clusterScheme); found {
-		return clusterAddress(scheme, rest)
-	}
-	if err := checkURL(text); err != nil {
+	u, err := parseURL(scheme + "://" + rest)
+	if err != nil {
 		return redisAddress{}, fmt.Errorf("redis URL: %w", err)
 	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return redisAddress{}, errRedisURL
-	}
 	files, err := takeRedisTLS(u)
 	if err != nil {
 		return redisAddress{}, err
 	}
-	options, err := redis.ParseURL(u.String())
-	if err != nil || options.Network != "unix" && !hasPort(options.Addr) {
-		return redisAddress{}, wrongRedisURL(err, text, errRedisURL)
+	path, query := strings.Trim(u.Path, "/"), u.Query()
+	many, wrong := &redis.UniversalOptions{}, errRedisURL
+	switch kind {
+	case "":
+	case "sentinel":
+		// User and password are for the Redis servers; those in the query are for the Sentinels.
+		many.MasterName, wrong = path, errSentinelURL
+		many.SentinelUsername, many.SentinelPassword = query.Get("sentinel_username"), query.Get("sentinel_password")
+		query.Del("sentinel_username")
+		query.Del("sentinel_password")
+		u.Path, u.RawQuery = "", query.Encode()
+		if path == "" || strings.Contains(path, "/") {
+			return redisAddress{}, wrong
+		}
+	case "cluster":
+		many.IsClusterMode, wrong = true, errClusterURL
+		if path != "" || query.Has("db") {
+			return redisAddress{}, wrong
+		}
+	default:
+		return redisAddress{}, wrong
 	}
-	options.Dialer, err = files.over(options.TLSConfig)
-	return redisAddress{server: options, tls: files}, err
+	one, err := redis.ParseURL(u.String())
+	if err != nil || one.Network != "unix" && !hasPort(one.Addr) {
+		return redisAddress{}, wrongRedisURL(err, text, wrong)
+	}
+	if several && one.TLSConfig != nil {
+		one.TLSConfig.ServerName = "" // each server has its own
+	}
+	many.Addrs, many.TLSConfig = append([]string{one.Addr}, others...), one.TLSConfig
+	many.DB, many.Username, many.Password, many.ClientName, many.Protocol = one.DB, one.Username, one.Password, one.ClientName, one.Protocol
+	many.PoolFIFO, many.PoolSize, many.PoolTimeout, many.MaxConcurrentDials = one.PoolFIFO, one.PoolSize, one.PoolTimeout, one.MaxConcurrentDials
+	many.MinIdleConns, many.MaxIdleConns, many.MaxActiveConns = one.MinIdleConns, one.MaxIdleConns, one.MaxActiveConns
+	many.ConnMaxIdleTime, many.ConnMaxLifetime, many.ConnMaxLifetimeJitter = one.ConnMaxIdleTime, one.ConnMaxLifetime, one.ConnMaxLifetimeJitter
+	many.PipelinePoolSize = one.PipelinePoolSize
+	many.PipelineReadBufferSize, many.PipelineWriteBufferSize = one.PipelineReadBufferSize, one.PipelineWriteBufferSize
+	many.Dialer, err = files.over(many.TLSConfig)
+	return redisAddress{many, files}, err
 }
 
-// sentinelAddress reads what follows the scheme of a URL of Sentinels. User and password are for the Redis servers;
-// sentinel_username and sentinel_password in the query are for the Sentinels.
-func sentinelAddress(scheme, rest string) (redisAddress, error) {
-	u, err := manyHosts(scheme, rest)
-	if err != nil {
-		return redisAddress{}, err
-	}
-	files, err := takeRedisTLS(u)
-	if err != nil {
-		return redisAddress{}, err
-	}
-	master, query := strings.Trim(u.Path, "/"), u.Query()
-	if master == "" || strings.Contains(master, "/") {
-		return redisAddress{}, errSentinelURL
-	}
-	query.Set("master_name", master)
-	if password, ok := u.User.Password(); ok || u.User != nil {
-		query.Set("username", u.User.Username())
-		query.Set("password", password)
-	}
-	u.User = nil
-	if query.Has("sentinel_password") {
-		u.User = url.UserPassword(query.Get("sentinel_username"), query.Get("sentinel_password"))
-	}
-	query.Del("sentinel_username")
-	query.Del("sentinel_password")
-	u.Path, u.RawQuery = "", query.Encode()
-	options, err := redis.ParseFailoverURL(u.String())
-	if err != nil || !allHavePorts(options.SentinelAddrs) {
-		return redisAddress{}, wrongRedisURL(err, rest, errSentinelURL)
-	}
-	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName = "" // each server has its own
-	}
-	options.Dialer, err = files.over(options.TLSConfig)
-	return redisAddress{sentinel: options, tls: files}, err
-}
-
-// clusterAddress reads what follows the scheme of a URL of a cluster: some of its nodes.
-func clusterAddress(scheme, rest string) (redisAddress, error) {
-	u, err := manyHosts(scheme, rest)
-	if err != nil {
-		return redisAddress{}, err
-	}
-	if strings.Trim(u.Path, "/") != "" {
-		return redisAddress{}, errClusterURL
-	}
-	files, err := takeRedisTLS(u)
-	if err != nil {
-		return redisAddress{}, err
-	}
-	options, err := redis.ParseClusterURL(u.String())
-	if err != nil || !allHavePorts(options.Addrs) {
-		return redisAddress{}, wrongRedisURL(err, rest, errClusterURL)
-	}
-	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName = "" // each node has its own
-	}
-	options.Dialer, err = files.over(options.TLSConfig)
-	return redisAddress{cluster: options, tls: files}, err
-}
-
-// manyHosts makes a URL that go-redis can read: the first host, and the others as addr in the query.
-func manyHosts(scheme, rest string) (*url.URL, error) {
-	if scheme != "redis" && scheme != "rediss" {
-		return nil, errRedisURL
-	}
+// takeOtherHosts takes all hosts but the first out of what follows the scheme of a URL, so that it can be parsed.
+func takeOtherHosts(rest string) (ofOne string, others []string) {
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
 		end = len(rest)
 	}
-	user, hosts, found := strings.Cut(rest[:end], "@")
-	if !found {
-		user, hosts = "", user
-	} else {
-		user += "@"
-	}
-	first, others, _ := strings.Cut(hosts, ",")
-	text := scheme + "://" + user + first + rest[end:]
-	if err := checkURL(text); err != nil {
-		return nil, fmt.Errorf("redis URL: %w", err)
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, errRedisURL
-	}
-	query := u.Query()
-	for other := range strings.SplitSeq(others, ",") {
-		if other == "" {
-			continue
+	begin := strings.Index(rest[:end], "@") + 1
+	first, list, _ := strings.Cut(rest[begin:end], ",")
+	for other := range strings.SplitSeq(list, ",") {
+		if other != "" {
+			others = append(others, other)
 		}
-		if _, _, err := net.SplitHostPort(other); err != nil {
-			return nil, errRedisURL
-		}
-		query.Add("addr", other)
 	}
-	u.RawQuery = query.Encode()
-	return u, nil
+	return rest[:begin] + first + rest[end:], others
 }
 
 // wrongRedisURL names the parameter of a URL that go-redis does not know, or says what a URL must be. It does not quote what
@@ -244,33 +184,15 @@ func wrongRedisURL(err error, text string, otherwise error) error {
 	return otherwise
 }
 
-func allHavePorts(addresses []string) bool {
-	return !slices.ContainsFunc(addresses, func(address string) bool { return !hasPort(address) })
-}
-
 // String names the servers, without secrets.
 func (a redisAddress) String() string {
 	switch {
-	case a.sentinel != nil:
-		return strings.Join(a.sentinel.SentinelAddrs, ",") + "/" + a.sentinel.MasterName
-	case a.cluster != nil:
-		return strings.Join(a.cluster.Addrs, ",")
-	case a.server != nil:
-		return a.server.Addr
-	default:
+	case a.options == nil:
 		return Embedded
-	}
-}
-
-// db returns the number of the Redis database.
-func (a redisAddress) db() int {
-	switch {
-	case a.sentinel != nil:
-		return a.sentinel.DB
-	case a.server != nil:
-		return a.server.DB
+	case a.options.MasterName != "":
+		return strings.Join(a.options.Addrs, ",") + "/" + a.options.MasterName
 	default:
-		return 0
+		return strings.Join(a.options.Addrs, ",")
 	}
 }
 
@@ -408,19 +330,17 @@ func readTLS(all []redisAddress) error {
 var errReserved = errors.New("a name or password in it has characters that mean something in a URL: " +
 	"write each of them as % and two digits, such as %2F for /, %3F for ?, %23 for #, %40 for @, %25 for %, %2C for a comma")
 
-// checkURL refuses a URL that cannot be parsed, and one whose password was not parsed as such: another @ follows the
+// parseURL refuses a URL that cannot be parsed, and one whose password was not parsed as such: another @ follows the
 // server's name. The error quotes nothing.
-func checkURL(text string) error {
+func parseURL(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	switch {
-	case err != nil && strings.Contains(text, "@"):
-		return errReserved
+	case strings.Contains(text, "@") && (err != nil || parsed.User == nil):
+		return nil, errReserved
 	case err != nil:
-		return errors.New("it is not a valid URL") // err would quote it
-	case parsed.User == nil && strings.Contains(text, "@"):
-		return errReserved
+		return nil, errors.New("it is not a valid URL") // err would quote it
 	}
-	return nil
+	return parsed, nil
 }
 
 // socketFolder finds a host of a PostgreSQL URL that is the folder of a socket, with the slashes written as %2F.
@@ -444,7 +364,7 @@ func withSocket(text string) string {
 // checkPostgresURL refuses a URL that can never reach a server. It accepts a URL that names a missing file, because the
 // file may appear before the connection needs it.
 func checkPostgresURL(text string) error {
-	if err := checkURL(text); err != nil {
+	if _, err := parseURL(text); err != nil {
 		return err
 	}
 	config, err := pgxpool.ParseConfig(text)

@@ -24,12 +24,12 @@ func TestRedisAddresses(t *testing.T) {
 		}
 	}
 	a, err := redisAddressOf("rediss+sentinel://u:p%2F%40@a:1,b:2/main?db=3&sentinel_username=su&sentinel_password=sp&min_idle_conns=7")
-	if o := a.sentinel; err != nil || o.Username != "u" || o.Password != "p/@" || o.SentinelUsername != "su" || o.SentinelPassword != "sp" ||
-		o.DB != 3 || a.db() != 3 || o.MinIdleConns != 7 || o.TLSConfig == nil || o.TLSConfig.ServerName != "" {
+	if o := a.options; err != nil || o.Username != "u" || o.Password != "p/@" || o.SentinelUsername != "su" || o.SentinelPassword != "sp" ||
+		o.DB != 3 || o.MinIdleConns != 7 || o.TLSConfig == nil || o.TLSConfig.ServerName != "" {
 		t.Errorf("Sentinels: %+v, %v", o, err)
 	}
 	a, err = redisAddressOf("rediss+cluster://u:p@a:1,b:2?min_idle_conns=7")
-	if o := a.cluster; err != nil || o.Username != "u" || o.Password != "p" || o.MinIdleConns != 7 || o.TLSConfig == nil || o.TLSConfig.ServerName != "" {
+	if o := a.options; err != nil || o.Username != "u" || o.Password != "p" || o.MinIdleConns != 7 || o.TLSConfig == nil || o.TLSConfig.ServerName != "" {
 		t.Errorf("a cluster: %+v, %v", o, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
@@ -100,7 +102,7 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	for _, server := range s {
-		if server.address.cluster != nil {
+		if _, cluster := server.client.(*redis.ClusterClient); cluster {
 			continue
 		}
 		info, err := server.client.ClusterInfo(ctx).Result()
@@ -129,7 +131,7 @@ func (a *App) logFailures(ctx context.Context, servers redisServers) {
 		a.config.Logger.Warn("the database cannot be written to; the service is not ready", "error", err)
 	}
 	for _, server := range servers {
-		if server.address.cluster != nil {
+		if _, cluster := server.client.(*redis.ClusterClient); cluster {
 			continue // the client finds its masters
 		}
 		role, err := server.client.Do(ctx, "ROLE").Slice()
