@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"inventory/internal/events"
 	"inventory/internal/stock"
@@ -48,59 +49,81 @@ type Metrics struct {
 
 var _ selling.Observer = (*Metrics)(nil)
 
+// maker makes metrics of the service that are registered.
+type maker struct{ promauto.Factory }
+
+func (m maker) counter(name, help string) prometheus.Counter {
+	return m.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
+}
+
+func (m maker) gauge(name, help string) prometheus.Gauge {
+	return m.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
+}
+
+// counts makes a histogram of numbers of orders.
+func (m maker) counts(name, help string) prometheus.Histogram {
+	return m.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 2, 9)})
+}
+
+// seconds makes a histogram of times.
+func (m maker) seconds(name, help string) prometheus.Histogram {
+	return m.NewHistogram(secondsOpts(name, help))
+}
+
+// secondsBy makes a histogram of times by a label.
+func (m maker) secondsBy(label, name, help string) *prometheus.HistogramVec {
+	return m.NewHistogramVec(secondsOpts(name, help), []string{label})
+}
+
+func secondsOpts(name, help string) prometheus.HistogramOpts {
+	buckets := prometheus.ExponentialBuckets(0.0001, 2, 16) // 0.1 ms to 3.3 s
+	return prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
+}
+
+// read makes a gauge that is read at each scrape.
+func (m maker) read(name, help string, value func() float64) {
+	m.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value)
+}
+
+// readTotal makes a counter that is read at each scrape.
+func (m maker) readTotal(name, help string, value func() float64) {
+	m.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, value)
+}
+
+const namespace = "inventory"
+
 // NewMetrics returns metrics that are registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	seconds := prometheus.ExponentialBuckets(0.0001, 2, 16) // 0.1 ms to 3.3 s
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "inventory", Name: name, Help: help})
-	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "inventory", Name: name, Help: help, Buckets: buckets,
-		}, labels)
-	}
-	batchOrders := histogram("batch_orders", "Orders written in one batch.", prometheus.ExponentialBuckets(1, 2, 9))
-	queueSeconds := histogram("queue_seconds", "Time of an order in its SKU's queue.", seconds)
-	settledOrders := histogram("settled_orders", "Commits and cancels written together.", prometheus.ExponentialBuckets(1, 2, 9))
-	settleSeconds := histogram("settle_seconds", "Time to write commits and cancels.", seconds)
-	resegmentSeconds := histogram("resegment_seconds", "Time for which a change of a SKU's segments kept workers out.", seconds)
-	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
+	of := maker{promauto.With(r)}
 	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 if the caller hung up. On /v1/deductions each order counts.",
+		requests: of.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 if the caller hung up. On /v1/deductions each order counts.",
 		}, []string{"route", "status", "code"}),
-		requestSeconds: histogram("http_request_seconds", "Time to answer a request.", seconds, "route"),
-		orderOutcomes:  histogram("http_order_seconds", "Time to answer a deduction or an order of several SKUs, by its outcome: accepted, known, refused, invalid, failed or client_gone.", seconds, "outcome"),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "inventory", Name: "http_requests_in_flight", Help: "Requests that are being answered now; a stream of events is one.",
-		}),
-		batchOrders:  batchOrders.WithLabelValues().(prometheus.Histogram),
-		batchSeconds: histogram("batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone.", seconds, "locked"),
-		mergeSeconds: histogram("merge_seconds", "Time of a merge with the wait for its locks.", seconds, "locked"),
-		mergedOrders: counter("merged_orders_total", "Orders that took from several segments."),
-		lockSeconds:  histogram("lock_wait_seconds", "Time a worker waited for a lock, and whether it got it.", seconds, "got"),
-		locksFail: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "inventory", Name: "locks_fail", Help: "1 while workers do without locks because locks fail: the breaker is open.",
-		}),
-		queueSeconds:    queueSeconds.WithLabelValues().(prometheus.Histogram),
-		fencedOut:       counter("fenced_out_total", "Writes refused because of an old fencing token."),
-		guardFired:      counter("guard_fired_total", "Database constraints that fired; above 0 means a bug, or a write by another program."),
-		soldOut:         counter("sold_out_from_memory_total", "Orders refused from memory, without a query for stock."),
-		rememberSeconds: rememberSeconds.WithLabelValues().(prometheus.Histogram),
-		noticesFail: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "inventory", Name: "notices_failing", Help: "1 while this process misses notifications of restocks by others.",
-		}),
-		settledOrders:    settledOrders.WithLabelValues().(prometheus.Histogram),
-		settleSeconds:    settleSeconds.WithLabelValues().(prometheus.Histogram),
-		expired:          counter("expired_reservations_total", "Reservations that expired and whose units are back."),
-		orderSeconds:     histogram("order_seconds", "Time to write an order of several SKUs, with its locks or under the guard alone.", seconds, "locked"),
-		resegmentSeconds: resegmentSeconds.WithLabelValues().(prometheus.Histogram),
+		requestSeconds: of.secondsBy("route", "http_request_seconds", "Time to answer a request."),
+		orderOutcomes:  of.secondsBy("outcome", "http_order_seconds", "Time to answer a deduction or an order of several SKUs, by its outcome: accepted, known, refused, invalid, failed or client_gone."),
+		inFlight:       of.gauge("http_requests_in_flight", "Requests that are being answered now; a stream of events is one."),
+
+		batchOrders:     of.counts("batch_orders", "Orders written in one batch."),
+		batchSeconds:    of.secondsBy("locked", "batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone."),
+		mergeSeconds:    of.secondsBy("locked", "merge_seconds", "Time of a merge with the wait for its locks."),
+		mergedOrders:    of.counter("merged_orders_total", "Orders that took from several segments."),
+		lockSeconds:     of.secondsBy("got", "lock_wait_seconds", "Time a worker waited for a lock, and whether it got it."),
+		locksFail:       of.gauge("locks_fail", "1 while workers do without locks because locks fail: the breaker is open."),
+		queueSeconds:    of.seconds("queue_seconds", "Time of an order in its SKU's queue."),
+		fencedOut:       of.counter("fenced_out_total", "Writes refused because of an old fencing token."),
+		guardFired:      of.counter("guard_fired_total", "Database constraints that fired; above 0 means a bug, or a write by another program."),
+		soldOut:         of.counter("sold_out_from_memory_total", "Orders refused from memory, without a query for stock."),
+		rememberSeconds: of.seconds("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out."),
+		noticesFail:     of.gauge("notices_failing", "1 while this process misses notifications of restocks by others."),
+
+		settledOrders:    of.counts("settled_orders", "Commits and cancels written together."),
+		settleSeconds:    of.seconds("settle_seconds", "Time to write commits and cancels."),
+		expired:          of.counter("expired_reservations_total", "Reservations that expired and whose units are back."),
+		orderSeconds:     of.secondsBy("locked", "order_seconds", "Time to write an order of several SKUs, with its locks or under the guard alone."),
+		resegmentSeconds: of.seconds("resegment_seconds", "Time for which a change of a SKU's segments kept workers out."),
 	}
 	m.known.series = make(map[outcome]series)
 	m.begin()
-	r.MustRegister(m.requests, m.requestSeconds, m.orderOutcomes, m.inFlight, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
-		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut, rememberSeconds, m.noticesFail,
-		settledOrders, settleSeconds, m.expired, m.orderSeconds, resegmentSeconds)
 	return m
 }
 
@@ -154,48 +177,26 @@ func (o outcome) ofOrder() string {
 	}
 }
 
-// WatchQueues registers the number of waiting orders, read at each scrape.
-func WatchQueues(r prometheus.Registerer, waiting func() int) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "inventory", Name: "queue_orders", Help: "Orders that wait in the queues of all SKUs now.",
-	}, func() float64 { return float64(waiting()) }))
+// Watch registers figures that are read at each scrape: of queues, of the connections to the database, and of live events.
+func Watch(r prometheus.Registerer, waiting func() int, pool func() stock.Pool, hub *events.Hub) {
+	of := maker{promauto.With(r)}
+	of.read("queue_orders", "Orders that wait in the queues of all SKUs now.", func() float64 { return float64(waiting()) })
+	of.read("database_pool_open", "Connections to the database.", func() float64 { return float64(pool().Open) })
+	of.read("database_pool_busy", "Connections to the database in use now.", func() float64 { return float64(pool().Busy) })
+	of.readTotal("database_pool_waits_total", "Times that no connection to the database was free.", func() float64 { return float64(pool().Waits) })
+	of.readTotal("database_pool_wait_seconds_total", "Time waited for a connection to the database.", func() float64 { return pool().Waited.Seconds() })
+	of.read("event_listeners", "Listeners to live events now.", func() float64 { return float64(hub.Listeners()) })
+	of.read("events_failing", "1 while listeners get the events of this process only, because Redis fails.", func() float64 { return number(hub.Failing()) })
+	of.readTotal("events_lost_total", "Live events that listeners have missed and that were reported to them as lost, of all listeners together.",
+		func() float64 { return float64(hub.Lost()) })
 }
 
-// WatchPool registers the use of the connections to the database, read at each scrape.
-func WatchPool(r prometheus.Registerer, pool func() stock.Pool) {
-	gauge := func(name, help string, value func(stock.Pool) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "inventory", Subsystem: "database", Name: name, Help: help},
-			func() float64 { return value(pool()) })
+// number is 1 for what holds, and 0 for what does not.
+func number(holds bool) float64 {
+	if holds {
+		return 1
 	}
-	counter := func(name, help string, value func(stock.Pool) float64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "inventory", Subsystem: "database", Name: name, Help: help},
-			func() float64 { return value(pool()) })
-	}
-	r.MustRegister(
-		gauge("pool_open", "Connections to the database.", func(p stock.Pool) float64 { return float64(p.Open) }),
-		gauge("pool_busy", "Connections to the database in use now.", func(p stock.Pool) float64 { return float64(p.Busy) }),
-		counter("pool_waits_total", "Times that no connection to the database was free.", func(p stock.Pool) float64 { return float64(p.Waits) }),
-		counter("pool_wait_seconds_total", "Time waited for a connection to the database.", func(p stock.Pool) float64 { return p.Waited.Seconds() }),
-	)
-}
-
-// WatchEvents registers the figures of a hub, read at each scrape.
-func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
-	gauge := func(name, help string, value func() float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "inventory", Name: name, Help: help}, value)
-	}
-	r.MustRegister(
-		gauge("event_listeners", "Listeners to live events now.", func() float64 { return float64(hub.Listeners()) }),
-		gauge("events_failing", "1 while listeners get the events of this process only, because Redis fails.", func() float64 {
-			if hub.Failing() {
-				return 1
-			}
-			return 0
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Namespace: "inventory", Name: "events_lost_total", Help: "Live events that listeners have missed and that were reported to them as lost, of all listeners together.",
-		}, func() float64 { return float64(hub.Lost()) }),
-	)
+	return 0
 }
 
 // outcome is the key by which requests are counted. There are few of them.
@@ -296,12 +297,7 @@ func (m *Metrics) LockWaited(took time.Duration, got bool) {
 }
 
 // LocksFail implements [selling.Observer].
-func (m *Metrics) LocksFail(fail bool) {
-	m.locksFail.Set(0)
-	if fail {
-		m.locksFail.Set(1)
-	}
-}
+func (m *Metrics) LocksFail(fail bool) { m.locksFail.Set(number(fail)) }
 
 // Queued implements [selling.Observer].
 func (m *Metrics) Queued(took time.Duration) { m.queueSeconds.Observe(took.Seconds()) }
@@ -316,17 +312,10 @@ func (m *Metrics) GuardFired() { m.guardFired.Inc() }
 func (m *Metrics) SoldOutFromCache(orders int) { m.soldOut.Add(float64(orders)) }
 
 // SoldOutCached implements [selling.Observer].
-func (m *Metrics) SoldOutCached(_ int, took time.Duration) {
-	m.rememberSeconds.Observe(took.Seconds())
-}
+func (m *Metrics) SoldOutCached(_ int, took time.Duration) { m.rememberSeconds.Observe(took.Seconds()) }
 
 // NotificationsFail implements [selling.Observer].
-func (m *Metrics) NotificationsFail(err error) {
-	m.noticesFail.Set(0)
-	if err != nil {
-		m.noticesFail.Set(1)
-	}
-}
+func (m *Metrics) NotificationsFail(err error) { m.noticesFail.Set(number(err != nil)) }
 
 // SettlementWritten implements [selling.Observer].
 func (m *Metrics) SettlementWritten(requests int, took time.Duration) {

@@ -13,7 +13,6 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/locking/lockmetrics"
-	"inventory/internal/stock"
 )
 
 // catalogue is a registerer that only records what is registered: names of metrics, with their labels.
@@ -48,8 +47,7 @@ func everyMetric(t *testing.T) catalogue {
 	c := catalogue{"up": {}, "inventory_build_info": {"version", "revision", "goversion"}} // the first is Prometheus's own
 	c.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	api.NewMetrics(c)
-	api.WatchQueues(c, func() int { return 0 })
-	api.WatchPool(c, func() stock.Pool { return stock.Pool{} })
+	api.Watch(c, nil, nil, nil)
 	if _, err := lockmetrics.New(c); err != nil {
 		t.Fatal(err)
 	}

@@ -105,9 +105,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		return nil, err
 	}
 	a.logFailures(ctx, redis)
-	api.WatchQueues(registry, a.service.Waiting)
-	api.WatchEvents(registry, a.events)
-	api.WatchPool(registry, a.store.Pool)
+	api.Watch(registry, a.service.Waiting, a.store.Pool, a.events)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
 		Strangers: a.strangers, AnswerWithin: a.config.AnswerWithin,
