@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"inventory/internal/access"
-	"inventory/internal/api"
 	"inventory/internal/app"
-	"inventory/internal/stock"
 )
 
 // accessFlags are the flags for callers, their limits, and the host names of the service.
@@ -41,28 +39,15 @@ type accessFlags struct {
 // check returns an error if a flag lacks another one that it needs.
 func (f accessFlags) check() error {
 	tokens := f.tokens()
-	_, proxies := api.ParseProxies(f.TrustProxy)
 	switch {
 	case access.IsKey(f.APIKeys):
 		return errors.New("--api-keys is a file of the lines that let keys in, and this is a key itself")
 	case tokens != (access.TokenConfig{}) && (f.JWTAlgorithm == "" || f.JWTKey == "" || f.JWTAudience == ""):
 		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
-	case (f.TLSCert == "") != (f.TLSKey == ""):
-		return errors.New("TLS needs both --tls-cert and --tls-key")
-	case proxies != nil:
-		return fmt.Errorf("--trust-proxy: %w", proxies)
-	case f.AddressRateLimit < 0:
-		return errors.New("--address-rate-limit must be 0 or more")
-	case f.RateLimit < 0 || f.RateBurst < 0:
-		return errors.New("--rate-limit and --rate-burst must be 0 or more")
-	case f.RateBurst > 0 && f.RateLimit == 0:
-		return errors.New("--rate-burst needs --rate-limit")
 	case f.TokensMay != "" && tokens == (access.TokenConfig{}):
 		return errors.New("--tokens-may needs tokens: --jwt-algorithm, --jwt-key and --jwt-audience")
-	case f.TokensMaxQuantity < 1 || f.TokensMaxQuantity > stock.MaxQuantity:
-		return fmt.Errorf("--tokens-max-quantity must be 1 to %d", stock.MaxQuantity)
-	case !stock.CheckReserve(f.MaxReserveFor):
-		return fmt.Errorf("--max-reserve-for must be %s to %vh", stock.MinReserve, stock.MaxReserve.Hours())
+	case f.TokensMaxQuantity == 0 || f.MaxReserveFor == 0: // in a configuration, 0 is the default
+		return errors.New("--tokens-max-quantity and --max-reserve-for must be more than 0")
 	default:
 		_, err := f.rights()
 		return err

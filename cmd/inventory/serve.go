@@ -60,7 +60,7 @@ func (c *serveCommand) Validate() error {
 	if c.AnswerWithin < leastAnswerWithin || c.AnswerWithin > mostAnswerWithin {
 		return fmt.Errorf("--answer-within must be %s to %s", leastAnswerWithin, mostAnswerWithin)
 	}
-	if c.MaxConnections < 1 {
+	if c.MaxConnections == 0 { // in a configuration, 0 is the default
 		return errors.New("--max-connections must be 1 or more")
 	}
 	return c.accessFlags.check()

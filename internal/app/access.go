@@ -73,14 +73,17 @@ func (a *App) openAccess() (err error) {
 	return readTLS(a.redisAt)
 }
 
-// limitCallers makes the limiters that bound how often callers may call.
+// limitCallers makes what bounds how often callers may call, by their keys or by their addresses behind proxies.
 func (a *App) limitCallers() (err error) {
+	if a.proxies, err = api.ParseProxies(a.config.TrustProxy); err != nil {
+		return err
+	}
 	if a.config.RateLimit != 0 {
 		if a.limiter, err = access.NewLimiter(a.config.RateLimit, a.config.RateBurst); err != nil {
-			return err
+			return fmt.Errorf("--rate-limit and --rate-burst: %w", err)
 		}
 	} else if a.config.RateBurst != 0 {
-		return errors.New("rate burst: needs a rate limit")
+		return errors.New("--rate-burst needs a rate limit: --rate-limit")
 	}
 	if a.strangers = a.limiter; a.config.AddressRateLimit != 0 {
 		if a.strangers, err = access.NewLimiter(a.config.AddressRateLimit, 0); err != nil {
@@ -165,11 +168,8 @@ type certificate struct {
 
 // openCertificate reads the certificate of a configuration; nil is none.
 func (c Config) openCertificate() (*certificate, error) {
-	if c.TLSCert == "" && c.TLSKey == "" {
+	if c.TLSCert == "" {
 		return nil, nil
-	}
-	if c.TLSCert == "" || c.TLSKey == "" {
-		return nil, errors.New("TLS: needs both a certificate and its key")
 	}
 	certificate := &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}
 	return certificate, certificate.reload()

@@ -41,8 +41,9 @@ type App struct {
 	guard       *access.Guard           // nil: the service asks for no key
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // by address; nil: none
-	certificate *certificate            // nil: the public listener does not encrypt
-	traces      *tracing                // nil: off
+	proxies     *api.Proxies
+	certificate *certificate // nil: the public listener does not encrypt
+	traces      *tracing     // nil: off
 	warnings    *warnings
 	redisAt     []redisAddress
 	outage      *outage
@@ -108,10 +109,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	api.Watch(registry, a.service.Waiting, a.store.Pool, a.events)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
-		Strangers: a.strangers, AnswerWithin: a.config.AnswerWithin,
-	}
-	if public.Proxies, err = api.ParseProxies(a.config.TrustProxy); err != nil {
-		return nil, ConfigError{err}
+		Strangers: a.strangers, Proxies: a.proxies, AnswerWithin: a.config.AnswerWithin,
 	}
 	if a.guard == nil {
 		public.Hosts = a.config.hostsOf(a.config.Listen)

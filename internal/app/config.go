@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"inventory/internal/access"
-	"inventory/internal/api"
 	"inventory/internal/stock"
 )
 
@@ -134,19 +134,19 @@ func (c Config) check() error {
 		return fmt.Errorf("lock %q: must be one of %s", c.Lock, strings.Join(kinds, ", "))
 	}
 	if c.MaxConnections < 1 {
-		return fmt.Errorf("connections at most: %d: must be 1 or more", c.MaxConnections)
+		return errors.New("connections at most (--max-connections): must be 1 or more")
 	}
 	if !stock.CheckReserve(c.MaxReserveFor) {
-		return fmt.Errorf("longest reservation: must be %s to %s", stock.MinReserve, stock.MaxReserve)
+		return fmt.Errorf("longest reservation (--max-reserve-for): must be %s to %vh", stock.MinReserve, stock.MaxReserve.Hours())
 	}
 	if most := c.Access.TokenRights.MaxQuantity; most < 1 || most > stock.MaxQuantity {
-		return fmt.Errorf("quantity of tokens: must be 1 to %d", stock.MaxQuantity)
+		return fmt.Errorf("quantity of tokens (--tokens-max-quantity): must be 1 to %d", stock.MaxQuantity)
 	}
 	if _, err := redisAddresses(c); err != nil {
 		return err
 	}
-	if _, err := api.ParseProxies(c.TrustProxy); err != nil {
-		return err
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("TLS: needs both a certificate and its key: --tls-cert and --tls-key")
 	}
 	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {
 		return err
