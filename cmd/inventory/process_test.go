@@ -122,7 +122,7 @@ func newCrowd(t *testing.T, stock int64, processes ...*process) *crowd {
 	t.Helper()
 	c := &crowd{T: t, sku: "hot"}
 	for _, p := range processes {
-		service, err := client.NewService(p.url, 64, time.Second)
+		service, err := client.NewService(p.url, 64, time.Millisecond) // the next process is tried at once
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -169,6 +169,7 @@ func TestListeningToStrangers(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		c.config.DatabaseURL, c.config.Lock = "sqlite:"+stocktest.SQLiteFile(t), app.LockNone
+		c.config.ShutdownDelay = new(time.Duration)
 		c.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		a, err := app.Start(t.Context(), c.config)
 		if c.says == refused {
