@@ -385,25 +385,6 @@ func durationOrNone(d time.Duration) string {
 	return d.String()
 }
 
-// parametersOf returns the query parameters that a route may have. Routes not listed have none.
-func parametersOf(r route) []string {
-	switch r.method + " " + r.path {
-	case "GET /v1/skus", "GET /v1/skus/:sku/movements":
-		return []string{"after", "limit"}
-	case "GET /v1/skus/:sku/deductions":
-		return []string{"after", "buyer_id", "limit", "status"}
-	case "GET /v1/skus/:sku/locks":
-		return []string{"from", "limit"}
-	case "GET /v1/events":
-		return []string{"sku"}
-	case "GET /v1/skus/:sku/deductions/:order_id",
-		"POST /v1/skus/:sku/deductions/:order_id/commit", "POST /v1/skus/:sku/deductions/:order_id/extend", "POST /v1/skus/:sku/deductions/:order_id/cancel":
-		return []string{"buyer_id"}
-	default:
-		return nil
-	}
-}
-
 // knowing passes a request to a handler if its query is well formed and has only known parameters, each once: a misspelt
 // parameter must not be ignored. The handler finds them in c.QueryParams().
 func knowing(parameters []string, handler echo.HandlerFunc) echo.HandlerFunc {

@@ -20,7 +20,7 @@ type Route struct {
 func Routes() []Route {
 	var all []Route
 	for _, r := range new(server).routes() {
-		all = append(all, Route{r.method, r.path, r.policy == public, r.policy == admins})
+		all = append(all, Route{r.method, r.path(), r.policy == public, r.policy == admins})
 	}
 	return all
 }
@@ -41,5 +41,5 @@ func Served() []string {
 // RegisterWithoutPolicy registers a route whose policy was forgotten.
 func RegisterWithoutPolicy() {
 	s := new(server)
-	s.register(newEcho(nil), []route{{method: http.MethodGet, path: "/forgotten", handler: serveDocument}})
+	s.register(newEcho(nil), []route{{method: http.MethodGet, pattern: "/forgotten", handler: serveDocument}})
 }

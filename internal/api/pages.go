@@ -3,7 +3,9 @@ package api
 import (
 	"embed"
 	"io/fs"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 	"github.com/swaggest/swgui/v5/static"
@@ -24,27 +26,28 @@ var docs embed.FS
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docsRoutes returns the routes of the page, its files and the document. They are public, because they hold no data.
-func docsRoutes() []route {
-	swagger := echo.WrapHandler(http.StripPrefix("/docs", statigz.FileServer(static.FS)))
-	handlers := []struct {
-		path    string
-		handler echo.HandlerFunc
-	}{
-		{"/openapi.yaml", serveDocument},
-		{"/docs", echo.StaticFileHandler("docs/index.html", docs)},
-		{"/docs/", func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/docs") }},
-		{"/docs/page.js", echo.StaticFileHandler("docs/page.js", docs)},
-		{"/docs/page.css", echo.StaticFileHandler("docs/page.css", docs)},
-		{"/docs/swagger-ui-bundle.js", swagger},
-		{"/docs/swagger-ui.css", swagger},
-		{"/docs/favicon-32x32.png", swagger},
-	}
-	routes := make([]route, len(handlers))
-	for i, h := range handlers {
-		routes[i] = route{http.MethodGet, h.path, public, timed(guardPage(h.handler))}
+// pageRoutes returns the routes of pages. They are public, because pages hold no data.
+func pageRoutes(pages map[string]echo.HandlerFunc) []route {
+	var routes []route
+	for _, path := range slices.Sorted(maps.Keys(pages)) {
+		routes = append(routes, route{http.MethodGet, path, public, timed(guardPage(pages[path]))})
 	}
 	return routes
+}
+
+// docsPages returns the page, its files and the document, by their paths.
+func docsPages() map[string]echo.HandlerFunc {
+	swagger := echo.WrapHandler(http.StripPrefix("/docs", statigz.FileServer(static.FS)))
+	return map[string]echo.HandlerFunc{
+		"/openapi.yaml":              serveDocument,
+		"/docs":                      echo.StaticFileHandler("docs/index.html", docs),
+		"/docs/":                     func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/docs") },
+		"/docs/page.js":              echo.StaticFileHandler("docs/page.js", docs),
+		"/docs/page.css":             echo.StaticFileHandler("docs/page.css", docs),
+		"/docs/swagger-ui-bundle.js": swagger,
+		"/docs/swagger-ui.css":       swagger,
+		"/docs/favicon-32x32.png":    swagger,
+	}
 }
 
 // guardPage sets the headers of a page, and has it served whole: net/http's errors for ranges and conditions are not problems.
@@ -77,27 +80,18 @@ type consoleSettings struct {
 	Keys bool `json:"keys"` // the service asks for keys
 }
 
-// consoleRoutes returns the routes of the console and its files. They are public, because the files hold no data: the
-// console requests what it shows with its user's key.
-func (s *server) consoleRoutes() []route {
+// consolePages returns the console and its files, by their paths. The console requests what it shows with its user's key.
+func (s *server) consolePages() map[string]echo.HandlerFunc {
 	files := console.Files()
 	page := echo.StaticFileHandler(console.Page, files)
-	handlers := []struct {
-		path    string
-		handler echo.HandlerFunc
-	}{
-		{"/console", page},
-		{"/console/", func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/console") }},
-		{"/console/settings.json", func(c echo.Context) error {
+	return map[string]echo.HandlerFunc{
+		"/console":  page,
+		"/console/": func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/console") },
+		"/console/settings.json": func(c echo.Context) error {
 			return c.JSON(http.StatusOK, consoleSettings{Keys: s.guard != nil})
-		}},
-		{"/console/:file", serveFile(files)},
+		},
+		"/console/:file": serveFile(files),
 	}
-	routes := make([]route, len(handlers))
-	for i, h := range handlers {
-		routes[i] = route{http.MethodGet, h.path, public, timed(guardPage(h.handler))}
-	}
-	return routes
 }
 
 // serveFile serves the file that the path names. All files are in one folder.

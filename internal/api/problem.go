@@ -103,7 +103,7 @@ type problem struct {
 func problemOf(err error) problem {
 	e := asStockError(err)
 	k := kindOf(e.Code)
-	p := problem{problemPages + string(e.Code), k.title, k.status, e.Message, e.Code, e.Field, e.SKU, nil}
+	p := problem{problemPath + string(e.Code), k.title, k.status, e.Message, e.Code, e.Field, e.SKU, nil}
 	switch {
 	case e.Code == stock.CodeUnavailable && errors.Is(e, stock.ErrUnwritten):
 		p.Title = "Nothing was written"
@@ -167,8 +167,8 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	}
 }
 
-// problemPages is the path of the pages to which the types of problems lead.
-const problemPages = "/docs/problems/"
+// problemPath is the path of the pages to which the types of problems lead.
+const problemPath = "/docs/problems/"
 
 // explanation is the content of the page of a code.
 type explanation struct {
@@ -206,21 +206,19 @@ func explanations() []explanation {
 	}
 }
 
-// problemRoutes returns the routes of the pages that explain problems, and of their list. They are public.
-func problemRoutes() []route {
+// problemPages returns the pages that explain problems, and their list, by their paths.
+func problemPages() map[string]echo.HandlerFunc {
 	pages := template.Must(template.ParseFS(docs, "docs/problems.html", "docs/problem.html")) // of ours: a test renders all
-	return []route{
-		{http.MethodGet, problemPages, public, timed(guardPage(func(c echo.Context) error {
-			return sendPage(c, pages, "problems.html", explanations())
-		}))},
-		{http.MethodGet, problemPages + ":code", public, timed(guardPage(func(c echo.Context) error {
+	return map[string]echo.HandlerFunc{
+		problemPath: func(c echo.Context) error { return sendPage(c, pages, "problems.html", explanations()) },
+		problemPath + ":code": func(c echo.Context) error {
 			for _, e := range explanations() {
 				if string(e.Code) == c.Param("code") {
 					return sendPage(c, pages, "problem.html", e)
 				}
 			}
 			return echo.ErrNotFound
-		}))},
+		},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -161,18 +162,28 @@ func (p policy) refusal(caller access.Caller) string {
 	}
 }
 
-// route is a line of the table.
+// route is a line of the table. The pattern is a path, and after a question mark the query parameters that a request may have.
 type route struct {
-	method, path string
-	policy       policy
-	handler      echo.HandlerFunc
+	method, pattern string
+	policy          policy
+	handler         echo.HandlerFunc
+}
+
+func (r route) path() string {
+	path, _, _ := strings.Cut(r.pattern, "?")
+	return path
+}
+
+func (r route) parameters() []string {
+	_, names, _ := strings.Cut(r.pattern, "?")
+	return strings.FieldsFunc(names, func(r rune) bool { return r == '&' })
 }
 
 // routes returns the table of what the public handler serves, and to which callers. A handler of a route for buyers must
 // call buyerFor to learn for which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
-	return slices.Concat(docsRoutes(), problemRoutes(), s.consoleRoutes(), []route{
-		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
+	return slices.Concat(pageRoutes(docsPages()), pageRoutes(problemPages()), pageRoutes(s.consolePages()), []route{
+		{http.MethodGet, "/v1/skus?after&limit", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodPatch, "/v1/skus/:sku", admins, s.bounded(s.changeTerms)},
 		{http.MethodDelete, "/v1/skus/:sku", admins, s.bounded(s.archiveSKU)},
@@ -180,18 +191,18 @@ func (s *server) routes() []route {
 		// On the hot routes the worker watches the deadline.
 		{http.MethodPost, deductRoute, buyers, s.deduct},
 		{http.MethodPost, manyRoute, buyers, s.deductAll},
-		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend", settlers, s.bounded(s.extend)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
+		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id?buyer_id", buyers, timed(s.readDeduction)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit?buyer_id", settlers, s.bounded(s.commit)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend?buyer_id", settlers, s.bounded(s.extend)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel?buyer_id", buyers, s.bounded(s.cancel)},
 		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
-		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // ends when its listener wants
+		{http.MethodGet, "/v1/events?sku", buyers, s.watchEvents}, // ends when its listener wants
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
-		{http.MethodGet, "/v1/skus/:sku/deductions", admins, timed(s.readDeductions)},
-		{http.MethodGet, "/v1/skus/:sku/movements", admins, timed(s.readMovements)},
-		{http.MethodGet, "/v1/skus/:sku/locks", admins, timed(s.readLocks)},
+		{http.MethodGet, "/v1/skus/:sku/deductions?after&buyer_id&limit&status", admins, timed(s.readDeductions)},
+		{http.MethodGet, "/v1/skus/:sku/movements?after&limit", admins, timed(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/locks?from&limit", admins, timed(s.readLocks)},
 		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
 		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},
@@ -203,19 +214,19 @@ func (s *server) routes() []route {
 func (s *server) register(e *echo.Echo, table []route) {
 	for _, r := range table {
 		if r.policy == 0 {
-			panic("the route " + r.method + " " + r.path + " has no policy") // a mistake in the table: no input causes this
+			panic("the route " + r.method + " " + r.pattern + " has no policy") // a mistake in the table: no input causes this
 		}
-		handler := knowing(parametersOf(r), r.handler)
+		handler := knowing(r.parameters(), r.handler)
 		if r.method != http.MethodGet {
-			e.Add(r.method, r.path, s.admit(r.policy, handler))
+			e.Add(r.method, r.path(), s.admit(r.policy, handler))
 			continue
 		}
 		if r.policy != public {
 			handler = unstored(handler)
 		}
 		handler = s.admit(r.policy, handler)
-		e.GET(r.path, handler)
-		e.HEAD(r.path, handler) // net/http drops the body
+		e.GET(r.path(), handler)
+		e.HEAD(r.path(), handler) // net/http drops the body
 	}
 }
 
