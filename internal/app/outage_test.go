@@ -58,13 +58,14 @@ func TestAnOutageIsToldOnceAndItsEndOnce(t *testing.T) {
 	}
 }
 
-// crowdOf lets buyers order one after another, until stop. failed counts the answers 503.
+// crowdOf lets buyers order one after another, until stop. failed counts the answers 503. While the service sells, buyers rest:
+// the database that starts again needs the processors as well.
 func crowdOf(t *testing.T, url string) (failed *atomic.Int64, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed = new(atomic.Int64)
 	var buyers sync.WaitGroup
-	for buyer := range 16 {
+	for buyer := range 64 {
 		buyers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				order := fmt.Sprintf(`{"order_id":"%d-%d","quantity":1}`, buyer, n)
@@ -78,10 +79,15 @@ func crowdOf(t *testing.T, url string) (failed *atomic.Int64, stop func()) {
 				if err != nil {
 					continue
 				}
+				response.Body.Close()
 				if response.StatusCode == http.StatusServiceUnavailable {
 					failed.Add(1)
+					continue
 				}
-				response.Body.Close()
+				select {
+				case <-ctx.Done():
+				case <-time.After(50 * time.Millisecond):
+				}
 			}
 		})
 	}
