@@ -53,24 +53,20 @@ type (
 
 // Run turns the outbox on.
 func (c *outboxOn) Run(ctx context.Context, s cli.Streams) error {
-	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
-		err := o.On(ctx)
-		if err == nil {
-			_, err = fmt.Fprintln(s.Out, "the outbox is on")
-		}
-		return err
-	})
+	err := app.WithOutbox(ctx, c.DatabaseURL, false, func(o stock.Outbox) error { return o.On(ctx) })
+	if err == nil {
+		_, err = fmt.Fprintln(s.Out, "the outbox is on")
+	}
+	return err
 }
 
 // Run turns the outbox off.
 func (c *outboxOff) Run(ctx context.Context, s cli.Streams) error {
-	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
-		err := o.Off(ctx)
-		if err == nil {
-			_, err = fmt.Fprintln(s.Out, "the outbox is off")
-		}
-		return err
-	})
+	err := app.WithOutbox(ctx, c.DatabaseURL, false, func(o stock.Outbox) error { return o.Off(ctx) })
+	if err == nil {
+		_, err = fmt.Fprintln(s.Out, "the outbox is off")
+	}
+	return err
 }
 
 // Validate returns an error if a value is out of range.
@@ -86,7 +82,7 @@ func (c *outboxRead) Validate() error {
 
 // Run prints changes until there are no more, or with Follow until ctx ends.
 func (c *outboxRead) Run(ctx context.Context, s cli.Streams) error {
-	return withOutbox(ctx, c.DatabaseURL, true, func(o *app.Outbox) error {
+	return app.WithOutbox(ctx, c.DatabaseURL, true, func(o stock.Outbox) error {
 		err := c.print(ctx, o, s.Out)
 		if c.Follow && ctx.Err() != nil {
 			return nil
@@ -163,7 +159,11 @@ type statusLine struct {
 
 // Run prints the state of the outbox.
 func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
-	status, err := app.ReadOutboxStatus(ctx, c.DatabaseURL)
+	var status stock.OutboxStatus
+	err := app.WithOutbox(ctx, c.DatabaseURL, true, func(o stock.Outbox) (err error) {
+		status, err = o.Status(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -183,19 +183,11 @@ func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
 
 // Run trims the outbox.
 func (c *outboxTrim) Run(ctx context.Context, s cli.Streams) error {
-	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
+	return app.WithOutbox(ctx, c.DatabaseURL, false, func(o stock.Outbox) error {
 		n, err := o.Trim(ctx, c.Before)
 		if err == nil {
 			_, err = fmt.Fprintf(s.Out, "%d removed\n", n)
 		}
 		return err
 	})
-}
-
-func withOutbox(ctx context.Context, databaseURL string, readOnly bool, work func(*app.Outbox) error) error {
-	o, err := app.OpenOutbox(ctx, databaseURL, readOnly)
-	if err != nil {
-		return err
-	}
-	return errors.Join(work(o), o.Close())
 }

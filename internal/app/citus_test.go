@@ -80,9 +80,14 @@ func TestCitusService(t *testing.T) {
 	}); err != nil || gone["a"] != 2 || gone["b"] != 1 {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
-	status, err := ReadOutboxStatus(t.Context(), url)
-	if err != nil || status.On || status.Rows != 0 {
-		t.Errorf("%+v %v", status, err)
+	if err := WithOutbox(t.Context(), url, true, func(o stock.Outbox) error {
+		status, err := o.Status(t.Context())
+		if status.On || status.Rows != 0 {
+			t.Errorf("got %+v, want an outbox that is off and empty", status)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -248,31 +248,38 @@ func openForWriting(ctx context.Context, databaseURL string) (stock.Store, error
 	return openBeside(ctx, databaseURL, sqlite.Open)
 }
 
-func openBeside(ctx context.Context, databaseURL string, openFile func(context.Context, string) (*sqlite.Store, error)) (stock.Store, error) {
-	d, err := parseDatabase(databaseURL)
+// openBeside opens a database that exists and has the schema of this program, also while a service uses it.
+func openBeside(ctx context.Context, databaseURL string, openFile fileOpener) (stock.Store, error) {
+	d, err := existing(databaseURL)
 	if err != nil {
 		return nil, err
-	}
-	if d.file != "" {
-		if err := d.exists(); err != nil {
-			return nil, err
-		}
 	}
 	if err := d.upToDate(ctx); err != nil {
 		return nil, err
 	}
-	if d.file == "" {
-		return d.openStore(ctx)
-	}
-	return openFile(ctx, d.file)
+	return d.openWith(ctx, openFile)
 }
 
-// exists returns an error if there is no SQLite file, or if it is not a regular file.
-func (d database) exists() error {
-	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no SQLite file %s", d.file)
+// fileOpener opens a SQLite file: for reads alone, or for writes too.
+type fileOpener func(ctx context.Context, file string) (*sqlite.Store, error)
+
+func (d database) openWith(ctx context.Context, openFile fileOpener) (stock.Store, error) {
+	if d.file != "" {
+		return openFile(ctx, d.file)
 	}
-	return sqlite.CheckFile(d.file)
+	return d.openStore(ctx)
+}
+
+// existing returns the database of a URL. A SQLite file must exist and be a regular file.
+func existing(databaseURL string) (database, error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil || d.file == "" {
+		return d, err
+	}
+	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
+		return d, fmt.Errorf("there is no SQLite file %s", d.file)
+	}
+	return d, sqlite.CheckFile(d.file)
 }
 
 // Distribute distributes a database over the nodes of Citus, in that many shards, and returns the steps. It skips steps
