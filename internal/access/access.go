@@ -1,5 +1,5 @@
-// Package access identifies callers, and limits how often each may call. The only part of HTTP that it knows is the text
-// of an Authorization header.
+// Package access identifies callers, and limits how often each may call. Of HTTP it knows only the text of an
+// Authorization header.
 //
 // There are two kinds of callers. A program has an API key: a shop's backend, which acts for any buyer, or an operator's
 // tool. A buyer has a JSON Web Token, issued by the service that logs buyers in. Its subject is the buyer, and it acts

@@ -30,7 +30,7 @@ func refuseQuotedTime(d *jsontext.Decoder, _ *jwt.NumericDate) error {
 
 // plainHeader reports whether a token's header is valid JSON that has each member only once.
 func plainHeader(token string) bool {
-	part, _, _ := strings.Cut(token, ".")
-	text, err := base64.RawURLEncoding.DecodeString(part)
+	header, _, _ := strings.Cut(token, ".")
+	text, err := base64.RawURLEncoding.DecodeString(header)
 	return err == nil && jsontext.Value(text).IsValid()
 }

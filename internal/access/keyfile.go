@@ -38,8 +38,8 @@ func readKeys(file string) (keys, error) {
 
 // add adds the key of a line.
 func (k keys) add(fields []string) error {
-	const parts = 4
-	if len(fields) != parts {
+	const words = 4
+	if len(fields) != words {
 		return fmt.Errorf("needs name, scope, id and hash, and has %d words", len(fields))
 	}
 	name, id := fields[0], fields[2]

@@ -21,11 +21,11 @@ const mostCallers = 1 << 17
 type Limiter struct {
 	rate  rate.Limit
 	burst int
-	fill  time.Duration // of an empty bucket
+	fill  time.Duration // in which an empty bucket fills
 
 	mu           sync.Mutex
 	now, before  map[string]*rate.Limiter
-	began        time.Time // of now
+	began        time.Time // when the map now was new
 	most         int       // callers in each of them
 	headerPolicy string
 }
@@ -47,15 +47,15 @@ func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
 	return l, nil
 }
 
-// Policy is the limiter's RateLimit-Policy header: the burst, and the time until a whole burst is available again.
+// Policy is the limiter's RateLimit-Policy header: the burst, and the time until the full burst is available again.
 func (l *Limiter) Policy() string { return l.headerPolicy }
 
 // Verdict is a limiter's answer to one request.
 type Verdict struct {
 	OK    bool
 	Left  int           // requests that may follow at once
-	Full  time.Duration // until a whole burst may
-	Retry time.Duration // until one more may, when this one may not
+	Full  time.Duration // until the full burst is available
+	Retry time.Duration // until one request is available; 0 if this one was
 }
 
 // Take takes a request of a caller.
@@ -83,10 +83,10 @@ func (l *Limiter) takeSomeAt(caller string, wanted int, now time.Time) (taken in
 	}
 }
 
-// Look returns what Take would return, and takes nothing.
-func (l *Limiter) Look(caller string) Verdict { return l.lookAt(caller, time.Now()) }
+// Peek returns what Take would return, and takes nothing.
+func (l *Limiter) Peek(caller string) Verdict { return l.peekAt(caller, time.Now()) }
 
-func (l *Limiter) lookAt(caller string, now time.Time) Verdict {
+func (l *Limiter) peekAt(caller string, now time.Time) Verdict {
 	tokens := l.bucket(caller, now).TokensAt(now)
 	return l.verdict(tokens >= 1, tokens)
 }
@@ -105,7 +105,7 @@ func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	defer l.mu.Unlock()
 	if l.now == nil || len(l.now) >= l.most || now.Sub(l.began) > l.fill {
 		if now.Sub(l.began) > 2*l.fill {
-			l.now = nil // no caller in it has called for a whole fill
+			l.now = nil // no caller in it has called in the time of a fill
 		}
 		l.now, l.before, l.began = make(map[string]*rate.Limiter), l.now, now
 	}

@@ -26,8 +26,8 @@ type TokenConfig struct {
 	// refused before its signature is checked.
 	Algorithm string
 	KeyFile   string // PEM with public keys, one of which has to fit, so that keys can be changed; for HS256 the secret
-	Audience  string // that a token must be for
-	Issuer    string // that a token must be from; "" is any issuer that has the key
+	Audience  string // the one that a token must be for
+	Issuer    string // the one that a token must be from; "" is any issuer that has the key
 }
 
 // Algorithms are the algorithms that tokens may be signed with.

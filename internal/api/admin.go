@@ -85,8 +85,8 @@ const (
 	readyFor     = time.Second            // for that long later probes get the same answer
 )
 
-// readiness has "ok" for each part, or what is wrong: "unreachable", "not_writable" or "failing". "none" means that there
-// is no such part.
+// readiness has "ok" for each thing that the service depends on, or what is wrong: "unreachable", "not_writable" or "failing".
+// "none" means that the service does without it.
 type readiness struct {
 	Database string `json:"database"`
 	Redis    string `json:"redis"`

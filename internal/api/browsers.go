@@ -40,7 +40,7 @@ func (h *Hosts) check(r *http.Request) error {
 }
 
 // hostname returns a Host header without its port, without the dot at the end of a name, and an IPv6 address without brackets. It
-// reports false if the header is anything else: what follows a part that is accepted must not be skipped.
+// reports false if the header is anything else: what follows an accepted name must not be skipped.
 func hostname(host string) (name string, ok bool) {
 	rest, v6 := strings.CutPrefix(host, "[")
 	if !v6 {

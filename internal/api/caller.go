@@ -118,7 +118,7 @@ func (s *server) refuseCostly(c echo.Context) error {
 	if given := c.Request().Header[echo.HeaderAuthorization]; len(given) != 1 || !s.guard.Costs(given[0]) {
 		return nil
 	}
-	if verdict := s.strangers.Look(addressOf(c.Request())); !verdict.OK {
+	if verdict := s.strangers.Peek(addressOf(c.Request())); !verdict.OK {
 		return setLimitHeaders(c, s.strangers, verdict)
 	}
 	return nil

@@ -208,7 +208,7 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 		case err != nil:
 			return nil, bodyError(r, err)
 		}
-		text = slices.Grow(text, 1) // of a length that nobody has announced
+		text = slices.Grow(text, 1) // the body has no announced length
 	}
 }
 
@@ -268,7 +268,7 @@ func fieldOf(pointer jsontext.Pointer) string {
 	return cmp.Or(name.String(), "body")
 }
 
-// param returns a part of the path, decoded. If a path has escaped slashes, Echo returns its parts undecoded.
+// param returns a parameter of the path, decoded. If a path has escaped slashes, Echo returns them undecoded.
 func param(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {

@@ -32,7 +32,7 @@ type movementAnswer struct {
 	At       time.Time          `json:"at"`
 }
 
-// readMovements returns a part of a SKU's ledger.
+// readMovements answers with a page of a SKU's ledger.
 func (s *server) readMovements(c echo.Context) error {
 	after, limit, err := pageOf(c.QueryParams())
 	if err != nil {

@@ -108,7 +108,7 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 	more, tooMany := s.limitMore(c, len(orders)-1)
 	results := make([]selling.Result, len(orders))
 	var allowed []selling.SKUOrder
-	var at []int // in results
+	var at []int // where in results the answer to each of them belongs
 	for i, o := range orders {
 		if i > more {
 			results[i].Err = tooMany
@@ -120,8 +120,8 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 		o.CallerMax = callerOf(c).MaxQuantity
 		allowed, at = append(allowed, o), append(at, i)
 	}
-	told, err := s.service.DeductAll(ctx, turnOf(c), allowed)
-	for i, r := range told {
+	decided, err := s.service.DeductAll(ctx, turnOf(c), allowed)
+	for i, r := range decided {
 		results[at[i]] = r
 	}
 	return results, err

@@ -204,7 +204,7 @@ type outcome struct {
 	post   bool   // not the method itself, of which callers may invent many
 	route  string // the pattern, of which there are few; "" for a path without a route
 	status int
-	code   stock.Code // of a problem
+	code   stock.Code // that the answer has if it is a problem
 }
 
 // series are the metrics of one outcome.

@@ -50,7 +50,7 @@ func docsPages() map[string]echo.HandlerFunc {
 	}
 }
 
-// guardPage sets the headers of a page, and has it served whole: net/http's errors for ranges and conditions are not problems.
+// guardPage sets the headers of a page, and has it served from its beginning to its end: net/http's errors for ranges and conditions are not problems.
 func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		GuardPage(c.Response().Header())

@@ -53,7 +53,7 @@ type Config struct {
 	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
-	Proxies   *Proxies // that are believed; nil: none
+	Proxies   *Proxies // those that are believed; nil: none
 	Hosts     *Hosts   // the accepted hosts; nil: any
 	Streams   Streams
 	// AnswerWithin is the time from when a request was read until nothing is written for it; 0 is
@@ -76,7 +76,7 @@ type server struct {
 	streams   Streams
 	// answerWithin is the time from when a request was read until nothing is written for it.
 	answerWithin time.Duration
-	reading      *turns.Turns // of bodies above maxBodyBytes
+	reading      *turns.Turns // gives turns to read bodies above maxBodyBytes
 }
 
 // New returns the public handler.

@@ -116,7 +116,7 @@ func (c Config) hostsOf(address string) *api.Hosts {
 }
 
 // Reload reads the files of API keys, of the tokens' keys, of the certificate and of Redis' TLS again, for later requests and
-// connections. A file that cannot be read leaves its part as it was, and the error names it; the others are used anyway.
+// connections. If a file cannot be read, what was read from it before stays in use, and the error names it; the others are used anyway.
 func (a *App) Reload() error {
 	var errs []error
 	if a.guard != nil {

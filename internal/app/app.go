@@ -40,7 +40,7 @@ type App struct {
 	placing     int                     // see [selling.Config]
 	guard       *access.Guard           // nil: the service asks for no key
 	limiter     *access.Limiter         // nil: none
-	strangers   *access.Limiter         // by address; nil: none
+	strangers   *access.Limiter         // counts by address; nil: none
 	proxies     *api.Proxies
 	certificate *certificate // nil: the public listener does not encrypt
 	traces      *tracing     // nil: off
@@ -48,7 +48,7 @@ type App struct {
 	redisAt     []redisAddress
 	outage      *outage
 	public      *http.Server
-	listener    *listener // of public
+	listener    *listener // on which public serves
 	admin       *http.Server
 	probes      *http.Server // metrics and health only; nil: none
 	probesAt    string
@@ -253,8 +253,8 @@ func (a *App) close(ctx context.Context) error {
 		errs = append(errs, a.drain(drain))
 	}
 	for _, undo := range slices.Backward(a.closers) {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-		errs = append(errs, undo(limited))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		errs = append(errs, undo(ctx))
 		cancel()
 	}
 	return errors.Join(errs...)

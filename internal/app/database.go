@@ -24,9 +24,9 @@ import (
 // database is the store that a URL names.
 type database struct {
 	postgresURL string
-	directURL   string                  // of the same, past a pooler; "": there is none
+	directURL   string                  // leads to the same past a pooler; "": there is none
 	citus       bool                    // postgresURL names a coordinator
-	file        string                  // of SQLite
+	file        string                  // the SQLite file; "": it is PostgreSQL
 	configure   []func(*pgxpool.Config) // change what the URL says
 }
 
@@ -314,7 +314,7 @@ func (d database) asItSays(ctx context.Context) error {
 		return nil
 	}
 	var is bool
-	err := d.look(ctx, func(db *sql.DB) error {
+	err := d.query(func(db *sql.DB) error {
 		var has bool
 		if err := db.QueryRowContext(ctx, hasCitus).Scan(&has); err != nil || !has {
 			return err
@@ -358,15 +358,15 @@ func (d database) status(ctx context.Context) (status migrations.Status, err err
 	if err := d.reachable(ctx); err != nil {
 		return status, err
 	}
-	err = d.look(ctx, func(db *sql.DB) error {
+	err = d.query(func(db *sql.DB) error {
 		status, err = migrations.ReadStatus(ctx, db, d.dialect())
 		return err
 	})
 	return status, err
 }
 
-// look opens a database for a few reads and closes it.
-func (d database) look(_ context.Context, read func(*sql.DB) error) (err error) {
+// query opens a database for a few queries, and closes it.
+func (d database) query(read func(*sql.DB) error) (err error) {
 	var db *sql.DB
 	if d.file != "" {
 		if db, err = sql.Open("sqlite", sqlite.ReadOnlyDSN(d.file)); err != nil {
@@ -413,7 +413,7 @@ func (d database) logUnsafe(ctx context.Context, log *slog.Logger) error {
 	if d.file != "" {
 		return nil
 	}
-	return d.look(ctx, func(db *sql.DB) error {
+	return d.query(func(db *sql.DB) error {
 		for _, setting := range []string{"synchronous_commit", "fsync", "full_page_writes"} {
 			var value string
 			if err := db.QueryRowContext(ctx, `SELECT current_setting($1)`, setting).Scan(&value); err != nil {

@@ -40,7 +40,7 @@ type listener struct {
 	close   func() error // of the listener inside, once: the server closes it too
 
 	mu               sync.Mutex
-	strangers, known list.List // of *conn, in the order in which the service has last waited for them
+	strangers, known list.List // they hold *conn, in the order in which the service has last waited for them
 }
 
 func newListener(inner net.Listener, most int, least time.Duration) *listener {
@@ -158,8 +158,8 @@ type conn struct {
 
 	// With the listener's mu:
 	among    *list.List    // strangers or known
-	element  *list.Element // in among; nil: the connection has ended
-	requests int           // that the service works on
+	element  *list.Element // its place in among; nil: the connection has ended
+	requests int           // how many the service works on
 	since    time.Time     // when the service last began to wait for the caller
 }
 
@@ -174,12 +174,12 @@ func (c *conn) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// Write writes an answer, or a part of one. The service waits until the caller reads it.
-func (c *conn) Write(part []byte) (int, error) {
+// Write writes bytes of an answer. The service waits until the caller reads them.
+func (c *conn) Write(text []byte) (int, error) {
 	if c.pause() {
 		defer c.work()
 	}
-	return c.Conn.Write(part)
+	return c.Conn.Write(text)
 }
 
 // Close closes the connection.
@@ -264,12 +264,12 @@ func noteWork(next http.Handler) http.Handler {
 type body struct {
 	io.ReadCloser
 	conn *conn
-	read bool // to its end
+	read bool // its end has been read
 }
 
-// Read reads a part of the body.
-func (b *body) Read(part []byte) (int, error) {
-	n, err := b.ReadCloser.Read(part)
+// Read reads bytes of the body, and notes its end.
+func (b *body) Read(to []byte) (int, error) {
+	n, err := b.ReadCloser.Read(to)
 	if errors.Is(err, io.EOF) && !b.read {
 		b.read = true
 		b.conn.work()

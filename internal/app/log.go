@@ -36,7 +36,7 @@ type sampling struct {
 // samples is shared by a handler and the handlers made from it.
 type samples struct {
 	mu     sync.Mutex
-	kinds  map[string]*sample // by message
+	kinds  map[string]*sample // each by its message
 	closed bool
 }
 
@@ -44,8 +44,8 @@ type samples struct {
 type sample struct {
 	logged  int
 	dropped int
-	last    slog.Record  // of those dropped
-	to      slog.Handler // of last
+	last    slog.Record  // the last line that was dropped
+	to      slog.Handler // where last would have gone
 	ends    *time.Timer  // logs the number of those dropped
 }
 
@@ -129,15 +129,15 @@ const (
 	outageAfter = 2 * time.Second // for this long after it requests may still fail that it has met
 )
 
-// outage knows from statements and connections whether PostgreSQL is there. It tells when an outage begins and when it ends, and
+// outage knows from statements and connections whether PostgreSQL is there. It warns when an outage begins, reports its end, and
 // keeps the failures of single requests meanwhile out of the log.
 type outage struct {
 	warnings *warnings
 
-	telling sync.Mutex // held while its begin or its end is told
-	on      atomic.Bool
-	failed  atomic.Int64 // when last, in Unix nanoseconds
-	ended   atomic.Int64
+	reporting sync.Mutex // held while its begin or its end is reported
+	on        atomic.Bool
+	failed    atomic.Int64 // when last, in Unix nanoseconds
+	ended     atomic.Int64
 }
 
 func since(instant *atomic.Int64) time.Duration { return time.Since(time.Unix(0, instant.Load())) }
@@ -148,7 +148,7 @@ var (
 	_ pgx.ConnectTracer = (*outage)(nil)
 )
 
-// watch makes the connections of a pool tell what becomes of them.
+// watch makes an outage learn what becomes of the connections of a pool.
 func (o *outage) watch(config *pgxpool.Config) {
 	if config.ConnConfig.Tracer == nil {
 		config.ConnConfig.Tracer = o
@@ -176,8 +176,8 @@ func isAway(state string) bool {
 
 func (o *outage) fail(err error) {
 	o.failed.Store(time.Now().UnixNano())
-	o.telling.Lock()
-	defer o.telling.Unlock()
+	o.reporting.Lock()
+	defer o.reporting.Unlock()
 	if !o.on.Swap(true) {
 		o.warnings.begin("database_fails", "PostgreSQL fails or does not answer in time; requests that need it get 503", "error", err)
 	}
@@ -187,8 +187,8 @@ func (o *outage) answered() {
 	if !o.on.Load() {
 		return
 	}
-	o.telling.Lock()
-	defer o.telling.Unlock()
+	o.reporting.Lock()
+	defer o.reporting.Unlock()
 	if o.on.Load() && since(&o.failed) >= outageOver {
 		o.ended.Store(time.Now().UnixNano())
 		o.on.Store(false)

@@ -15,7 +15,7 @@ import (
 // heapGrowth lets the heap grow to five times the live heap instead of twice before the garbage collector runs.
 const heapGrowth = 400
 
-// memoryShare is the largest part of the container's or the machine's memory that the program uses.
+// memoryShare is the largest share of the container's or the machine's memory that the program uses.
 const memoryShare = 0.8
 
 // SpendMemory makes the process collect garbage less often, unless the environment sets GOGC. The live heap of this
@@ -47,8 +47,8 @@ var version, revision string
 // Build says which program this is.
 type Build struct {
 	Version  string // such as v1.4.0
-	Revision string // of the source, or "unknown"
-	Go       string // that compiled it
+	Revision string // that of the source, or "unknown"
+	Go       string // the version of Go that compiled it
 }
 
 // ThisBuild returns the build of the running program.

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	prunePage  = 500                   // deductions that one transaction looks at
-	pruneTries = 20                    // of a page while another transaction holds the SKU
+	prunePage  = 500                   // deductions that one transaction checks
+	pruneTries = 20                    // how often a page is tried while another transaction holds the SKU
 	prunePause = 50 * time.Millisecond // between tries
 	listPage   = 100                   // SKUs that are read at once
 )
@@ -43,7 +43,7 @@ func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun b
 				continue
 			}
 			pruned, err := pruneSKU(ctx, store, stock.Pruning{SKU: sku.SKU, Before: before, DryRun: dryRun})
-			if pruned.Deductions > 0 { // also for a SKU that was pruned in part
+			if pruned.Deductions > 0 { // also for a SKU that was not pruned to the end
 				err = errors.Join(err, report(sku.SKU, pruned))
 			}
 			if err != nil {
@@ -79,7 +79,7 @@ func pruneSKU(ctx context.Context, store stock.Store, p stock.Pruning) (all stoc
 		if len(p.OrderIDs) == 0 {
 			return all, nil
 		}
-		pruned, err := prunePatiently(ctx, store, p)
+		pruned, err := pruneUntilFree(ctx, store, p)
 		all.Deductions, all.Units, all.Busy = all.Deductions+pruned.Deductions, all.Units+pruned.Units, pruned.Busy
 		if err != nil || pruned.Busy || page.Next == "" {
 			return all, err
@@ -91,8 +91,8 @@ func pruneSKU(ctx context.Context, store stock.Store, p stock.Pruning) (all stoc
 	}
 }
 
-// prunePatiently tries again while another transaction holds the SKU.
-func prunePatiently(ctx context.Context, store stock.Store, p stock.Pruning) (stock.Pruned, error) {
+// pruneUntilFree tries again while another transaction holds the SKU.
+func pruneUntilFree(ctx context.Context, store stock.Store, p stock.Pruning) (stock.Pruned, error) {
 	for try := 1; ; try++ {
 		pruned, err := store.Prune(ctx, p)
 		if err != nil || !pruned.Busy || try == pruneTries {

@@ -157,7 +157,7 @@ func takeOtherHosts(rest string) (ofOne string, others []string) {
 }
 
 // wrongRedisURL names the parameter of a URL that go-redis does not know, or says what a URL must be. It does not quote what
-// may be a part of a password.
+// may belong to a password.
 func wrongRedisURL(err error, text string, otherwise error) error {
 	if err == nil {
 		return otherwise
@@ -278,7 +278,7 @@ func (t *redisTLS) reload() error {
 	return nil
 }
 
-// readAuthorities reads a file of certificates, each of which must be whole.
+// readAuthorities reads a file of certificates, each of which must be complete.
 func readAuthorities(file string) (*x509.CertPool, error) {
 	rest, err := os.ReadFile(file)
 	if err != nil {
@@ -302,7 +302,7 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 		read++
 	}
 	if read == 0 || bytes.Contains(rest, []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("%s: certificate %d is missing or not whole; it must be PEM", file, read+1)
+		return nil, fmt.Errorf("%s: certificate %d is missing or incomplete; it must be PEM", file, read+1)
 	}
 	return pool, nil
 }
@@ -326,7 +326,7 @@ func readTLS(all []redisAddress) error {
 	return errors.Join(errs...)
 }
 
-// errReserved replaces an error that may quote a part of a password.
+// errReserved replaces an error that may quote what belongs to a password.
 var errReserved = errors.New("a name or password in it has characters that mean something in a URL: " +
 	"write each of them as % and two digits, such as %2F for /, %3F for ?, %23 for #, %40 for @, %25 for %, %2C for a comma")
 

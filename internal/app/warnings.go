@@ -63,10 +63,10 @@ func (w *warnings) list() map[string]string {
 	return maps.Clone(w.current)
 }
 
-// noticesPatience is for how long notifications may fail while PostgreSQL is there, until an operator is told.
+// noticesPatience is for how long notifications may fail while PostgreSQL is there, until a warning begins.
 const noticesPatience = 3 * time.Second
 
-// noticesObserver tells an operator when notifications of restocks do not arrive. In an outage of PostgreSQL none do.
+// noticesObserver warns when notifications of restocks do not arrive. In an outage of PostgreSQL none do.
 type noticesObserver struct {
 	selling.Observer
 	warnings *warnings
@@ -114,7 +114,7 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 	return nil
 }
 
-// warnOfPooler tells what a session lacks because a pooler may give it to others.
+// warnOfPooler warns of what a session lacks because a pooler may give it to others.
 func (a *App) warnOfPooler(store stock.Store) {
 	if pg, is := store.(*postgres.Store); is && len(pg.Dropped()) > 0 {
 		a.warnings.begin("pooler_settings", "the pooler shares connections, so sessions cannot limit themselves: ALTER ROLE … "+

@@ -26,7 +26,7 @@ const (
 type Config struct {
 	// Redis carries events between processes. Nil: listeners get the events of this process only.
 	Redis     redis.UniversalClient
-	Channel   string       // of Redis; processes with the same channel share their events
+	Channel   string       // the channel of Redis; processes with the same channel share their events
 	Listeners int          // at most; 0 is 256
 	PerCaller int          // listeners of one caller at most; 0 is 32
 	Logger    *slog.Logger // nil: none
@@ -52,14 +52,14 @@ type Hub struct {
 	callers       map[string]int // subscriptions of each
 	buyers        int            // subscriptions of buyers
 	dismissed     bool
-	positions     map[string]position        // by process
+	positions     map[string]position        // where each process stands
 	changes       map[string]stock.EventKind // by SKU: the last one sent to its listeners, sold out or back in stock
 }
 
 // position is the number of a process's next event.
 type position struct {
 	next uint64
-	at   time.Time // of the last batch
+	at   time.Time // when the last batch came
 }
 
 var _ stock.Events = (*Hub)(nil)
@@ -231,16 +231,16 @@ func (h *Hub) deliver(b batch) {
 		h.sendLoss(gap)
 	}
 	for i, e := range b.Events {
-		h.tell(Delivery{Event: stock.Event(e), Process: b.Process, Number: b.First + uint64(i)})
+		h.sendEvent(Delivery{Event: stock.Event(e), Process: b.Process, Number: b.First + uint64(i)})
 	}
 	if gap := b.Next - b.First - uint64(len(b.Events)); gap > 0 {
 		h.sendLoss(gap)
 	}
 }
 
-// tell gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back in stock:
+// sendEvent gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back in stock:
 // listeners get that once.
-func (h *Hub) tell(t Delivery) {
+func (h *Hub) sendEvent(t Delivery) {
 	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
 		if h.changes[t.SKU] == t.Kind {
 			return

@@ -14,7 +14,7 @@ const maxPending = 2048
 type pending struct {
 	mu     sync.Mutex
 	events []stock.Event
-	sales  map[sale]int // where in events the next sale is added
+	sales  map[sale]int // the index in events to which the next sale is added
 	lost   uint64
 }
 

@@ -59,8 +59,8 @@ func startRelay(client redis.UniversalClient, channel, process string, deliver f
 // close sends the waiting batches while ctx lasts, and ends the goroutines.
 func (r *relay) close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
-	limited := context.AfterFunc(ctx, r.cancel)
-	defer limited()
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
 	r.running.Wait()
 	return nil
 }
@@ -231,18 +231,18 @@ func newPause() *backoff.ExponentialBackOff {
 type health struct {
 	what    string
 	failing atomic.Bool
-	told    bool
+	logged  bool // that it fails
 }
 
 // note notes a result. One goroutine at a time calls it.
 func (h *health) note(log *slog.Logger, err error) {
 	h.failing.Store(err != nil)
-	switch told := h.told; {
-	case err != nil && !told:
-		h.told = true
+	switch logged := h.logged; {
+	case err != nil && !logged:
+		h.logged = true
 		log.Warn("cannot "+h.what, "error", err)
-	case err == nil && told:
-		h.told = false
+	case err == nil && logged:
+		h.logged = false
 		log.Info("can again " + h.what)
 	}
 }

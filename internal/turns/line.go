@@ -8,7 +8,7 @@ import (
 // waiter is a turn that was requested.
 type waiter struct {
 	weight int64
-	places int           // that the turn takes
+	places int           // how many the turn takes
 	number int64         // in the order in which turns were requested
 	turn   chan struct{} // closed when the turn has come
 }
@@ -17,7 +17,7 @@ type waiter struct {
 type line struct {
 	caller  string
 	waiting []*waiter
-	places  int   // that the waiters take together
+	places  int   // how many the waiters take together
 	mark    int64 // what the caller will have had after its first waiter's turn, in the scale that compares callers
 	at      int   // index in the heap
 }

@@ -22,7 +22,7 @@ var (
 
 // Config says how places are shared.
 type Config struct {
-	Places   int           // in use at a time
+	Places   int           // how many may be in use at a time
 	Waiting  int           // requests that may wait, of all callers together
 	Patience time.Duration // how long a caller waits
 	// Weighed makes a turn take as many places as its weight, and count as many times among those that wait. A weight is
@@ -41,8 +41,8 @@ type Turns struct {
 	free    int
 	waiting int
 	served  int64            // the mark of the turn that was given last
-	count   int64            // of the turns that were requested
-	lines   map[string]*line // of the callers that wait
+	count   int64            // how many turns were requested
+	lines   map[string]*line // those of the callers that wait
 	first   marked           // the same lines, those with the lowest mark first
 }
 
@@ -60,14 +60,14 @@ func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave fun
 	}
 	select {
 	case <-w.turn: // at once
-		return t.leaver(w), nil
+		return t.begin(w), nil
 	default:
 	}
 	patience := time.NewTimer(t.Patience)
 	defer patience.Stop()
 	select {
 	case <-w.turn:
-		return t.leaver(w), nil
+		return t.begin(w), nil
 	case <-patience.C:
 		err = ErrLate
 	case <-ctx.Done():
@@ -113,8 +113,8 @@ func (t *Turns) ask(caller string, weight int) *waiter {
 	return w
 }
 
-// leaver returns the function that ends a turn, which begins now.
-func (t *Turns) leaver(w *waiter) func() {
+// begin begins a turn, and returns the function that ends it.
+func (t *Turns) begin(w *waiter) func() {
 	start := time.Now()
 	return func() {
 		var rest time.Duration
