@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"inventory/internal/stock/tables"
@@ -17,12 +16,11 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// A database prepares each statement once, because to prepare one takes as long as ten inserts.
+// A database has its statements prepared, because to prepare one takes as long as ten inserts.
 type database struct {
 	*sql.DB
 	statements tables.Set
-	mu         sync.Mutex
-	prepared   map[string]*sql.Stmt // by name; nil for a statement that was first used in a transaction
+	prepared   map[string]*sql.Stmt // by name; without those that could not be prepared
 }
 
 func openDatabase(dsn string) (*database, error) {
@@ -33,84 +31,49 @@ func openDatabase(dsn string) (*database, error) {
 	return &database{DB: db, statements: tables.ReadSQL(files), prepared: make(map[string]*sql.Stmt)}, nil
 }
 
-// statement prepares a statement, or finds it. The caller must not be in a transaction, whose connection may be the only one.
-func (d *database) statement(ctx context.Context, name string) (*sql.Stmt, error) {
-	if s := d.known(name); s != nil {
-		return s, nil
-	}
-	s, err := d.PrepareContext(ctx, d.statements.Of(name).Text)
-	if err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if other := d.prepared[name]; other != nil { // another goroutine was faster
-		return other, s.Close()
-	}
-	d.prepared[name] = s
-	return s, nil
-}
-
-// known returns a statement, or nil if it is not prepared yet: then it is prepared before the next transaction.
-func (d *database) known(name string) *sql.Stmt {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := d.prepared[name]
-	if s == nil {
-		d.prepared[name] = nil
-	}
-	return s
-}
-
-// wanted returns the names of the statements that were used in a transaction and are not prepared yet.
-func (d *database) wanted() (names []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for name, s := range d.prepared {
-		if s == nil {
-			names = append(names, name)
+// prepare prepares the statements. One that fails, as where a migration is missing, is tried again for each use, which returns the
+// error.
+func (d *database) prepare(ctx context.Context) {
+	for name, statement := range d.statements {
+		if s, err := d.PrepareContext(ctx, statement.Text); err == nil {
+			d.prepared[name] = s
 		}
 	}
-	return names
 }
 
 // Each implements [tables.Querier].
 func (d *database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	s, err := d.statement(ctx, name)
-	if err != nil {
-		return err
-	}
-	return each(ctx, s, read, args)
-}
-
-// Close closes the statements and the connections.
-func (d *database) Close() (err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, s := range d.prepared {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}
-	return errors.Join(err, d.DB.Close())
-}
-
-// each reads the rows of a query of a prepared statement.
-func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []any) error {
 	args, err := arguments(args)
 	if err != nil {
 		return err
 	}
-	rows, err := s.QueryContext(ctx, args...)
-	if err != nil {
-		return err
+	if s := d.prepared[name]; s != nil {
+		return each(read)(s.QueryContext(ctx, args...))
 	}
-	for rows.Next() {
-		if err := read(rows); err != nil {
-			return errors.Join(err, rows.Close())
+	return each(read)(d.QueryContext(ctx, d.statements.Of(name).Text, args...))
+}
+
+// Close closes the statements and the connections.
+func (d *database) Close() (err error) {
+	for _, s := range d.prepared {
+		err = errors.Join(err, s.Close())
+	}
+	return errors.Join(err, d.DB.Close())
+}
+
+// each reads the rows of a query.
+func each(read func(tables.Row) error) func(*sql.Rows, error) error {
+	return func(rows *sql.Rows, err error) error {
+		if err != nil {
+			return err
 		}
+		for rows.Next() {
+			if err := read(rows); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+		}
+		return errors.Join(rows.Err(), rows.Close())
 	}
-	return errors.Join(rows.Err(), rows.Close())
 }
 
 // changed reports whether a statement changed a row.

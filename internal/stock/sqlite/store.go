@@ -51,6 +51,7 @@ func Open(ctx context.Context, file string) (*Store, error) {
 		return nil, errors.Join(err, writer.Close())
 	}
 	s.writer = writer
+	writer.prepare(ctx)
 	if s.opened, err = os.Stat(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), s.Close())
 	}
@@ -71,6 +72,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	reader.prepare(ctx)
 	return s, nil
 }
 

@@ -117,7 +117,7 @@ func (t *transaction) statement(ctx context.Context, name string) (s *sql.Stmt, 
 	if s = t.prepared[name]; s != nil {
 		return s, nil
 	}
-	if known := t.db.known(name); known != nil {
+	if known := t.db.prepared[name]; known != nil {
 		s = t.StmtContext(ctx, known)
 	} else if s, err = t.PrepareContext(ctx, t.db.statements.Of(name).Text); err != nil {
 		return nil, err
@@ -143,10 +143,13 @@ func (t *transaction) exec(ctx context.Context, name string, args ...any) (sql.R
 func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
 	ctx = t.context(ctx)
 	s, err := t.statement(ctx, name)
+	if err == nil {
+		args, err = arguments(args)
+	}
 	if err != nil {
 		return err
 	}
-	return each(ctx, s, read, args)
+	return each(read)(s.QueryContext(ctx, args...))
 }
 
 // Send implements [tables.Tx].
@@ -184,9 +187,6 @@ func (*transaction) Notify(*tables.Statements, string) {}
 
 // begin starts a transaction.
 func (d *database) begin(ctx context.Context) (*transaction, error) {
-	for _, name := range d.wanted() {
-		_, _ = d.statement(ctx, name) // if one cannot be prepared, its use returns the error
-	}
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
