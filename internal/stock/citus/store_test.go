@@ -117,7 +117,7 @@ func TestStore(t *testing.T) {
 					Exec:  func(ctx context.Context, statement string) error { return exec(ctx, url, statement) },
 					Hold:  func(ctx context.Context) (func() error, error) { return hold(ctx, url) },
 				}
-			})
+			}, stocktest.Cases()...)
 		})
 	}
 }

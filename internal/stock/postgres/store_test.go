@@ -54,34 +54,41 @@ func newTemplate(ctx context.Context) (string, error) {
 	return url, migrated(ctx, url)
 }
 
+// TestStore writes batches alone, and shared as soon as they can be. The way of production is one of the two unless writes meet.
 func TestStore(t *testing.T) {
-	ways := map[string]postgres.Sharing{
-		"alone": postgres.ShareNothing, "sharing": postgres.ShareWaiting, "all shared": postgres.ShareAll,
+	ways := map[string]struct {
+		sharing postgres.Sharing
+		cases   []stocktest.Case
+	}{
+		"alone":      {postgres.ShareNothing, stocktest.Cases()},
+		"sharing":    {postgres.ShareWaiting, stocktest.RacingCases()},
+		"all shared": {postgres.ShareAll, stocktest.Cases()},
 	}
 	if testing.Short() {
 		delete(ways, "alone")
-		delete(ways, "all shared")
+		delete(ways, "sharing")
 	}
-	for name, sharing := range ways {
+	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conform(t, sharing, "")
+			conform(t, way.sharing, "", way.cases)
 		})
 	}
 }
 
-// TestStoreInEveryMode sends statements in each other way that the driver knows and a URL may ask for.
+// TestStoreInEveryMode sends every statement in each other way that the driver knows and a URL may ask for: shared ones, and where
+// these refuse something, those of one batch. Who meets whom does not depend on the way.
 func TestStoreInEveryMode(t *testing.T) {
 	for _, mode := range []string{"cache_describe", "describe_exec", "exec"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			conform(t, postgres.ShareWaiting, "&default_query_exec_mode="+mode)
+			conform(t, postgres.ShareAll, "&default_query_exec_mode="+mode, stocktest.CalmCases())
 		})
 	}
 }
 
-// conform runs the suite, with further parameters in the URL.
-func conform(t *testing.T, sharing postgres.Sharing, parameters string) {
+// conform runs cases of the suite, with further parameters in the URL.
+func conform(t *testing.T, sharing postgres.Sharing, parameters string, cases []stocktest.Case) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
 		url, drop, err := server.CreateDatabase(t.Context(), template)
 		if err != nil {
@@ -109,7 +116,7 @@ func conform(t *testing.T, sharing postgres.Sharing, parameters string) {
 			_, err = conn.Exec(ctx, statement)
 			return err
 		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, url) }}
-	})
+	}, cases...)
 }
 
 // hold locks all rows of a database, until they are released.

@@ -123,28 +123,29 @@ func closeStore(t *testing.T, store stock.Store) {
 	})
 }
 
-// eachWorld runs a test in both worlds: with a lock for every batch, with locks where they save waiting, and without
-// locks. The quick tests have the embedded world with a lock for every batch, and the real one, which costs several
-// times as much, with the default.
+// eachWorld runs a test in the real world with a lock for every batch, with locks where they save waiting, and without
+// locks, and in the embedded one, which differs in its store, with a lock for every batch. The quick tests have the real world,
+// which costs several times as much, only with the default.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	const byDefault = "where they save waiting"
-	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		for _, locks := range []string{"always", byDefault, "never"} {
-			if testing.Short() && locks != map[string]string{"embedded": "always", "real": byDefault}[name] {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s, locks %s", name, locks), func(t *testing.T) {
-				t.Parallel()
-				w := open(t)
-				w.always = locks == "always"
-				if locks == "never" {
-					w.redisURL = ""
-				}
-				test(t, w)
-				w.audit()
-			})
+	for _, c := range []struct {
+		name, locks string
+		open        func(*testing.T) *world
+	}{{"embedded", "always", embedded}, {"real", byDefault, real}, {"real", "always", real}, {"real", "never", real}} {
+		if testing.Short() && c.name == "real" && c.locks != byDefault {
+			continue
 		}
+		t.Run(fmt.Sprintf("%s, locks %s", c.name, c.locks), func(t *testing.T) {
+			t.Parallel()
+			w := c.open(t)
+			w.always = c.locks == "always"
+			if c.locks == "never" {
+				w.redisURL = ""
+			}
+			test(t, w)
+			w.audit()
+		})
 	}
 }
 

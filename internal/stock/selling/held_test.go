@@ -34,12 +34,12 @@ func TestWhatSomebodyHoldsDelaysNoOtherSKU(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := openHeld(t, c.terms)
 			for attempt := 1; ; attempt++ { // the machine may do other work
-				before, _ := h.sell(h.window() / 2)
+				before, _ := h.sell(heldWindow / 2)
 				waited, held, longest := h.held(c.hold)
-				after, _ := h.sell(h.window() / 2)
+				after, _ := h.sell(heldWindow / 2)
 				quiet := max(before, after)
 				t.Logf("p99 %v, and %v while it is held; the SKU's buyers waited for %v, others for %v at most", quiet, held, waited, longest)
-				if waited < h.window()/2 {
+				if waited < heldWindow/2 {
 					t.Fatalf("the SKU's own buyers waited for %v only", waited)
 				}
 				if held <= 2*quiet && longest < waited/2 {
@@ -95,13 +95,8 @@ func (h *held) buyStuck(ctx context.Context, n int, id string) {
 	}
 }
 
-// window returns how long to measure.
-func (h *held) window() time.Duration {
-	if testing.Short() {
-		return time.Second
-	}
-	return 3 * time.Second
-}
+// heldWindow is how long to measure: for some thousands of orders.
+const heldWindow = time.Second
 
 // sell sells other SKUs, and returns how long an order takes.
 func (h *held) sell(window time.Duration) (p99, longest time.Duration) {
@@ -150,17 +145,17 @@ func (h *held) held(statement string) (waited, p99, longest time.Duration) {
 	each := make([]time.Duration, stuckSKUs)
 	for n := range stuckSKUs {
 		buyers.Go(func() {
-			time.Sleep(h.window() / 10) // until others sell
+			time.Sleep(heldWindow / 10) // until others sell
 			start := time.Now()
 			h.buyStuck(h.Context(), n, id)
 			each[n] = time.Since(start)
 		})
 		buyers.Go(func() {
-			time.Sleep(h.window() / 5)
+			time.Sleep(heldWindow / 5)
 			h.buyStuck(h.Context(), n, fmt.Sprint(h.orders, " stuck"))
 		})
 	}
-	p99, longest = h.sell(h.window())
+	p99, longest = h.sell(heldWindow)
 	if _, err := conn.Exec(h.Context(), "ROLLBACK"); err != nil {
 		h.Error(err)
 	}

@@ -19,19 +19,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestStore writes alone, and in shared transactions as soon as it can be. The way of production is one of the two unless writes meet.
 func TestStore(t *testing.T) {
-	for name, sharing := range map[string]sqlite.Sharing{
-		"alone": sqlite.ShareNothing, "sharing": sqlite.ShareWaiting, "all shared": sqlite.ShareAll,
-	} {
-		if testing.Short() && sharing != sqlite.ShareWaiting {
-			continue
-		}
-		t.Run(name, func(t *testing.T) { conform(t, sharing) })
+	ways := map[string]struct {
+		sharing sqlite.Sharing
+		cases   []stocktest.Case
+	}{
+		"alone":      {sqlite.ShareNothing, stocktest.Cases()},
+		"sharing":    {sqlite.ShareWaiting, stocktest.RacingCases()},
+		"all shared": {sqlite.ShareAll, stocktest.Cases()},
+	}
+	if testing.Short() {
+		delete(ways, "alone")
+		delete(ways, "sharing")
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) { conform(t, way.sharing, way.cases) })
 	}
 }
 
-// conform runs the suite.
-func conform(t *testing.T, sharing sqlite.Sharing) {
+// conform runs cases of the suite.
+func conform(t *testing.T, sharing sqlite.Sharing, cases []stocktest.Case) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
 		file := stocktest.SQLiteFile(t)
 		store := openFile(t, file)
@@ -49,7 +57,7 @@ func conform(t *testing.T, sharing sqlite.Sharing) {
 			_, err := beside.ExecContext(ctx, statement)
 			return err
 		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, beside) }}
-	})
+	}, cases...)
 }
 
 // openFile opens a file until the test is over.

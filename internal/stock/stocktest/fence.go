@@ -20,10 +20,10 @@ const fenceLimit = 100 // per buyer, where there is a limit
 
 // fencedWays are all of them: each may be another statement of a store.
 func fencedWays() []fencedWay {
-	batch := func(again bool, others ...stock.Order) func(*kit, stock.Order, int64, stock.Fence) error {
+	batch := func(others ...stock.Order) func(*kit, stock.Order, int64, stock.Fence) error {
 		return func(k *kit, o stock.Order, layout int64, fence stock.Fence) error {
 			b := k.batch(0, fence, append([]stock.Order{o}, others...)...)
-			b.Layout, b.ExpectKnown = layout, again
+			b.Layout = layout
 			_, err := k.store.Deduct(k.Context(), b)
 			return err
 		}
@@ -42,11 +42,10 @@ func fencedWays() []fencedWay {
 		return err
 	}
 	return []fencedWay{
-		{"batch", 0, batch(false)},
-		{"batch that is short", 0, batch(false, order("large", 60))},
-		{"batch of buyers", fenceLimit, batch(false)},
-		{"batch of buyers, replays expected", fenceLimit, batch(true)},
-		{"batch of buyers that is short", fenceLimit, batch(false, by("large", "large", 60))},
+		{"batch", 0, batch()},
+		{"batch that is short", 0, batch(order("large", 60))},
+		{"batch of buyers", fenceLimit, batch()},
+		{"batch of buyers that is short", fenceLimit, batch(by("large", "large", 60))},
 		{"merge", 0, merge},
 		{"merge of buyers", fenceLimit, merge},
 		{"order of several SKUs", 0, line},

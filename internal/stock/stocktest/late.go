@@ -10,7 +10,7 @@ import (
 )
 
 // held is for how long other writers keep a case's writes waiting beyond the instant that matters.
-const held = 150 * time.Millisecond
+const held = 60 * time.Millisecond
 
 // whileHeld begins a write while somebody else has all rows of the database, lets some time pass, and returns what the write
 // returned.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,27 +24,44 @@ type Bench struct {
 	Hold func(ctx context.Context) (release func() error, err error)
 }
 
-// Run runs the suite; open returns an empty database for each case and closes it when the case is over.
-func Run(t *testing.T, open func(t *testing.T) Bench) {
+// A Case is one case of the suite.
+type Case struct {
+	name string
+	run  func(*testing.T, *kit)
+}
+
+// Run runs cases; open returns an empty database for each of them and closes it when the case is over.
+func Run(t *testing.T, open func(t *testing.T) Bench, cases ...Case) {
 	t.Helper()
-	for _, c := range []struct {
-		name string
-		run  func(*testing.T, *kit)
-	}{
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			k := &kit{T: t, store: b.Store, exec: b.Exec, holding: b.Hold, layout: firstLayout}
+			c.run(t, k)
+			k.audit()
+		})
+	}
+}
+
+// Cases are all cases of the suite.
+func Cases() []Case { return slices.Concat(CalmCases(), RacingCases()) }
+
+// CalmCases are those with one caller after another: every write and every read, and what it returns.
+func CalmCases() []Case {
+	return []Case{
 		{"create", testCreate},
 		{"create after its sale", testCreateAfterItsSale},
 		{"unknown SKU", testUnknownSKU},
 		{"SKUs page by page", testSummaries},
 		{"archive", testArchive},
 		{"an archived SKU is not sold out", testArchivedIsNotSoldOut},
-		{"a SKU is archived while buyers order", testArchiveRace},
 		{"prune", testPrune},
 		{"prune orders of several SKUs", testPruneOrders},
 		{"prune in steps", testPruneInSteps},
 		{"terms", testTerms},
 		{"terms refuse those who know others", testTermsRefuseOthers},
 		{"a buyer limit comes, changes and goes", testLimitChanges},
-		{"terms change while buyers order", testTermsRace},
 		{"deductions page by page", testDeductionPages},
 		{"a page of deductions reads no more than its bound", testDeductionPagesAreBounded},
 		{"batch", testBatch},
@@ -56,36 +74,24 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"stale token changes nothing", testStaleToken},
 		{"stale token of a merge changes nothing", testStaleMerge},
 		{"short batch raises the fence", testShortBatchRaisesTheFence},
-		{"short batches race", testShortRace},
 		{"write without a lock leaves the fence", testLocklessWrite},
 		{"replay", testReplay},
 		{"replay after the stock is gone", testReplayWhenGone},
 		{"one order id twice in a batch", testTwiceInBatch},
-		{"replay racing its own commit", testReplayRace},
-		{"same ids through two segments in opposite order", testOppositeOrder},
 		{"merge takes from several segments", testMerge},
 		{"merge refuses truly", testMergeRefuses},
 		{"merge of known order ids", testMergeKnown},
 		{"merge tops one segment up", testMergeTopsUp},
-		{"merges and batches race for the last units", testRace},
 		{"restock", testRestock},
-		{"restocks race sales", testRestockRace},
 		{"sold out", testSoldOut},
 		{"every write raises a version", testVersions},
-		{"connections in use are told", testPool},
-		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
 		{"reserve", testReserve},
 		{"what has expired is reserved until it is ended", testStale},
 		{"expire", testExpire},
 		{"SKUs with expired reservations", testExpired},
 		{"merge takes back what has expired first", testMergeTakesBackFirst},
 		{"sold out until a reservation expires", testSoldOutUntil},
-		{"a write after its deadline writes nothing", testLate},
-		{"a write that was held up in time", testInTime},
-		{"time is read after waiting", testDecidesAfterWaiting},
 		{"a sale begins and ends at an instant", testSaleWindow},
-		{"the sale ends while a write waits", testSaleEndsWhileWaiting},
-		{"a reservation expires while its commit waits", testExpiresWhileWaiting},
 		{"commit", testCommit},
 		{"cancel", testCancel},
 		{"commit of a part", testCommitOfAPart},
@@ -101,19 +107,9 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"buyer limit", testLimit},
 		{"buyer limit counts turns", testLimitCountsTurns},
 		{"buyer limit and what comes back", testLimitAndWhatComesBack},
-		{"orders of one buyer race", testLimitRace},
-		{"replays at the limit race", testLimitReplayRace},
-		{"replays below the limit race", testRoomReplayRace},
-		{"buyer limit, replays expected", expecting(testLimit)},
-		{"buyer limit counts turns, replays expected", expecting(testLimitCountsTurns)},
-		{"buyer limit and what comes back, replays expected", expecting(testLimitAndWhatComesBack)},
-		{"orders of one buyer race, replays expected", expecting(testLimitRace)},
-		{"replays at the limit race, replays expected", expecting(testLimitReplayRace)},
-		{"replays below the limit race, replays expected", expecting(testRoomReplayRace)},
 		{"adjust", testAdjust},
 		{"adjust takes back what has expired first", testAdjustTakesBackFirst},
 		{"movements", testMovements},
-		{"movements beside writers", testMovementsBesideWriters},
 		{"resegment", testResegment},
 		{"resegment keeps fences", testResegmentKeepsFences},
 		{"resegment takes back what has expired first", testResegmentTakesBackFirst},
@@ -122,14 +118,6 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"order is all or nothing", testOrderIsAllOrNothing},
 		{"order takes back what has expired first", testOrderTakesBackFirst},
 		{"order at a limit of what has expired", testOrderAtAStaleLimit},
-		{"commit or expiry", testCommitOrExpiry},
-		{"cancel or commit", testCancelOrCommit},
-		{"extend or expiry", testExtendOrExpiry},
-		{"returns race", testReturnsRace},
-		{"return or cancel", testReturnOrCancel},
-		{"sweepers race", testSweepers},
-		{"orders of several SKUs race", testOrdersRace},
-		{"everything at once", testStorm},
 		{"audit sees a lost unit", testAuditSees},
 		{"audit sees a wrong count", testAuditSeesBuyers},
 		{"audit sees a wrong return", testAuditSeesAmendments},
@@ -138,14 +126,38 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"every field of an order is kept", testFieldsAreKept},
 		{"ids of every kind", testIDs},
 		{"ended context", testEndedContext},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			b := open(t)
-			k := &kit{T: t, store: b.Store, exec: b.Exec, holding: b.Hold, layout: firstLayout}
-			c.run(t, k)
-			k.audit()
-		})
+	}
+}
+
+// RacingCases are those in which callers meet, or wait for each other.
+func RacingCases() []Case {
+	return []Case{
+		{"a SKU is archived while buyers order", testArchiveRace},
+		{"terms change while buyers order", testTermsRace},
+		{"short batches race", testShortRace},
+		{"replay racing its own commit", testReplayRace},
+		{"same ids through two segments in opposite order", testOppositeOrder},
+		{"merges and batches race for the last units", testRace},
+		{"restocks race sales", testRestockRace},
+		{"connections in use are told", testPool},
+		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
+		{"a write after its deadline writes nothing", testLate},
+		{"a write that was held up in time", testInTime},
+		{"time is read after waiting", testDecidesAfterWaiting},
+		{"the sale ends while a write waits", testSaleEndsWhileWaiting},
+		{"a reservation expires while its commit waits", testExpiresWhileWaiting},
+		{"orders of one buyer race", testLimitRace},
+		{"replays at the limit race", testLimitReplayRace},
+		{"replays below the limit race", testRoomReplayRace},
+		{"movements beside writers", testMovementsBesideWriters},
+		{"commit or expiry", testCommitOrExpiry},
+		{"cancel or commit", testCancelOrCommit},
+		{"extend or expiry", testExtendOrExpiry},
+		{"returns race", testReturnsRace},
+		{"return or cancel", testReturnOrCancel},
+		{"sweepers race", testSweepers},
+		{"orders of several SKUs race", testOrdersRace},
+		{"everything at once", testStorm},
 	}
 }
 
@@ -166,7 +178,6 @@ type kit struct {
 	limit   int64 // per buyer, of the SKU that create makes
 	layout  int64 // of the SKU, as its writes are told
 	taken   int   // units by passes
-	again   bool  // batches are told that some of their orders may be known
 	damaged bool  // the case damaged the rows on purpose: no audit at its end
 }
 
@@ -198,15 +209,6 @@ func (k *kit) create(units int64, segments int) {
 func (k *kit) batch(segment int, fence stock.Fence, orders ...stock.Order) stock.Batch {
 	return stock.Batch{
 		SKU: sku, Layout: k.layout, Segment: segment, Fence: fence, Limit: k.limit, At: at, Orders: orders,
-		ExpectKnown: k.again,
-	}
-}
-
-// expecting is a case whose batches are told that some of their orders may be known. It may change no outcome.
-func expecting(run func(*testing.T, *kit)) func(*testing.T, *kit) {
-	return func(t *testing.T, k *kit) {
-		k.again = true
-		run(t, k)
 	}
 }
 
