@@ -95,8 +95,6 @@ type Batch struct {
 	// InTurn says that no order is accepted after a short one: it is short too. Otherwise later orders could take units
 	// that an earlier one gets from other segments.
 	InTurn bool
-	// ExpectKnown says that some of the orders are likely to be known. It only makes the store faster.
-	ExpectKnown bool
 }
 
 // BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.

@@ -29,7 +29,7 @@ var heldWrites = map[string]func(ctx context.Context, s *postgres.Store, window 
 		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}})
 	},
 	"a batch of known orders": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
-		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}, ExpectKnown: true})
+		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder()}})
 	},
 	"a batch that goes order by order": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
 		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: []stock.Order{heldOrder(), {OrderID: "p", BuyerID: "y", Quantity: 100}}})

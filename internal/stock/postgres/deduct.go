@@ -64,17 +64,11 @@ type whole struct {
 // fence or the layout does not match, the SKU is not sold now, or a race or a wait for an order id aborted the statement.
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
 	c := tables.ArraysOf(batch.Orders)
-	var w whole
-	switch {
-	case batch.Limit > 0:
-		w, err = s.sendWhole(ctx, "deduct_limited", batch, c)
-	case batch.ExpectKnown:
-		w, err = s.sendWhole(ctx, "deduct", batch, c)
-	default:
-		if w, err = s.sendWhole(ctx, "deduct_new", batch, c); StateOf(err) == uniqueViolation {
-			w, err = s.sendWhole(ctx, "deduct", batch, c)
-		}
+	statement := "deduct"
+	if batch.Limit > 0 {
+		statement = "deduct_limited"
 	}
+	w, err := s.sendWhole(ctx, statement, batch, c)
 	if raced(err) || StateOf(err) == lockNotAvailable {
 		return result, false, nil
 	}

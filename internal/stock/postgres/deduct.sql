@@ -12,8 +12,6 @@
 -- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
 --
--- If no order is expected to be known, deduct_new.sql is sent in its place.
---
 -- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
 -- wait for another one of the same order id. It waits for 100 ms at most, so that no reservation is much shorter than was asked: a
 -- transaction, which makes up for its waits, decides then.

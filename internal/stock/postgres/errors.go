@@ -11,10 +11,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// SQLSTATEs. The first four say that a constraint fired: a unique key; a CHECK; the class of all constraints; and the class
-// of values that no column takes. The others abort a statement or a transaction; the class inventory is that of our own functions.
+// SQLSTATEs. The first three say that a constraint fired: a CHECK; the class of all constraints; and the class of values that no
+// column takes. The others abort a statement or a transaction; the class inventory is that of our own functions.
 const (
-	uniqueViolation      = "23505"
 	checkViolation       = "23514"
 	constraintViolation  = "23"
 	dataException        = "22"

@@ -32,7 +32,7 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.shared.Add(1)
 	case statements.Of("order_shared").Text:
 		c.orders.Add(1)
-	case statements.Of("deduct").Text, statements.Of("deduct_new").Text, statements.Of("deduct_limited").Text:
+	case statements.Of("deduct").Text, statements.Of("deduct_limited").Text:
 		c.alone.Add(1)
 	}
 	return ctx

@@ -48,7 +48,6 @@ type worker struct {
 	until      time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
 	expiries   int          // how often the batch at hand has waited for expired reservations
 	skipped    bool         // the last write found the row of its segment held by somebody else
-	retries    int          // how many of the next batches are expected to have known orders
 	shared     []*request   // that are in a shared write
 	unknownSKU bool         // the SKU does not exist
 }

@@ -10,9 +10,6 @@ import (
 	"inventory/internal/stock"
 )
 
-// retriesExpected is how many batches after one with a known order are expected to have more of them.
-const retriesExpected = 64
-
 // deduct writes the requests that fit into the segment, in one batch, and returns the others in their order.
 func (w *worker) deduct(ctx context.Context, pending []*request) ([]*request, error) {
 	fitting, rest := w.fit(pending)
@@ -61,7 +58,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 func (w *worker) batch(requests []*request) stock.Batch {
 	return stock.Batch{
 		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
-		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), InTurn: true, ExpectKnown: w.retries > 0,
+		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), InTurn: true,
 	}
 }
 
@@ -73,7 +70,6 @@ func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time
 	if w.levels != nil {
 		w.levels[w.lock.segment] = result.Available
 	}
-	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(began), locked)
 	return w.answer(ctx, requests, result.Outcomes, began, result.At, result.Stale, false)
 }
@@ -104,14 +100,6 @@ func (w *worker) answer(
 		return w.expireFor(ctx, inTurn(short, limited))
 	}
 	return inTurn(short, w.refuseLimited(ctx, limited, began, stale))
-}
-
-// noteRetries learns from a batch whether the next ones may have known orders: a retry seldom comes alone.
-func (w *worker) noteRetries(outcomes []stock.Outcome) {
-	w.retries = max(0, w.retries-1)
-	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
-		w.retries = retriesExpected
-	}
 }
 
 // noteSold invalidates the sold-out entry if something was sold: there were units, and an accepted order must not be refused
