@@ -77,10 +77,8 @@ func refusal(layout int64, fence func(segment int) Fence, first int, rows ...Seg
 	return nil
 }
 
-// Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier
-// one is answered from the earlier one's outcome.
-//
-// If the SKU has a buyer limit, no buyer may have two orders in the batch.
+// Batch is a number of orders for one segment under one fencing token. No two of them have the same id. If the SKU has a buyer
+// limit, no two are of the same buyer.
 type Batch struct {
 	SKU        string
 	Layout     int64 // [ErrLayout] if the SKU has another one
@@ -117,8 +115,7 @@ type BatchPlan struct {
 	Reserved int64 // of Units, those that are reserved
 }
 
-// PlanBatch decides a batch from the row of its segment; the zero row means that there is none. No two orders have the same
-// id: see [Batch.Once].
+// PlanBatch decides a batch from the row of its segment; the zero row means that there is none.
 func PlanBatch(b Batch, row Segment, facts Facts) (plan BatchPlan, err error) {
 	if err := refusal(b.Layout, func(int) Fence { return b.Fence }, b.Segment, row); err != nil {
 		return plan, err
@@ -146,18 +143,6 @@ func (p *BatchPlan) Replay(i int, known Deduction) {
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }
 
-// Once writes a batch without the orders that repeat the id of an earlier one, and answers them from its outcome.
-func (b Batch) Once(write func(Batch) (BatchResult, error)) (BatchResult, error) {
-	unique, first := uniqueOf(b.Orders)
-	b.Orders = unique
-	result, err := write(b)
-	if err != nil {
-		return BatchResult{}, err
-	}
-	result.Outcomes = repeat(result.Outcomes, first)
-	return result, nil
-}
-
 // Facts are what a store has read, under the locks of a write, to decide orders from.
 type Facts struct {
 	At         time.Time            // the instant of the decision
@@ -173,7 +158,7 @@ type Facts struct {
 
 // Demand is what stores decide a batch from.
 type Demand struct {
-	Orders []Order // no two with the same id
+	Orders []Order
 	// Known are the deductions that the order ids have already.
 	Known map[string]Deduction
 	// Closed says that the SKU is not sold at the instant of the decision.
@@ -243,43 +228,4 @@ func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
 		d.Status, d.ExpiresAt = StatusReserved, at.Add(o.ReserveFor)
 	}
 	return Outcome{Kind: Accepted, Deduction: d}
-}
-
-// uniqueOf returns the orders without those that repeat the id of an earlier one. first has, for each of all orders, the
-// index of the unique one with its id; nil if all are unique, as nearly always.
-func uniqueOf(orders []Order) (unique []Order, first []int) {
-	at := make(map[string]int, len(orders))
-	for _, o := range orders {
-		if _, again := at[o.OrderID]; !again {
-			at[o.OrderID] = len(at)
-		}
-	}
-	if len(at) == len(orders) {
-		return orders, nil
-	}
-	for _, o := range orders {
-		first = append(first, at[o.OrderID])
-		if at[o.OrderID] == len(unique) {
-			unique = append(unique, o)
-		}
-	}
-	return unique, first
-}
-
-// repeat returns the outcomes of all orders from those of the unique ones. If the first order of an id was accepted, the
-// others are known.
-func repeat(unique []Outcome, first []int) []Outcome {
-	if first == nil {
-		return unique
-	}
-	all, seen := make([]Outcome, len(first)), 0
-	for i, at := range first {
-		all[i] = unique[at]
-		if at == seen {
-			seen++
-		} else if all[i].Kind == Accepted {
-			all[i].Kind = Known
-		}
-	}
-	return all
 }

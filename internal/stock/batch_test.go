@@ -5,19 +5,18 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
 
-// drawOrders draws a batch: few ids, so that some come twice.
+// drawOrders draws a batch: few ids, so that some are known.
 func drawOrders(t *rapid.T) []Order {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Order {
+	return rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Order {
 		return Order{
 			OrderID:  fmt.Sprintf("o%d", rapid.IntRange(0, 20).Draw(t, "id")),
 			Quantity: rapid.Int64Range(1, 12).Draw(t, "quantity"),
 		}
-	}), 1, 16).Draw(t, "orders")
+	}), 1, 16, func(o Order) string { return o.OrderID }).Draw(t, "orders")
 }
 
 func drawKnown(t *rapid.T) map[string]Deduction {
@@ -29,40 +28,9 @@ func drawKnown(t *rapid.T) map[string]Deduction {
 	return known
 }
 
-func TestUniqueKeepsTheFirstOfEachID(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		orders := drawOrders(t)
-		unique, first := uniqueOf(orders)
-		seen := make(map[string]bool)
-		outcomes := make([]Outcome, len(unique))
-		for i, o := range unique {
-			if seen[o.OrderID] {
-				t.Fatalf("%q is there twice", o.OrderID)
-			}
-			seen[o.OrderID] = true
-			outcomes[i] = AcceptedOutcome("sku", o, time.Time{})
-		}
-		told := repeat(outcomes, first)
-		for i, o := range orders {
-			before := slices.IndexFunc(orders, func(first Order) bool { return first.OrderID == o.OrderID })
-			want := AcceptedOutcome("sku", orders[before], time.Time{})
-			if before < i {
-				want.Kind = Known
-			}
-			if fmt.Sprint(told[i]) != fmt.Sprint(want) {
-				t.Fatalf("order %d: %+v, want %+v", i, told[i], want)
-			}
-		}
-		if kept := slices.DeleteFunc(slices.Clone(told), func(o Outcome) bool { return o.Kind == Known }); len(kept) != len(unique) {
-			t.Fatalf("%d are unique of %d", len(unique), len(kept))
-		}
-	})
-}
-
 func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		orders, known := drawOrders(t), drawKnown(t)
-		orders, _ = uniqueOf(orders)
 		available := rapid.Int64Range(0, 60).Draw(t, "available")
 		outcomes := make([]Outcome, len(orders))
 		inTurn := rapid.Bool().Draw(t, "in turn")
@@ -100,7 +68,6 @@ func TestAdmitCountsEachBuyer(t *testing.T) {
 			taken[orders[i].BuyerID] = rapid.Int64Range(0, limit).Draw(t, "taken")
 		}
 		held := maps.Clone(taken)
-		orders, _ = uniqueOf(orders)
 		outcomes := make([]Outcome, len(orders))
 		admitted := Demand{Orders: orders, Known: known, Limit: limit, Taken: taken}.Admit(1000, outcomes)
 		for i, o := range orders {
@@ -124,7 +91,6 @@ func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
 		orders, known := drawOrders(t), drawKnown(t)
-		orders, _ = uniqueOf(orders)
 		outcomes := make([]Outcome, len(orders))
 		plan := PlanMerge(slices.Clone(segments), Demand{Orders: orders, Known: known}, outcomes)
 

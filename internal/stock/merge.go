@@ -7,7 +7,7 @@ import (
 )
 
 // Merge is a number of orders for all segments of a SKU together. Fences holds a token for each segment that is
-// locked; the others are guarded by their rows alone.
+// locked; the others are guarded by their rows alone. No two orders have the same id.
 type Merge struct {
 	SKU        string
 	Layout     int64 // [ErrLayout] if the SKU has another one
@@ -51,8 +51,7 @@ type MergePlan struct {
 // every caller that wants units waits for it.
 const ExpireLimit = 2000
 
-// Plan decides a merge from the rows of all segments. They hold levels now, see [LevelsOf]. No two orders have the same id:
-// see [Merge.Once].
+// Plan decides a merge from the rows of all segments. They hold levels now, see [LevelsOf].
 func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
 	if len(segments) == 0 {
 		return plan, result, UnknownSKU(m.SKU)
@@ -71,18 +70,6 @@ func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan Merge
 		result.NextExpiry = Earlier(result.NextExpiry, result.Outcomes[i].Deduction.ExpiresAt)
 	}
 	return plan, result, nil
-}
-
-// Once writes a merge without the orders that repeat the id of an earlier one, and answers them from its outcome.
-func (m Merge) Once(write func(Merge) (MergeResult, error)) (MergeResult, error) {
-	unique, first := uniqueOf(m.Orders)
-	m.Orders = unique
-	result, err := write(m)
-	if err != nil {
-		return MergeResult{}, err
-	}
-	result.Outcomes = repeat(result.Outcomes, first)
-	return result, nil
 }
 
 // PlanMerge fills orders from the segments, and arranges the rest so that the next buyers need no merge.

@@ -14,8 +14,8 @@ type Sharer interface {
 // A SharedBatch is a batch that waits for a shared write. The store calls its methods one after the other, in another goroutine than
 // Share, and they must not wait for anything.
 type SharedBatch interface {
-	// Take returns the batch, of at most LargestShared orders, when the write begins. The ids of its orders are all different. It
-	// reports false if there is nothing to write any more.
+	// Take returns the batch, of at most LargestShared orders, when the write begins. It reports false if there is nothing to write any
+	// more.
 	Take() (Batch, bool)
 	// Written says what became of a batch that was taken. Unless it is settled nothing of it is written, and Deduct is to decide. With
 	// an error its outcome is not known, unless the error is ErrUnwritten.

@@ -11,14 +11,12 @@ import (
 
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
-	return batch.Once(func(batch stock.Batch) (stock.BatchResult, error) {
-		sharing := s.sharing
-		if batch.Limit > 0 {
-			sharing = s.limited
-		}
-		result, err := sharing.deduct(ctx, s, batch)
-		return result, translate(err)
-	})
+	sharing := s.sharing
+	if batch.Limit > 0 {
+		sharing = s.limited
+	}
+	result, err := sharing.deduct(ctx, s, batch)
+	return result, translate(err)
 }
 
 // deductAlone writes a batch by itself.
@@ -219,12 +217,10 @@ func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan
 }
 
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
-	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
-		err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
-			result, err = tables.Merge(ctx, tx, merge)
-			return err
-		})
-		return result, err
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
+	err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
+		result, err = tables.Merge(ctx, tx, merge)
+		return err
 	})
+	return result, err
 }

@@ -9,17 +9,15 @@ import (
 )
 
 // Deduct implements [stock.Store].
-func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
-	return batch.Once(func(batch stock.Batch) (result stock.BatchResult, err error) {
-		err = s.inShared(ctx, batch.Deadline, len(batch.Orders), func(tx *transaction) error {
-			batch := batch
-			batch.At = now(batch.At)
-			// The driver starts a goroutine for every statement that can be cancelled. A batch takes only milliseconds.
-			result, err = s.deduct(context.WithoutCancel(ctx), tx, batch)
-			return err
-		})
-		return result, err
+func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
+	err = s.inShared(ctx, batch.Deadline, len(batch.Orders), func(tx *transaction) error {
+		batch := batch
+		batch.At = now(batch.At)
+		// The driver starts a goroutine for every statement that can be cancelled. A batch takes only milliseconds.
+		result, err = s.deduct(context.WithoutCancel(ctx), tx, batch)
+		return err
 	})
+	return result, err
 }
 
 // deduct carries out a batch in a transaction.
@@ -100,16 +98,14 @@ func values(d *stock.Deduction, segment *int, at time.Time) []any {
 }
 
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
-	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
-		err = s.inShared(ctx, merge.Deadline, len(merge.Orders), func(tx *transaction) error {
-			merge := merge
-			merge.At = now(merge.At)
-			result, err = tables.Merge(ctx, tx, merge)
-			return err
-		})
-		return result, err
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
+	err = s.inShared(ctx, merge.Deadline, len(merge.Orders), func(tx *transaction) error {
+		merge := merge
+		merge.At = now(merge.At)
+		result, err = tables.Merge(ctx, tx, merge)
+		return err
 	})
+	return result, err
 }
 
 // Order implements [stock.Store].

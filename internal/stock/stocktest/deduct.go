@@ -50,13 +50,13 @@ func testShortOrder(t *testing.T, k *kit) {
 func testInTurn(t *testing.T, k *kit) {
 	k.create(10, 1)
 	k.deduct(0, stock.Fence{}, order("known", 1))
-	batch := k.batch(0, stock.Fence{}, order("a", 5), order("b", 7), order("c", 4), order("known", 1), order("d", 1), order("a", 5))
+	batch := k.batch(0, stock.Fence{}, order("a", 5), order("b", 7), order("c", 4), order("known", 1), order("d", 1))
 	batch.InTurn = true
 	result, err := k.store.Deduct(t.Context(), batch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.outcomes(result.Outcomes, stock.Accepted, stock.Short, stock.Short, stock.Known, stock.Short, stock.Known)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short, stock.Short, stock.Known, stock.Short)
 	k.segments(4)
 	for _, id := range []string{"b", "c", "d"} {
 		k.absent(id)
@@ -117,19 +117,6 @@ func testReplayWhenGone(_ *testing.T, k *kit) {
 	result := k.deduct(0, stock.Fence{}, order("b", 1), order("a", 3))
 	k.outcomes(result.Outcomes, stock.Short, stock.Known)
 	k.segments(0)
-}
-
-func testTwiceInBatch(_ *testing.T, k *kit) {
-	k.create(10, 1)
-	result := k.deduct(0, stock.Fence{}, order("a", 2), order("b", 1), order("a", 2), order("a", 5))
-	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted, stock.Known, stock.Known)
-	if got := result.Outcomes[3].Deduction.Quantity; got != 2 {
-		k.Fatalf("the repeat knows of %d units, want 2", got)
-	}
-	k.segments(7)
-	merged := k.merge(nil, order("c", 2), order("c", 2), order("b", 1))
-	k.outcomes(merged.Outcomes, stock.Accepted, stock.Known, stock.Known)
-	k.segments(5)
 }
 
 // testReplayRace sends one batch of orders through two segments at once: every id is accepted once, and whoever

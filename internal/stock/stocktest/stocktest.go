@@ -77,7 +77,6 @@ func CalmCases() []Case {
 		{"write without a lock leaves the fence", testLocklessWrite},
 		{"replay", testReplay},
 		{"replay after the stock is gone", testReplayWhenGone},
-		{"one order id twice in a batch", testTwiceInBatch},
 		{"merge takes from several segments", testMerge},
 		{"merge refuses truly", testMergeRefuses},
 		{"merge of known order ids", testMergeKnown},
