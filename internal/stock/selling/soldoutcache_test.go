@@ -52,7 +52,7 @@ func TestIDSetMissesNone(t *testing.T) {
 	for n := range 10_000 {
 		set.add([]byte(strconv.Itoa(n)))
 	}
-	set.index()
+	set.sort()
 	for n := range 20_000 {
 		if got, want := set.has(strconv.Itoa(n)), n < 10_000; got != want {
 			t.Errorf("%d: %v", n, got)
@@ -117,7 +117,7 @@ func BenchmarkIDSet(b *testing.B) {
 	for n := range 1_000_000 {
 		set.add([]byte(strconv.Itoa(n)))
 	}
-	set.index()
+	set.sort()
 	ids := make([]string, 1<<12)
 	for n := range ids {
 		ids[n] = strconv.Itoa(n * 499)
