@@ -97,18 +97,19 @@ WHERE g.sku_id = ANY ($1::text[]) AND g.sku_id = sku AND g.segment = taken.segme
   AND g.available >= taken.units AND (token = 0 OR g.fence < token OR (g.fence = token AND g.fence_owner = owner));
 
 -- name: copy_orders
--- In: arrays: $1 order_ids, $2 buyer_ids ('': none), $3 for how many microseconds each is reserved, $4 the instants (null: now)
+-- In: arrays: $1 order_ids, $2 for how many microseconds each is reserved (0, or null for the array: committed at once), $3 the
+--     instants (null: now), $4 buyer_ids ('': none)
 INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
-SELECT id, nullif(buyer, ''), r, coalesce(at, clock_timestamp())
-FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[]) AS asked (id, buyer, r, at);
+SELECT id, nullif(buyer_id, ''), coalesce(r, 0), coalesce(at, clock_timestamp())
+FROM unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[]) AS asked (id, r, at, buyer_id);
 
 -- name: copy_order_lines
 -- In: arrays: $1 order_ids, $2 sku_ids, $3 quantities
 INSERT INTO order_lines (order_id, sku_id, quantity) SELECT * FROM unnest($1::text[], $2::text[], $3::integer[]);
 
 -- name: copy_deductions
--- In: arrays: $1 sku_ids, $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0: committed at once),
---     $5 segments, $6 the instants, $7 buyer_ids
+-- In: arrays: $1 sku_ids, $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
+--     committed at once), $5 segments, $6 the instants, $7 buyer_ids
 INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
 SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
        at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')

@@ -103,16 +103,15 @@ func placeGroup(ctx context.Context, s *postgres.Store, deadline time.Time, orde
 
 // takeOrders takes orders, and locks as every write does: the rows of the orders, then the segments, then the deductions.
 func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]*time.Time, error) {
-	o := columnsOf(orders)
-	rows := rowsOf(orders)
-	lines := tables.ArraysOf(o.lines)
+	o := tables.OrdersOf(orders)
+	rows := o.Rows
 	var now time.Time
 	take := &tables.Statements{}
 	take.Exec("share_briefly")
-	take.Exec("copy_orders", o.ids, o.buyers, o.reserves, o.given)
-	take.Exec("copy_order_lines", lines.OrderIDs, o.skus, lines.Quantities)
-	take.Exec("take_segments", rows.skus, rows.segments, rows.layouts, rows.tokens, rows.owners, rows.units, rows.reserved).
-		Wrote = takesAll(len(rows.skus))
+	take.Exec("copy_orders", append([]any{o.Heads.OrderIDs, o.Heads.Reserves, o.Given}, o.Heads.Texts...)...)
+	take.Exec("copy_order_lines", o.Lines.OrderIDs, o.SKUs, o.Lines.Quantities)
+	take.Exec("take_segments", rows.SKUs, rows.Segments, rows.Layouts, rows.Tokens, rows.Owners, rows.Units, rows.Reserved).
+		Wrote = takesAll(len(rows.SKUs))
 	tx.Instant(take, time.Time{}, &now)
 	if err := tx.Send(ctx, take); err != nil {
 		return nil, err
@@ -132,9 +131,9 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 		}
 		at[n] = &decided
 	}
-	args := []any{o.skus, lines.OrderIDs, lines.Quantities, o.lineReserves, o.segments, each}
+	args := []any{o.SKUs, o.Lines.OrderIDs, o.Lines.Quantities, o.Lines.Reserves, o.Segments, each}
 	write := &tables.Statements{}
-	write.Exec("copy_deductions", append(args, lines.Texts...)...)
+	write.Exec("copy_deductions", append(args, o.Lines.Texts...)...)
 	return at, tx.Send(ctx, write)
 }
 
@@ -146,67 +145,6 @@ func takesAll(rows int) func(int64) error {
 		}
 		return nil
 	}
-}
-
-// orderColumns are what unnest turns into rows of orders, and of their lines.
-type orderColumns struct {
-	ids, buyers []string
-	reserves    []int64 // microseconds
-	given       []tables.Instant
-
-	lines        []stock.Order // each for its order
-	skus         []string
-	segments     []int32
-	lineReserves []int64
-}
-
-func columnsOf(orders []stock.Placement) (c orderColumns) {
-	for _, p := range orders {
-		order, reserve := p.Order, p.Order.ReserveFor.Microseconds()
-		c.ids, c.buyers, c.reserves = append(c.ids, order.OrderID), append(c.buyers, order.BuyerID), append(c.reserves, reserve)
-		c.given = append(c.given, tables.Instant(p.At))
-		for i, line := range order.Lines {
-			c.lines, c.skus = append(c.lines, order.Of(line)), append(c.skus, line.SKU)
-			c.segments = append(c.segments, int32(p.Lines[i].Segment)) //nolint:gosec // at most stock.MaxSegments
-			c.lineReserves = append(c.lineReserves, reserve)
-		}
-	}
-	return c
-}
-
-// wantedRows are rows of segments, what is wanted from each, and how much of that is reserved.
-type wantedRows struct {
-	skus, owners                     []string
-	segments                         []int32
-	layouts, tokens, units, reserved []int64
-}
-
-// rowsOf returns the rows that the lines of orders want.
-func rowsOf(orders []stock.Placement) (w wantedRows) {
-	type key struct {
-		sku     string
-		segment int
-	}
-	numbers := make(map[key]int)
-	for _, p := range orders {
-		for i, line := range p.Lines {
-			asked := p.Order.Lines[i]
-			row := key{asked.SKU, line.Segment}
-			n, there := numbers[row]
-			if !there {
-				n = len(numbers)
-				numbers[row] = n
-				w.skus, w.segments = append(w.skus, asked.SKU), append(w.segments, int32(line.Segment)) //nolint:gosec // at most stock.MaxSegments
-				w.layouts, w.tokens, w.owners = append(w.layouts, line.Layout), append(w.tokens, line.Fence.Token), append(w.owners, line.Fence.Owner)
-				w.units, w.reserved = append(w.units, 0), append(w.reserved, 0)
-			}
-			w.units[n] += asked.Quantity
-			if p.Order.ReserveFor > 0 {
-				w.reserved[n] += asked.Quantity
-			}
-		}
-	}
-	return w
 }
 
 // Prune implements [stock.Store]. It removes the lines of orders of several SKUs, in the shards of the order ids, before the

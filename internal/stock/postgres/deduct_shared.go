@@ -142,21 +142,20 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 
 // arguments returns the arguments of the statement.
 func (p *sharedPart) arguments(deadline time.Time) []any {
-	var rows rowArrays
-	given := make(instants, len(p.batches))
+	var rows tables.Rows
+	var given []tables.Instant
 	var of, limits []int64
 	var orders tables.Arrays
 	for n, b := range p.batches {
 		limits = append(limits, b.Limit)
-		rows.add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence})
-		rows.units[n] = b.orders.Units
-		given.set(n, b.At)
+		rows.Add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence}, b.orders.Units)
+		given = append(given, tables.Instant(b.At))
 		for range b.orders.OrderIDs {
 			of = append(of, int64(n+1))
 		}
 		orders.Add(b.orders)
 	}
-	args := append(rows.arguments(), given.orNull(), p.store.deadline(deadline), sharedWait, of, orders.OrderIDs, orders.Quantities, orders.Reserves)
+	args := append(rowArguments(rows), tables.OrNull(given), p.store.deadline(deadline), sharedWait, of, orders.OrderIDs, orders.Quantities, orders.Reserves)
 	if p.limited {
 		args = append(args, limits)
 	}

@@ -100,37 +100,13 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 
 // orderArguments returns the arguments of the statement.
 func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []any {
-	rows, from := rowsOf(orders)
-	var of []int64
-	var quantities []int32
-	firsts := make([]stock.Order, len(orders)) // lines, each for its order
-	given, reserves, lines := make(instants, len(orders)), make([]int64, len(orders)), make([]int64, len(orders))
-	for n, o := range orders {
-		firsts[n], reserves[n], lines[n] = o.Order.Of(o.Order.Lines[0]), o.Order.ReserveFor.Microseconds(), int64(len(o.Lines))
-		given.set(n, o.At)
-		for _, line := range o.Order.Lines {
-			of, quantities = append(of, int64(n+1)), append(quantities, int32(line.Quantity)) //nolint:gosec // at most stock.MaxQuantity
-		}
-	}
-	kept := tables.ArraysOf(firsts)
-	args := append(rows.arguments(), s.deadline(deadline), sharedWait, of, from, quantities, kept.OrderIDs, reserves, given.orNull(), lines)
-	return append(args, kept.Texts...)
+	o := tables.OrdersOf(orders)
+	args := append(rowArguments(o.Rows), s.deadline(deadline), sharedWait, o.Of, o.From, o.Lines.Quantities,
+		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths)
+	return append(args, o.Heads.Texts...)
 }
 
-// rowsOf returns the rows that the lines of orders want, and the number of each line's row, from 1.
-func rowsOf(orders []stock.Placement) (w rowArrays, from []int64) {
-	numbers := make(map[segmentOf]int)
-	for _, p := range orders {
-		for i, line := range p.Lines {
-			row := rowOf(p, i)
-			number, there := numbers[row]
-			if !there {
-				number = w.add(row.sku, line)
-				numbers[row] = number
-			}
-			from = append(from, int64(number))
-			w.units[number-1] += p.Order.Lines[i].Quantity
-		}
-	}
-	return w, from
+// rowArguments returns the first arguments of a shared write.
+func rowArguments(r tables.Rows) []any {
+	return []any{r.SKUs, r.Segments, r.Layouts, r.Tokens, r.Owners, r.Units, tables.OrNull(r.Starts), tables.OrNull(r.Ends)}
 }

@@ -4,7 +4,8 @@
 --      $5 their owners, $6 how many units all lines want from it, $7 and $8 the beginning and the end of the sale (null: none);
 --      $9 the deadline, the earliest of all, $10 how long an insert may wait for another one of the same order id;
 --      arrays with an element for each line: $11 the numbers of their orders and $12 of their rows, from 1, $13 quantities;
---      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0: committed at once),
+--      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0, or null for the array:
+--      committed at once),
 --      $16 the instant of the decision (null: now), $17 how many lines, $18 buyer_ids
 -- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
 --      It fails by inventory_require if it ends after the deadline or the end of a sale.
@@ -34,7 +35,7 @@ WITH locked AS MATERIALIZED (
     WHERE filled = lines AND (starts IS NULL OR coalesce(given, instant.at) >= starts) AND (ends IS NULL OR coalesce(given, instant.at) < ends)
 ), placed AS (
     INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
-    SELECT id, nullif(buyer_id, ''), r, at FROM whole ORDER BY id COLLATE "C"
+    SELECT id, nullif(buyer_id, ''), coalesce(r, 0), at FROM whole ORDER BY id COLLATE "C"
     ON CONFLICT (order_id) DO NOTHING
     RETURNING order_id
 ), taken AS MATERIALIZED (

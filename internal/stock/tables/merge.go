@@ -106,60 +106,6 @@ func (p *parts) insert(s *Statements, sku string) {
 	}
 }
 
-// Arrays are what unnest turns into rows of new deductions.
-type Arrays struct {
-	OrderIDs   []string
-	Quantities []int32
-	Reserves   []int64 // microseconds; nil: all are committed at once
-	Segments   []*int  // nil: several gave
-	Texts      []any   // a []string for each text
-	Units      int64
-}
-
-// ArraysOf returns the arrays of orders.
-func ArraysOf(orders []stock.Order) Arrays {
-	a := Arrays{OrderIDs: stock.IDsOf(orders), Quantities: make([]int32, len(orders))}
-	for n, o := range orders {
-		a.Quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
-		a.Units += o.Quantity
-		if o.ReserveFor > 0 {
-			if a.Reserves == nil {
-				a.Reserves = make([]int64, len(orders))
-			}
-			a.Reserves[n] = o.ReserveFor.Microseconds()
-		}
-	}
-	for _, text := range stock.KeptTexts() {
-		column := make([]string, len(orders))
-		for n := range orders {
-			column[n] = *text.Of(&orders[n])
-		}
-		a.Texts = append(a.Texts, column)
-	}
-	return a
-}
-
-// Add appends the rows of b.
-func (a *Arrays) Add(b Arrays) {
-	if a.Reserves == nil && b.Reserves != nil {
-		a.Reserves = make([]int64, len(a.OrderIDs))
-	}
-	switch {
-	case b.Reserves != nil:
-		a.Reserves = append(a.Reserves, b.Reserves...)
-	case a.Reserves != nil:
-		a.Reserves = append(a.Reserves, make([]int64, len(b.OrderIDs))...)
-	}
-	a.OrderIDs, a.Quantities = append(a.OrderIDs, b.OrderIDs...), append(a.Quantities, b.Quantities...)
-	a.Units += b.Units
-	for n, text := range b.Texts {
-		if n == len(a.Texts) {
-			a.Texts = append(a.Texts, []string(nil))
-		}
-		a.Texts[n] = append(a.Texts[n].([]string), text.([]string)...)
-	}
-}
-
 // Insert inserts deductions from the segments of the arrays, unless they are there already.
 func (s *Statements) Insert(sku string, a Arrays, at time.Time) *Statement {
 	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at}
