@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -40,7 +41,7 @@ const (
 type sharedWrite struct {
 	ctx      context.Context //nolint:containedctx // of the caller
 	deadline time.Time       // zero: none
-	size     int             // orders or settle requests
+	size     int             // orders or settle requests; mostShared: it has a transaction of its own
 	work     func(*transaction) error
 	err      error         // its outcome
 	done     chan struct{} // closed once err is set
@@ -62,14 +63,15 @@ func (w *sharedWrite) answered() bool {
 
 func (w *sharedWrite) late() bool { return !w.deadline.IsZero() && time.Now().After(w.deadline) }
 
-// inShared is inTx for work that may share its transaction with others. The work may run twice; then the first run is undone.
+// inShared is inTx for work that may share its transaction with others, if its size leaves room for them. The work may run twice;
+// then the first run is undone.
 func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work func(*transaction) error) error {
-	if s.writer == nil || s.sharing.which == sharedNone {
-		return s.inTx(ctx, deadline, work)
+	if s.writer == nil {
+		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
 	}
 	w := &sharedWrite{ctx: ctx, deadline: earliest(ctx, deadline), size: size, work: work, done: make(chan struct{})}
 	s.sharing.push(w)
-	taken, err := s.turns.takeUnless(ctx, w.done)
+	taken, err := s.turns.take(ctx, w.done)
 	if err != nil && s.sharing.withdraw(w) {
 		return stock.Unwritten(err)
 	}
@@ -105,7 +107,7 @@ func (h *sharing) take() []*sharedWrite {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n, size := 0, 0
-	for n < len(h.waiting) && (n == 0 || size+h.waiting[n].size <= mostShared) {
+	for n < len(h.waiting) && (n == 0 || h.which != sharedNone && size+h.waiting[n].size <= mostShared) {
 		size += h.waiting[n].size
 		n++
 	}
@@ -116,7 +118,7 @@ func (h *sharing) take() []*sharedWrite {
 
 // writeShared carries out writes, and answers them. The caller has the turn.
 func (s *Store) writeShared(writes []*sharedWrite) {
-	if len(writes) > 1 || s.sharing.which == sharedAll {
+	if len(writes) > 1 || s.sharing.which == sharedAll && writes[0].size < mostShared {
 		if errs, done := s.together(writes); done {
 			for i, w := range writes {
 				w.answer(errs[i])
@@ -176,14 +178,8 @@ type turns struct {
 
 func newTurns() *turns { return &turns{taken: make(chan struct{}, 1)} }
 
-// take waits for a turn, which the caller has to give back.
-func (t *turns) take(ctx context.Context) error {
-	_, err := t.takeUnless(ctx, nil)
-	return err
-}
-
-// takeUnless is take for a caller that another one may serve meanwhile: then there is nothing to give back.
-func (t *turns) takeUnless(ctx context.Context, served <-chan struct{}) (taken bool, err error) {
+// take waits for a turn, which the caller has to give back. If another one has served it meanwhile, there is nothing to give back.
+func (t *turns) take(ctx context.Context, served <-chan struct{}) (taken bool, err error) {
 	select {
 	case t.taken <- struct{}{}:
 		return true, nil

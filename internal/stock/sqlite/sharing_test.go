@@ -61,7 +61,7 @@ func (s *sharers) waits() int {
 // hold takes the turn until it is released.
 func (s *sharers) hold() (letGo func()) {
 	s.Helper()
-	if err := s.store.turns.take(s.Context()); err != nil {
+	if _, err := s.store.turns.take(s.Context(), nil); err != nil {
 		s.Fatal(err)
 	}
 	return s.store.turns.giveBack

@@ -15,17 +15,10 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// inTx runs work in a transaction while no other write runs. An error of work rolls back. It commits before the deadline or
-// the context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is none.
+// inTx runs work in a transaction of its own while no other write runs. An error of work rolls back. It commits before the deadline
+// or the context's, whichever is earlier, otherwise it returns [stock.ErrLate]. A zero deadline is none.
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
-	if s.writer == nil {
-		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
-	}
-	if err := s.turns.take(ctx); err != nil {
-		return stock.Unwritten(err)
-	}
-	defer s.turns.giveBack()
-	return s.once(ctx, earliest(ctx, deadline), work)
+	return s.inShared(ctx, deadline, mostShared, work)
 }
 
 // once runs work in one transaction. The caller has the turn. Nothing is written unless SQLite was asked to commit.

@@ -12,14 +12,14 @@ import (
 func TestWritersTakeTurnsInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns()
-		if err := turns.take(t.Context()); err != nil {
+		if _, err := turns.take(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		var served, want []int
 		for i := range 64 {
 			want = append(want, i)
 			go func() {
-				if err := turns.take(context.Background()); err != nil {
+				if _, err := turns.take(context.Background(), nil); err != nil {
 					t.Error(err)
 				}
 				served = append(served, i)
@@ -31,10 +31,10 @@ func TestWritersTakeTurnsInTheirOrder(t *testing.T) {
 		turns.giveBack()
 		synctest.Wait()
 		if !slices.Equal(served, want) {
-			t.Errorf("served in the order %v", served)
+			t.Errorf("served in the order %v, want %v", served, want)
 		}
 		if waits, waited := turns.waits.Load(), time.Duration(turns.waitedNs.Load()); waits != 64 || waited != 64*time.Second {
-			t.Errorf("%d waits of %v in all", waits, waited)
+			t.Errorf("got %d waits of %v in all, want 64 of %v", waits, waited, 64*time.Second)
 		}
 	})
 }
@@ -42,17 +42,17 @@ func TestWritersTakeTurnsInTheirOrder(t *testing.T) {
 func TestWriterGivesUpItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns()
-		if err := turns.take(t.Context()); err != nil {
+		if _, err := turns.take(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		limited, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := turns.take(limited); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("waited: %v", err)
+		if _, err := turns.take(limited, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want that its time has ended", err)
 		}
 		turns.giveBack()
-		if err := turns.take(t.Context()); err != nil {
-			t.Errorf("after one has given up: %v", err)
+		if _, err := turns.take(t.Context(), nil); err != nil {
+			t.Errorf("after one has given up: got %v, want a turn", err)
 		}
 		turns.giveBack()
 	})
