@@ -158,9 +158,6 @@ func (a *App) openStore(ctx context.Context) error {
 	if cluster, is := store.(*citus.Store); is {
 		a.nodes = cluster.Nodes
 	}
-	if shares, can := store.(interface{ WriteAlone() }); can && a.config.WriteAlone {
-		shares.WriteAlone()
-	}
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}

@@ -68,7 +68,6 @@ type Config struct {
 	// sending; nil: 5 s if it listens beyond loopback, otherwise none.
 	ShutdownDelay *time.Duration
 	BatchLimit    int          // orders that one write carries out at most; 0: the fastest number
-	WriteAlone    bool         // batches of different SKUs never share a write, on PostgreSQL: for comparisons in the lab
 	Logger        *slog.Logger // nil: none
 }
 

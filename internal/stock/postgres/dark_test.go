@@ -67,13 +67,14 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 	t.Parallel()
 	const skus = 24 // more than there are connections
 	const inUse, atRest = 0, 1500 * time.Millisecond
+	alone := func(s *postgres.Store) { s.SetSharing(postgres.ShareNothing) }
 	for name, c := range map[string]struct {
 		rest  time.Duration
 		setUp func(*postgres.Store)
 		least int // connections that go dark
 	}{
-		"all in use":               {inUse, (*postgres.Store).WriteAlone, 16},
-		"all at rest":              {atRest, (*postgres.Store).WriteAlone, 16},
+		"all in use":               {inUse, alone, 16},
+		"all at rest":              {atRest, alone, 16},
 		"shared writes under way":  {inUse, func(*postgres.Store) {}, 2},
 		"of shared writes at rest": {atRest, func(*postgres.Store) {}, 2},
 	} {

@@ -16,7 +16,7 @@ const (
 )
 
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
-func (s *Store) SetSharing(which shared) { s.share(which) }
+func (s *Store) SetSharing(which shared) { s.sharing.which, s.limited.which = which, which }
 
 // HoldWriter lets no shared write begin, until that many batches wait and it is released.
 func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }

@@ -7,8 +7,7 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// shared says which batches may share a statement with batches of other SKUs. All values but the first are for comparisons and
-// tests.
+// shared says which batches may share a statement with batches of other SKUs. All values but the first are for tests.
 type shared uint8
 
 const (
@@ -16,11 +15,6 @@ const (
 	sharedNone
 	sharedAll // also one that could go at once
 )
-
-// WriteAlone makes every batch go by itself, for a comparison. It must not be called while the store is in use.
-func (s *Store) WriteAlone() { s.share(sharedNone) }
-
-func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, which }
 
 // The bounds of a shared write.
 const (
