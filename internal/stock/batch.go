@@ -84,7 +84,7 @@ type Batch struct {
 	Layout     int64 // [ErrLayout] if the SKU has another one
 	Segment    int
 	Fence      Fence
-	Limit      int64 // per buyer; 0: none
+	Limit      int64 // units that one buyer may hold; 0: any number
 	SaleWindow SaleWindow
 	// Deadline is the instant of this process' clock after which nothing may be written; zero: only the context has one.
 	Deadline time.Time
@@ -218,7 +218,7 @@ const (
 type Outcome struct {
 	Kind      OutcomeKind
 	Deduction Deduction // for Accepted and Known
-	Available int64     // for Short
+	Available int64     // for Short: how much was left
 }
 
 // AcceptedOutcome is the outcome of an order that was taken from sku at an instant.

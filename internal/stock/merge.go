@@ -12,7 +12,7 @@ type Merge struct {
 	SKU        string
 	Layout     int64 // [ErrLayout] if the SKU has another one
 	Fences     map[int]Fence
-	Limit      int64 // per buyer; 0: none
+	Limit      int64 // as in a [Batch]
 	SaleWindow SaleWindow
 	// Deadline and At are as in a [Batch].
 	Deadline, At time.Time

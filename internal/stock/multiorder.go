@@ -99,7 +99,7 @@ type Placement struct {
 // PlacedLine says where a line is to be taken from.
 type PlacedLine struct {
 	Layout     int64 // of the SKU, as far as the caller knows
-	Limit      int64 // per buyer; 0: none
+	Limit      int64 // as in a [Batch]
 	SaleWindow SaleWindow
 	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
 	Fence      Fence // of that segment
@@ -141,9 +141,9 @@ func (p Placement) Taken(at time.Time) []Deduction {
 }
 
 // Place takes the lines of a new order, each as a batch from its segment or as a merge from all of them. It names all of them
-// to deduct and merge. Then look reads what they need, and what these have returned decides the lines one after another.
+// to deduct and merge. Then it has what they need read, and what these have returned decides the lines one after another.
 func (p Placement) Place(
-	deduct func(Batch) (decide func() (BatchResult, error)), merge func(Merge) (decide func() (MergeResult, error)), look func() error,
+	deduct func(Batch) (decide func() (BatchResult, error)), merge func(Merge) (decide func() (MergeResult, error)), read func() error,
 ) ([]Deduction, error) {
 	decide := make([]func() (outcomes []Outcome, stale bool, err error), len(p.Lines))
 	for i, line := range p.Lines {
@@ -167,7 +167,7 @@ func (p Placement) Place(
 			}
 		}
 	}
-	if err := look(); err != nil {
+	if err := read(); err != nil {
 		return nil, err
 	}
 	taken := make([]Deduction, len(p.Lines))

@@ -74,8 +74,8 @@ const (
 type Event struct {
 	Kind   EventKind
 	SKU    string
-	Orders int   // filled, for EventSale and EventMerge
-	Units  int64 // sold; or added or back, if known
+	Orders int   // how many were filled, for EventSale and EventMerge
+	Units  int64 // how many were sold; or were added or came back, if known
 	At     time.Time
 }
 

@@ -182,12 +182,12 @@ type Pruning struct {
 	SKU      string
 	OrderIDs []string  // keys, as [Store.DeductionPage] returns them; other deductions stay
 	Before   time.Time // the instant
-	DryRun   bool      // only count
+	DryRun   bool      // nothing is folded, only counted
 }
 
 // Pruned is what a [Pruning] folded, or would fold.
 type Pruned struct {
 	Deductions int64
-	Units      int64 // that these deductions hold
+	Units      int64 // what these deductions hold
 	Busy       bool  // another transaction has the SKU's rows: nothing was done
 }

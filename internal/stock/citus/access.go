@@ -65,7 +65,7 @@ func openCoordinator(ctx context.Context, databaseURL string, configure ...func(
 
 // placed is a shard and where it is.
 type placed struct {
-	id     int64             // of its first table
+	id     int64             // the shard of its first table
 	tables map[string]string // the name there of each distributed table
 	low    int32             // lowest hash of its keys
 	host   string

@@ -17,7 +17,7 @@ import (
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	if !placement.KnownOnly {
 		err = s.again(ctx, func(*placements) error {
-			lines, created, err = s.whole.Place(ctx, placement)
+			lines, created, err = s.coordinator.store.Place(ctx, placement)
 			return err
 		})
 		if created || err != nil {

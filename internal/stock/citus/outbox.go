@@ -26,19 +26,19 @@ var _ stock.Outbox = (*Outbox)(nil)
 func (s *Store) Outbox() *Outbox { return &Outbox{s} }
 
 // On implements [stock.Outbox]. Citus turns it on in all shards.
-func (o *Outbox) On(ctx context.Context) error { return o.store.whole.Outbox().On(ctx) }
+func (o *Outbox) On(ctx context.Context) error { return o.store.coordinator.store.Outbox().On(ctx) }
 
 // Off implements [stock.Outbox].
-func (o *Outbox) Off(ctx context.Context) error { return o.store.whole.Outbox().Off(ctx) }
+func (o *Outbox) Off(ctx context.Context) error { return o.store.coordinator.store.Outbox().Off(ctx) }
 
 // Status implements [stock.Outbox]. It counts the rows of all nodes that answer.
 func (o *Outbox) Status(ctx context.Context) (stock.OutboxStatus, error) {
-	return o.store.whole.Outbox().Status(ctx)
+	return o.store.coordinator.store.Outbox().Status(ctx)
 }
 
 // outboxes returns the outbox of each node, by the node's group.
 func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error) {
-	nodes, err := readNodes(ctx, o.store.whole)
+	nodes, err := readNodes(ctx, o.store.coordinator.store)
 	if err != nil {
 		return nil, fmt.Errorf("read which nodes there are: %w", err)
 	}

@@ -106,7 +106,7 @@ func (s *Store) begin(old *placements) <-chan singleflight.Result {
 
 // readPlacements queries the coordinator, or if that fails the nodes: Citus keeps the placements on all of them.
 func (s *Store) readPlacements(ctx context.Context) (rows []placed, err error) {
-	for _, o := range append([]*node{{store: s.whole}}, s.everyNode()...) {
+	for _, o := range append([]*node{s.coordinator}, s.everyNode()...) {
 		if rows, err = readPlacements(ctx, o.store); err == nil {
 			break
 		}

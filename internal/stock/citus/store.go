@@ -27,9 +27,8 @@ import (
 
 // Store is a [stock.Store] on a cluster. It is safe for concurrent use.
 type Store struct {
-	whole       *postgres.Store // at the coordinator
-	coordinator *node           // the same, for its notifications
-	url         string          // of the coordinator
+	coordinator *node
+	url         string // leads to the coordinator
 	open        func(ctx context.Context, databaseURL string) (*postgres.Store, error)
 
 	mu      sync.RWMutex
@@ -51,12 +50,12 @@ var _ stock.Store = (*Store)(nil)
 // Citus has for them, with the user, the password and the parameters of the URL. Each of configure may change the
 // configuration of a node's pool.
 func Open(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
-	whole, err := openCoordinator(ctx, databaseURL, configure...)
+	coordinator, err := openCoordinator(ctx, databaseURL, configure...)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		whole: whole, coordinator: &node{address: "coordinator", store: whole}, url: databaseURL,
+		coordinator: &node{address: "coordinator", store: coordinator}, url: databaseURL,
 		nodes: make(map[string]*node), changed: make(chan struct{}), onShard: statements(shardFile),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -181,7 +180,7 @@ func (s *Store) Movements(ctx context.Context, sku string, after stock.Position,
 }
 
 // Now implements [stock.Store]. It is the coordinator's clock; each node decides by its own.
-func (s *Store) Now() time.Time { return s.whole.Now() }
+func (s *Store) Now() time.Time { return s.coordinator.store.Now() }
 
 // Clock implements [stock.Store]. It is the clock of the SKU's node.
 func (s *Store) Clock(sku string) (earliest, latest time.Time) {
@@ -190,7 +189,7 @@ func (s *Store) Clock(sku string) (earliest, latest time.Time) {
 
 // Pool implements [stock.Store]. It counts the connections to all nodes together.
 func (s *Store) Pool() (sum stock.Pool) {
-	for _, n := range append(s.everyNode(), &node{store: s.whole}) {
+	for _, n := range append(s.everyNode(), s.coordinator) {
 		p := n.store.Pool()
 		sum.Open, sum.Busy, sum.Waits, sum.Waited = sum.Open+p.Open, sum.Busy+p.Busy, sum.Waits+p.Waits, sum.Waited+p.Waited
 	}
@@ -205,7 +204,7 @@ func (s *Store) Close() error {
 	defer s.mu.RUnlock()
 	var closed sync.WaitGroup
 	errs := make(chan error, len(s.nodes)+1)
-	closed.Go(func() { errs <- s.whole.Close() })
+	closed.Go(func() { errs <- s.coordinator.store.Close() })
 	for _, n := range s.nodes {
 		closed.Go(func() { errs <- n.store.Close() })
 	}

@@ -13,7 +13,7 @@ import (
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	sharing := s.sharing
 	if batch.Limit > 0 {
-		sharing = s.limited
+		sharing = s.counting
 	}
 	result, err := sharing.deduct(ctx, s, batch)
 	return result, translate(err)
@@ -21,7 +21,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 
 // deductAlone writes a batch by itself.
 func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
-	result, done, err := s.deductWhole(ctx, batch)
+	result, done, err := s.deductAtOnce(ctx, batch)
 	if err != nil || done {
 		return result, err
 	}
@@ -48,8 +48,8 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 	return result, err
 }
 
-// whole is what the statement of a batch returns.
-type whole struct {
+// batchRow is the row that the statement of a batch returns.
+type batchRow struct {
 	before, after *int64 // what the segment held and holds; before nil: no such row, after nil: unchanged
 	orders        int
 	inserted      []string // nil if all or none were
@@ -58,15 +58,15 @@ type whole struct {
 	stale         bool     // reservations have expired whose units are not back
 }
 
-// deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
+// deductAtOnce sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
 // fence or the layout does not match, the SKU is not sold now, or a race or a wait for an order id aborted the statement.
-func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
+func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
 	c := tables.ArraysOf(batch.Orders)
 	statement := "deduct"
 	if batch.Limit > 0 {
 		statement = "deduct_limited"
 	}
-	w, err := s.sendWhole(ctx, statement, batch, c)
+	w, err := s.sendBatch(ctx, statement, batch, c)
 	if raced(err) || StateOf(err) == lockNotAvailable {
 		return result, false, nil
 	}
@@ -78,7 +78,7 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stoc
 
 // conclude returns the result of a batch from what a statement has returned. It reports false if the statement has written
 // nothing of the batch: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
-func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w whole) (result stock.BatchResult, settled bool, err error) {
+func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w batchRow) (result stock.BatchResult, settled bool, err error) {
 	if w.before == nil || *w.before < units || batch.SaleWindow.Refusal(batch.SKU, w.at.UTC()) != nil {
 		return result, false, nil
 	}
@@ -95,8 +95,8 @@ func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w 
 	return result, true, s.tellApart(ctx, batch, w, &result)
 }
 
-// sendWhole sends the statement of a batch.
-func (s *Store) sendWhole(ctx context.Context, statement string, batch stock.Batch, c tables.Arrays) (w whole, err error) {
+// sendBatch sends the statement of a batch.
+func (s *Store) sendBatch(ctx context.Context, statement string, batch stock.Batch, c tables.Arrays) (w batchRow, err error) {
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
 		c.OrderIDs, c.Quantities, c.Reserves, c.Units, instant(batch.At), batch.Layout,
@@ -116,7 +116,7 @@ func (s *Store) sendWhole(ctx context.Context, statement string, batch stock.Bat
 
 // tellApart sets the outcomes of a batch if not all its orders were inserted. Another statement reads what the first one
 // could not see: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
-func (s *Store) tellApart(ctx context.Context, batch stock.Batch, w whole, result *stock.BatchResult) error {
+func (s *Store) tellApart(ctx context.Context, batch stock.Batch, w batchRow, result *stock.BatchResult) error {
 	inserted, limited := setOf(w.inserted), setOf(w.limited)
 	var open []string
 	for _, o := range batch.Orders {

@@ -18,12 +18,12 @@ const (
 
 // write writes batches of different SKUs in one transaction.
 func (h *sharing) write(ctx context.Context, deadline time.Time, batches []sharedBatch) (answers []batchAnswer, err error) {
-	parts := h.partsOf(deadline, batches)
-	if err := sendParts(ctx, parts, string(h.statement)); err != nil {
+	groups := h.groupsOf(deadline, batches)
+	if err := sendGroups(ctx, groups, string(h.statement)); err != nil {
 		return nil, err
 	}
 	answers = make([]batchAnswer, len(batches))
-	for _, p := range parts {
+	for _, p := range groups {
 		for i, answer := range p.row.answers(p.batches) {
 			answers[p.places[i]] = answer
 		}
@@ -31,49 +31,49 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, batches []share
 	return answers, nil
 }
 
-// sharedPart are the batches of a shared write that are in the same tables: usually all.
-type sharedPart struct {
+// sharedGroup are the batches of a shared write that are in the same tables: usually all.
+type sharedGroup struct {
 	store   *Store
-	limited bool
+	counts  bool // the statement counts buyers
 	batches []sharedBatch
-	places  []int // of these batches among all
+	places  []int // where these batches are among all
 	args    []any
 	row     sharedRow
 }
 
-// partsOf divides batches into parts.
-func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*sharedPart) {
-	of := make(map[*Store]*sharedPart)
+// groupsOf divides batches into groups.
+func (h *sharing) groupsOf(deadline time.Time, batches []sharedBatch) (groups []*sharedGroup) {
+	of := make(map[*Store]*sharedGroup)
 	for i, b := range batches {
 		p := of[b.store]
 		if p == nil {
-			p = &sharedPart{store: b.store, limited: h.statement == withLimit}
-			of[b.store], parts = p, append(parts, p)
+			p = &sharedGroup{store: b.store, counts: h.statement == withLimit}
+			of[b.store], groups = p, append(groups, p)
 		}
 		p.batches, p.places = append(p.batches, b), append(p.places, i)
 	}
-	for _, p := range parts {
+	for _, p := range groups {
 		p.args = p.arguments(deadline)
 	}
-	return parts
+	return groups
 }
 
-// sendParts sends the statement for each part, in one transaction and one round trip.
-func sendParts(ctx context.Context, parts []*sharedPart, statement string) error {
-	pool, sent := parts[0].store.pool, time.Now()
+// sendGroups sends the statement for each group, in one transaction and one round trip.
+func sendGroups(ctx context.Context, groups []*sharedGroup, statement string) error {
+	pool, sent := groups[0].store.pool, time.Now()
 	if pool.access.Lock == "" {
-		err := tables.Single(ctx, writing{pool}, parts[0].columns(), statement, parts[0].args...)
+		err := tables.Single(ctx, writing{pool}, groups[0].columns(), statement, groups[0].args...)
 		if err == nil {
-			parts[0].note(sent)
+			groups[0].note(sent)
 		}
 		return err
 	}
 	var statements joint
-	for _, p := range parts {
+	for _, p := range groups {
 		statements.in(p.store.pool.access, statement, p.args...).Into = p.columns()
 	}
 	err := statements.send(ctx, pool)
-	for _, p := range parts {
+	for _, p := range groups {
 		if err == nil {
 			p.note(sent)
 		}
@@ -81,20 +81,20 @@ func sendParts(ctx context.Context, parts []*sharedPart, statement string) error
 	return err
 }
 
-// columns returns where to scan the row of a part.
-func (p *sharedPart) columns() []any {
+// columns returns where to scan the row of a group.
+func (p *sharedGroup) columns() []any {
 	r := &p.row
 	columns := []any{&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units}
-	if p.limited {
+	if p.counts {
 		return append(columns, &r.locked)
 	}
 	return append(columns, &r.insertedOf, &r.inserted)
 }
 
 // note evaluates the row of a statement that was sent at an instant: the locked batches and the server's clock.
-func (p *sharedPart) note(sent time.Time) {
+func (p *sharedGroup) note(sent time.Time) {
 	r := &p.row
-	if !p.limited {
+	if !p.counts {
 		r.locked = r.had
 	}
 	if len(r.had) > 0 && p.batches[r.had[0]-1].At.IsZero() {
@@ -114,9 +114,9 @@ type sharedRow struct {
 // answers returns what the row says of each batch. Batches are numbered from 1. Nothing was written of a batch that is not in
 // had.
 func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
-	found := make([]*whole, len(batches))
+	found := make([]*batchRow, len(batches))
 	for i, n := range r.had {
-		found[n-1] = &whole{before: &r.available[i], at: &r.at[i]}
+		found[n-1] = &batchRow{before: &r.available[i], at: &r.at[i]}
 	}
 	for i, n := range r.took {
 		w := found[n-1]
@@ -132,7 +132,7 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 		if found[n] != nil {
 			found[n].inserted = ids[b.SKU]
 		}
-		answers[n] = batchAnswer{whole: found[n], skipped: true}
+		answers[n] = batchAnswer{row: found[n], skipped: true}
 	}
 	for _, n := range r.locked {
 		answers[n-1].skipped = false
@@ -141,7 +141,7 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 }
 
 // arguments returns the arguments of the statement.
-func (p *sharedPart) arguments(deadline time.Time) []any {
+func (p *sharedGroup) arguments(deadline time.Time) []any {
 	var rows tables.Rows
 	var given []tables.Instant
 	var of, limits []int64
@@ -156,7 +156,7 @@ func (p *sharedPart) arguments(deadline time.Time) []any {
 		orders.Add(b.orders)
 	}
 	args := append(rowArguments(rows), tables.OrNull(given), p.store.deadline(deadline), sharedWait, of, orders.OrderIDs, orders.Quantities, orders.Reserves)
-	if p.limited {
+	if p.counts {
 		args = append(args, limits)
 	}
 	return append(args, orders.Texts...)

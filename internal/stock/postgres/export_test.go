@@ -16,13 +16,13 @@ const (
 )
 
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
-func (s *Store) SetSharing(which shared) { s.sharing.which, s.limited.which = which, which }
+func (s *Store) SetSharing(which shared) { s.sharing.which, s.counting.which = which, which }
 
 // HoldWriter lets no shared write begin, until that many batches wait and it is released.
 func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }
 
 // HoldLimited is HoldWriter for SKUs with a buyer limit.
-func (s *Store) HoldLimited() (letGo func(waiting int)) { return s.limited.holdWriter() }
+func (s *Store) HoldLimited() (letGo func(waiting int)) { return s.counting.holdWriter() }
 
 func (h *sharing) holdWriter() (letGo func(waiting int)) {
 	letWrite := h.hold()

@@ -18,8 +18,8 @@ const (
 	othersFor   = time.Second            // for this long after another process was met, it is expected to write too
 )
 
-// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A writer is a goroutine that takes as many of the waiting writes as may go together, carries them
-// out, and ends when nothing waits. There is one writer, or a second one while enough writes wait: it works while the first
+// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A writer is a goroutine
+// that takes as many of the waiting writes as may go together, carries them out, and ends when nothing waits. There is one writer, or a second one while enough writes wait: it works while the first
 // one waits for the disk. If other processes write to the same rows, their writers use that time, and there is one here.
 //
 // The zero answer says that nothing of a write is written. The write then goes by itself, and is decided as if it had never
@@ -29,15 +29,15 @@ type gatherer[W, A any] struct {
 	// longest first, and reports whether the shared write takes it.
 	room    func() (takes func(W) bool)
 	carry   carrier[W, A]
-	enough  int            // writes that wait, for a second writer; 0: there is none
-	running sync.WaitGroup // the writers
+	enough  int            // with so many waiting writes there is a second writer; 0: there is never one
+	running sync.WaitGroup // counts the writers
 
 	mu      sync.Mutex
-	writers int       // that run
-	met     time.Time // when another process was met last
+	writers int       // how many of them run
+	met     time.Time // the last time that another process was met
 	waiting []*sharedWrite[W, A]
 	closed  bool // no write is shared any more
-	stuck   int  // shared writes that take longer than writerWait: until they end, each write goes by itself
+	stuck   int  // so many shared writes take longer than writerWait: until they end, each write goes by itself
 }
 
 // A carrier carries out writes, none of them after the deadline, and returns an answer for each. If it fails, the error is that of
@@ -52,7 +52,7 @@ type sharedWrite[W, A any] struct {
 	// begin completes the write when the shared write begins, and reports false if there is nothing to write any more; nil: it is
 	// complete.
 	begin func(*sharedWrite[W, A]) bool
-	tell  func(A, error) // is called once with the answer, and must not wait
+	done  func(A, error) // is called once with the answer, and must not wait
 }
 
 // hasTime reports whether there is enough time left for a shared write.
@@ -63,18 +63,18 @@ func (w *sharedWrite[W, A]) hasTime() bool {
 // together carries out a write with others that wait at the same time, and waits for its answer.
 func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (answer A, err error) {
 	until, _ := ctx.Deadline()
-	told := make(chan struct{})
+	answered := make(chan struct{})
 	var got A
 	var failed error
-	w := &sharedWrite[W, A]{write: write, ctx: ctx, deadline: stock.Earlier(deadline, until), tell: func(a A, err error) {
+	w := &sharedWrite[W, A]{write: write, ctx: ctx, deadline: stock.Earlier(deadline, until), done: func(a A, err error) {
 		got, failed = a, err
-		close(told)
+		close(answered)
 	}}
 	if !w.hasTime() || !g.push(w) {
 		return answer, nil
 	}
 	select {
-	case <-told:
+	case <-answered:
 		return got, failed
 	case <-ctx.Done():
 		if g.withdraw(w) {
@@ -172,7 +172,7 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 			continue
 		}
 		if !w.hasTime() {
-			w.tell(none, nil)
+			w.done(none, nil)
 			continue
 		}
 		timely, writes = append(timely, w), append(writes, w.write)
@@ -196,9 +196,9 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 	}
 	for i, w := range timely {
 		if err != nil {
-			w.tell(none, err)
+			w.done(none, err)
 		} else {
-			w.tell(answers[i], nil)
+			w.done(answers[i], nil)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func (g *gatherer[W, A]) noteStuck() (ended func()) {
 func (*gatherer[W, A]) setAside(w *sharedWrite[W, A]) {
 	var none A
 	if w.begin == nil || w.begin(w) {
-		w.tell(none, nil)
+		w.done(none, nil)
 	}
 }
 

@@ -26,21 +26,21 @@ WITH locked AS MATERIALIZED (
     SELECT n, w, sku, segment, q, starts, ends
     FROM unnest($11::bigint[], $12::bigint[], $13::integer[]) AS line (n, w, q) JOIN locked USING (w)
     WHERE available >= units
-), whole AS MATERIALIZED (
+), filled AS MATERIALIZED (
     SELECT n, id, coalesce(given, instant.at) AS at, r, buyer_id
     FROM unnest($14::text[], $15::bigint[], $16::timestamptz[], $17::bigint[], $18::text[])
          WITH ORDINALITY AS asked (id, r, given, lines, buyer_id, n)
-    JOIN (SELECT n, count(*) AS filled, max(starts) AS starts, min(ends) AS ends FROM fillable GROUP BY n) AS found USING (n),
+    JOIN (SELECT n, count(*) AS found, max(starts) AS starts, min(ends) AS ends FROM fillable GROUP BY n) AS counts USING (n),
          instant
-    WHERE filled = lines AND (starts IS NULL OR coalesce(given, instant.at) >= starts) AND (ends IS NULL OR coalesce(given, instant.at) < ends)
+    WHERE found = lines AND (starts IS NULL OR coalesce(given, instant.at) >= starts) AND (ends IS NULL OR coalesce(given, instant.at) < ends)
 ), placed AS (
     INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
-    SELECT id, nullif(buyer_id, ''), coalesce(r, 0), at FROM whole ORDER BY id COLLATE "C"
+    SELECT id, nullif(buyer_id, ''), coalesce(r, 0), at FROM filled ORDER BY id COLLATE "C"
     ON CONFLICT (order_id) DO NOTHING
     RETURNING order_id
 ), taken AS MATERIALIZED (
     SELECT n, at, sku, segment AS s, id AS o, q, r, buyer_id
-    FROM placed JOIN whole ON id = order_id JOIN fillable USING (n)
+    FROM placed JOIN filled ON id = order_id JOIN fillable USING (n)
 ), listed AS (
     INSERT INTO order_lines (order_id, sku_id, quantity) SELECT o, sku, q FROM taken
 ), inserted AS (

@@ -71,8 +71,8 @@ type sharedBatch struct {
 
 // batchAnswer is what became of a batch in a shared write.
 type batchAnswer struct {
-	whole   *whole // nil: nothing of it is written
-	skipped bool   // because another transaction holds its row, or the layout or the fence does not match; whole is nil
+	row     *batchRow // nil: nothing of it is written
+	skipped bool      // its row is held by another transaction, or has another layout or a newer fence; row is nil
 }
 
 // deduct writes a batch for a store, by itself or with others.
@@ -87,8 +87,8 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 	b := sharedBatch{batch, s, tables.ArraysOf(batch.Orders)}
 	got, err := h.together(ctx, batch.Deadline, b)
 	done := false
-	if err == nil && got.whole != nil {
-		result, done, err = s.conclude(ctx, batch, b.orders.Units, *got.whole)
+	if err == nil && got.row != nil {
+		result, done, err = s.conclude(ctx, batch, b.orders.Units, *got.row)
 	}
 	if err != nil || done {
 		return result, err
@@ -102,9 +102,9 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 }
 
 // Share implements [stock.Sharer].
-func (s *Store) Share(sku string, limited bool, batch stock.SharedBatch) bool {
-	if limited {
-		return s.limited.later(s, sku, batch)
+func (s *Store) Share(sku string, buyerLimit bool, batch stock.SharedBatch) bool {
+	if buyerLimit {
+		return s.counting.later(s, sku, batch)
 	}
 	return s.sharing.later(s, sku, batch)
 }
@@ -120,7 +120,7 @@ func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
 		w.write.Batch, w.write.orders, w.deadline = taken, tables.ArraysOf(taken.Orders), taken.Deadline
 		return there
 	}
-	w.tell = func(answer batchAnswer, err error) { h.written(w.write, batch, answer, err) }
+	w.done = func(answer batchAnswer, err error) { h.written(w.write, batch, answer, err) }
 	return h.push(w)
 }
 
@@ -129,17 +129,17 @@ func (h *sharing) written(b sharedBatch, batch stock.SharedBatch, answer batchAn
 	if answer.skipped {
 		h.meet()
 	}
-	if err != nil || answer.whole == nil {
+	if err != nil || answer.row == nil {
 		batch.Written(stock.BatchResult{Skipped: answer.skipped}, false, translate(err))
 		return
 	}
 	conclude := func() {
 		ctx, cancel := stock.WhileAny(b.Deadline)
 		defer cancel()
-		result, settled, err := b.store.conclude(ctx, b.Batch, b.orders.Units, *answer.whole)
+		result, settled, err := b.store.conclude(ctx, b.Batch, b.orders.Units, *answer.row)
 		batch.Written(result, settled, translate(err))
 	}
-	if answer.whole.orders == len(b.Orders) {
+	if answer.row.orders == len(b.Orders) {
 		conclude()
 	} else {
 		go conclude() // it may look up known orders; who shares the batch waits for Written

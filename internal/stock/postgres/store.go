@@ -5,7 +5,7 @@
 // (sharing.go, deduct_shared.sql and deduct_shared_limited.sql). A batch that such a statement cannot write, because a unit
 // is missing or a race aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and
 // the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (package tables).
-// Orders of several SKUs share a statement as well (order_shared.go); an order that this statement does not take is a chain
+// Orders of several SKUs share a statement as well; an order that this statement does not take is a chain
 // of batches and merges in one transaction (order.go). A settlement locks only the segments to which units go back
 // (settle.go); settlements of different SKUs share a transaction (settle_shared.go).
 //
@@ -43,7 +43,7 @@ type Store struct {
 	listener listener
 	renewal  *renewal
 	sharing  *sharing                               // of batches without a buyer limit
-	limited  *sharing                               // of batches with one
+	counting *sharing                               // of batches with one, whose buyers are counted
 	orders   *gatherer[stock.Placement, *time.Time] // of several SKUs
 
 	settlements *gatherer[*settling, []stock.Settled]
@@ -122,7 +122,7 @@ func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
 
 // gather creates the gatherers, which let writes share a transaction.
 func (s *Store) gather() {
-	s.sharing, s.limited = newSharing(withoutLimit), newSharing(withLimit)
+	s.sharing, s.counting = newSharing(withoutLimit), newSharing(withLimit)
 	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
 }
 
@@ -170,7 +170,7 @@ func (s *Store) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.close()
-		s.limited.close()
+		s.counting.close()
 		s.orders.close()
 		s.settlements.close()
 		s.pool.Close()

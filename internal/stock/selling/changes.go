@@ -66,11 +66,11 @@ func (s *Service) underAllLocks(ctx context.Context, sku string, do func() error
 	if err != nil {
 		return 0, err
 	}
-	parts := make([]part, len(view.Segments))
-	for segment := range parts {
-		parts[segment] = part{sku, segment}
+	names := make([]lockName, len(view.Segments))
+	for segment := range names {
+		names[segment] = lockName{sku, segment}
 	}
-	hold := s.lockParts(ctx, parts)
+	hold := s.lockAll(ctx, names)
 	if hold == nil {
 		return 0, do()
 	}

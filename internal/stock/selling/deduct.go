@@ -36,7 +36,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	return s.tell(ctx, order.OrderID, s.await(ctx, r))
+	return s.answerOf(ctx, order.OrderID, s.await(ctx, r))
 }
 
 // ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it. Nothing is written for it after
@@ -66,8 +66,8 @@ func (s *Service) await(ctx context.Context, r *request) answer {
 	}
 }
 
-// tell turns an answer into what the caller gets, under the order id that the caller sent.
-func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.Deduction, created bool, err error) {
+// answerOf turns an answer into what the caller gets, under the order id that the caller sent.
+func (s *Service) answerOf(ctx context.Context, orderID string, a answer) (d stock.Deduction, created bool, err error) {
 	if a.err != nil {
 		return stock.Deduction{}, false, a.err
 	}
@@ -142,7 +142,9 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 		return nil, stock.Invalid("deductions", "must be 1 to %d", stock.MaxOrders)
 	}
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
-	leave, err := s.enterMany(ctx, deadline, caller, len(orders))
+	waiting, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	leave, err := s.enter(waiting, s.many, caller, len(orders))
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +163,9 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 	return s.resultsOf(ctx, orders, first, answers), nil
 }
 
-// enterMany waits for the turn of a request, until its deadline.
-func (s *Service) enterMany(ctx context.Context, deadline time.Time, caller string, orders int) (leave func(), err error) {
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	leave, err = s.many.Enter(ctx, caller, orders)
+// enter waits for the turn of a request of some size.
+func (s *Service) enter(ctx context.Context, places *turns.Turns, caller string, size int) (leave func(), err error) {
+	leave, err = places.Enter(ctx, caller, size)
 	switch {
 	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
 		return nil, s.overloaded
@@ -194,16 +194,16 @@ func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first []int,
 	results := make([]Result, len(orders))
 	var ending sync.WaitGroup
 	for i, a := range answers {
-		tell := func() {
+		fill := func() {
 			r := &results[i]
-			r.Deduction, r.Created, r.Err = s.tell(ctx, orders[i].OrderID, a)
+			r.Deduction, r.Created, r.Err = s.answerOf(ctx, orders[i].OrderID, a)
 		}
 		switch {
 		case first[i] < i:
 		case a.err == nil && s.mayBeDue(a.deduction):
-			ending.Go(tell)
+			ending.Go(fill)
 		default:
-			tell()
+			fill()
 		}
 	}
 	ending.Wait()

@@ -32,7 +32,7 @@
 // statement. A retry of an accepted order is found among the ids, which are held as hashes, and goes to the worker, which
 // looks the row up.
 //
-//   - It lasts a second. While orders come, reading the versions refreshes it before that. Every write raises a version. So
+//   - It lasts a second. While orders come, reading the versions confirms it before that. Every write raises a version. So
 //     while the versions are the same, the ids are complete.
 //   - It ends at once when this process restocks or sells, and when a notification reports a restock by another process
 //     ([stock.Store.Watch]).

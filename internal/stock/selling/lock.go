@@ -16,7 +16,7 @@ const queuedBatches = 3
 // another process's commit. It pays while orders queue: since then the row is written all the time, and the worker keeps the lock
 // from batch to batch. A SKU that is sold to one buyer at a time needs none.
 type lockRule struct {
-	always bool      // because locks are fair
+	always bool      // locks are fair, which they are only if all take them
 	queued int       // batches in a row for which orders queued
 	wrote  time.Time // when the last of them ended
 }
@@ -139,24 +139,24 @@ func (l *segmentLock) release() {
 	l.hold = nil
 }
 
-// part names the lock of one segment.
-type part struct {
+// lockName names the lock of one segment.
+type lockName struct {
 	sku     string
 	segment int
 }
 
-// lockParts takes the locks of segments as a MultiLock, within lockWait. It returns nil if it does not get them; then the
+// lockAll takes the locks of segments as a MultiLock, within lockWait. It returns nil if it does not get them; then the
 // guard alone decides.
-func (s *Service) lockParts(ctx context.Context, parts []part) *locking.Hold {
-	if len(parts) == 0 {
+func (s *Service) lockAll(ctx context.Context, names []lockName) *locking.Hold {
+	if len(names) == 0 {
 		return nil
 	}
-	report, ok := s.mayLock(parts[0].sku)
+	report, ok := s.mayLock(names[0].sku)
 	if !ok {
 		return nil
 	}
-	lockers := make([]locking.Locker, len(parts))
-	for i, p := range parts {
+	lockers := make([]locking.Locker, len(names))
+	for i, p := range names {
 		lockers[i] = s.lock(p.sku, p.segment)
 	}
 	start := time.Now()

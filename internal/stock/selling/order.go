@@ -79,11 +79,11 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 
 // place writes an order whose lines are sorted, unless its caller has left.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
-	whole := true // whether one segment is to fill a line
+	single := true // one segment is to fill each line
 	for tries := 1; ctx.Err() == nil; tries++ {
 		overtaken(ctx, tries)
 		looked := time.Now()
-		placement, views, refusal, err := s.lookupTerms(ctx, order)
+		placement, views, refusal, err := s.readTerms(ctx, order)
 		if err != nil {
 			return nil, false, stock.Unwritten(err)
 		}
@@ -96,7 +96,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 			continue
 		case err != nil:
 			return nil, false, stock.Unwritten(err)
-		case refusal == nil && whole:
+		case refusal == nil && single:
 			choose(&placement, views)
 		}
 		if err := caller.Err(); err != nil {
@@ -105,7 +105,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		lines, created, err = s.writeOrder(ctx, placement)
 		switch {
 		case errors.Is(err, stock.ErrSpread):
-			whole = false
+			single = false
 		case errors.Is(err, stock.ErrStale):
 			if err := s.expireAll(ctx, order); err != nil {
 				return nil, false, err
@@ -121,9 +121,9 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 	return nil, false, stock.Unwritten(context.Cause(ctx))
 }
 
-// lookupTerms reads the order's SKUs and checks the order against their terms. A refusal is no answer yet: the order is
+// readTerms reads the order's SKUs and checks the order against their terms. A refusal is no answer yet: the order is
 // looked up, since it may have been accepted before.
-func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
+func (s *Service) readTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
 	views, err = s.store.Views(ctx, order.SKUs()...)
 	if err != nil {
@@ -162,12 +162,12 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 
 // writeOrder locks the segments of a placement and writes it.
 func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	parts := s.partsToLock(p)
-	hold := s.lockParts(ctx, parts)
+	names := s.locksOf(p)
+	hold := s.lockAll(ctx, names)
 	if hold != nil {
 		defer s.giveBack(hold)
 	}
-	fencePlacement(p, parts, hold)
+	fencePlacement(p, names, hold)
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
 	if errors.Is(err, stock.ErrFenced) { // another process has held a lock since: the guard alone decides
@@ -199,30 +199,30 @@ func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 	return nil
 }
 
-// partsToLock returns the segments of a placement whose locks save waiting: those of SKUs that this process sells under a
+// locksOf returns the locks of a placement that save waiting: those of SKUs that this process sells under a
 // lock as well.
-func (s *Service) partsToLock(p stock.Placement) (parts []part) {
+func (s *Service) locksOf(p stock.Placement) (names []lockName) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	for i, line := range p.Lines {
 		w := s.workers.selling[p.Order.Lines[i].SKU]
 		if line.Segment != noSegment && (s.lockAlways || w != nil && w.locking.Load()) {
-			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
+			names = append(names, lockName{sku: p.Order.Lines[i].SKU, segment: line.Segment})
 		}
 	}
-	return parts
+	return names
 }
 
-// fencePlacement sets the tokens of the parts of a hold; nil for none.
-func fencePlacement(p stock.Placement, parts []part, hold *locking.Hold) {
-	fences := make(map[part]stock.Fence, len(parts))
+// fencePlacement sets the tokens of a hold of some locks; nil for none.
+func fencePlacement(p stock.Placement, names []lockName, hold *locking.Hold) {
+	fences := make(map[lockName]stock.Fence, len(names))
 	if hold != nil {
 		for n, held := range hold.Parts() {
-			fences[parts[n]] = fenceOf(held)
+			fences[names[n]] = fenceOf(held)
 		}
 	}
 	for i := range p.Lines {
-		p.Lines[i].Fence = fences[part{sku: p.Order.Lines[i].SKU, segment: p.Lines[i].Segment}]
+		p.Lines[i].Fence = fences[lockName{sku: p.Order.Lines[i].SKU, segment: p.Lines[i].Segment}]
 	}
 }
 
@@ -341,13 +341,5 @@ func (p *placing) enter(ctx context.Context, order stock.MultiOrder) (leave func
 	case lines <= mediumOrder:
 		size = p.medium
 	}
-	leave, err = size.Enter(ctx, order.Caller, lines)
-	switch {
-	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
-		return nil, p.service.overloaded
-	case err != nil:
-		return nil, stock.Unavailable(stock.Unwritten(err), "wait to place the order")
-	default:
-		return leave, nil
-	}
+	return p.service.enter(ctx, size, order.Caller, lines)
 }

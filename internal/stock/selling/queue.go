@@ -23,19 +23,21 @@ var errRetired = errors.New("the queue is not used any more")
 //
 // Nobody waits for a request to come. Whoever puts one into a queue that is not served has it served, until it is empty.
 type queue struct {
-	mu       sync.Mutex
-	waiting  []*request
-	orderIDs              // of waiting
-	count    atomic.Int64 // of waiting, to be read without the mutex
-	oneEach  atomic.Bool  // a batch has at most one order of each buyer
-	served   bool         // by somebody who looks at it again before leaving
-	left     time.Time    // when the last one left
-	retired  bool
-	arrived  chan struct{} // holds one: something may be waiting
+	mu      sync.Mutex
+	waiting []*request
+	count   atomic.Int64        // the length of waiting, to be read without the mutex
+	byID    map[string]*request // the first request of each order id
+	behind  int                 // so many requests have joined another
+	buyers  map[string]int      // requests of each buyer, with the joined ones; nil: not counted
+	oneEach atomic.Bool         // a batch has at most one order of each buyer
+	served  bool                // by somebody who looks at it again before leaving
+	left    time.Time           // when the last one left
+	retired bool
+	arrived chan struct{} // holds one: something may be waiting
 }
 
 func newQueue() *queue {
-	return &queue{orderIDs: newOrderIDs(), left: time.Now(), arrived: make(chan struct{}, 1)}
+	return &queue{byID: make(map[string]*request), left: time.Now(), arrived: make(chan struct{}, 1)}
 }
 
 // push adds a request. If nobody serves the queue, the caller is to serve it from now on. It fails if there is no room or the queue
@@ -49,7 +51,7 @@ func (q *queue) push(r *request, limit int) (serve bool, err error) {
 	if q.retired {
 		return false, errRetired
 	}
-	q.countBuyersLocked(q.waiting)
+	q.countBuyersLocked()
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
@@ -133,7 +135,7 @@ func (q *queue) filterLocked(stays func(*request) *request) {
 	clear(q.waiting[len(kept):])
 	q.waiting = kept
 	q.count.Store(int64(len(kept)))
-	q.countBuyersLocked(q.waiting)
+	q.countBuyersLocked()
 }
 
 func (q *queue) length() int { return int(q.count.Load()) }
@@ -171,45 +173,36 @@ const (
 // A request joins a waiting one that has the same order id. If its content is the same too, it gets the same answer, as a
 // replay, and takes no place in the queue and no row. If the first one's caller leaves, the next one takes its place.
 
-// orderIDs knows the requests of a queue by their order ids. Its queue's mutex guards it.
-type orderIDs struct {
-	byID   map[string]*request // the first of each order id
-	behind int                 // requests that have joined another
-	buyers map[string]int      // requests of each buyer, with the joined ones; nil: not counted
-}
-
-func newOrderIDs() orderIDs { return orderIDs{byID: make(map[string]*request)} }
-
 // joinLocked lets a request wait behind the first one of its order id.
-func (q *orderIDs) joinLocked(r, first *request) {
+func (q *queue) joinLocked(r, first *request) {
 	first.joined = append(first.joined, r)
 	q.behind++
 	q.countBuyerLocked(r, 1)
 }
 
 // addLocked adds a request that is the first of its order id, and those that have joined it.
-func (q *orderIDs) addLocked(r *request) {
+func (q *queue) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
 	q.behind += len(r.joined)
 	q.countBuyersOfLocked(r, 1)
 }
 
 // removeLocked is the opposite of addLocked.
-func (q *orderIDs) removeLocked(r *request) {
+func (q *queue) removeLocked(r *request) {
 	delete(q.byID, r.order.OrderID)
 	q.behind -= len(r.joined)
 	q.countBuyersOfLocked(r, -1)
 }
 
 // countBuyersOfLocked counts the buyers of a request and of those that have joined it.
-func (q *orderIDs) countBuyersOfLocked(r *request, by int) {
+func (q *queue) countBuyersOfLocked(r *request, by int) {
 	q.countBuyerLocked(r, by)
 	for _, other := range r.joined {
 		q.countBuyerLocked(other, by)
 	}
 }
 
-func (q *orderIDs) countBuyerLocked(r *request, by int) {
+func (q *queue) countBuyerLocked(r *request, by int) {
 	buyer := r.order.BuyerID
 	if buyer == "" || q.buyers == nil {
 		return
@@ -223,21 +216,21 @@ func (q *orderIDs) countBuyerLocked(r *request, by int) {
 
 // countBuyersLocked starts to count the requests of each buyer when the queue is long, and stops when it is short again: a
 // short queue does not pay for it.
-func (q *orderIDs) countBuyersLocked(waiting []*request) {
+func (q *queue) countBuyersLocked() {
 	switch {
-	case q.buyers == nil && len(waiting) >= longQueue:
+	case q.buyers == nil && len(q.waiting) >= longQueue:
 		q.buyers = make(map[string]int)
-		for _, r := range waiting {
+		for _, r := range q.waiting {
 			q.countBuyersOfLocked(r, 1)
 		}
-	case q.buyers != nil && len(waiting) < longQueue/2:
+	case q.buyers != nil && len(q.waiting) < longQueue/2:
 		q.buyers = nil
 	}
 }
 
 // startableLocked returns a waiting request if it may be started. Otherwise it refuses it, and returns the first request
 // that joined it and may be started, in its place; nil if there is none.
-func (q *orderIDs) startableLocked(r *request, now time.Time) *request {
+func (q *queue) startableLocked(r *request, now time.Time) *request {
 	err := r.unstartable(now)
 	if err == nil {
 		return r

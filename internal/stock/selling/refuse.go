@@ -66,7 +66,7 @@ func shopID(o stock.Order) string {
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
 	allowed, refused := w.byTerms(batch)
 	if len(refused) > 0 && !w.termsFresh {
-		if err := w.read(ctx); err != nil {
+		if err := w.refresh(ctx); err != nil {
 			return batch, err
 		}
 		allowed, refused = w.byTerms(batch)

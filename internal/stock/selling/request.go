@@ -20,10 +20,10 @@ type request struct {
 	queued time.Time
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
-	sent     bool        // to the store, so that it may have been written
+	sent     bool        // the store has it, so it may have been written
 	answer   chan answer // with room for one, so that no worker waits for a caller that has gone
-	queue    requeuer    // the one that holds it
-	joined   []*request  // the ones with the same order id that came while it waited: see queue.go
+	queue    requeuer    // the queue that holds it
+	joined   []*request  // requests with the same order id that came while it waited: see queue.go
 }
 
 // A requeuer takes a request back.

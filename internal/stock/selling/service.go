@@ -18,14 +18,14 @@ import (
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
 	store      stock.Store
-	sharer     stock.Sharer // the store; nil: it is none
+	sharer     stock.Sharer // the store as a sharer; nil: it is none
 	lock       func(sku string, segment int) locking.Locker
 	lockAlways bool
 	observer   Observer
 	events     stock.Events
 	clock      func() time.Time // nil: the store's
 	log        *slog.Logger
-	mostOrders int // of one write
+	mostOrders int // one write carries out at most so many
 	maxReserve time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration

@@ -17,7 +17,7 @@ type soldOutCache struct {
 
 	mu      sync.RWMutex
 	bySKU   map[string]*soldOutEntry
-	counted int // ids of all entries
+	counted int // how many ids all entries hold
 }
 
 func newSoldOutCache() *soldOutCache {
@@ -64,7 +64,7 @@ func (c *soldOutCache) count(ids int) {
 // The bounds of the sold-out cache.
 const (
 	soldOutFor   = time.Second      // for this long a refusal may rest on one read of the rows
-	refreshAfter = soldOutFor / 2   // an entry that is needed is refreshed when it is this old, before it lapses
+	confirmAfter = soldOutFor / 2   // an entry that is needed is confirmed again when it is this old, before it lapses
 	loadLimit    = 10 * time.Second // for reading the accepted ids of a SKU
 	entryIdle    = 10 * time.Second // an entry that was not needed for this long is dropped
 	loadRest     = 3                // the next load of a SKU waits this many times the length of the last one
@@ -77,14 +77,14 @@ const (
 // While the versions are the same nothing has been written, so reading them confirms the other two parts. The fact ends by
 // itself when the first reservation that was live then expires: from that instant its units can be bought.
 //
-// The goroutine run loads the ids once, and refreshes the entry while orders need it. An invalidated entry stays invalid. A
+// The goroutine run loads the ids once, and confirms it while orders need it. An invalidated entry stays invalid. A
 // restock invalidates it after its commit, so no earlier read can overtake the restock.
 type soldOutEntry struct {
 	service       *Service
 	sku           string
 	ctx           context.Context // ends when it is invalidated
 	invalidate    context.CancelFunc
-	refreshWanted chan struct{} // with room for one: a refresh is due
+	confirmWanted chan struct{} // with room for one: it is to be confirmed
 	refusal       error         // shared by all refused orders
 
 	// Written before the first confirmation, and never again.
@@ -106,8 +106,8 @@ func (e *soldOutEntry) valid() bool {
 		return false
 	}
 	age := time.Since(*confirmed)
-	if age > refreshAfter {
-		signal(e.refreshWanted)
+	if age > confirmAfter {
+		signal(e.confirmWanted)
 	}
 	return age < soldOutFor && !e.service.over(e.sku, e.until)
 }
@@ -123,15 +123,15 @@ func (e *soldOutEntry) refuse(orderID string) error {
 // has reports whether an order id is among the accepted ones.
 func (e *soldOutEntry) has(orderID string) bool { return e.valid() && e.accepted.has(orderID) }
 
-// cacheSoldOut creates the entry of a SKU that has sold out, or has the existing one refreshed.
+// cacheSoldOut creates the entry of a SKU that has sold out, or has the existing one confirmed again.
 func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
 	if known := s.soldOut.bySKU[sku]; known != nil {
-		signal(known.refreshWanted)
+		signal(known.confirmWanted)
 		return
 	}
-	e := &soldOutEntry{service: s, sku: sku, refreshWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
+	e := &soldOutEntry{service: s, sku: sku, confirmWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
 	e.ctx, e.invalidate = context.WithCancel(s.background)
 	s.soldOut.bySKU[sku] = e
 	s.workers.running.Go(e.run)
@@ -145,18 +145,18 @@ func (s *Service) dropEntry(e *soldOutEntry) {
 		s.soldOut.counted -= e.accepted.length()
 	}
 	s.soldOut.mu.Unlock()
-	if len(e.refreshWanted) > 0 && s.background.Err() == nil {
+	if len(e.confirmWanted) > 0 && s.background.Err() == nil {
 		s.cacheSoldOut(e.sku)
 	}
 }
 
-// run loads the entry, and refreshes it until the fact has ended. The rest after it bounds the cost of a SKU that sells out
+// run loads the entry, and confirms it until the fact has ended. The rest after it bounds the cost of a SKU that sells out
 // again and again.
 func (e *soldOutEntry) run() {
 	defer e.service.dropEntry(e)
 	known, rest := e.load()
 	if known {
-		e.keepFresh()
+		e.keepConfirmed()
 	}
 	e.invalidate()
 	select {
@@ -199,8 +199,8 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	return known, loadRest * took
 }
 
-// keepFresh refreshes the entry while it is true and orders need it.
-func (e *soldOutEntry) keepFresh() {
+// keepConfirmed confirms the entry while it is true and orders need it.
+func (e *soldOutEntry) keepConfirmed() {
 	expiry := make(<-chan time.Time) // never
 	if !e.until.IsZero() {
 		_, now := e.service.between(e.sku)
@@ -210,16 +210,16 @@ func (e *soldOutEntry) keepFresh() {
 	}
 	for {
 		asked := time.Now()
-		if !e.refresh() {
+		if !e.confirm() {
 			return
 		}
 		e.confirmed.Store(&asked)
 		select {
-		case <-e.refreshWanted: // by an order that was answered from the entry
+		case <-e.confirmWanted: // by an order that was answered from the entry
 		default:
 		}
 		select {
-		case <-e.refreshWanted:
+		case <-e.confirmWanted:
 		case <-time.After(entryIdle):
 			return
 		case <-expiry:
@@ -230,8 +230,8 @@ func (e *soldOutEntry) keepFresh() {
 	}
 }
 
-// refresh reports whether the rows have not changed. During the read the entry stays valid until it lapses.
-func (e *soldOutEntry) refresh() bool {
+// confirm reports whether the rows have not changed. During the read the entry stays valid until it lapses.
+func (e *soldOutEntry) confirm() bool {
 	ctx, cancel := context.WithTimeout(e.ctx, soldOutFor)
 	defer cancel()
 	empty, err := e.service.store.SoldOut(ctx, e.sku, 0, nil)

@@ -32,23 +32,23 @@ type worker struct {
 	service  *Service
 	sku      string
 	queue    *queue
-	lock     segmentLock // of the segment where it sells, or sold last
-	lockRule lockRule    // whether it takes that lock
+	lock     segmentLock // the segment where it sells, or sold last, and its lock
+	lockRule lockRule    // says whether it takes that lock
 
-	notifications atomic.Int64 // of stock from elsewhere: what it knows of the segments may be too little
+	notifications atomic.Int64 // counts notifications of stock from elsewhere: what it knows of the segments may be too little
 	locking       atomic.Bool  // a lock saves waiting: orders of several SKUs take it too
 
-	notified   int64        // so many notifications are applied
-	terms      *stock.Terms // on which the SKU is sold; nil before the first read
-	termsFresh bool         // they were read for the batch at hand
+	notified   int64        // how many notifications it has applied
+	terms      *stock.Terms // the SKU is sold on these; nil before the first refresh
+	termsFresh bool         // the terms were read for the batch at hand
 	ready      time.Time    // when the batch at hand was ready for its lock
-	layout     int64        // of levels
+	layout     int64        // the levels belong to this layout
 	levels     []int64      // units of each segment, as last read or written; nil: read them
 	soldOut    time.Time    // when all segments were last seen empty; the zero time: never
 	until      time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
 	expiries   int          // how often the batch at hand has waited for expired reservations
 	skipped    bool         // the last write found the row of its segment held by somebody else
-	shared     []*request   // that are in a shared write
+	shared     []*request   // these are in a shared write
 	unknownSKU bool         // the SKU does not exist
 }
 
@@ -205,7 +205,7 @@ func (w *worker) learnTerms() (known bool) {
 	ctx, cancel := context.WithTimeout(w.service.base, w.service.answerWithin)
 	defer cancel()
 	start := time.Now()
-	err := w.read(ctx)
+	err := w.refresh(ctx)
 	if err != nil {
 		for _, r := range w.queue.drain(func(r *request) bool { return !r.queued.After(start) }) {
 			r.end(answer{err: err}, false) // joined requests may have come later
@@ -238,7 +238,7 @@ func (w *worker) serve(batch []*request) {
 // requests that got no answer, and the error that they share.
 func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, error) {
 	lockBy := time.Now().Add(lockWait)
-	isRead := false // the levels were read for this batch
+	refreshed := false // for this batch
 	w.expiries = 0
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
@@ -252,9 +252,9 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 				w.lock.doWithout(segments[0])
 			}
 			pending, err = w.deduct(ctx, pending)
-		} else if !isRead || w.levels == nil {
-			isRead = true
-			pending, err = w.reread(ctx, pending)
+		} else if !refreshed || w.levels == nil {
+			refreshed = true
+			pending, err = w.refreshFor(ctx, pending)
 			hop = -1 // the new levels may show segments that are worth a try
 		} else {
 			pending, err = w.mergeFirst(ctx, pending, hop)
@@ -275,11 +275,11 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	return nil, nil
 }
 
-// reread reads the SKU again in the middle of a batch. If its terms have changed, it answers the requests that the new ones
+// refreshFor reads the SKU again in the middle of a batch. If its terms have changed, it answers the requests that the new ones
 // do not allow. It returns the other requests.
-func (w *worker) reread(ctx context.Context, pending []*request) ([]*request, error) {
+func (w *worker) refreshFor(ctx context.Context, pending []*request) ([]*request, error) {
 	before := *w.terms
-	if err := w.read(ctx); err != nil || *w.terms == before {
+	if err := w.refresh(ctx); err != nil || *w.terms == before {
 		return pending, err
 	}
 	return w.refuseByTerms(ctx, pending)
@@ -296,8 +296,8 @@ func (w *worker) onNotification() {
 	}
 }
 
-// read reads the terms of the SKU and what each segment holds.
-func (w *worker) read(ctx context.Context) error {
+// refresh reads the terms of the SKU and what each segment holds.
+func (w *worker) refresh(ctx context.Context) error {
 	view, err := w.service.view(ctx, w.sku)
 	if w.unknownSKU = stock.CodeOf(err) == stock.CodeUnknownSKU; err != nil {
 		return err

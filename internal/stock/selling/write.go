@@ -134,8 +134,8 @@ func isolate(requests []*request, work func([]*request) ([]*request, error)) (re
 		return requests, err
 	}
 	half := len(requests) / 2
-	for at, part := range [][]*request{requests[:half], requests[half:]} {
-		left, err := isolate(part, work)
+	for at, some := range [][]*request{requests[:half], requests[half:]} {
+		left, err := isolate(some, work)
 		switch {
 		case errors.Is(err, stock.ErrGuard):
 			left[0].refuse(err)
@@ -266,7 +266,7 @@ func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold,
 		ctx = w.lock.hold.Context() // of the owner of the worker's own segment: that part is a re-entry
 	}
 	segments := w.stocked()
-	hold := w.service.lockParts(ctx, stock.Column(segments, func(segment int) part { return part{w.sku, segment} }))
+	hold := w.service.lockAll(ctx, stock.Column(segments, func(segment int) lockName { return lockName{w.sku, segment} }))
 	if hold == nil {
 		return holds, false, func() {}
 	}
