@@ -52,11 +52,11 @@ func TestCitusDistribute(t *testing.T) {
 	for _, run := range []struct{ dry, done bool }{{true, false}, {false, true}, {true, true}, {false, true}} {
 		steps, err := migrations.Distribute(t.Context(), url, 4, run.dry)
 		if err != nil || len(steps) != 13 {
-			t.Fatalf("%d steps, %v", len(steps), err)
+			t.Fatalf("%d steps, %v, want 13", len(steps), err)
 		}
 		for _, step := range steps {
 			if step.Done != run.done {
-				t.Errorf("dry %v: %s: done is %v", run.dry, step.What, step.Done)
+				t.Errorf("dry %v: %s: done is %v, want %v", run.dry, step.What, step.Done, run.done)
 			}
 		}
 	}

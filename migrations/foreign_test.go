@@ -63,9 +63,9 @@ func refused(t *testing.T, db *sql.DB, made []string, open func() (*migrations.M
 		err = errors.Join(m.Up(t.Context()), m.Close())
 	}
 	if !errors.Is(err, migrations.ErrForeign) {
-		t.Errorf("it was opened: %v", err)
+		t.Errorf("it was opened: %v, want %v", err, migrations.ErrForeign)
 	}
 	if after := tables(); after != before {
-		t.Errorf("its tables were %s, and are %s", before, after)
+		t.Errorf("its tables are %s, want %s, as before", after, before)
 	}
 }

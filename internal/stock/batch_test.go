@@ -104,7 +104,7 @@ func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 				}
 			}
 			if given != orders[i].Quantity {
-				t.Fatalf("order of %d was given %d", orders[i].Quantity, given)
+				t.Fatalf("an order was given %d units, want %d", given, orders[i].Quantity)
 			}
 			sold += given
 			largest = max(largest, given)

@@ -26,7 +26,7 @@ func TestReplayComparesEveryField(t *testing.T) {
 			t.Fatalf("give field %s of an order a value here", reflect.TypeFor[Order]().Field(i).Name)
 		}
 		if name := reflect.TypeFor[Order]().Field(i).Name; d.Answers(o) != aside[name] {
-			t.Errorf("field %s: an order with another value is a replay: %v", name, d.Answers(o))
+			t.Errorf("field %s: an order with another value is a replay: got %v, want %v", name, d.Answers(o), aside[name])
 		}
 	}
 }

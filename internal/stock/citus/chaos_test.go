@@ -179,7 +179,7 @@ func (s *sale) end() {
 			}
 			acknowledged++
 			if there[key] != 1 {
-				s.Errorf("%s was acknowledged and has %d rows", key, there[key])
+				s.Errorf("%s was acknowledged and has %d rows, want 1", key, there[key])
 			}
 		}
 	}
@@ -304,7 +304,7 @@ func TestTheCoordinatorDies(t *testing.T) {
 		}
 	}
 	if now != pairs {
-		t.Errorf("%d orders of several were taken without a coordinator", now-pairs)
+		t.Errorf("%d orders of several were taken without a coordinator, want none", now-pairs)
 	}
 	s.must(s.stores[0].Ready(t.Context()))
 	if s.stores[0].Nodes()["coordinator"] == nil {

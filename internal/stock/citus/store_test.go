@@ -175,7 +175,7 @@ func TestOutboxCursorOfANodeFromElsewhere(t *testing.T) {
 	}
 	changes, err := outbox.Read(t.Context(), "", 20)
 	if err != nil || len(changes) != 20 {
-		t.Fatalf("%d changes, %v", len(changes), err)
+		t.Fatalf("%d changes, %v, want 20", len(changes), err)
 	}
 	last := changes[19].Cursor
 	places := strings.Split(last, ",")
@@ -192,7 +192,7 @@ func TestOutboxCursorOfANodeFromElsewhere(t *testing.T) {
 		t.Errorf("trim: %d removed, %v", removed, err)
 	}
 	if changes, err := outbox.Read(t.Context(), "", 20); err != nil || len(changes) != 20 {
-		t.Errorf("afterwards there are %d changes, %v", len(changes), err)
+		t.Errorf("afterwards there are %d changes, %v, want 20", len(changes), err)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestCitusLeastRights(t *testing.T) {
 	}
 	known := stock.PlacedLine{Layout: 1}
 	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: []stock.PlacedLine{known, known, known}}); !created || err != nil {
-		t.Errorf("%v, %v", created, err)
+		t.Errorf("created: got %v, %v, want true", created, err)
 	}
 	if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() || len(audit.SKUs) != 3 {
 		t.Errorf("%+v, %v", audit, err)

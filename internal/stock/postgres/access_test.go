@@ -108,7 +108,7 @@ func (s *places) left(want map[string]int64) {
 	}
 	for _, store := range s.stores {
 		if audit, err := store.Audit(s.Context(), ""); err != nil || !audit.OK() {
-			s.Errorf("audit: %+v, %v", audit, err)
+			s.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestStoresOnOtherTablesShareAWrite(t *testing.T) {
 		s.wants(fmt.Sprint(n), s.soon(got[n]), kinds...)
 	}
 	if n := s.transactions("o"); n != 1 {
-		t.Errorf("%d transactions", n)
+		t.Errorf("%d transactions, want 1", n)
 	}
 	s.left(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 19, "e": 18, "f": 20})
 	// An order in one place is known.
@@ -134,7 +134,7 @@ func TestStoresOnOtherTablesShareAWrite(t *testing.T) {
 		s.wants("known", s.soon(got[n]), kind)
 	}
 	if n := s.transactions("q"); n != 1 {
-		t.Errorf("%d transactions beside a known order", n)
+		t.Errorf("%d transactions beside a known order, want 1", n)
 	}
 	s.left(map[string]int64{"a": 19, "c": 18, "e": 17})
 }
@@ -157,7 +157,7 @@ func TestStoresOnOtherTablesShareLimits(t *testing.T) {
 		s.wants("limited", s.soon(got), stock.Accepted, stock.Accepted)
 	}
 	if n := s.transactions("o"); n != 1 {
-		t.Errorf("%d transactions", n)
+		t.Errorf("%d transactions, want 1", n)
 	}
 	s.left(map[string]int64{"alimited": 18, "climited": 18})
 }
@@ -273,7 +273,7 @@ func TestStoresOnOtherTablesShareSettlements(t *testing.T) {
 		t.Errorf("d: %+v", a)
 	}
 	if n := s.transactions("o"); n != 1 {
-		t.Errorf("%d transactions", n)
+		t.Errorf("%d transactions, want 1", n)
 	}
 	s.left(map[string]int64{"a": 18, "b": 20, "c": 19, "d": 20})
 }

@@ -155,7 +155,7 @@ func TestACutConnectionLosesNothing(t *testing.T) {
 	}
 	audit, err := store.Audit(t.Context(), "")
 	if err != nil || !audit.OK() {
-		t.Errorf("audit: %+v, %v", audit, err)
+		t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 	if err := errors.Join(store.Close(), drop(context.WithoutCancel(t.Context()))); err != nil {
 		t.Error(err)

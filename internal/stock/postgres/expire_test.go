@@ -48,7 +48,7 @@ func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 				t.Errorf("%+v, %v", d, err)
 			}
 			if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() {
-				t.Errorf("audit: %+v, %v", audit, err)
+				t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 			}
 		})
 	}

@@ -155,7 +155,7 @@ func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
 		w.Fatal(err)
 	}
 	if err := attempt(w.second); stock.CodeOf(err) != stock.CodeSoldOut {
-		w.Fatalf("the second attempt: %v", err)
+		w.Fatalf("the second attempt: %v, want %s", err, stock.CodeSoldOut)
 	}
 	if _, err := w.second.Move(w.Context(), stock.Movement{Kind: stock.Restocked, SKU: "a", Ref: "r", Quantity: 9}); err != nil {
 		w.Fatal(err)

@@ -39,7 +39,7 @@ func TestASecondWriter(t *testing.T) {
 					})
 					synctest.Wait()
 					if now := w.now(); now != want.began[n] {
-						t.Errorf("%d shared writes are under way with %d writes, not %d", now, n, want.began[n])
+						t.Errorf("%d shared writes are under way with %d writes, want %d", now, n, want.began[n])
 					}
 				}
 				close(w.letGo)
@@ -74,7 +74,7 @@ func TestTheSecondWriterEnds(t *testing.T) {
 			synctest.Wait()
 		}
 		if w.now() != 1 {
-			t.Errorf("%d shared writes are under way for two writes", w.now())
+			t.Errorf("%d shared writes are under way for two writes, want 1", w.now())
 		}
 		callers.Wait()
 		wait()
@@ -168,7 +168,7 @@ func TestAWriteIsTakenBack(t *testing.T) {
 		})
 		callers.Go(func() {
 			if got, err := together(t.Context(), time.Time{}, 3); got != 0 || err != nil {
-				t.Errorf("%d, %v", got, err)
+				t.Errorf("got %d, %v, want 0", got, err)
 			}
 		})
 		callers.Wait()

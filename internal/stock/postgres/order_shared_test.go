@@ -129,7 +129,7 @@ func TestEachOrderStandsForItself(t *testing.T) {
 	older := one("o", "older")
 	older.Fence = stock.Fence{Token: 6, Owner: "z"}
 	if a := s.soon(s.deduct(t.Context(), older)); !errors.Is(a.err, stock.ErrFenced) {
-		t.Errorf("the order has left no fence: %+v", a)
+		t.Errorf("the order has left no fence: %+v, want %v", a, stock.ErrFenced)
 	}
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 20, "e": 19, "f": 20, "g": 19, "h": 20, "i": 19, "j": 20, "k": 20, "l": 20, "m": 19, "n": 19, "o": 19})
 }
@@ -189,7 +189,7 @@ func TestOrdersThatDoNotAllFit(t *testing.T) {
 		}
 	}
 	if taken != 1 {
-		t.Errorf("%d orders of 6 were taken from a row of 10", taken)
+		t.Errorf("%d orders of 6 were taken from a row of 10, want 1", taken)
 	}
 	s.holds(map[string]int64{"a": 14})
 }

@@ -72,7 +72,7 @@ func sell(t *testing.T, store *postgres.Store) {
 	}
 	audit, err := store.Audit(t.Context(), "")
 	if err != nil || !audit.OK() || audit.SKUs[0].Committed != 80 || audit.SKUs[1].Committed != 150 {
-		t.Errorf("audit: %+v, %v", audit, err)
+		t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestAPoolerOfTransactions(t *testing.T) {
 	}
 	sell(t, store)
 	if err := hears(t, store, store); !errors.Is(err, postgres.ErrDeaf) {
-		t.Errorf("it listens: %v", err)
+		t.Errorf("it listens: %v, want %v", err, postgres.ErrDeaf)
 	}
 	for name, query := range map[string]string{
 		"settings":            `SELECT count(*) FROM pg_settings WHERE source = 'session' AND name <> 'application_name'`,
@@ -153,7 +153,7 @@ func TestAPoolerOfTransactions(t *testing.T) {
 	} {
 		for _, left := range p.eachIdle(query) {
 			if left != "0" {
-				t.Errorf("%s that are left in a session: %s", name, left)
+				t.Errorf("%s that are left in a session: %s, want %v", name, left, "0")
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func TestAPoolerOfTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := hears(t, store, store); !errors.Is(err, postgres.ErrDeaf) {
-		t.Errorf("in another database it listens: %v", err)
+		t.Errorf("in another database it listens: %v, want %v", err, postgres.ErrDeaf)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestManyMigrateThroughAPooler(t *testing.T) {
 		SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) {
 		if locks != "0" {
-			t.Errorf("locks that are left: %s", locks)
+			t.Errorf("locks that are left: %s, want %v", locks, "0")
 		}
 	}
 	sell(t, openStore(t, through))

@@ -63,7 +63,7 @@ func TestBatchesWithALimitShareAStatement(t *testing.T) {
 		}
 		for _, kind := range answer.kinds() {
 			if kind != stock.Accepted {
-				t.Errorf("%s: %v", name(n), answer.kinds())
+				t.Errorf("%s: %v, want %v", name(n), answer.kinds(), stock.Accepted)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func TestEachBatchWithALimitStandsForItself(t *testing.T) {
 	s.wants("larger than the limit", s.soon(got[2]), stock.Limited)
 	s.wants("before the sale", s.soon(got[3]), stock.Closed)
 	if a := s.soon(got[4]); stock.CodeOf(a.err) != stock.CodeUnavailable {
-		t.Errorf("another layout: %+v", a)
+		t.Errorf("another layout: %+v, want %s", a, stock.CodeUnavailable)
 	}
 	s.wants("short", s.soon(got[5]), stock.Accepted, stock.Accepted, stock.Accepted, stock.Accepted, stock.Accepted, stock.Short)
 	s.wants("g", s.soon(got[6]), stock.Accepted)
@@ -164,7 +164,7 @@ func TestWhatChangesDuringASharedWrite(t *testing.T) {
 			s.wants("a", s.soon(got[0]), stock.Accepted)
 			s.wants("b", s.soon(got[1]), change.want)
 			if n := s.statements.shared.Load(); n != 1 {
-				t.Errorf("%d shared statements", n)
+				t.Errorf("%d shared statements, want 1", n)
 			}
 			s.bought("a", map[string]int64{"x": 1})
 			s.bought("b", change.buyers)

@@ -154,7 +154,7 @@ func (r *racers) check() {
 	r.checkBuyers()
 	for order, times := range r.accepted {
 		if times != 1 {
-			r.Errorf("%s was accepted %d times", order, times)
+			r.Errorf("%s was accepted %d times, want 1", order, times)
 		}
 	}
 	for _, d := range r.told {

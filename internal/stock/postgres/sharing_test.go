@@ -195,7 +195,7 @@ func (s *sharers) holds(want map[string]int64) {
 func (s *sharers) audit() {
 	s.Helper()
 	if audit, err := s.store.Audit(s.Context(), ""); err != nil || !audit.OK() {
-		s.Errorf("audit: %+v, %v", audit, err)
+		s.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	s.soon(s.deduct(t.Context(), soon))
 	letGo(0)
 	if n := s.statements.shared.Load(); n != 0 {
-		t.Errorf("%d shared statements", n)
+		t.Errorf("%d shared statements, want 0", n)
 	}
 	s.audit()
 }
@@ -321,11 +321,11 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	s.wants("known", s.soon(got[1]), stock.Accepted, stock.Known, stock.Accepted)
 	s.wants("short", s.soon(got[2]), stock.Accepted, stock.Short)
 	if a := s.soon(got[3]); !errors.Is(a.err, stock.ErrLayout) {
-		t.Errorf("layout: %+v", a)
+		t.Errorf("layout: %+v, want %v", a, stock.ErrLayout)
 	}
 	s.wants("closed", s.soon(got[4]), stock.Closed)
 	if a := s.soon(got[5]); stock.CodeOf(a.err) != stock.CodeUnknownSKU {
-		t.Errorf("unknown SKU: %+v", a)
+		t.Errorf("unknown SKU: %+v, want %s", a, stock.CodeUnknownSKU)
 	}
 	s.wants("good", s.soon(got[6]), stock.Accepted, stock.Accepted)
 	s.wants("good", s.soon(got[7]), stock.Accepted)
@@ -334,7 +334,7 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	older := one("f", "q")
 	older.Fence = stock.Fence{Token: 2, Owner: "z"}
 	if a := s.soon(s.deduct(t.Context(), older)); !errors.Is(a.err, stock.ErrFenced) {
-		t.Errorf("the shared write has left no fence: %+v", a)
+		t.Errorf("the shared write has left no fence: %+v, want %v", a, stock.ErrFenced)
 	}
 }
 
@@ -409,7 +409,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 		t.Errorf("told that the row was held: %t; noted: %t", b.result.Skipped, s.store.MetOthers())
 	}
 	if a := s.soon(got[2]); !errors.Is(a.err, stock.ErrLate) {
-		t.Errorf("late: %+v", a)
+		t.Errorf("late: %+v, want %v", a, stock.ErrLate)
 	}
 	s.wrote(1, 2) // the others are not written again
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20})
@@ -464,7 +464,7 @@ func TestAConstraintThatFiresInASharedWrite(t *testing.T) {
 	s.wants("a", s.soon(got[0]), stock.Accepted)
 	s.wants("c", s.soon(got[2]), stock.Accepted)
 	if a := s.soon(got[1]); !errors.Is(a.err, stock.ErrGuard) {
-		t.Errorf("poison: %+v", a)
+		t.Errorf("poison: %+v, want %v", a, stock.ErrGuard)
 	}
 	s.wrote(1, 3)
 	s.holds(map[string]int64{"a": 19, "b": 20, "c": 19})
@@ -494,10 +494,10 @@ func TestASharedWriteThatIsLateWritesNothing(t *testing.T) {
 	letGo(len(got))
 	s.wants("without a deadline", s.soon(got[0]), stock.Accepted)
 	if a := s.soon(got[1]); !errors.Is(a.err, stock.ErrLate) {
-		t.Errorf("late: %+v", a)
+		t.Errorf("late: %+v, want %v", a, stock.ErrLate)
 	}
 	if a := s.soon(got[2]); !errors.Is(a.err, context.DeadlineExceeded) {
-		t.Errorf("late by its context: %+v", a)
+		t.Errorf("late by its context: %+v, want %v", a, context.DeadlineExceeded)
 	}
 	s.holds(map[string]int64{"a": 19, "b": 20, "c": 20})
 }
@@ -520,13 +520,13 @@ func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 	s.store.Waits(4)
 	leaveBefore()
 	if a := s.soon(gone); !errors.Is(a.err, context.Canceled) {
-		t.Errorf("left before: %+v", a)
+		t.Errorf("left before: %+v, want %v", a, context.Canceled)
 	}
 	letGo(3)
 	s.store.Waits(0)
 	leaveDuring()
 	if a := s.soon(leaves); !errors.Is(a.err, context.Canceled) {
-		t.Errorf("left in the middle: %+v", a)
+		t.Errorf("left in the middle: %+v, want %v", a, context.Canceled)
 	}
 	for _, got := range stays {
 		s.wants("who stays", s.soon(got), stock.Accepted)

@@ -86,13 +86,13 @@ func TestAStalledStandby(t *testing.T) {
 	order := stock.Order{OrderID: "o", Quantity: 1}
 	for range 2 {
 		if d, _, err := service.Deduct(t.Context(), "a", order); stock.CodeOf(err) != stock.CodeUnavailable {
-			t.Errorf("the buyer is told %+v, %v", d, err)
+			t.Errorf("the buyer got %+v, %v, want %s", d, err, stock.CodeUnavailable)
 		}
 		if status, err := service.SKU(t.Context(), "a"); err != nil || status.Available != 10 {
 			t.Errorf("a reader is told %+v, %v", status, err)
 		}
 		if d, err := service.Deduction(t.Context(), "a", order.OrderID, ""); stock.CodeOf(err) != stock.CodeUnknownDeduction {
-			t.Errorf("a reader is told %+v, %v", d, err)
+			t.Errorf("a reader got %+v, %v, want %s", d, err, stock.CodeUnknownDeduction)
 		}
 	}
 	stall(false)

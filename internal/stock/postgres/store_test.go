@@ -79,6 +79,9 @@ func TestStore(t *testing.T) {
 // TestStoreInEveryMode sends every statement in each other way that the driver knows and a URL may ask for: shared ones, and where
 // these refuse something, those of one batch. Who meets whom does not depend on the way.
 func TestStoreInEveryMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the quick tests send statements in the usual way")
+	}
 	for _, mode := range []string{"cache_describe", "describe_exec", "exec"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -283,10 +286,10 @@ func TestConstraintThatFiresIsTheGuard(t *testing.T) {
 	}
 	poison := []stock.Order{{OrderID: "good", Quantity: 1}, {OrderID: "poison", Quantity: 1}}
 	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
-		t.Errorf("batch: %v", err)
+		t.Errorf("batch: %v, want %v", err, stock.ErrGuard)
 	}
 	if _, err := store.Merge(t.Context(), stock.Merge{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
-		t.Errorf("merge: %v", err)
+		t.Errorf("merge: %v, want %v", err, stock.ErrGuard)
 	}
 	if status, err := store.Status(t.Context(), "a", time.Now()); err != nil || status.Available != 10 {
 		t.Errorf("something was written: %+v, %v", status, err)

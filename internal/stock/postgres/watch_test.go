@@ -39,7 +39,7 @@ func TestWatchHearsRestocks(t *testing.T) {
 	}
 	cancel()
 	if err := <-over; !errors.Is(err, context.Canceled) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("ended with %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 	}
 	cancel()
 	if err := <-over; !errors.Is(err, context.Canceled) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("ended with %v, want %v", err, context.Canceled)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestArchive(t *testing.T) {
 			w.refused(service, stock.Order{OrderID: "d", Quantity: 8}, stock.CodeSKUArchived)
 			w.mustTake(service, known)
 			if _, _, err := service.Order(t.Context(), multi("m", sku)); stock.CodeOf(err) != stock.CodeSKUArchived {
-				t.Errorf("an order of several SKUs: %v", err)
+				t.Errorf("an order of several SKUs: %v, want %s", err, stock.CodeSKUArchived)
 			}
 			for _, m := range []stock.Movement{
 				{Kind: stock.Restocked, Quantity: 1},
@@ -39,7 +39,7 @@ func TestArchive(t *testing.T) {
 			} {
 				m.SKU, m.Ref = sku, "r"
 				if _, err := service.Move(t.Context(), m); stock.CodeOf(err) != stock.CodeSKUArchived {
-					t.Errorf("%+v: %v", m, err)
+					t.Errorf("%+v: %v, want %s", m, err, stock.CodeSKUArchived)
 				}
 			}
 		}
@@ -50,7 +50,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("return: %+v, %v", d, err)
 		}
 		if _, err := s.Archive(t.Context(), "none"); stock.CodeOf(err) != stock.CodeUnknownSKU {
-			t.Errorf("of no SKU: %v", err)
+			t.Errorf("of no SKU: %v, want %s", err, stock.CodeUnknownSKU)
 		}
 	})
 }

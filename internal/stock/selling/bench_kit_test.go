@@ -220,7 +220,7 @@ func (w *world) audit() stock.Balance {
 	w.Helper()
 	audit, err := w.store.Audit(context.WithoutCancel(w.Context()), "")
 	if err != nil || !audit.OK() || len(audit.SKUs) != 1 {
-		w.Fatalf("audit: %+v, %v", audit, err)
+		w.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 	return audit.SKUs[0]
 }

@@ -301,7 +301,7 @@ func TestLocksComeBack(t *testing.T) {
 				t.Errorf("locks came back after %v", took)
 			}
 			if b := w.audit(); b.Committed != int64(orders) {
-				t.Errorf("sold %d of %d", b.Committed, orders)
+				t.Errorf("sold %d, want %d", b.Committed, orders)
 			}
 		})
 	}

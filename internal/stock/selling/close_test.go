@@ -115,7 +115,7 @@ func TestCloseEndsWritesThatTakeTooLong(t *testing.T) {
 				t.Errorf("%s: Close took %s, and returned %v", name, time.Since(start), err)
 			}
 			if err := <-wrote; stock.CodeOf(err) != stock.CodeUnavailable {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v, want %s", name, err, stock.CodeUnavailable)
 			}
 		})
 	}

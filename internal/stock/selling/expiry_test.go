@@ -88,7 +88,7 @@ func TestALaterReaderDoesNotShareWhatBeganBefore(t *testing.T) {
 			close(gate.opened)
 			readers.Wait()
 			if n := seen.n.Load(); n != 2 {
-				t.Errorf("%d reservations are told to have expired, 2 have", n)
+				t.Errorf("%d reservations are reported as expired, want 2", n)
 			}
 		})
 	}

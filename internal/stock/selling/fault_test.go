@@ -65,7 +65,7 @@ func TestLosingRedisCostsNoUnit(t *testing.T) {
 			told := sellInWaves(t, services, 10, 100)
 			w.checkSale(told)
 			if told.accepted != 800 {
-				t.Errorf("accepted %d of 800", told.accepted)
+				t.Errorf("accepted %d, want 800", told.accepted)
 			}
 			if name != "forgets" && seen.lockless.Load() == 0 {
 				t.Error("no batch was written without a lock")

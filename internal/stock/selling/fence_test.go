@@ -163,7 +163,7 @@ func (w *world) takeOver(segment int) stock.Fence {
 	lock := w.lock(locks, sku, segment)
 	freed, err := lock.(*locking.Mutex).ForceUnlock(w.Context())
 	if err != nil || !freed {
-		w.Fatalf("freed %t, %v", freed, err)
+		w.Fatalf("freed %t, %v, want true", freed, err)
 	}
 	hold, err := lock.Lock(w.Context())
 	if err != nil {

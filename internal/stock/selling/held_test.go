@@ -166,6 +166,6 @@ func (h *held) held(statement string) (waited, p99, longest time.Duration) {
 func (h *held) auditAll() {
 	h.Helper()
 	if audit, err := h.store.Audit(h.Context(), ""); err != nil || !audit.OK() {
-		h.Errorf("audit: %+v, %v", audit, err)
+		h.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }

@@ -63,7 +63,7 @@ func TestFirstComeFirstServedInABatch(t *testing.T) {
 					}
 				}
 				if code := p.letGo(); code != "" {
-					w.Errorf("the first: %s", code)
+					w.Errorf("the first: got code %s, want none", code)
 				}
 				close(p.store.proceed)
 				stop := make(chan struct{})

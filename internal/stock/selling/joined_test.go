@@ -66,7 +66,7 @@ func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
 	first.refuse(stock.SoldOutError("sku"))
 	for _, r := range []*request{first, again} {
 		if a := told(t, r); stock.CodeOf(a.err) != stock.CodeSoldOut {
-			t.Errorf("told %+v", a)
+			t.Errorf("got %+v, want %s", a, stock.CodeSoldOut)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
 		first: stock.CodeUnavailable, late: stock.CodeOverloaded, also: stock.CodeUnavailable, next: stock.CodeSoldOut, last: stock.CodeSoldOut,
 	} {
 		if a := told(t, r); stock.CodeOf(a.err) != want {
-			t.Errorf("told %v, want %s", a.err, want)
+			t.Errorf("got %v, want %s", a.err, want)
 		}
 	}
 	pushed(t, q, ask(t.Context(), "a"))
@@ -128,7 +128,7 @@ func TestAllWhoJoinedMayHaveGone(t *testing.T) {
 	}
 	for _, r := range requests {
 		if a := told(t, r); !errors.Is(a.err, context.Canceled) {
-			t.Errorf("told %v", a.err)
+			t.Errorf("told %v, want %v", a.err, context.Canceled)
 		}
 	}
 	emptied(t, q)
@@ -148,7 +148,7 @@ func TestNobodyFillsAQueueAlone(t *testing.T) {
 		pushed(t, q, of("greedy", strconv.Itoa(i)), of("greedy", strconv.Itoa(i)))
 	}
 	if _, err := q.push(of("greedy", "more"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
-		t.Errorf("one buyer's request too many: %v", err)
+		t.Errorf("one buyer's request too many: %v, want %s", err, stock.CodeOverloaded)
 	}
 	pushed(t, q, of("modest", "of modest"))
 	if want := longQueue + 1; q.length() != want {
@@ -173,7 +173,7 @@ func TestOneOrderIDIsAskedForSoOften(t *testing.T) {
 	}
 	pushed(t, q, ask(t.Context(), "another"))
 	if q.length() != 2 {
-		t.Errorf("%d wait", q.length())
+		t.Errorf("%d wait, want 2", q.length())
 	}
 }
 
@@ -188,6 +188,6 @@ func TestWhoIsTakenTakesThoseWhoJoinedAlong(t *testing.T) {
 	refuseAll([]*request{first}, stock.SoldOutError("sku"))
 	told(t, again)
 	if q.length() != 1 {
-		t.Errorf("%d wait", q.length())
+		t.Errorf("%d wait, want 1", q.length())
 	}
 }

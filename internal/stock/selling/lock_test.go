@@ -155,7 +155,7 @@ func (w *world) sellTo(services []*selling.Service, buyers int, n int64) {
 	}
 	wg.Wait()
 	if b := w.audit(); b.Committed != n {
-		w.Errorf("sold %d of %d", b.Committed, n)
+		w.Errorf("sold %d, want %d", b.Committed, n)
 	}
 }
 

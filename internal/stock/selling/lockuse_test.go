@@ -124,7 +124,7 @@ func TestOrdersOfSeveralSKUsLockWhatIsHot(t *testing.T) {
 	stop()
 	buyers.Wait()
 	if audit, err := w.store.Audit(t.Context(), ""); err != nil || !audit.OK() {
-		t.Errorf("audit: %+v, %v", audit, err)
+		t.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
 

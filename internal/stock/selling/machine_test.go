@@ -255,7 +255,7 @@ func (m *machine) Order(t *rapid.T) {
 		return err
 	}) {
 		if len(got) != len(want) {
-			t.Fatalf("%s: %d lines", what, len(got))
+			t.Fatalf("%s: %d lines, want %v", what, len(got), len(want))
 		}
 		for i := range got {
 			m.sameDeduction(t, what, got[i], want[i])

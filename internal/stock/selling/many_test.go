@@ -19,7 +19,7 @@ func (w *world) deductAll(s *selling.Service, orders []stock.Order) []selling.Re
 	}
 	results, err := s.DeductAll(w.Context(), "caller", all)
 	if err != nil || len(results) != len(orders) {
-		w.Fatalf("%d results, %v", len(results), err)
+		w.Fatalf("%d results, %v, want %v", len(results), err, len(orders))
 	}
 	return results
 }

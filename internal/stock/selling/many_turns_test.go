@@ -69,11 +69,11 @@ func TestManyOrdersLeaveRoom(t *testing.T) {
 		wg.Go(func() {
 			results, err := s.DeductAll(t.Context(), caller, ordersOf(ids, n))
 			if err != nil || len(results) != n {
-				t.Errorf("%s: %d results, %v", caller, len(results), err)
+				t.Errorf("%s: %d results, %v, want %v", caller, len(results), err, n)
 			}
 			for _, r := range results {
 				if stock.CodeOf(r.Err) != stock.CodeUnknownSKU {
-					t.Errorf("%s: %v", caller, r.Err)
+					t.Errorf("%s: %v, want %s", caller, r.Err, stock.CodeUnknownSKU)
 					return
 				}
 			}
@@ -88,7 +88,7 @@ func TestManyOrdersLeaveRoom(t *testing.T) {
 	waitUntilQueued(t, s, 4*stock.MaxOrders+10)
 	wg.Go(func() {
 		if _, _, err := s.Deduct(t.Context(), "hot", stock.Order{OrderID: "single", Quantity: 1}); stock.CodeOf(err) != stock.CodeUnknownSKU {
-			t.Errorf("a single order: %v", err)
+			t.Errorf("a single order: %v, want %s", err, stock.CodeUnknownSKU)
 		}
 	})
 	waitUntilQueued(t, s, 4*stock.MaxOrders+11)

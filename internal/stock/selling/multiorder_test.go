@@ -101,7 +101,7 @@ func TestOrderAllOrNothing(t *testing.T) {
 			"other quantity": {OrderID: "a", BuyerID: "b", Lines: []stock.Line{lines[0], {SKU: shopSKU(0), Quantity: 6}}},
 		} {
 			if _, _, err := s.Order(t.Context(), other); stock.CodeOf(err) != stock.CodeOrderIDReused {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: %v, want %s", what, err, stock.CodeOrderIDReused)
 			}
 		}
 	})
@@ -129,7 +129,7 @@ func eachShop(t *testing.T, stocks []int64, test func(*testing.T, *world, []*sel
 				test(t, w, services)
 				audit, err := services[0].Audit(t.Context(), "")
 				if err != nil || !audit.OK() || len(audit.SKUs) != len(stocks) {
-					t.Fatalf("audit: %+v, %v", audit, err)
+					t.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
 				}
 			})
 		}

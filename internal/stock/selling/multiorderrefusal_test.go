@@ -98,6 +98,6 @@ func TestARefusalOfAnOrderIsNotOlderThanASecond(t *testing.T) {
 	s := w.startOn(&slowPlacing{Store: w.store, meanwhile: func() { w.restock(other, "r", 1) }}, nil)
 	order := stock.MultiOrder{OrderID: "o", Lines: []stock.Line{{SKU: sku, Quantity: 1}}}
 	if _, created, err := s.Order(t.Context(), order); err != nil || !created {
-		t.Errorf("created %v, %v", created, err)
+		t.Errorf("created %v, %v, want true", created, err)
 	}
 }

@@ -82,7 +82,7 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 				}
 				close(store.tell)
 				if err := <-before; stock.CodeOf(err) != stock.CodeBuyerLimit {
-					t.Errorf("who came before was told %v", err)
+					t.Errorf("who came before got %v, want %s", err, stock.CodeBuyerLimit)
 				}
 				if err := <-waits; err != nil && stock.CodeOf(err) != stock.CodeBuyerLimit {
 					t.Errorf("who waited was told %v", err)

@@ -33,7 +33,7 @@ func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 		}
 		w.refused(s, own("ann", 5), stock.CodeOrderIDReused)
 		if _, err := s.Deduction(t.Context(), sku, "o", "eve"); stock.CodeOf(err) != stock.CodeUnknownDeduction {
-			t.Errorf("a stranger reads: %v", err)
+			t.Errorf("a stranger reads: %v, want %s", err, stock.CodeUnknownDeduction)
 		}
 		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "bob", Cancel: true}); err != nil || d.OrderID != "o" || d.Quantity != 2 {
 			t.Errorf("bob cancels: %+v, %v", d, err)
@@ -89,7 +89,7 @@ func TestWholeOrdersOfBuyersAreTheirOwn(t *testing.T) {
 		place(order("bob", true, 2), true)
 		place(order("bob", true, 2), false)
 		if _, _, err := s.Order(t.Context(), order("bob", true, 3)); stock.CodeOf(err) != stock.CodeOrderIDReused {
-			t.Errorf("another order of bob's under the same id: %v", err)
+			t.Errorf("another order of bob's under the same id: %v, want %s", err, stock.CodeOrderIDReused)
 		}
 		if d, err := s.Deduction(t.Context(), sku, "o", "bob"); err != nil || d.Quantity != 2 {
 			t.Errorf("bob's line: %+v, %v", d, err)
@@ -143,11 +143,11 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 			}
 			rows, err := w.store.Deductions(t.Context(), sku, []string{name})
 			if err != nil || rows[name].Status != stock.StatusExpired {
-				t.Errorf("%s: the row says %s, %v", name, rows[name].Status, err)
+				t.Errorf("%s: the row says %s, %v, want %v", name, rows[name].Status, err, stock.StatusExpired)
 			}
 			w.clock.advance(-time.Second) // another process whose clock is late
 			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: name}); stock.CodeOf(err) != stock.CodeNotReserved {
-				t.Errorf("%s: a commit after that: %v", name, err)
+				t.Errorf("%s: a commit after that: %v, want %s", name, err, stock.CodeNotReserved)
 			}
 		}
 	})

@@ -56,7 +56,7 @@ func TestAnOrderThatWaitedForItsTurnIsNotLate(t *testing.T) {
 		}
 	}
 	if b := w.audit(); b.Committed != 0 {
-		t.Errorf("%d units are sold after their time", b.Committed)
+		t.Errorf("%d units are sold after their time, want 0", b.Committed)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; stock.CodeOf(a.err) != stock.CodeOverloaded {
-		t.Fatalf("the caller was told %v", a.err)
+		t.Fatalf("the caller was told %v, want %s", a.err, stock.CodeOverloaded)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
 	}
 	if q.pop(1); q.length() != 0 {
-		t.Fatalf("%d wait in an empty queue", q.length())
+		t.Fatalf("%d wait in an empty queue, want 0", q.length())
 	}
 	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
 	for waiting, want := range map[int]int{0: batchLimit, 512: batchLimit, queueLimit: queueLimit / batchParts} {
 		if got := batchSize(waiting); got != want {
-			t.Errorf("of %d waiting: %d instead of %d", waiting, got, want)
+			t.Errorf("of %d waiting: %d instead of %d, want %v", waiting, got, want, want)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
 func TestQueueRetiresOnlyWhenNobodyServesIt(t *testing.T) {
 	q := newQueue()
 	if serve, err := q.push(ask(t.Context(), "a"), 2); err != nil || !serve {
-		t.Fatalf("the first is to serve: %t, %v", serve, err)
+		t.Fatalf("the first is to serve: %t, %v, want true", serve, err)
 	}
 	if serve, err := q.push(ask(t.Context(), "b"), 2); err != nil || serve {
 		t.Fatalf("the second is to serve as well: %t, %v", serve, err)

@@ -46,7 +46,7 @@ func TestReadersLeaveConnections(t *testing.T) {
 	leave()
 	for range cap(errs) - most {
 		if err := <-errs; stock.CodeOf(err) != stock.CodeUnavailable {
-			t.Errorf("a reader who waited and left: %v", err)
+			t.Errorf("a reader who waited and left: %v, want %s", err, stock.CodeUnavailable)
 		}
 	}
 	close(store.gate)

@@ -42,7 +42,7 @@ func (w *world) checkSale(told *tally) {
 	}
 	balance := w.audit()
 	if balance.Committed != told.units {
-		w.Errorf("buyers were told of %d units, the rows hold %d", told.units, balance.Committed)
+		w.Errorf("the rows hold %d units, want %d, which buyers were told of", balance.Committed, told.units)
 	}
 	if told.smallestRefused > 0 && balance.Available >= told.smallestRefused {
 		w.Errorf("stranded: %d units are left, and an order of %d was refused", balance.Available, told.smallestRefused)
@@ -108,7 +108,7 @@ func TestOneRequestFiftyTimes(t *testing.T) {
 		wg.Wait()
 		w.checkSale(told)
 		if told.accepted != 1 {
-			t.Errorf("accepted %d times", told.accepted)
+			t.Errorf("accepted %d times, want 1", told.accepted)
 		}
 	})
 }
@@ -165,12 +165,12 @@ func TestWinnersRetryAfterSoldOut(t *testing.T) {
 		w.create(s, 2, 2)
 		winner := stock.Order{OrderID: "winner", Quantity: 2}
 		if _, created, err := s.Deduct(t.Context(), sku, winner); err != nil || !created {
-			t.Fatalf("created %v, %v", created, err)
+			t.Fatalf("created %v, %v, want true", created, err)
 		}
 		for n := range 5 {
 			o := stock.Order{OrderID: fmt.Sprint(n), Quantity: 1}
 			if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != stock.CodeSoldOut {
-				t.Fatalf("loser %d: %v", n, err)
+				t.Fatalf("loser %d: %v, want %s", n, err, stock.CodeSoldOut)
 			}
 			if d, created, err := s.Deduct(t.Context(), sku, winner); err != nil || created || d.Quantity != 2 {
 				t.Fatalf("winner's retry: %+v, %v, %v", d, created, err)
@@ -181,10 +181,10 @@ func TestWinnersRetryAfterSoldOut(t *testing.T) {
 		}
 		// A refusal is not stored: after a restock the same order ids are accepted at once.
 		if created, err := s.Move(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil || !created {
-			t.Fatalf("restock: %v, %v", created, err)
+			t.Fatalf("restock: %v, %v, want true", created, err)
 		}
 		if _, created, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "0", Quantity: 1}); err != nil || !created {
-			t.Fatalf("after the restock: %v, %v", created, err)
+			t.Fatalf("after the restock: %v, %v, want true", created, err)
 		}
 	})
 }

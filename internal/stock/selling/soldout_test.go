@@ -117,7 +117,7 @@ func (m *meter) lose(t *testing.T, s *selling.Service) (fromMemory bool) {
 	before := m.asked.Load()
 	_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "loser", Quantity: 1})
 	if stock.CodeOf(err) != stock.CodeSoldOut {
-		t.Fatalf("a loser was told %v", err)
+		t.Fatalf("a loser was told %v, want %s", err, stock.CodeSoldOut)
 	}
 	return m.asked.Load() == before
 }
@@ -183,13 +183,13 @@ func TestLosersCostNoStatement(t *testing.T) {
 			wg.Go(func() {
 				_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint("loser-", n), Quantity: 1})
 				if stock.CodeOf(err) != stock.CodeSoldOut {
-					t.Errorf("loser %d: %v", n, err)
+					t.Errorf("loser %d: %v, want %s", n, err, stock.CodeSoldOut)
 				}
 			})
 		}
 		wg.Wait()
 		if got := store.asked.Load() - asked; got != 0 {
-			t.Errorf("200 losers cost %d statements", got)
+			t.Errorf("200 losers cost %d statements, want 0", got)
 		}
 		if got := seen.fromMemory.Load() - counted; got != 200 {
 			t.Errorf("counted %d refusals from memory, want 200", got)
@@ -201,7 +201,7 @@ func TestLosersCostNoStatement(t *testing.T) {
 			}
 			_, _, err = s.Deduct(t.Context(), sku, stock.Order{OrderID: id, Quantity: 2})
 			if stock.CodeOf(err) != stock.CodeOrderIDReused {
-				t.Errorf("%s with another quantity: %v", id, err)
+				t.Errorf("%s with another quantity: %v, want %s", id, err, stock.CodeOrderIDReused)
 			}
 		}
 	})

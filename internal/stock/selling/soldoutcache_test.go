@@ -55,7 +55,7 @@ func TestIDSetMissesNone(t *testing.T) {
 	set.sort()
 	for n := range 20_000 {
 		if got, want := set.has(strconv.Itoa(n)), n < 10_000; got != want {
-			t.Errorf("%d: %v", n, got)
+			t.Errorf("%d: %v, want %v", n, got, want)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestMemoryHasABound(t *testing.T) {
 		}
 	}
 	if room := s.soldOut.room(); room != 0 {
-		t.Errorf("room for %d more", room)
+		t.Errorf("room for %d more, want 0", room)
 	}
 }
 

@@ -161,7 +161,7 @@ func TestResegmentBesideAStillWriter(t *testing.T) {
 					w.Fatal(err)
 				}
 				if code := p.letGo(); code != "" {
-					w.Errorf("told %q", code)
+					w.Errorf("got code %q, want none", code)
 				}
 				d, err := s.Deduction(w.Context(), sku, "still", "")
 				status, again := s.SKU(w.Context(), sku)

@@ -17,7 +17,7 @@ func (w *world) reterm(s *selling.Service, change stock.TermsChange) {
 	w.Helper()
 	m := stock.Movement{SKU: sku, Ref: rand.Text(), Kind: stock.Retermed, Terms: change}
 	if created, err := s.Move(w.Context(), m); err != nil || !created {
-		w.Fatalf("%+v: %v, %v", m, created, err)
+		w.Fatalf("%+v: %v, %v, want true", m, created, err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestTermsHoldEverywhere(t *testing.T) {
 		w.reterm(changing, stock.TermsChange{SaleEndsAt: stock.To(time.Unix(1e9, 0).UTC())})
 		w.refused(others, order("x", 1), stock.CodeSaleClosed)
 		if _, created, err := others.Order(t.Context(), multi("m-1", sku)); stock.CodeOf(err) != stock.CodeSaleClosed {
-			t.Errorf("an order of several SKUs: %v, %v", created, err)
+			t.Errorf("an order of several SKUs: %v, %v, want %s", created, err, stock.CodeSaleClosed)
 		}
 		w.mustTake(others, large)
 		w.reterm(changing, stock.TermsChange{SaleEndsAt: stock.To(time.Time{}), MaxReserveFor: stock.To(stock.Period(time.Minute))})
@@ -65,7 +65,7 @@ func TestTermsHoldEverywhere(t *testing.T) {
 		w.refused(others, hour, stock.CodeInvalidRequest)
 		w.mustTake(others, order("x", 1))
 		if _, created, err := others.Order(t.Context(), multi("m-1", sku)); err != nil || !created {
-			t.Errorf("an order of several SKUs: %v, %v", created, err)
+			t.Errorf("an order of several SKUs: %v, %v, want true", created, err)
 		}
 		w.reterm(changing, stock.TermsChange{SaleStartsAt: stock.To(time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC))})
 		if _, created, err := others.Order(t.Context(), multi("m-1", sku)); err != nil || created {

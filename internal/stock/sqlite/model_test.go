@@ -134,7 +134,7 @@ func (m *model) agrees(t *testing.T, at time.Time) {
 	t.Helper()
 	audit, err := m.store.Audit(t.Context(), m.sku)
 	if err != nil || !audit.OK() {
-		t.Fatalf("audit: %+v, %v", audit, err)
+		t.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 	status, err := m.store.Status(t.Context(), m.sku, at)
 	if err != nil {

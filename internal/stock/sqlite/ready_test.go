@@ -75,7 +75,7 @@ func TestAFileThatHasGoneIsNotWritten(t *testing.T) {
 					t.Error("a SKU was created")
 				}
 				if err := store.Ready(t.Context()); !errors.Is(err, stock.ErrNotWritable) {
-					t.Errorf("the store is ready: %v", err)
+					t.Errorf("the store is ready: %v, want %v", err, stock.ErrNotWritable)
 				}
 			}
 		})

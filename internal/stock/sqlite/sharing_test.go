@@ -86,7 +86,7 @@ func (s *sharers) left(want ...int64) {
 		}
 	}
 	if audit, err := s.store.Audit(s.Context(), ""); err != nil || !audit.OK() {
-		s.Errorf("audit: %+v, %v", audit, err)
+		s.Errorf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 }
 

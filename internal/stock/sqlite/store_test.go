@@ -105,7 +105,7 @@ func TestFileBelongsToOneProcess(t *testing.T) {
 	}
 	for _, name := range []string{file, other} {
 		if _, err := sqlite.LockFile(name); !errors.Is(err, sqlite.ErrFileInUse) {
-			t.Fatalf("a second lock of the file as %s: %v", name, err)
+			t.Fatalf("a second lock of the file as %s: %v, want %v", name, err, sqlite.ErrFileInUse)
 		}
 	}
 	if err := first.Unlock(); err != nil {
@@ -132,7 +132,7 @@ func TestALinkToNoFileYetBelongsToOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := sqlite.LockFile(file); !errors.Is(err, sqlite.ErrFileInUse) {
-		t.Errorf("a second lock of the file by its own name: %v", err)
+		t.Errorf("a second lock of the file by its own name: %v, want %v", err, sqlite.ErrFileInUse)
 	}
 	if err := first.Unlock(); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestReaderDoesNotWrite(t *testing.T) {
 		}
 	})
 	if audit, err := reader.Audit(t.Context(), ""); err != nil || !audit.OK() {
-		t.Fatalf("audit: %+v, %v", audit, err)
+		t.Fatalf("audit: got %+v, %v, want no difference and no violation", audit, err)
 	}
 	if _, err := reader.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 1}, time.Now()); err == nil {
 		t.Fatal("a reader could write")

@@ -57,7 +57,7 @@ func TestWhatIsMissingIsNotZero(t *testing.T) {
 	}
 	var text string
 	if err := tables.Single(ctx, rows{{"a"}}, []any{&text}, ""); err != nil || text != "a" {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("got %q, %v, want \"a\"", text, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestRowsThatMayBeMissing(t *testing.T) {
 		t.Errorf("%q, %v", found, err)
 	}
 	if err := tables.SKUExists(ctx, rows(nil), "shoe"); stock.CodeOf(err) != stock.CodeUnknownSKU {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want %s", err, stock.CodeUnknownSKU)
 	}
 }
 
