@@ -121,11 +121,7 @@ func BuyersOf(orders []Order) []string {
 
 // IDsOf returns the ids of orders.
 func IDsOf(orders []Order) []string {
-	ids := make([]string, len(orders))
-	for i, o := range orders {
-		ids[i] = o.OrderID
-	}
-	return ids
+	return Column(orders, func(o Order) string { return o.OrderID })
 }
 
 // An order id belongs to the shop or to the buyer that chose it. The shop chooses ids for the orders of all its buyers. A

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -67,23 +68,13 @@ func CheckSKU(sku string) error {
 	if sku == "." || sku == ".." {
 		return Invalid("sku", `must not be "." or ".."`)
 	}
-	if sku == "" || len(sku) > maxSKUBytes || !onlyOfSKUs(sku) {
+	if sku == "" || len(sku) > maxSKUBytes || strings.Trim(sku, skuCharacters) != "" {
 		return Invalid("sku", "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxSKUBytes)
 	}
 	return nil
 }
 
-// onlyOfSKUs reports whether a text has only characters that SKUs may have.
-func onlyOfSKUs(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+const skuCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // Check refuses a new SKU that is not allowed.
 func (n NewSKU) Check() error {

@@ -12,9 +12,6 @@ import (
 // checkText allows a text to keep if it is 1..most bytes of UTF-8 in which every character is visible. Control characters
 // forge lines in logs, and PostgreSQL refuses NUL. With invisible characters, two ids could look alike.
 func checkText(field, text string, most int) error {
-	if text != "" && len(text) <= most && isPlain(text) {
-		return nil
-	}
 	if err := checkKnownText(field, text, most); err != nil {
 		return err
 	}
@@ -25,16 +22,6 @@ func checkText(field, text string, most int) error {
 		return Invalid(field, "must not begin or end with a blank")
 	}
 	return nil
-}
-
-// isPlain reports whether a text has only visible ASCII characters, as nearly all texts: there is nothing more to check.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] <= ' ' || text[i] >= unicode.MaxASCII {
-			return false
-		}
-	}
-	return true
 }
 
 // checkKnownText allows a text to look up if it is 1..most bytes of UTF-8 without control characters.
@@ -57,9 +44,6 @@ func checkOrderID(id string) error {
 	if err := checkText("order_id", id, maxIDBytes); err != nil {
 		return err
 	}
-	if !strings.Contains(id, ".") { // as nearly all are
-		return nil
-	}
 	for step := range strings.FieldsFuncSeq(id, isSlash) {
 		if step == "." || step == ".." {
 			return Invalid("order_id", `must not be "." or "..", nor have them between slashes`)
@@ -73,9 +57,6 @@ func isSlash(r rune) bool { return r == '/' || r == '\\' }
 // isInvisible reports whether a rune shows nothing: format characters such as zero-width and bidirectional ones,
 // separators of lines and paragraphs, fillers, variation selectors.
 func isInvisible(r rune) bool {
-	if r < 0x80 { // as nearly all are
-		return false
-	}
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 

@@ -17,7 +17,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		return false, err
 	}
 	m.At = s.at()
-	writing, done, err := s.writeContext(ctx)
+	writing, done, err := s.writeContext(ctx, s.deadlineOf(ctx))
 	if err != nil {
 		return false, err
 	}
@@ -85,7 +85,7 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 	if err := sku.Check(); err != nil {
 		return stock.Status{}, false, err
 	}
-	writing, done, err := s.writeContext(ctx)
+	writing, done, err := s.writeContext(ctx, s.deadlineOf(ctx))
 	if err != nil {
 		return stock.Status{}, false, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Status{}, err
 	}
-	writing, done, err := s.writeContext(ctx)
+	writing, done, err := s.writeContext(ctx, s.deadlineOf(ctx))
 	if err != nil {
 		return stock.Status{}, err
 	}

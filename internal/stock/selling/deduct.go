@@ -149,9 +149,10 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 		return nil, err
 	}
 	defer leave()
-	first, requests, answers := firstOfEach(orders), make([]*request, len(orders)), make([]answer, len(orders))
+	first, requests, answers := make(map[SKUOrder]int, len(orders)), make([]*request, len(orders)), make([]answer, len(orders))
 	for i, o := range orders {
-		if first[i] == i {
+		if _, again := first[o]; !again {
+			first[o] = i
 			requests[i], answers[i].err = s.ask(ctx, deadline, o.SKU, o.Order)
 		}
 	}
@@ -176,21 +177,9 @@ func (s *Service) enter(ctx context.Context, places *turns.Turns, caller string,
 	}
 }
 
-// firstOfEach returns for each order the index of the first equal one.
-func firstOfEach(orders []SKUOrder) []int {
-	first, seen := make([]int, len(orders)), make(map[SKUOrder]int, len(orders))
-	for i, o := range orders {
-		at, again := seen[o]
-		if !again {
-			at, seen[o] = i, i
-		}
-		first[i] = at
-	}
-	return first
-}
-
-// resultsOf turns answers into results. Reservations that have to be ended first are ended at the same time.
-func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first []int, answers []answer) []Result {
+// resultsOf turns answers into results. Reservations that have to be ended first are ended at the same time. first is where the first
+// of equal orders is, which has the answer.
+func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first map[SKUOrder]int, answers []answer) []Result {
 	results := make([]Result, len(orders))
 	var ending sync.WaitGroup
 	for i, a := range answers {
@@ -199,7 +188,7 @@ func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first []int,
 			r.Deduction, r.Created, r.Err = s.answerOf(ctx, orders[i].OrderID, a)
 		}
 		switch {
-		case first[i] < i:
+		case first[orders[i]] < i:
 		case a.err == nil && s.mayBeDue(a.deduction):
 			ending.Go(fill)
 		default:
@@ -207,8 +196,8 @@ func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first []int,
 		}
 	}
 	ending.Wait()
-	for i, at := range first {
-		if at < i {
+	for i, o := range orders {
+		if at := first[o]; at < i {
 			results[i] = results[at]
 			results[i].Created = false
 		}
@@ -229,16 +218,10 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	return latest
 }
 
-// writeContext returns the context of a write. It ends at the caller's deadline, but not when the caller leaves: a commit is
-// not cancelled in flight.
-func (s *Service) writeContext(ctx context.Context) (writing context.Context, done context.CancelFunc, err error) {
-	return s.writeContextUntil(ctx, s.deadlineOf(ctx))
-}
-
-// writeContextUntil does the same with a deadline that was set before. Close waits until done is called; when it has waited long
-// enough, the context ends. It calls Err of the caller's own context, which may notice a hang-up before net/http does; a context
-// derived from it would not.
-func (s *Service) writeContextUntil(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
+// writeContext returns the context of a write. It ends at a deadline, but not when the caller leaves: a commit is not cancelled in
+// flight. Close waits until done is called; when it has waited long enough, the context ends. writeContext calls Err of the caller's
+// own context, which may notice a hang-up before net/http does; a context derived from it would not.
+func (s *Service) writeContext(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, stock.Unavailable(stock.Unwritten(err), "wait to be written")
 	}

@@ -31,7 +31,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		return nil, false, err
 	}
 	defer leave()
-	writing, done, err := s.writeContextUntil(ctx, deadline)
+	writing, done, err := s.writeContext(ctx, deadline)
 	if err != nil {
 		return nil, false, err
 	}

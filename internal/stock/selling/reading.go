@@ -11,17 +11,12 @@ const mostReads = 8
 
 // reading waits until a caller may read.
 func (s *Service) reading(ctx context.Context) (done func(), err error) {
-	select {
-	case s.reads <- struct{}{}: // without a check of ctx: the read makes one
-		return func() { <-s.reads }, nil
-	default:
+	if !s.reads.TryAcquire(1) { // without a check of ctx: the read makes one
+		if err := s.reads.Acquire(ctx, 1); err != nil {
+			return nil, stock.Unavailable(stock.Unwritten(err), "wait to read")
+		}
 	}
-	select {
-	case s.reads <- struct{}{}:
-		return func() { <-s.reads }, nil
-	case <-ctx.Done():
-		return nil, stock.Unavailable(stock.Unwritten(context.Cause(ctx)), "wait to read")
-	}
+	return func() { s.reads.Release(1) }, nil
 }
 
 // read waits until a caller may read, and calls from.

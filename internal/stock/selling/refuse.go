@@ -87,19 +87,16 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 
 // byTerms splits requests by whether the terms, as last read, refuse them now.
 func (w *worker) byTerms(batch []*request) (allowed, refused []*request) {
-	for i, r := range batch {
-		refuses := w.service.refuses(*w.terms, w.sku, r.order) != nil
-		switch {
-		case refuses && refused == nil: // the usual case: none is refused
-			allowed, refused = slices.Clone(batch[:i]), []*request{r}
-		case refuses:
+	refuses := func(r *request) bool { return w.service.refuses(*w.terms, w.sku, r.order) != nil }
+	if !slices.ContainsFunc(batch, refuses) { // as nearly always
+		return batch, nil
+	}
+	for _, r := range batch {
+		if refuses(r) {
 			refused = append(refused, r)
-		case refused != nil:
+		} else {
 			allowed = append(allowed, r)
 		}
-	}
-	if refused == nil {
-		return batch, nil
 	}
 	return allowed, refused
 }

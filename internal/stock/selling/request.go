@@ -92,24 +92,13 @@ func (r *request) unstartable(now time.Time) error {
 // the others. It is called right before the write: callers may have left while the worker waited for a lock.
 func stillWaiting(requests []*request) []*request {
 	soon := time.Now().Add(leastTime)
-	var kept []*request
-	for i, r := range requests {
+	return slices.DeleteFunc(requests, func(r *request) bool {
 		left := r.ctx.Err() != nil || r.deadline.Before(soon)
-		r.sent = r.sent || !left
-		switch {
-		case left && kept == nil:
-			kept = append(make([]*request, 0, len(requests)), requests[:i]...)
+		if r.sent = r.sent || !left; left {
 			r.giveUp()
-		case left:
-			r.giveUp()
-		case kept != nil:
-			kept = append(kept, r)
 		}
-	}
-	if kept == nil {
-		return requests
-	}
-	return kept
+		return left
+	})
 }
 
 // giveUp answers a request that has left the queue and whose caller has left. The joined ones go back into the queue.

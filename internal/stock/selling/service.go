@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"inventory/internal/locking"
@@ -30,7 +31,7 @@ type Service struct {
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
-	reads        chan struct{}      // one element for each caller that reads
+	reads        *semaphore.Weighted
 
 	base   context.Context // of the workers' writes; outlives the callers, and ends when Close has waited long enough
 	cancel context.CancelFunc
@@ -131,7 +132,7 @@ func NewService(c Config) *Service {
 	s.workers.selling = make(map[string]*worker)
 	s.workers.settling = make(map[string]*settler)
 	s.overloaded = overloaded()
-	s.reads = make(chan struct{}, mostReads)
+	s.reads = semaphore.NewWeighted(mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.soldOut = newSoldOutCache()
 	s.workers.running.Go(s.watch)
