@@ -71,10 +71,11 @@ func (d day) sells(sku string) {
 	settled, err := d.store.Settle(d.Context(), stock.Settlement{SKU: sku, At: dayAt.Add(time.Second), Requests: []stock.SettleRequest{
 		{OrderID: "paid"},
 		{OrderID: "paid in part", Quantity: 2},
-		{OrderID: "cancelled", Cancel: true},
-		{OrderID: "waiting", Ref: "longer", Extend: time.Hour},
-		{OrderID: "shrunk", Ref: "less", Cancel: true, Quantity: 1},
-		{OrderID: "given back", Ref: "less", Cancel: true, Quantity: 17},
+		{OrderID: "cancelled", Verb: stock.Return},
+		{OrderID: "waiting", Ref: "longer", Verb: stock.Extend, ExtendFor: time.Hour},
+		{OrderID: "shrunk", Ref: "less", Verb: stock.Cancel, Quantity: 1},
+		{OrderID: "given back", Ref: "less", Verb: stock.Return, Quantity: 17},
+		{OrderID: "merged", Ref: "broken", Verb: stock.Return, Quantity: 2, WriteOff: true},
 	}})
 	if err != nil {
 		d.Fatal(err)

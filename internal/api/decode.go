@@ -27,7 +27,7 @@ import (
 )
 
 // field is one field of a request: whether it was present, and its value. null is not a value.
-type field[T string | int64] struct {
+type field[T string | int64 | bool] struct {
 	set   bool
 	value T
 }
@@ -75,15 +75,24 @@ func (f *field[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		if kind != '0' || err != nil {
 			return f.wrongType()
 		}
+	case *bool:
+		if kind != 't' && kind != 'f' {
+			return f.wrongType()
+		}
+		*value = kind == 't'
 	}
 	return nil
 }
 
 func (f *field[T]) wrongType() error {
-	if _, isNumber := any(f.value).(int64); isNumber {
+	switch any(f.value).(type) {
+	case int64:
 		return fmt.Errorf("%w: must be a whole number", errWrongType)
+	case bool:
+		return fmt.Errorf("%w: must be true or false", errWrongType)
+	default:
+		return fmt.Errorf("%w: must be a string", errWrongType)
 	}
-	return fmt.Errorf("%w: must be a string", errWrongType)
 }
 
 // require returns the value of a field that must be present.

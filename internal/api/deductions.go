@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -41,6 +42,9 @@ func (a deductionAnswer) MarshalJSON() ([]byte, error) {
 		text = append(at.AppendFormat(append(text, `,"expires_at":"`...), time.RFC3339Nano), '"')
 	}
 	before := `,"parts":[`
+	if d.InOrder {
+		text = appendString(append(text, `,"order":`...), orderPath(d.OrderID))
+	}
 	for _, part := range d.Parts {
 		text = fmt.Appendf(text, `%s{"segment":%d,"quantity":%d}`, before, part.Segment, part.Quantity)
 		before = ","
@@ -125,12 +129,28 @@ func (s *server) readDeduction(c echo.Context) error {
 }
 
 type commitRequest struct {
-	Quantity field[int64] `json:"quantity"`
+	Quantity  field[int64]  `json:"quantity"`
+	IfExpired field[string] `json:"if_expired"`
+}
+
+// retake reads whether a commit takes the units of an expired reservation again.
+func (r commitRequest) retake() (bool, error) {
+	if r.IfExpired.set && r.IfExpired.value != "retake" {
+		return false, invalid("if_expired", `must be "retake"`)
+	}
+	return r.IfExpired.set, nil
 }
 
 type cancelRequest struct {
 	Quantity field[int64]  `json:"quantity"`
 	Ref      field[string] `json:"ref"`
+}
+
+type returnRequest struct {
+	Quantity field[int64]  `json:"quantity"`
+	Ref      field[string] `json:"ref"`
+	Restock  field[bool]   `json:"restock"`
+	Reason   field[string] `json:"reason"`
 }
 
 type extendRequest struct {
@@ -148,26 +168,62 @@ func (s *server) commit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.settle(c, stock.SettleRequest{Quantity: quantity})
+	retake, err := body.retake()
+	if err != nil {
+		return err
+	}
+	if retake {
+		return settle(c, s.service.CommitLate, stock.SettleRequest{Quantity: quantity})
+	}
+	return settle(c, s.service.Settle, stock.SettleRequest{Quantity: quantity})
 }
 
-// cancel gives back a reservation, all of it or a part. For callers with the right it also gives back committed units.
+// cancel gives up a reservation, all of it or a part.
 func (s *server) cancel(c echo.Context) error {
 	var body cancelRequest
 	if err := decodeIfAny(c, &body); err != nil {
 		return err
 	}
-	request := stock.SettleRequest{Cancel: true, KeepCommitted: !callerOf(c).Return}
-	if body.Quantity.set || body.Ref.set { // a part
-		var err error
-		if request.Quantity, err = body.Quantity.require("quantity"); err != nil {
-			return err
-		}
-		if request.Ref, err = body.Ref.require("ref"); err != nil {
-			return err
-		}
+	request := stock.SettleRequest{Verb: stock.Cancel}
+	var err error
+	if request.Quantity, request.Ref, err = partOf(body.Quantity, body.Ref); err != nil {
+		return err
 	}
-	return s.settle(c, request)
+	return settle(c, s.service.Settle, request)
+}
+
+// giveBack returns committed units, all of them or a part.
+func (s *server) giveBack(c echo.Context) error {
+	var body returnRequest
+	if err := decodeIfAny(c, &body); err != nil {
+		return err
+	}
+	request, err := body.request()
+	if err != nil {
+		return err
+	}
+	return settle(c, s.service.Settle, request)
+}
+
+func (r returnRequest) request() (request stock.SettleRequest, err error) {
+	request = stock.SettleRequest{Verb: stock.Return, WriteOff: r.Restock.set && !r.Restock.value, Reason: r.Reason.value}
+	if r.Reason.set && r.Reason.value == "" {
+		return request, invalid("reason", "must not be empty; leave it out")
+	}
+	request.Quantity, request.Ref, err = partOf(r.Quantity, r.Ref)
+	return request, err
+}
+
+// partOf reads which part of a deduction a request is about: all of it, or both members are there.
+func partOf(quantity field[int64], ref field[string]) (units int64, once string, err error) {
+	if !quantity.set && !ref.set {
+		return 0, "", nil
+	}
+	if units, err = quantity.require("quantity"); err != nil {
+		return 0, "", err
+	}
+	once, err = ref.require("ref")
+	return units, once, err
 }
 
 // extend gives a reservation a later end.
@@ -176,32 +232,70 @@ func (s *server) extend(c echo.Context) error {
 	if err := decode(c, &body); err != nil {
 		return err
 	}
-	ref, err := body.Ref.require("ref")
+	request, err := body.request()
 	if err != nil {
 		return err
 	}
-	if _, err := body.ReserveFor.require("reserve_for"); err != nil {
-		return err
-	}
-	reserveFor, err := reserve("reserve_for", body.ReserveFor)
-	if err != nil {
-		return err
-	}
-	return s.settle(c, stock.SettleRequest{Ref: ref, Extend: reserveFor})
+	return settle(c, s.service.Settle, request)
 }
 
-// settle carries out a settle request for the deduction in the path, and answers with the deduction afterwards.
-func (s *server) settle(c echo.Context, request stock.SettleRequest) error {
-	var err error
+func (r extendRequest) request() (request stock.SettleRequest, err error) {
+	request.Verb = stock.Extend
+	if request.Ref, err = r.Ref.require("ref"); err != nil {
+		return request, err
+	}
+	if _, err := r.ReserveFor.require("reserve_for"); err != nil {
+		return request, err
+	}
+	request.ExtendFor, err = reserve("reserve_for", r.ReserveFor)
+	return request, err
+}
+
+// settle settles the deduction in the path, and answers with the deduction afterwards.
+func settle(
+	c echo.Context, do func(context.Context, string, stock.SettleRequest) (stock.Deduction, error), request stock.SettleRequest,
+) (err error) {
 	if request.BuyerID, err = namedBuyer(c); err != nil {
 		return err
 	}
 	request.OrderID = param(c, "order_id")
-	d, err := s.service.Settle(c.Request().Context(), param(c, "sku"), request)
+	d, err := do(c.Request().Context(), param(c, "sku"), request)
 	if err != nil {
 		return err
 	}
 	return sendDeduction(c, http.StatusOK, d)
+}
+
+type historyAnswer struct {
+	SKU     string         `json:"sku"`
+	OrderID string         `json:"order_id"`
+	History []historyEntry `json:"history"`
+}
+
+type historyEntry struct {
+	Kind      stock.EntryKind `json:"kind"`
+	Quantity  int64           `json:"quantity,omitempty"`
+	At        time.Time       `json:"at"`
+	ExpiresAt time.Time       `json:"expires_at,omitzero"`
+	Ref       string          `json:"ref,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+}
+
+// readHistory answers with what happened to a deduction, the oldest entry first.
+func (s *server) readHistory(c echo.Context) error {
+	buyerID, err := namedBuyer(c)
+	if err != nil {
+		return err
+	}
+	h, err := s.service.History(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
+	if err != nil {
+		return err
+	}
+	answer := historyAnswer{SKU: h.SKU, OrderID: h.OrderID}
+	for _, e := range h.Entries() {
+		answer.History = append(answer.History, historyEntry{e.Kind, e.Quantity, e.At.UTC(), e.Until.UTC(), e.Ref, e.Reason})
+	}
+	return c.JSON(http.StatusOK, answer)
 }
 
 type deductionsAnswer struct {

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
@@ -23,7 +22,8 @@ type movementsAnswer struct {
 }
 
 type movementAnswer struct {
-	Ref      string             `json:"ref"`
+	Ref      string             `json:"ref,omitempty"`
+	OrderID  string             `json:"order_id,omitempty"`
 	Kind     stock.MovementKind `json:"kind"`
 	Quantity int64              `json:"quantity"`
 	Segments int                `json:"segments,omitempty"`
@@ -45,8 +45,10 @@ func (s *server) readMovements(c echo.Context) error {
 	}
 	answer := movementsAnswer{SKU: sku, Movements: make([]movementAnswer, len(movements))}
 	for i, m := range movements {
+		key, ref := m.Returned()
+		_, orderID := stock.SplitOrderKey(key)
 		answer.Movements[i] = movementAnswer{
-			Ref: m.Ref, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Terms: m.Terms, Reason: m.Reason, At: m.At.UTC(),
+			Ref: ref, OrderID: orderID, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Terms: m.Terms, Reason: m.Reason, At: m.At.UTC(),
 		}
 	}
 	if len(movements) == limit { // more may follow
@@ -85,10 +87,10 @@ func positionOf(cursor string) (p stock.Position, ok bool) {
 }
 
 func isRef(text string) bool {
-	return len(text) <= maxRefBytes && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+	return len(text) <= maxRefBytes && utf8.ValidString(text) && !strings.Contains(text, "\x00")
 }
 
-const maxRefBytes = 128
+const maxRefBytes = 512 // of a write-off, the longest
 
 // unitsRequest is the body of a request that changes the amount of stock.
 type unitsRequest struct {
@@ -171,6 +173,7 @@ type AuditedSKU struct {
 	Initial    int64  `json:"initial"`
 	Restocked  int64  `json:"restocked"`
 	Adjusted   int64  `json:"adjusted"`
+	WrittenOff int64  `json:"written_off"`
 	Available  int64  `json:"available"`
 	Reserved   int64  `json:"reserved"`
 	Committed  int64  `json:"committed"`
@@ -183,7 +186,7 @@ func ReportAudit(audit stock.Audit) AuditReport {
 	for i, b := range audit.SKUs {
 		r.Violations = append(r.Violations, b.Violations...)
 		r.SKUs[i] = AuditedSKU{
-			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.Available, b.Reserved, b.Committed, b.Difference(),
+			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.WrittenOff, b.Available, b.Reserved, b.Committed, b.Difference(),
 		}
 	}
 	return r

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -57,7 +59,7 @@ func (s *server) placeOrder(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(createdOrOK(created), orderOf(order, lines))
+	return c.JSON(createdOrOK(created), orderOf(order.OrderID, order.BuyerID, lines))
 }
 
 // readMultiOrder reads the body of a request.
@@ -103,8 +105,94 @@ func (n newOrder) order() (o stock.MultiOrder, err error) {
 	return o, nil
 }
 
-func orderOf(o stock.MultiOrder, lines []stock.Deduction) orderAnswer {
-	a := orderAnswer{OrderID: o.OrderID, BuyerID: o.BuyerID, Lines: make([]lineAnswer, len(lines))}
+// orderPath is the path of an order of several SKUs.
+func orderPath(orderID string) string { return orderRoute + "/" + url.PathEscape(orderID) }
+
+// readOrder answers with an order as it is now.
+func (s *server) readOrder(c echo.Context) error {
+	buyerID, err := namedBuyer(c)
+	if err != nil {
+		return err
+	}
+	orderID := param(c, "order_id")
+	there, err := s.service.PlacedOrder(c.Request().Context(), orderID, buyerID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, orderOf(orderID, there.BuyerID, there.Lines))
+}
+
+type commitOrderRequest struct {
+	IfExpired field[string] `json:"if_expired"`
+}
+
+// commitOrder keeps what is reserved of all lines.
+func (s *server) commitOrder(c echo.Context) error {
+	var body commitOrderRequest
+	if err := decodeIfAny(c, &body); err != nil {
+		return err
+	}
+	retake, err := commitRequest{IfExpired: body.IfExpired}.retake()
+	if err != nil {
+		return err
+	}
+	return s.settleOrder(c, stock.SettleRequest{}, retake)
+}
+
+// cancelOrder gives up the reservations of all lines.
+func (s *server) cancelOrder(c echo.Context) error {
+	if err := decodeIfAny(c, &struct{}{}); err != nil {
+		return err
+	}
+	return s.settleOrder(c, stock.SettleRequest{Verb: stock.Cancel}, false)
+}
+
+// extendOrder gives the reservations of all lines a later end.
+func (s *server) extendOrder(c echo.Context) error {
+	var body extendRequest
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	request, err := body.request()
+	if err != nil {
+		return err
+	}
+	return s.settleOrder(c, request, false)
+}
+
+type returnOrderRequest struct {
+	Restock field[bool]   `json:"restock"`
+	Reason  field[string] `json:"reason"`
+}
+
+// returnOrder returns what all lines hold.
+func (s *server) returnOrder(c echo.Context) error {
+	var body returnOrderRequest
+	if err := decodeIfAny(c, &body); err != nil {
+		return err
+	}
+	request, err := returnRequest{Restock: body.Restock, Reason: body.Reason}.request()
+	if err != nil {
+		return err
+	}
+	return s.settleOrder(c, request, false)
+}
+
+// settleOrder settles all lines of the order in the path, and answers with the order afterwards.
+func (s *server) settleOrder(c echo.Context, request stock.SettleRequest, retake bool) (err error) {
+	if request.BuyerID, err = namedBuyer(c); err != nil {
+		return err
+	}
+	request.OrderID = param(c, "order_id")
+	there, err := s.service.SettleOrder(c.Request().Context(), request, retake)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, orderOf(request.OrderID, there.BuyerID, there.Lines))
+}
+
+func orderOf(orderID, buyerID string, lines []stock.Deduction) orderAnswer {
+	a := orderAnswer{OrderID: orderID, BuyerID: buyerID, Lines: make([]lineAnswer, len(lines))}
 	for i, d := range lines {
 		a.Lines[i] = lineAnswer{SKU: d.SKU, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d)}
 	}

@@ -59,8 +59,18 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusConflict, "The buyer has all that one buyer may have"}
 	case stock.CodeSaleClosed:
 		return kind{http.StatusConflict, "The SKU is not on sale now"}
+	case stock.CodeUnknownOrder:
+		return kind{http.StatusNotFound, "There is no such order of several SKUs"}
+	case stock.CodeOrderEnded:
+		return kind{http.StatusConflict, "The order was accepted before, and has ended"}
 	case stock.CodeNotReserved:
-		return kind{http.StatusConflict, "The status of the deduction does not allow this"}
+		return kind{http.StatusConflict, "There is no live reservation"}
+	case stock.CodeAlreadyCommitted:
+		return kind{http.StatusConflict, "The deduction was committed before"}
+	case stock.CodeNotCommitted:
+		return kind{http.StatusConflict, "Nothing is committed"}
+	case stock.CodePartOfOrder:
+		return kind{http.StatusConflict, "The lines of an order are settled together"}
 	case stock.CodeOrderIDReused:
 		return kind{http.StatusUnprocessableEntity, "The order id belongs to another order"}
 	case stock.CodeRefReused:
@@ -98,12 +108,35 @@ type problem struct {
 	Field     string     `json:"field,omitempty"`
 	SKU       string     `json:"sku,omitempty"`
 	Available *int64     `json:"available,omitempty"`
+
+	OrderStatus stock.DeductionStatus `json:"order_status,omitempty"`
+	Quantity    int64                 `json:"quantity,omitempty"`
+	Order       string                `json:"order,omitempty"`
+	Lines       []lineProblem         `json:"lines,omitempty"`
+}
+
+// lineProblem is why a line of an order of several SKUs was refused.
+type lineProblem struct {
+	SKU         string                `json:"sku"`
+	Code        stock.Code            `json:"code"`
+	Detail      string                `json:"detail"`
+	OrderStatus stock.DeductionStatus `json:"order_status,omitempty"`
+	Quantity    int64                 `json:"quantity,omitempty"`
 }
 
 func problemOf(err error) problem {
 	e := asStockError(err)
 	k := kindOf(e.Code)
-	p := problem{problemPath + string(e.Code), k.title, k.status, e.Message, e.Code, e.Field, e.SKU, nil}
+	p := problem{
+		Type: problemPath + string(e.Code), Title: k.title, Status: k.status, Detail: e.Message, Code: e.Code, Field: e.Field, SKU: e.SKU,
+		OrderStatus: e.Status, Quantity: e.Quantity,
+	}
+	if e.OrderID != "" {
+		p.Order = orderPath(e.OrderID)
+	}
+	for _, line := range e.Lines {
+		p.Lines = append(p.Lines, lineProblem{line.SKU, line.Code, line.Message, line.Status, line.Quantity})
+	}
 	switch {
 	case e.Code == stock.CodeUnavailable && errors.Is(e, stock.ErrUnwritten):
 		p.Title = "Nothing was written"
@@ -194,7 +227,12 @@ func explanations() []explanation {
 		{stock.CodeInsufficientStock, "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
 		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may.", "Cancel a reservation of this buyer, or ask for fewer units."},
 		{stock.CodeSaleClosed, "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
-		{stock.CodeNotReserved, "There is no live reservation to commit or extend: it was committed or canceled before, or it has expired. Or there are no units left of which to return a part.", "Read the deduction. If it has expired, send the order again under a new order id."},
+		{stock.CodeUnknownOrder, "There is no order of several SKUs of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
+		{stock.CodeOrderEnded, "This order was accepted before, and holds nothing any more: order_status says whether it was cancelled, has expired or was returned, and quantity how many units it held last.", "Do not deliver it. To buy, send the order under a new order id. If it was paid after its end, commit it with if_expired."},
+		{stock.CodeNotReserved, "There is no live reservation to commit, cancel in part or extend: order_status says what has become of it.", "If it has expired and was paid, commit it with if_expired, which takes the units again if they are there. Otherwise give the money back."},
+		{stock.CodeAlreadyCommitted, "The deduction was committed before, with as many units as quantity says. Nothing was changed.", "A cancel that comes after the commit is too late: the order is paid. To take units back, return them."},
+		{stock.CodeNotCommitted, "Nothing of the deduction is committed, so nothing can be returned: order_status says what it is.", "Give up a reservation with cancel."},
+		{stock.CodePartOfOrder, "The deduction is a line of an order of several SKUs. Its lines are committed, cancelled and extended together. Nothing was changed.", "Send the request to the path that order names. Single lines can be returned."},
 		{stock.CodeOrderIDReused, "The order id belongs to another order: another quantity, buyer, or time of reservation. Nothing was changed.", "Use a new order id for each order, and the same one for each of its attempts."},
 		{stock.CodeRefReused, "The ref belongs to another change of this SKU, or of this deduction. Nothing was changed.", "Use a new ref for each change, and the same one for each of its attempts."},
 		{stock.CodeOverloaded, "More requests wait than can be answered in time. Nothing was changed.", "Wait as long as Retry-After says. " + sameAgain},

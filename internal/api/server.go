@@ -136,9 +136,10 @@ func timed(next echo.HandlerFunc) echo.HandlerFunc {
 type policy uint8
 
 const (
-	public   policy = iota + 1 // everybody, without a credential
-	buyers                     // callers that may buy: see [access.ScopeBuyer]
-	settlers                   // buyers that may commit and extend a reservation: see [access.Rights]
+	public    policy = iota + 1 // everybody, without a credential
+	buyers                      // callers that may buy: see [access.ScopeBuyer]
+	settlers                    // buyers that may commit and extend a reservation: see [access.Rights]
+	returners                   // buyers that may return what is committed
 	admins
 )
 
@@ -151,9 +152,9 @@ func (p policy) refusal(caller access.Caller) string {
 		return "this takes a key or a token"
 	case p == buyers:
 		return ""
-	case p == settlers && caller.Commit:
+	case p == settlers && caller.Commit, p == returners && caller.Return:
 		return ""
-	case p == settlers:
+	case p == settlers, p == returners:
 		return "this takes a key: a token may reserve, deduct, read, and give back what it has reserved"
 	case caller.Scope < access.ScopeAdmin:
 		return "this takes a key of the scope admin"
@@ -195,7 +196,14 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit?buyer_id", settlers, s.bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend?buyer_id", settlers, s.bounded(s.extend)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel?buyer_id", buyers, s.bounded(s.cancel)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/return?buyer_id", returners, s.bounded(s.giveBack)},
+		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id/history?buyer_id", buyers, timed(s.readHistory)},
 		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
+		{http.MethodGet, orderRoute + "/:order_id?buyer_id", buyers, timed(s.readOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/commit?buyer_id", settlers, s.bounded(s.commitOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/extend?buyer_id", settlers, s.bounded(s.extendOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/cancel?buyer_id", buyers, s.bounded(s.cancelOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/return?buyer_id", returners, s.bounded(s.returnOrder)},
 		{http.MethodGet, "/v1/events?sku", buyers, s.watchEvents}, // ends when its listener wants
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},

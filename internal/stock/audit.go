@@ -16,15 +16,16 @@ type Balance struct {
 	Initial, Restocked, Adjusted int64
 	Available                    int64
 	Reserved, Committed          int64
+	WrittenOff                   int64 // of what was returned
 	Merges                       int64 // deductions that took from more than one segment
 	// Violations names in words what no sum shows: an order id that has two rows, parts that do not add up.
 	Violations []string
 }
 
-// Difference is Initial + Restocked + Adjusted less what is there. Above zero, units were lost; below zero, units were
+// Difference is Initial + Restocked + Adjusted less WrittenOff and what is there. Above zero, units were lost; below zero, units were
 // sold twice.
 func (b Balance) Difference() int64 {
-	return b.Initial + b.Restocked + b.Adjusted - b.Available - b.Reserved - b.Committed
+	return b.Initial + b.Restocked + b.Adjusted - b.WrittenOff - b.Available - b.Reserved - b.Committed
 }
 
 // OK reports whether no unit is missing and none is there twice.
@@ -49,7 +50,7 @@ type AuditLine struct {
 // Columns returns where to scan the statement's columns, in their order. Incomplete is not among them.
 func (l *AuditLine) Columns() []any {
 	return []any{
-		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.Available, &l.Reserved, &l.Committed,
+		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.WrittenOff, &l.Available, &l.Reserved, &l.Committed,
 		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Mismatched,
 	}
 }

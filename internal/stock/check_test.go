@@ -64,15 +64,16 @@ func TestChecksNameTheField(t *testing.T) {
 		{"order_id", MultiOrder{Lines: []Line{{SKU: "a", Quantity: 1}}}.Check()},
 		{"order_id", SettleRequest{}.Check()},
 		{"quantity", SettleRequest{OrderID: "a", Quantity: -1}.Check()},
-		{"ref", SettleRequest{OrderID: "a", Cancel: true, Quantity: 1}.Check()},
-		{"ref", SettleRequest{OrderID: "a", Extend: time.Hour}.Check()},
-		{"ref", SettleRequest{OrderID: "a", Extend: time.Hour, Ref: "a\u200b"}.Check()},
-		{"quantity", SettleRequest{OrderID: "a", Cancel: true, Ref: "r"}.Check()},
-		{"quantity", SettleRequest{OrderID: "a", Cancel: true, Ref: "r", Quantity: MaxQuantity + 1}.Check()},
-		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r"}.Check()},
-		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r", Extend: -time.Hour}.Check()},
-		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r", Extend: MaxReserve + time.Microsecond}.Check()},
-		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r", Extend: time.Hour + 1}.Check()},
+		{"ref", SettleRequest{OrderID: "a", Verb: Cancel, Quantity: 1}.Check()},
+		{"ref", SettleRequest{OrderID: "a", Verb: Extend, ExtendFor: time.Hour}.Check()},
+		{"ref", SettleRequest{OrderID: "a", Verb: Extend, ExtendFor: time.Hour, Ref: "a\u200b"}.Check()},
+		{"quantity", SettleRequest{OrderID: "a", Verb: Cancel, Ref: "r"}.Check()},
+		{"quantity", SettleRequest{OrderID: "a", Verb: Cancel, Ref: "r", Quantity: MaxQuantity + 1}.Check()},
+		{"reserve_for", SettleRequest{OrderID: "a", Verb: Extend, Ref: "r"}.Check()},
+		{"reason", SettleRequest{OrderID: "a", Verb: Return, Reason: "\x1e"}.Check()},
+		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r", Verb: Extend, ExtendFor: -time.Hour}.Check()},
+		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r", Verb: Extend, ExtendFor: MaxReserve + time.Microsecond}.Check()},
+		{"reserve_for", SettleRequest{OrderID: "a", Ref: "r", Verb: Extend, ExtendFor: time.Hour + 1}.Check()},
 	} {
 		e, ok := c.err.(*Error) //nolint:errorlint // nothing wraps it
 		if !ok || e.Code != CodeInvalidRequest || e.Field != c.field || !strings.HasPrefix(e.Message, c.field) {
@@ -85,8 +86,8 @@ func TestChecksNameTheField(t *testing.T) {
 		Order{OrderID: strings.Repeat("x", 128), BuyerID: "ü", Quantity: MaxQuantity, ReserveFor: MaxReserve}.Check(),
 		Movement{SKU: "a", Kind: Adjusted, Ref: "r", Quantity: -MaxQuantity, Reason: "lost"}.Check(),
 		SettleRequest{OrderID: "a", Quantity: MaxQuantity}.Check(),
-		SettleRequest{OrderID: "a", Cancel: true, Ref: "r", Quantity: MaxQuantity}.Check(),
-		SettleRequest{OrderID: "a", Ref: "r", Extend: MaxReserve}.Check(),
+		SettleRequest{OrderID: "a", Verb: Cancel, Ref: "r", Quantity: MaxQuantity}.Check(),
+		SettleRequest{OrderID: "a", Ref: "r", Verb: Extend, ExtendFor: MaxReserve}.Check(),
 	} {
 		if err != nil {
 			t.Errorf("refused: %v", err)

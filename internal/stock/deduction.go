@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,9 +12,9 @@ type DeductionStatus string
 
 // The states of a deduction:
 //
-//	             ┌── commit ──> committed ── cancel ──> cancelled
+//	             ┌── commit ──> committed ── return ──> returned
 //	reserved ────┼── cancel ──> cancelled
-//	             └── time ────> expired
+//	             └── time ────> expired ── retake ──> committed
 //
 // A plain deduction is committed at once. Only what is reserved or committed holds units.
 const (
@@ -21,6 +22,7 @@ const (
 	StatusCommitted DeductionStatus = "committed"
 	StatusCancelled DeductionStatus = "cancelled"
 	StatusExpired   DeductionStatus = "expired"
+	StatusReturned  DeductionStatus = "returned"
 )
 
 // Live reports whether a deduction in this state holds units.
@@ -36,6 +38,7 @@ type Deduction struct {
 	ExpiresAt time.Time // of a reservation, also when it has ended
 	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
 	Merged    bool      // several segments gave, so that each part has a row; only a settlement needs it
+	InOrder   bool      // it is a line of an order of several SKUs; only a settlement and [Store.Deduction] fill it
 }
 
 // Due reports whether it is a reservation that has expired: the next write that finds it ends it.
@@ -87,7 +90,35 @@ func UnknownDeduction(sku, key string) *Error {
 
 // notReserved is the error for a request that the status of a deduction does not allow.
 func notReserved(d Deduction, what string) error {
-	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
+	return ofDeduction(d, CodeNotReserved, "the deduction is %s: there is nothing to %s", d.Status, what)
+}
+
+// alreadyCommitted is the error for a cancel, or another commit, of what is committed, or was before it was returned.
+func alreadyCommitted(d Deduction) error {
+	d.Quantity = cmp.Or(d.Committed, d.Quantity)
+	return ofDeduction(d, CodeAlreadyCommitted, "the deduction was committed, with a quantity of %d; return gives committed units back", d.Quantity)
+}
+
+// notCommitted is the error for a return of what is not committed.
+func notCommitted(d Deduction) error {
+	return ofDeduction(d, CodeNotCommitted, "the deduction is %s: there is nothing to return", d.Status)
+}
+
+// partOfOrder is the error for a request that may change a line of an order of several SKUs only together with the others.
+func partOfOrder(d Deduction) error {
+	err := ofDeduction(d, CodePartOfOrder, "the deduction is a line of an order of several SKUs, which is settled as a whole")
+	_, err.OrderID = SplitOrderKey(d.OrderID)
+	return err
+}
+
+// OrderEnded is the error for an order sent again whose deduction holds nothing any more.
+func OrderEnded(d Deduction) *Error {
+	return ofDeduction(d, CodeOrderEnded, "the order is %s, and holds nothing: order again under a new order id", d.Status)
+}
+
+// ofDeduction is an error that tells what has become of a deduction.
+func ofDeduction(d Deduction, code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), SKU: d.SKU, Status: d.Status, Quantity: d.Quantity}
 }
 
 func sortParts(parts []Part) {
@@ -117,9 +148,9 @@ func (q DeductionQuery) Check() error {
 		}
 	}
 	switch q.Status {
-	case "", StatusReserved, StatusCommitted, StatusCancelled, StatusExpired:
+	case "", StatusReserved, StatusCommitted, StatusCancelled, StatusExpired, StatusReturned:
 	default:
-		return Invalid("status", "must be reserved, committed, cancelled or expired")
+		return Invalid("status", "must be reserved, committed, cancelled, expired or returned")
 	}
 	if q.After != "" && !CheckKey(q.After) {
 		return Invalid("after", "must be the next of an earlier answer")

@@ -10,7 +10,7 @@ import (
 func TestReplayComparesEveryField(t *testing.T) {
 	t.Parallel()
 	// The id finds the deduction; the other fields describe the caller.
-	aside := map[string]bool{"OrderID": true, "Own": true, "CallerMax": true}
+	aside := map[string]bool{"InOrder": true, "OrderID": true, "Own": true, "CallerMax": true}
 	d := AcceptedOutcome("sku", Order{}, time.Time{}).Deduction
 	for i := range reflect.TypeFor[Order]().NumField() {
 		var o Order

@@ -14,6 +14,7 @@ const (
 	CodeInvalidRequest    Code = "invalid_request"    // a value is outside what is allowed; Field names it
 	CodeUnknownSKU        Code = "unknown_sku"        // no such SKU
 	CodeUnknownDeduction  Code = "unknown_deduction"  // no such order id in the SKU
+	CodeUnknownOrder      Code = "unknown_order"      // no order of several SKUs with this order id
 	CodeSKUExists         Code = "sku_exists"         // the SKU exists with other properties, or is archived
 	CodeSKUArchived       Code = "sku_archived"       // the SKU sells nothing for good, and does not change
 	CodeOrderIDReused     Code = "order_id_reused"    // the order id belongs to another request
@@ -22,7 +23,11 @@ const (
 	CodeInsufficientStock Code = "insufficient_stock" // less is left than was asked for; Available says how much
 	CodeBuyerLimit        Code = "buyer_limit"        // the buyer would hold more units than one buyer may
 	CodeSaleClosed        Code = "sale_closed"        // the sale has not begun, or is over
-	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit or extend, or nothing to give back
+	CodeOrderEnded        Code = "order_ended"        // the order was accepted, and holds nothing any more: Status says why
+	CodeNotReserved       Code = "not_reserved"       // there is no live reservation
+	CodeNotCommitted      Code = "not_committed"      // nothing is committed that could be returned
+	CodeAlreadyCommitted  Code = "already_committed"  // it was committed before: Quantity says with how many units
+	CodePartOfOrder       Code = "part_of_order"      // OrderID is an order of several SKUs, which is settled as a whole
 	CodeForbidden         Code = "forbidden"          // the caller may not do this
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
 	CodeUnavailable       Code = "unavailable"        // nothing was written, or the outcome is unknown: ask again with the same order id
@@ -37,9 +42,16 @@ type Error struct {
 	Code      Code
 	Message   string
 	Field     string // the request's field, for CodeInvalidRequest
-	SKU       string // the one whose stock or limit refused an order of several SKUs
+	SKU       string // the one whose stock, limit or deduction is why
 	Available int64  // units left, for CodeInsufficientStock
 	Err       error  // the cause, for logs
+
+	// Of the deduction that refuses a request.
+	Status   DeductionStatus
+	Quantity int64  // units it holds or held last; for CodeAlreadyCommitted, the units that were committed
+	OrderID  string // for CodePartOfOrder
+	// Lines are the refusals of the lines of an order of several SKUs.
+	Lines []*Error
 }
 
 func (e *Error) Error() string {

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,7 @@ const (
 	Adjusted    MovementKind = "adjust"    // units were added or taken away, to correct the count
 	Resegmented MovementKind = "resegment" // the units were spread over another number of segments
 	Retermed    MovementKind = "terms"     // the SKU got another name or other terms
+	WrittenOff  MovementKind = "write_off" // units of a deduction came back, and are not sold again
 )
 
 // Movement is a row of a SKU's ledger: a change of its stock, or of its terms, that is no deduction. Ref makes it idempotent within its
@@ -29,6 +31,20 @@ type Movement struct {
 	// At is when it happened. The times of a SKU's movements grow in the order in which they were committed: a reader
 	// that has read up to one has missed none before it. A store moves a time forward that would be too early.
 	At time.Time
+}
+
+// refSeparator stands in the ref of a write-off, between the order key and the ref of the return: a control character, which no
+// caller's ref contains.
+const refSeparator = "\x1e"
+
+func writeOffRef(key, ref string) string { return key + refSeparator + ref }
+
+// Returned returns the order key of a write-off, and the ref of the return; for other kinds an empty key, and the movement's ref.
+func (m Movement) Returned() (key, ref string) {
+	if key, ref, found := strings.Cut(m.Ref, refSeparator); found {
+		return key, ref
+	}
+	return "", m.Ref
 }
 
 // CheckReplay returns [RefReused] if there, the movement that has the ref already, asked for something else.

@@ -70,7 +70,7 @@ func inLine(i int, err error) error {
 
 // Of returns a line as an order of its SKU.
 func (o MultiOrder) Of(line Line) Order {
-	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, CallerMax: o.CallerMax}
+	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, CallerMax: o.CallerMax, InOrder: true}
 }
 
 // SKUs returns the SKUs of the lines, in their order.
@@ -204,4 +204,67 @@ func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale bool) err
 	default:
 		return Shortage(sku, o.Available)
 	}
+}
+
+// OrderSettlement asks for all lines of an order of several SKUs to be settled: all of them, or none.
+type OrderSettlement struct {
+	Request    SettleRequest            // of each line; OrderID is the order's key
+	SKUs       []string                 // of the lines, ascending
+	MostExtend map[string]time.Duration // by SKU, for an extension
+	// Deadline and At are as in a [Batch].
+	Deadline, At time.Time
+}
+
+// Of returns what it asks of a line.
+func (o OrderSettlement) Of(sku string) Settlement {
+	request := o.Request
+	request.InOrder, request.MostExtend = true, o.MostExtend[sku]
+	return Settlement{SKU: sku, Deadline: o.Deadline, At: o.At, Requests: []SettleRequest{request}}
+}
+
+// Plan decides the lines; plan decides one as [PlanSettlement] does, from its rows. If one is refused, the plans change nothing, but
+// end reservations that have expired.
+func (o OrderSettlement) Plan(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
+	refused := false
+	for _, sku := range o.SKUs {
+		p := plan(o.Of(sku))
+		plans, results = append(plans, p), append(results, p.Results[0])
+		refused = refused || p.Results[0].Err != nil
+	}
+	for i := 0; refused && i < len(plans); i++ {
+		ending := o.Of(o.SKUs[i])
+		ending.Requests[0].Verb, ending.Requests[0].WriteOff = Expire, false
+		plans[i] = plan(ending)
+		results[i].Returned = plans[i].Results[0].Returned
+	}
+	return plans, results
+}
+
+// Refusal returns the error of an order whose lines were not settled; nil if they were. It names each line that was refused.
+func (o OrderSettlement) Refusal(results []Settled) error {
+	var refused []*Error
+	for i, r := range results {
+		if r.Err == nil {
+			continue
+		}
+		e, ok := errors.AsType[*Error](r.Err)
+		if !ok {
+			return r.Err
+		}
+		named := *e
+		named.SKU = o.SKUs[i]
+		refused = append(refused, &named)
+	}
+	if refused == nil {
+		return nil
+	}
+	first := *refused[0]
+	first.Message, first.Lines = fmt.Sprintf("the line of SKU %q: %s", first.SKU, first.Message), refused
+	return &first
+}
+
+// UnknownOrder is the error for an order id, or its key, of which there is no order of several SKUs.
+func UnknownOrder(key string) *Error {
+	_, orderID := SplitOrderKey(key)
+	return &Error{Code: CodeUnknownOrder, Message: fmt.Sprintf("there is no order of several SKUs with order id %q", orderID)}
 }

@@ -18,6 +18,7 @@ type Order struct {
 	// CallerMax is how many units its caller may ask for if the SKU has no MaxQuantity of its own; 0: the package's. It
 	// is not part of the request: a replay may have another one.
 	CallerMax int64
+	InOrder   bool // it is a line of an order of several SKUs
 }
 
 // MaxOrders bounds the orders of a request of many.
@@ -69,9 +70,9 @@ func checkQuantity(q int64) error {
 	return nil
 }
 
-// kept returns an order as a deduction keeps it: without what its caller may do and whose id it is.
+// kept returns an order as a deduction keeps it: without what its caller may do, whose id it is, and where it came from.
 func (o Order) kept() Order {
-	o.Own, o.CallerMax = false, 0
+	o.Own, o.CallerMax, o.InOrder = false, 0, false
 	return o
 }
 

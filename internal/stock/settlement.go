@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Settlement is a number of requests to end or return deductions of one SKU. No two have the same order id.
+// Settlement is a number of requests to settle deductions of one SKU. No two have the same order id.
 type Settlement struct {
 	SKU string
 	// Deadline and At are as in a [Batch].
@@ -16,26 +16,38 @@ type Settlement struct {
 	Requests     []SettleRequest
 }
 
-// SettleRequest asks for one deduction to be committed, cancelled or amended.
+// Verb is what a request wants of a deduction.
+type Verb int
+
+// The verbs.
+const (
+	Commit Verb = iota // keep what is reserved
+	Cancel             // give back what is reserved
+	Return             // give back what is committed
+	Extend             // give a reservation a later end
+	Expire             // end a reservation if it has expired
+)
+
+// SettleRequest asks for one deduction to be committed, cancelled, returned or extended.
 type SettleRequest struct {
-	OrderID    string
-	BuyerID    string // only a deduction of this buyer; "": of any buyer
-	ExpireOnly bool   // none of these: only end it if it has expired
-	Cancel     bool   // else commit
-	Quantity   int64  // units to commit, the others are given back; 0: all. With Cancel and a Ref: units to give back
-	// Ref makes an amendment happen once: the return of Quantity units, with Cancel, or else an extension.
+	Verb     Verb
+	OrderID  string
+	BuyerID  string // only a deduction of this buyer; "": of any buyer
+	Quantity int64  // units to commit, the others are given back; or units to cancel or return; 0: all
+	// Ref makes an extension, or the cancel or return of a part, happen once. A return of all has none.
 	Ref        string
-	Extend     time.Duration // reserve for that long from the decision on; 0: no extension
-	MostExtend time.Duration // the largest Extend; 0: any
-	// KeepCommitted refuses a cancel of what is committed, with CodeForbidden. The locked row decides, because a commit
-	// may come between a read and the write.
-	KeepCommitted bool
+	ExtendFor  time.Duration // reserve for that long from the decision on
+	MostExtend time.Duration // the largest ExtendFor; 0: any
+	WriteOff   bool          // the returned units are not sold again
+	Reason     string        // of a return
+	// InOrder says that all lines of an order of several SKUs are settled together. Alone, a line can only be returned.
+	InOrder bool
 }
 
 // Settled is what became of a request: the deduction as it is now, or a *[Error].
 type Settled struct {
 	Deduction Deduction
-	Returned  int64 // units that went back for it
+	Returned  int64 // units that went back into stock for it
 	Err       error
 }
 
@@ -56,6 +68,8 @@ type SettlementPlan struct {
 	Split []Deduction
 	// Amendments are those to write: they happen now. An amendment's deduction may be in Changed, in Amended or in neither.
 	Amendments []Amendment
+	// WriteOffs are movements to write. The rows of all segments must be locked.
+	WriteOffs []Movement
 	Returns
 	Kept int64 // units of reservations that become committed
 }
@@ -72,25 +86,21 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 			plan.Results[i].Err = UnknownDeduction(s.SKU, request.OrderID)
 			continue
 		}
-		done, replayed := amended[request.OrderID]
-		on := func(d Deduction) (Deduction, []Part, error) {
-			if request.Amends() && replayed {
-				return d, nil, done.replayed(request.amendment())
-			}
-			return request.on(d, at)
-		}
-		after, back := before, []Part(nil)
-		var err error
+		after, back, err := before, []Part(nil), error(nil)
 		if before.Due(at) {
 			after.Status, back = StatusExpired, before.Parts
-			_, _, err = on(after)
+			_, _, err = request.on(after, amended, at)
 		} else {
-			after, back, err = on(before)
+			after, back, err = request.on(before, amended, at)
 		}
 		plan.settle(i, before, after, err)
-		plan.add(before, back, segments)
-		if request.Amends() && !replayed && err == nil {
-			plan.Amendments = append(plan.Amendments, request.amendment())
+		if request.WriteOff && err == nil {
+			plan.writeOff(i, before, back)
+		} else {
+			plan.add(before, back, segments)
+		}
+		if _, replayed := amended[request.OrderID]; request.Amends() && !replayed && err == nil {
+			plan.amend(request, before, after)
 		}
 	}
 	slices.SortFunc(plan.Changed, byOrderID)
@@ -101,54 +111,96 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 
 func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
 
+// writeOff adds to the plan that units come back which are not sold again.
+func (p *SettlementPlan) writeOff(i int, before Deduction, back []Part) {
+	p.Results[i].Returned = 0
+	if before.BuyerID != "" && len(back) > 0 {
+		p.Buyers[before.BuyerID] += unitsOf(back)
+	}
+}
+
+// amend adds to the plan the amendment that a request makes.
+func (p *SettlementPlan) amend(w SettleRequest, before, after Deduction) {
+	made := w.amendment()
+	if w.Verb == Return {
+		made.Units = before.held() - after.held()
+	}
+	if made.Units == 0 && made.Extended == 0 { // all has been returned already
+		return
+	}
+	p.Amendments = append(p.Amendments, made)
+	if w.WriteOff {
+		p.WriteOffs = append(p.WriteOffs, Movement{
+			SKU: before.SKU, Ref: writeOffRef(w.OrderID, w.Ref), Kind: WrittenOff, Quantity: -made.Units, Reason: w.Reason,
+		})
+	}
+}
+
 // Check refuses a request that is not allowed.
 func (w SettleRequest) Check() error {
 	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err
 	}
-	if w.Amends() || w.Extend != 0 || w.Cancel && w.Quantity != 0 {
-		return w.checkAmendment()
+	if w.Reason != "" {
+		if err := checkText("reason", w.Reason, maxReasonBytes); err != nil {
+			return err
+		}
 	}
-	if w.Quantity == 0 {
-		return nil
-	}
-	return checkQuantity(w.Quantity)
-}
-
-func (w SettleRequest) checkAmendment() error {
-	if err := checkText("ref", w.Ref, maxIDBytes); err != nil {
-		return err
+	part := w.Verb != Commit && w.Quantity != 0
+	if w.Ref != "" || part || w.Verb == Extend {
+		if err := checkText("ref", w.Ref, maxIDBytes); err != nil {
+			return err
+		}
 	}
 	switch {
-	case w.Cancel:
-		return checkQuantity(w.Quantity)
-	case w.Extend == 0:
+	case w.Verb == Extend && w.ExtendFor == 0:
 		return Invalid("reserve_for", "must be given")
+	case w.Verb == Extend:
+		return checkReserve(w.ExtendFor)
+	case w.Quantity == 0 && w.Ref == "":
+		return nil
 	default:
-		return checkReserve(w.Extend)
+		return checkQuantity(w.Quantity)
 	}
 }
 
-// Amends reports whether the request asks for an amendment.
-func (w SettleRequest) Amends() bool { return w.Ref != "" }
+// Amends reports whether the request makes an amendment.
+func (w SettleRequest) Amends() bool {
+	return w.Verb == Extend || w.Verb == Return || w.Verb == Cancel && w.Ref != ""
+}
 
 // amendment returns the amendment that the request asks for.
 func (w SettleRequest) amendment() Amendment {
-	if w.Cancel {
-		return Amendment{OrderID: w.OrderID, Ref: w.Ref, Returned: w.Quantity}
+	a := Amendment{OrderID: w.OrderID, Ref: w.Ref, Reason: w.Reason}
+	switch {
+	case w.Verb == Extend:
+		a.Kind, a.Extended = AmendExtend, w.ExtendFor
+	case w.Verb == Cancel:
+		a.Kind, a.Units = AmendCancel, w.Quantity
+	case w.WriteOff:
+		a.Kind, a.Units = AmendWriteOff, w.Quantity
+	default:
+		a.Kind, a.Units = AmendReturn, w.Quantity
 	}
-	return Amendment{OrderID: w.OrderID, Ref: w.Ref, Extended: w.Extend}
+	return a
 }
 
 // MayReturn reports whether the request itself may return units. A commit of all units returns them only if the
 // reservation has expired.
-func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Quantity > 0 }
+func (w SettleRequest) MayReturn() bool {
+	return w.Verb == Cancel || w.Verb == Return || w.Verb == Expire || w.Verb == Commit && w.Quantity > 0
+}
+
+// WritesOff reports whether any of the requests writes units off, which needs the rows of all segments.
+func (s Settlement) WritesOff() bool {
+	return slices.ContainsFunc(s.Requests, func(w SettleRequest) bool { return w.WriteOff })
+}
 
 // settle adds to the plan how a request changes a deduction, and its answer.
 func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if p.Results[i].Err = err; err == nil {
 		p.Results[i].Deduction = after
-		p.Results[i].Deduction.Parts, p.Results[i].Deduction.Merged = nil, false
+		p.Results[i].Deduction.Parts, p.Results[i].Deduction.Merged, p.Results[i].Deduction.InOrder = nil, false, false
 	}
 	switch {
 	case after.Status != before.Status:
@@ -167,22 +219,41 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	}
 }
 
-// on returns a deduction as the request leaves it, and the parts that go back.
-func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Part, err error) {
-	switch {
-	case w.ExpireOnly:
+// on returns a deduction as the request leaves it, and the parts that go back. amended has the amendment with the request's
+// ref, if there is one.
+func (w SettleRequest) on(d Deduction, amended map[string]Amendment, at time.Time) (after Deduction, back []Part, err error) {
+	if d.InOrder && !w.InOrder && w.Verb != Return && w.Verb != Expire {
+		return d, nil, partOfOrder(d)
+	}
+	if w.InOrder && w.Verb == Return && d.Status == StatusReturned { // alone, before the others
 		return d, nil, nil
-	case w.Cancel && w.KeepCommitted && d.Status == StatusCommitted:
-		return d, nil, &Error{Code: CodeForbidden, Message: "the deduction is committed: you may give back what is reserved alone"}
-	case w.Amends():
-		return w.amendment().on(d, at, w.MostExtend)
-	case w.Cancel && d.Status.Live():
-		back, d.Status = d.Parts, StatusCancelled
-		return d, back, nil
-	case w.Cancel:
-		return d, nil, nil // its units are back already
+	}
+	if done, replayed := amended[w.OrderID]; replayed && w.Amends() {
+		return d, nil, done.replayed(w.amendment())
+	}
+	switch w.Verb {
+	case Commit:
+		return w.commit(d)
+	case Cancel:
+		return w.cancel(d)
+	case Return:
+		return w.giveBack(d)
+	case Extend:
+		after, err = w.extend(d, at)
+		return after, nil, err
+	default:
+		return d, nil, nil
+	}
+}
+
+func (w SettleRequest) commit(d Deduction) (after Deduction, back []Part, err error) {
+	switch {
 	case d.Status == StatusCommitted && (w.Quantity == 0 || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
 		return d, nil, nil
+	case d.Status == StatusCommitted:
+		return d, nil, alreadyCommitted(d)
+	case d.Status == StatusReturned && w.InOrder:
+		return d, nil, nil // it was committed with the others
 	case d.Status != StatusReserved:
 		return d, nil, notReserved(d, "commit")
 	case w.Quantity > d.Quantity:
@@ -196,6 +267,62 @@ func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Pa
 	return d, back, nil
 }
 
+// cancel ends a reservation, or gives a part of it back. It never takes back what is committed: the commit was first.
+func (w SettleRequest) cancel(d Deduction) (after Deduction, back []Part, err error) {
+	switch {
+	case d.Status == StatusCommitted, d.Status == StatusReturned:
+		return d, nil, alreadyCommitted(d)
+	case d.Status != StatusReserved && w.Quantity == 0:
+		return d, nil, nil // its units are back already
+	case d.Status != StatusReserved:
+		return d, nil, notReserved(d, "cancel")
+	}
+	return d.without(w.Quantity, StatusCancelled)
+}
+
+// giveBack returns committed units.
+func (w SettleRequest) giveBack(d Deduction) (after Deduction, back []Part, err error) {
+	switch {
+	case d.Status == StatusReturned && w.Quantity == 0:
+		return d, nil, nil
+	case d.Status != StatusCommitted:
+		return d, nil, notCommitted(d)
+	}
+	committed := cmp.Or(d.Committed, d.Quantity)
+	if after, back, err = d.without(w.Quantity, StatusReturned); err == nil {
+		after.Committed = committed
+	}
+	return after, back, err
+}
+
+// without returns a deduction that has given units back, from the last parts first; 0: all. Without any it has the status ended.
+func (d Deduction) without(units int64, ended DeductionStatus) (after Deduction, back []Part, err error) {
+	switch {
+	case units > d.Quantity:
+		return d, nil, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
+	case units == 0, units == d.Quantity:
+		back, d.Status = d.Parts, ended
+		return d, back, nil
+	}
+	d.Quantity -= units
+	d.Parts, back = splitParts(d.Parts, d.Quantity)
+	return d, back, nil
+}
+
+// extend moves the end of a reservation to a later instant, never to an earlier one.
+func (w SettleRequest) extend(d Deduction, at time.Time) (Deduction, error) {
+	if d.Status != StatusReserved {
+		return d, notReserved(d, "extend")
+	}
+	if w.MostExtend > 0 && w.ExtendFor > w.MostExtend {
+		return d, reservedTooLong(d.SKU, w.MostExtend)
+	}
+	if until := at.Add(w.ExtendFor); until.After(d.ExpiresAt) {
+		d.ExpiresAt = until
+	}
+	return d, nil
+}
+
 // held returns how many units a deduction holds.
 func (d Deduction) held() int64 {
 	if d.Status.Live() {
@@ -204,63 +331,41 @@ func (d Deduction) held() int64 {
 	return 0
 }
 
-// Amendment changes a deduction that stays: its reservation is extended, or a part of it is given back. Ref makes it
-// happen only once in its deduction.
+// AmendmentKind says what an amendment does.
+type AmendmentKind string
+
+// The kinds of amendments.
+const (
+	AmendExtend   AmendmentKind = "extend"    // the reservation got a later end
+	AmendCancel   AmendmentKind = "cancel"    // reserved units were given back
+	AmendReturn   AmendmentKind = "return"    // committed units were given back
+	AmendWriteOff AmendmentKind = "write_off" // committed units came back, and are not sold again
+)
+
+// Amendment is a change of a deduction that is written down: its reservation was extended, or units were given back. Ref makes it
+// happen only once in its deduction; the return of all units at once has none.
 type Amendment struct {
 	OrderID  string
 	Ref      string
-	Returned int64         // units that were given back
+	Kind     AmendmentKind // "": one of an older version, of any kind
+	Units    int64         // that were given back
 	Extended time.Duration // how long the reservation lasts from the amendment on
+	Reason   string
+	At       time.Time // when it happened; zero: now
 }
 
 // replayed answers a request with the ref of this amendment: [RefReused], unless it asks for the same amendment.
 func (a Amendment) replayed(asked Amendment) error {
+	if a.At = asked.At; a.Kind == "" {
+		asked.Kind = ""
+	}
+	if asked.Units == 0 && asked.Extended == 0 { // the return of all there was
+		asked.Units = a.Units
+	}
 	if a != asked {
 		return RefReused(a.Ref)
 	}
 	return nil
-}
-
-// on returns a deduction as the amendment leaves it, and the parts that go back. most is the longest extension; 0: any.
-func (a Amendment) on(d Deduction, at time.Time, most time.Duration) (after Deduction, back []Part, err error) {
-	if a.Returned > 0 {
-		return a.giveBack(d)
-	}
-	after, err = a.extend(d, at, most)
-	return after, nil, err
-}
-
-// extend moves the end of a reservation to a later instant, never to an earlier one.
-func (a Amendment) extend(d Deduction, at time.Time, most time.Duration) (Deduction, error) {
-	if d.Status != StatusReserved {
-		return d, notReserved(d, "extend")
-	}
-	if most > 0 && a.Extended > most {
-		return d, reservedTooLong(d.SKU, most)
-	}
-	if until := at.Add(a.Extended); until.After(d.ExpiresAt) {
-		d.ExpiresAt = until
-	}
-	return d, nil
-}
-
-// giveBack gives units back, from the last parts first. Giving back all units cancels the deduction.
-func (a Amendment) giveBack(d Deduction) (after Deduction, back []Part, err error) {
-	switch {
-	case !d.Status.Live():
-		return d, nil, notReserved(d, "give back")
-	case a.Returned > d.Quantity:
-		return d, nil, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
-	case a.Returned == d.Quantity:
-		back, d.Status = d.Parts, StatusCancelled
-		return d, back, nil
-	}
-	if d.Status == StatusCommitted && d.Committed == 0 {
-		d.Committed = d.Quantity
-	}
-	d.Quantity -= a.Returned
-	d.Parts, back = splitParts(d.Parts, d.Quantity)
-	return d, back, nil
 }
 
 // Returns are units on their way back.
@@ -272,6 +377,13 @@ type Returns struct {
 
 func newReturns() Returns {
 	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[string]int64)}
+}
+
+func unitsOf(parts []Part) (units int64) {
+	for _, p := range parts {
+		units += p.Quantity
+	}
+	return units
 }
 
 // Units returns how many come back.
@@ -308,4 +420,60 @@ func PlanExpiry(expired []Deduction, segments int) Returns {
 		back.add(d, d.Parts, segments)
 	}
 	return back
+}
+
+// Retake asks for the units of a reservation that has expired: its buyer has paid too late. They are taken again and committed if
+// they are there. The terms of the first time hold, so the sale may be over; but a buyer never holds more than the limit.
+type Retake struct {
+	SKU     string
+	Layout  int64 // [ErrLayout] if the SKU has another one
+	Limit   int64 // per buyer; 0: none
+	Request SettleRequest
+	At      time.Time // as in a [Batch]
+}
+
+// RetakeFacts are what a retake is decided from, read while the rows of all segments are locked.
+type RetakeFacts struct {
+	Segments []Segment
+	Levels   []int64          // what they hold now, see [LevelsOf]
+	Expired  int              // reservations whose units came back first
+	Held     map[string]int64 // by buyers that are counted
+	At       time.Time
+}
+
+// RetakePlan is the deduction as it is then, and what each segment gives; nothing, if it was committed before.
+type RetakePlan struct {
+	Deduction Deduction
+	Parts     []Part
+}
+
+// Plan decides a retake.
+func (r Retake) Plan(d Deduction, facts RetakeFacts) (plan RetakePlan, err error) {
+	if r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID {
+		return plan, UnknownDeduction(r.SKU, r.Request.OrderID)
+	}
+	if d.Status != StatusExpired {
+		plan.Deduction, _, err = r.Request.on(d, nil, facts.At)
+		return plan, err
+	}
+	d.Parts, d.Merged = nil, false
+	units := cmp.Or(r.Request.Quantity, d.Quantity)
+	switch layout := facts.Segments[0].Layout; {
+	case d.InOrder && !r.Request.InOrder:
+		return plan, partOfOrder(d)
+	case units > d.Quantity:
+		return plan, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
+	case layout == ArchivedLayout:
+		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
+	case layout != r.Layout:
+		return plan, ErrLayout
+	case Sum(facts.Levels) < units && facts.Expired == ExpireLimit:
+		return plan, ErrStale
+	case Sum(facts.Levels) < units:
+		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and fewer units are left")
+	case r.Limit > 0 && d.BuyerID != "" && facts.Held[d.BuyerID]+units > r.Limit:
+		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and with it the buyer would hold more than one buyer may")
+	}
+	d.Status, d.Quantity = StatusCommitted, units
+	return RetakePlan{Deduction: d, Parts: takeFromFullest(slices.Clone(facts.Levels), units)}, nil
 }

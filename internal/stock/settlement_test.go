@@ -18,7 +18,7 @@ func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
 		d.Quantity += units
 	}
 	d.Order.Quantity, d.Merged = d.Quantity, len(d.Parts) > 1
-	d.Status = rapid.SampledFrom([]DeductionStatus{StatusReserved, StatusCommitted, StatusCancelled, StatusExpired}).Draw(t, "status")
+	d.Status = rapid.SampledFrom([]DeductionStatus{StatusReserved, StatusCommitted, StatusCancelled, StatusExpired, StatusReturned}).Draw(t, "status")
 	d.ExpiresAt = at.Add(rapid.SampledFrom([]time.Duration{-1, 0, 1}).Draw(t, "expiry") * time.Second)
 	return d
 }
@@ -27,16 +27,22 @@ func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
 func drawRequest(t *rapid.T, id string, amended map[string]Amendment) SettleRequest {
 	w := SettleRequest{
 		OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x"}).Draw(t, "as"),
-		Cancel: rapid.Bool().Draw(t, "cancel"), Quantity: rapid.Int64Range(0, 6).Draw(t, "quantity"),
+		Verb: rapid.SampledFrom([]Verb{Commit, Cancel, Return, Extend}).Draw(t, "verb"),
 	}
-	if rapid.Bool().Draw(t, "amends") {
-		w.Ref, w.Quantity = "r", max(w.Quantity, 1)
-		if !w.Cancel {
-			w.Extend = rapid.SampledFrom([]time.Duration{1, 2, 3}).Draw(t, "for") * time.Second
+	part := rapid.Bool().Draw(t, "part")
+	switch {
+	case w.Verb == Extend:
+		w.Ref, w.ExtendFor = "r", rapid.SampledFrom([]time.Duration{1, 2, 3}).Draw(t, "for")*time.Second
+	case part:
+		w.Quantity = rapid.Int64Range(1, 6).Draw(t, "quantity")
+		if w.Verb != Commit {
+			w.Ref = "r"
 		}
-		if rapid.IntRange(0, 3).Draw(t, "known") == 0 {
-			amended[id] = Amendment{OrderID: id, Ref: "r", Returned: rapid.Int64Range(1, 2).Draw(t, "returned")}
-		}
+	}
+	w.WriteOff = w.Verb == Return && rapid.Bool().Draw(t, "write off")
+	if w.Amends() && rapid.IntRange(0, 3).Draw(t, "known") == 0 {
+		kind := rapid.SampledFrom([]AmendmentKind{"", AmendCancel, AmendReturn, AmendWriteOff}).Draw(t, "kind")
+		amended[id] = Amendment{OrderID: id, Ref: w.Ref, Kind: kind, Units: rapid.Int64Range(1, 2).Draw(t, "returned")}
 	}
 	return w
 }
@@ -58,7 +64,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 		segments := rapid.IntRange(1, 8).Draw(t, "segments")
 		plan := PlanSettlement(s, there, amended, at, segments)
 
-		var back, toBuyers, named int64
+		var back, off, toBuyers, named int64
 		var done int // amendments
 		for i, request := range s.Requests {
 			before, known := there[request.OrderID]
@@ -71,7 +77,8 @@ func TestPlanSettlementConserves(t *testing.T) {
 			}
 			changed := slices.IndexFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == request.OrderID })
 			replayed, asked := amended[request.OrderID]
-			if asked && err == nil && replayed != request.amendment() {
+			asked = asked && request.Amends()
+			if asked && err == nil && replayed.replayed(request.amendment()) != nil {
 				t.Fatalf("%+v is a replay of %+v", request, replayed)
 			}
 			if asked && changed >= 0 && !before.Due(at) {
@@ -88,7 +95,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				if before.Status == StatusReserved && request.Quantity <= before.Quantity && !asked {
+				if before.Status == StatusReserved && request.Verb != Return && request.Quantity <= before.Quantity && !asked {
 					t.Fatalf("request %+v on %+v: %v", request, before, err)
 				}
 				continue
@@ -96,23 +103,36 @@ func TestPlanSettlementConserves(t *testing.T) {
 			if !before.Status.Live() && after.Status != before.Status {
 				t.Fatalf("%s became %s", before.Status, after.Status)
 			}
-			if request.Amends() && !asked {
+			if request.Amends() && !asked && (before.held() != after.held() || request.Verb == Extend) {
 				done++
 			}
-			if after.ExpiresAt.Before(before.ExpiresAt) || after.ExpiresAt.After(before.ExpiresAt) && after.ExpiresAt != at.Add(request.Extend) {
+			if after.ExpiresAt.Before(before.ExpiresAt) || after.ExpiresAt.After(before.ExpiresAt) && after.ExpiresAt != at.Add(request.ExtendFor) {
 				t.Fatalf("%+v ends at %s, before at %s", request, after.ExpiresAt, before.ExpiresAt)
 			}
+			if before.Status == StatusCommitted && request.Verb != Return && after.held() != before.held() {
+				t.Fatalf("%+v takes committed units back: %+v, %+v", request, before, after)
+			}
 			returned := before.held() - after.held()
+			if before.BuyerID != "" {
+				named += returned
+			}
+			if request.WriteOff {
+				off += returned
+				returned = 0
+			}
 			if returned != plan.Results[i].Returned {
 				t.Fatalf("returned %d, told %d", returned, plan.Results[i].Returned)
 			}
 			back += returned
-			if before.BuyerID != "" {
-				named += returned
-			}
 			if (changed >= 0) != (before.Status != after.Status) {
 				t.Fatalf("changed %d: %+v to %+v", changed, before, after)
 			}
+		}
+		for _, m := range plan.WriteOffs {
+			off += m.Quantity
+		}
+		if off != 0 {
+			t.Fatalf("%d units are written off and not in the ledger", off)
 		}
 		if len(plan.Amendments) != done {
 			t.Fatalf("%d amendments are written, want %d: %+v", len(plan.Amendments), done, plan.Amendments)

@@ -69,8 +69,13 @@ type Store interface {
 	// another order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name
 	// the SKU, and are final if the line could be filled from all segments.
 	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
-	// Settle commits, cancels and amends deductions. It carries out what [PlanSettlement] says.
+	// Settle commits, cancels, returns and extends deductions. It carries out what [PlanSettlement] says.
 	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
+	// SettleOrder settles all lines of an order of several SKUs, or none. It carries out what [OrderSettlement.Plan] says.
+	SettleOrder(ctx context.Context, settlement OrderSettlement) ([]Settled, error)
+	// Retake takes the units of reservations that have expired again, of all or of none. They are of one order id, ascending by
+	// SKU. It carries out what [Retake.Plan] says.
+	Retake(ctx context.Context, deadline time.Time, retakes ...Retake) ([]Deduction, error)
 	// Expire gives back the units of the reservations of a SKU that have expired, and returns how many reservations those
 	// were. If there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
@@ -79,6 +84,10 @@ type Store interface {
 
 	// Deduction reads one deduction with its parts.
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
+	// PlacedOrder reads an order of several SKUs as it is now; nil if there is none.
+	PlacedOrder(ctx context.Context, orderID string) (*PlacedOrder, error)
+	// History reads what happened to a deduction.
+	History(ctx context.Context, sku, orderID string) (History, error)
 	// Deductions reads the deductions that order ids have, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
 	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.

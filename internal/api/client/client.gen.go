@@ -20,15 +20,19 @@ import (
 
 // Defines values for Code.
 const (
+	AlreadyCommitted     Code = "already_committed"
 	BuyerLimit           Code = "buyer_limit"
 	Forbidden            Code = "forbidden"
 	InsufficientStock    Code = "insufficient_stock"
 	InvalidRequest       Code = "invalid_request"
 	MethodNotAllowed     Code = "method_not_allowed"
+	NotCommitted         Code = "not_committed"
 	NotFound             Code = "not_found"
 	NotReserved          Code = "not_reserved"
+	OrderEnded           Code = "order_ended"
 	OrderIDReused        Code = "order_id_reused"
 	Overloaded           Code = "overloaded"
+	PartOfOrder          Code = "part_of_order"
 	RateLimited          Code = "rate_limited"
 	RefReused            Code = "ref_reused"
 	RequestTimeout       Code = "request_timeout"
@@ -40,6 +44,7 @@ const (
 	Unauthenticated      Code = "unauthenticated"
 	Unavailable          Code = "unavailable"
 	UnknownDeduction     Code = "unknown_deduction"
+	UnknownOrder         Code = "unknown_order"
 	UnknownSku           Code = "unknown_sku"
 	UnsupportedMediaType Code = "unsupported_media_type"
 )
@@ -47,6 +52,8 @@ const (
 // Valid indicates whether the value is a known member of the Code enum.
 func (e Code) Valid() bool {
 	switch e {
+	case AlreadyCommitted:
+		return true
 	case BuyerLimit:
 		return true
 	case Forbidden:
@@ -57,13 +64,19 @@ func (e Code) Valid() bool {
 		return true
 	case MethodNotAllowed:
 		return true
+	case NotCommitted:
+		return true
 	case NotFound:
 		return true
 	case NotReserved:
 		return true
+	case OrderEnded:
+		return true
 	case OrderIDReused:
 		return true
 	case Overloaded:
+		return true
+	case PartOfOrder:
 		return true
 	case RateLimited:
 		return true
@@ -86,6 +99,8 @@ func (e Code) Valid() bool {
 	case Unavailable:
 		return true
 	case UnknownDeduction:
+		return true
+	case UnknownOrder:
 		return true
 	case UnknownSku:
 		return true
@@ -120,6 +135,57 @@ func (e EventKind) Valid() bool {
 	}
 }
 
+// Defines values for HistoryKind.
+const (
+	HasExpired    HistoryKind = "expired"
+	WasCancelled  HistoryKind = "cancelled"
+	WasCommitted  HistoryKind = "committed"
+	WasExtended   HistoryKind = "extended"
+	WasReserved   HistoryKind = "reserved"
+	WasRetaken    HistoryKind = "retaken"
+	WasReturned   HistoryKind = "returned"
+	WasWrittenOff HistoryKind = "written_off"
+)
+
+// Valid indicates whether the value is a known member of the HistoryKind enum.
+func (e HistoryKind) Valid() bool {
+	switch e {
+	case HasExpired:
+		return true
+	case WasCancelled:
+		return true
+	case WasCommitted:
+		return true
+	case WasExtended:
+		return true
+	case WasReserved:
+		return true
+	case WasRetaken:
+		return true
+	case WasReturned:
+		return true
+	case WasWrittenOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IfExpired.
+const (
+	Retake IfExpired = "retake"
+)
+
+// Valid indicates whether the value is a known member of the IfExpired enum.
+func (e IfExpired) Valid() bool {
+	switch e {
+	case Retake:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LockUse.
 const (
 	LocksFailing LockUse = "failing"
@@ -147,6 +213,7 @@ const (
 	Resegmented MovementKind = "resegment"
 	Restocked   MovementKind = "restock"
 	Retermed    MovementKind = "terms"
+	WrittenOff  MovementKind = "write_off"
 )
 
 // Valid indicates whether the value is a known member of the MovementKind enum.
@@ -160,6 +227,8 @@ func (e MovementKind) Valid() bool {
 		return true
 	case Retermed:
 		return true
+	case WrittenOff:
+		return true
 	default:
 		return false
 	}
@@ -171,6 +240,7 @@ const (
 	Committed Status = "committed"
 	Expired   Status = "expired"
 	Reserved  Status = "reserved"
+	Returned  Status = "returned"
 )
 
 // Valid indicates whether the value is a known member of the Status enum.
@@ -183,6 +253,8 @@ func (e Status) Valid() bool {
 	case Expired:
 		return true
 	case Reserved:
+		return true
+	case Returned:
 		return true
 	default:
 		return false
@@ -271,7 +343,7 @@ type Audit struct {
 	Violations *[]string `json:"violations,omitempty"`
 }
 
-// AuditedSKU difference = initial + restocked + adjusted - available - reserved - committed
+// AuditedSKU difference = initial + restocked + adjusted - written_off - available - reserved - committed
 type AuditedSKU struct {
 	Adjusted   int64 `json:"adjusted"`
 	Available  int64 `json:"available"`
@@ -284,12 +356,13 @@ type AuditedSKU struct {
 	// Sku Not "." or "..", which have a meaning of their own in a path
 	//
 	// Example: sneaker-42
-	Sku SKUID `json:"sku"`
+	Sku        SKUID `json:"sku"`
+	WrittenOff int64 `json:"written_off"`
 }
 
-// Cancel Without members, all units are given back; the return of a part requires both members
+// Cancel Without members, all units are given back; a part requires both members
 type Cancel struct {
-	// Quantity Units to give back, at most as many as the deduction holds
+	// Quantity Units to give back, at most as many as are reserved
 	Quantity *Quantity `json:"quantity,omitempty"`
 
 	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of visible UTF-8,
@@ -300,13 +373,25 @@ type Cancel struct {
 	Ref *AmendmentRef `json:"ref,omitempty"`
 }
 
+// CancelOrder defines model for CancelOrder.
+type CancelOrder = map[string]interface{}
+
 // Code Stable; the last part of `type`
 type Code string
 
 // Commit defines model for Commit.
 type Commit struct {
+	// IfExpired Take the units of a reservation that has expired again, if they are there
+	IfExpired *IfExpired `json:"if_expired,omitempty"`
+
 	// Quantity Units to commit, at most the reserved ones; without it, all of them
 	Quantity *Quantity `json:"quantity,omitempty"`
+}
+
+// CommitOrder defines model for CommitOrder.
+type CommitOrder struct {
+	// IfExpired Take the units of a reservation that has expired again, if they are there
+	IfExpired *IfExpired `json:"if_expired,omitempty"`
 }
 
 // Deduction defines model for Deduction.
@@ -318,6 +403,11 @@ type Deduction struct {
 
 	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
+	// Order The path of the order of several SKUs of which it is a line; absent if there is none
+	//
+	// Example: /v1/orders/o-1005
+	Order *OrderPath `json:"order,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
 	//
@@ -356,6 +446,11 @@ type DeductionWithParts struct {
 
 	// ExpiresAt When the reservation ends or ended; present only if the status is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
+	// Order The path of the order of several SKUs of which it is a line; absent if there is none
+	//
+	// Example: /v1/orders/o-1005
+	Order *OrderPath `json:"order,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
 	//
@@ -429,10 +524,52 @@ type Extend struct {
 	ReserveFor ReserveFor `json:"reserve_for"`
 }
 
+// History defines model for History.
+type History struct {
+	History []HistoryEntry `json:"history"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	OrderID ID `json:"order_id"`
+
+	// Sku Not "." or "..", which have a meaning of their own in a path
+	//
+	// Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
+
+// HistoryEntry defines model for HistoryEntry.
+type HistoryEntry struct {
+	// At RFC 3339
+	At Instant `json:"at"`
+
+	// ExpiresAt With reserved and extended: the end that was set
+	ExpiresAt *Instant `json:"expires_at,omitempty"`
+
+	// Kind retaken: committed after it had expired; written_off: returned, and not sold again
+	Kind HistoryKind `json:"kind"`
+
+	// Quantity The units that it concerns; absent for an extension
+	Quantity *Quantity `json:"quantity,omitempty"`
+	Reason   *string   `json:"reason,omitempty"`
+
+	// Ref 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	Ref *ID `json:"ref,omitempty"`
+}
+
+// HistoryKind retaken: committed after it had expired; written_off: returned, and not sold again
+type HistoryKind string
+
 // ID 1 to 128 bytes of UTF-8 without control characters
 //
 // Example: o-1002
 type ID = string
+
+// IfExpired Take the units of a reservation that has expired again, if they are there
+type IfExpired string
 
 // Instant RFC 3339
 type Instant = time.Time
@@ -448,6 +585,20 @@ type Line struct {
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
+}
+
+// LineProblem defines model for LineProblem.
+type LineProblem struct {
+	// Code Stable; the last part of `type`
+	Code        Code      `json:"code"`
+	Detail      string    `json:"detail"`
+	OrderStatus *Status   `json:"order_status,omitempty"`
+	Quantity    *Quantity `json:"quantity,omitempty"`
+
+	// Sku Not "." or "..", which have a meaning of their own in a path
+	//
+	// Example: sneaker-42
+	Sku SKUID `json:"sku"`
 }
 
 // ListedDeduction defines model for ListedDeduction.
@@ -491,17 +642,20 @@ type LostEvents struct {
 // Movement defines model for Movement.
 type Movement struct {
 	// At RFC 3339
-	At   Instant      `json:"at"`
+	At Instant `json:"at"`
+
+	// Kind write_off: units were returned, and are not sold again
 	Kind MovementKind `json:"kind"`
+
+	// OrderID With write_off, the order whose units came back
+	OrderID *ID `json:"order_id,omitempty"`
 
 	// Quantity Units added; negative for units taken away; 0 with resegment and terms
 	Quantity int64   `json:"quantity"`
 	Reason   *string `json:"reason,omitempty"`
 
-	// Ref 1 to 128 bytes of UTF-8 without control characters
-	//
-	// Example: o-1002
-	Ref ID `json:"ref"`
+	// Ref Of the change; with write_off, of the return, absent if that had none
+	Ref *ID `json:"ref,omitempty"`
 
 	// Segments With resegment: the new number of segments
 	Segments *int `json:"segments,omitempty"`
@@ -510,7 +664,7 @@ type Movement struct {
 	Terms *Terms `json:"terms,omitempty"`
 }
 
-// MovementKind defines model for MovementKind.
+// MovementKind write_off: units were returned, and are not sold again
 type MovementKind string
 
 // Movements defines model for Movements.
@@ -678,6 +832,11 @@ type Order struct {
 	OrderID ID `json:"order_id"`
 }
 
+// OrderPath The path of the order of several SKUs of which it is a line; absent if there is none
+//
+// Example: /v1/orders/o-1005
+type OrderPath = string
+
 // Part defines model for Part.
 type Part struct {
 	Quantity Quantity `json:"quantity"`
@@ -697,7 +856,19 @@ type Problem struct {
 	// "body", "query" and "request" mean the whole of it.
 	Field *string `json:"field,omitempty"`
 
-	// Sku The SKU whose stock or terms caused the refusal
+	// Lines The lines of an order of several SKUs that were refused
+	Lines *[]LineProblem `json:"lines,omitempty"`
+
+	// Order With part_of_order, the path of the order
+	Order *OrderPath `json:"order,omitempty"`
+
+	// OrderStatus The status of the deduction that refuses the request, as with order_ended
+	OrderStatus *Status `json:"order_status,omitempty"`
+
+	// Quantity The units that it holds, or held last; with already_committed, the units that were committed
+	Quantity *Quantity `json:"quantity,omitempty"`
+
+	// Sku The SKU whose stock, terms or deduction caused the refusal
 	Sku    *string `json:"sku,omitempty"`
 	Status int     `json:"status"`
 	Title  string  `json:"title"`
@@ -761,6 +932,46 @@ type Restock struct {
 	// Example: delivery-7
 	Ref Ref `json:"ref"`
 }
+
+// RestockReturned false: the units are written off, and not sold again
+type RestockReturned = bool
+
+// Return Without quantity and ref, all units that are left are returned; a part requires both
+type Return struct {
+	// Quantity Units to return, at most as many as the deduction holds
+	Quantity *Quantity `json:"quantity,omitempty"`
+
+	// Reason 1 to 500 bytes of visible UTF-8, like NewID
+	//
+	// Example: damaged
+	Reason *ReturnReason `json:"reason,omitempty"`
+
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of visible UTF-8,
+	// like NewID.
+	//
+	//
+	// Example: parcel-1
+	Ref *AmendmentRef `json:"ref,omitempty"`
+
+	// Restock false: the units are written off, and not sold again
+	Restock *RestockReturned `json:"restock,omitempty"`
+}
+
+// ReturnOrder defines model for ReturnOrder.
+type ReturnOrder struct {
+	// Reason 1 to 500 bytes of visible UTF-8, like NewID
+	//
+	// Example: damaged
+	Reason *ReturnReason `json:"reason,omitempty"`
+
+	// Restock false: the units are written off, and not sold again
+	Restock *RestockReturned `json:"restock,omitempty"`
+}
+
+// ReturnReason 1 to 500 bytes of visible UTF-8, like NewID
+//
+// Example: damaged
+type ReturnReason = string
 
 // SKU stock = available + reserved + committed
 type SKU struct {
@@ -1020,6 +1231,48 @@ type PlaceOrderParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ReadOrderParams defines parameters for ReadOrder.
+type ReadOrderParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+}
+
+// CancelOrderParams defines parameters for CancelOrder.
+type CancelOrderParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// CommitOrderParams defines parameters for CommitOrder.
+type CommitOrderParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ExtendOrderParams defines parameters for ExtendOrder.
+type ExtendOrderParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ReturnOrderParams defines parameters for ReturnOrder.
+type ReturnOrderParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // ReadSKUsParams defines parameters for ReadSKUs.
 type ReadSKUsParams struct {
 	// After The `next` of an earlier answer, or any SKU to start after; without it, the first page
@@ -1107,6 +1360,21 @@ type ExtendDeductionParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ReadHistoryParams defines parameters for ReadHistory.
+type ReadHistoryParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+}
+
+// ReturnDeductionParams defines parameters for ReturnDeduction.
+type ReturnDeductionParams struct {
+	// BuyerID For callers with a key, the buyer of an order that was placed with a token
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, in the format of RFC 3339
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // ReadLocksParams defines parameters for ReadLocks.
 type ReadLocksParams struct {
 	// From The first segment to read
@@ -1143,6 +1411,18 @@ type DeductAllJSONRequestBody = NewDeductions
 // PlaceOrderJSONRequestBody defines body for PlaceOrder for application/json ContentType.
 type PlaceOrderJSONRequestBody = NewOrder
 
+// CancelOrderJSONRequestBody defines body for CancelOrder for application/json ContentType.
+type CancelOrderJSONRequestBody = CancelOrder
+
+// CommitOrderJSONRequestBody defines body for CommitOrder for application/json ContentType.
+type CommitOrderJSONRequestBody = CommitOrder
+
+// ExtendOrderJSONRequestBody defines body for ExtendOrder for application/json ContentType.
+type ExtendOrderJSONRequestBody = Extend
+
+// ReturnOrderJSONRequestBody defines body for ReturnOrder for application/json ContentType.
+type ReturnOrderJSONRequestBody = ReturnOrder
+
 // ChangeTermsJSONRequestBody defines body for ChangeTerms for application/json ContentType.
 type ChangeTermsJSONRequestBody = TermsRequest
 
@@ -1163,6 +1443,9 @@ type CommitDeductionJSONRequestBody = Commit
 
 // ExtendDeductionJSONRequestBody defines body for ExtendDeduction for application/json ContentType.
 type ExtendDeductionJSONRequestBody = Extend
+
+// ReturnDeductionJSONRequestBody defines body for ReturnDeduction for application/json ContentType.
+type ReturnDeductionJSONRequestBody = Return
 
 // ResegmentJSONRequestBody defines body for Resegment for application/json ContentType.
 type ResegmentJSONRequestBody = Resegment
@@ -1313,9 +1596,9 @@ type ClientInterface interface {
 
 	// PlaceOrderWithBody Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-	// caused it.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -1327,9 +1610,9 @@ type ClientInterface interface {
 
 	// PlaceOrder Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-	// caused it.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -1338,6 +1621,97 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 	PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadOrder Read an order of several SKUs
+	//
+	// The lines come ascending by SKU. A 404 is not final while a POST of the order id may be in flight.
+	//
+	// Corresponds with GET /v1/orders/{order_id} (the `ReadOrder` operationId).
+	ReadOrder(ctx context.Context, orderID OrderIDPath, params *ReadOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelOrderWithBody Give up the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// 409 already_committed when the order was committed before: nothing is changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+	CancelOrderWithBody(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelOrder Give up the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// 409 already_committed when the order was committed before: nothing is changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+	CancelOrder(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CommitOrderWithBody Commit all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+	// committed all the same if the units of all lines are there.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+	CommitOrderWithBody(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CommitOrder Commit all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+	// committed all the same if the units of all lines are there.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+	CommitOrder(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, body CommitOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendOrderWithBody Extend the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// An extension happens once for its ref.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+	ExtendOrderWithBody(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendOrder Extend the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// An extension happens once for its ref.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+	ExtendOrder(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReturnOrderWithBody Return all that the lines of an order hold
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// Lines that were returned singly stay as they are. With restock: false the units are written off.
+	// The same request again is answered with the present order.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+	ReturnOrderWithBody(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReturnOrder Return all that the lines of an order hold
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// Lines that were returned singly stay as they are. With restock: false the units are written off.
+	// The same request again is answered with the present order.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+	ReturnOrder(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSKUs Read the totals of all SKUs, page by page
 	//
@@ -1463,8 +1837,9 @@ type ClientInterface interface {
 
 	// DeductWithBody Take stock for an order
 	//
-	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+	// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+	// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
 	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -1476,8 +1851,9 @@ type ClientInterface interface {
 
 	// Deduct Take stock for an order
 	//
-	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+	// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+	// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
 	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -1494,32 +1870,30 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 	ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelDeductionWithBody Cancel a deduction, or return a part of it
+	// CancelDeductionWithBody Give up a reservation, or a part of it
 	//
-	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-	// ones, unless the service lets tokens return.
+	// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+	// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+	// changed, and a return gives committed units back.
 	//
-	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-	// cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+	// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+	// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
 	CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelDeduction Cancel a deduction, or return a part of it
+	// CancelDeduction Give up a reservation, or a part of it
 	//
-	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-	// ones, unless the service lets tokens return.
+	// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+	// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+	// changed, and a return gives committed units back.
 	//
-	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-	// cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+	// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+	// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1529,8 +1903,13 @@ type ClientInterface interface {
 	// CommitDeductionWithBody Commit a reservation
 	//
 	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+	// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+	// Otherwise 409 not_reserved.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1540,8 +1919,13 @@ type ClientInterface interface {
 	// CommitDeduction Commit a reservation
 	//
 	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+	// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+	// Otherwise 409 not_reserved.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1573,6 +1957,45 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 	ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadHistory Read what happened to a deduction, oldest entry first
+	//
+	// What an older version of the service did not date is left out.
+	//
+	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id}/history (the `ReadHistory` operationId).
+	ReadHistory(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReturnDeductionWithBody Return committed units
+	//
+	// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+	// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+	// they are not sold again, and the ledger and the audit show them.
+	//
+	// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+	// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+	// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+	// return.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+	ReturnDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReturnDeduction Return committed units
+	//
+	// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+	// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+	// they are not sold again, and the ledger and the audit show them.
+	//
+	// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+	// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+	// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+	// return.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+	ReturnDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, body ReturnDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadLocks Read the locks of a SKU's segments
 	//
@@ -1746,9 +2169,9 @@ func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, req
 
 // PlaceOrderWithBody Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-// caused it.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -1770,9 +2193,9 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 
 // PlaceOrder Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-// caused it.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -1782,6 +2205,187 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPlaceOrderRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadOrder Read an order of several SKUs
+//
+// The lines come ascending by SKU. A 404 is not final while a POST of the order id may be in flight.
+//
+// Corresponds with GET /v1/orders/{order_id} (the `ReadOrder` operationId).
+func (c *Client) ReadOrder(ctx context.Context, orderID OrderIDPath, params *ReadOrderParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadOrderRequest(c.Server, orderID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelOrderWithBody Give up the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// 409 already_committed when the order was committed before: nothing is changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+func (c *Client) CancelOrderWithBody(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelOrderRequestWithBody(c.Server, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelOrder Give up the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// 409 already_committed when the order was committed before: nothing is changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+func (c *Client) CancelOrder(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelOrderRequest(c.Server, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CommitOrderWithBody Commit all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+// committed all the same if the units of all lines are there.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+func (c *Client) CommitOrderWithBody(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitOrderRequestWithBody(c.Server, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CommitOrder Commit all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+// committed all the same if the units of all lines are there.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+func (c *Client) CommitOrder(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, body CommitOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitOrderRequest(c.Server, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendOrderWithBody Extend the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// An extension happens once for its ref.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+func (c *Client) ExtendOrderWithBody(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendOrderRequestWithBody(c.Server, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendOrder Extend the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// An extension happens once for its ref.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+func (c *Client) ExtendOrder(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendOrderRequest(c.Server, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReturnOrderWithBody Return all that the lines of an order hold
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// Lines that were returned singly stay as they are. With restock: false the units are written off.
+// The same request again is answered with the present order.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+func (c *Client) ReturnOrderWithBody(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReturnOrderRequestWithBody(c.Server, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReturnOrder Return all that the lines of an order hold
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// Lines that were returned singly stay as they are. With restock: false the units are written off.
+// The same request again is answered with the present order.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+func (c *Client) ReturnOrder(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReturnOrderRequest(c.Server, orderID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2026,8 +2630,9 @@ func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDe
 
 // DeductWithBody Take stock for an order
 //
-// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
 // With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 // longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -2049,8 +2654,9 @@ func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, params *Deduct
 
 // Deduct Take stock for an order
 //
-// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
 // With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 // longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -2087,16 +2693,15 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 	return c.Client.Do(req)
 }
 
-// CancelDeductionWithBody Cancel a deduction, or return a part of it
+// CancelDeductionWithBody Give up a reservation, or a part of it
 //
-// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-// ones, unless the service lets tokens return.
+// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+// changed, and a return gives committed units back.
 //
-// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-// cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2113,16 +2718,15 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 	return c.Client.Do(req)
 }
 
-// CancelDeduction Cancel a deduction, or return a part of it
+// CancelDeduction Give up a reservation, or a part of it
 //
-// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-// ones, unless the service lets tokens return.
+// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+// changed, and a return gives committed units back.
 //
-// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-// cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2142,8 +2746,13 @@ func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID Order
 // CommitDeductionWithBody Commit a reservation
 //
 // Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+// Otherwise 409 not_reserved.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2163,8 +2772,13 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 // CommitDeduction Commit a reservation
 //
 // Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+// Otherwise 409 not_reserved.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2217,6 +2831,75 @@ func (c *Client) ExtendDeductionWithBody(ctx context.Context, sku SKUPath, order
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 func (c *Client) ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewExtendDeductionRequest(c.Server, sku, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadHistory Read what happened to a deduction, oldest entry first
+//
+// What an older version of the service did not date is left out.
+//
+// Corresponds with GET /v1/skus/{sku}/deductions/{order_id}/history (the `ReadHistory` operationId).
+func (c *Client) ReadHistory(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadHistoryRequest(c.Server, sku, orderID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReturnDeductionWithBody Return committed units
+//
+// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+// they are not sold again, and the ledger and the audit show them.
+//
+// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+// return.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+func (c *Client) ReturnDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReturnDeductionRequestWithBody(c.Server, sku, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReturnDeduction Return committed units
+//
+// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+// they are not sold again, and the ledger and the audit show them.
+//
+// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+// return.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+func (c *Client) ReturnDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, body ReturnDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReturnDeductionRequest(c.Server, sku, orderID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2530,6 +3213,423 @@ func NewPlaceOrderRequestWithBody(server string, params *PlaceOrderParams, conte
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadOrderRequest constructs an http.Request for the ReadOrder method
+func NewReadOrderRequest(server string, orderID OrderIDPath, params *ReadOrderParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelOrderRequest calls the generic CancelOrder builder with application/json body
+func NewCancelOrderRequest(server string, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCancelOrderRequestWithBody(server, orderID, params, "application/json", bodyReader)
+}
+
+// NewCancelOrderRequestWithBody constructs an http.Request for the CancelOrder method, with any body, and a specified content type
+func NewCancelOrderRequestWithBody(server string, orderID OrderIDPath, params *CancelOrderParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCommitOrderRequest calls the generic CommitOrder builder with application/json body
+func NewCommitOrderRequest(server string, orderID OrderIDPath, params *CommitOrderParams, body CommitOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCommitOrderRequestWithBody(server, orderID, params, "application/json", bodyReader)
+}
+
+// NewCommitOrderRequestWithBody constructs an http.Request for the CommitOrder method, with any body, and a specified content type
+func NewCommitOrderRequestWithBody(server string, orderID OrderIDPath, params *CommitOrderParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s/commit", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewExtendOrderRequest calls the generic ExtendOrder builder with application/json body
+func NewExtendOrderRequest(server string, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExtendOrderRequestWithBody(server, orderID, params, "application/json", bodyReader)
+}
+
+// NewExtendOrderRequestWithBody constructs an http.Request for the ExtendOrder method, with any body, and a specified content type
+func NewExtendOrderRequestWithBody(server string, orderID OrderIDPath, params *ExtendOrderParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s/extend", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReturnOrderRequest calls the generic ReturnOrder builder with application/json body
+func NewReturnOrderRequest(server string, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReturnOrderRequestWithBody(server, orderID, params, "application/json", bodyReader)
+}
+
+// NewReturnOrderRequestWithBody constructs an http.Request for the ReturnOrder method, with any body, and a specified content type
+func NewReturnOrderRequestWithBody(server string, orderID OrderIDPath, params *ReturnOrderParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders/%s/return", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
@@ -3441,6 +4541,170 @@ func NewExtendDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 	return req, nil
 }
 
+// NewReadHistoryRequest constructs an http.Request for the ReadHistory method
+func NewReadHistoryRequest(server string, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions/%s/history", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReturnDeductionRequest calls the generic ReturnDeduction builder with application/json body
+func NewReturnDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, body ReturnDeductionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReturnDeductionRequestWithBody(server, sku, orderID, params, "application/json", bodyReader)
+}
+
+// NewReturnDeductionRequestWithBody constructs an http.Request for the ReturnDeduction method, with any body, and a specified content type
+func NewReturnDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions/%s/return", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadLocksRequest constructs an http.Request for the ReadLocks method
 func NewReadLocksRequest(server string, sku SKUPath, params *ReadLocksParams) (*http.Request, error) {
 	var err error
@@ -3830,9 +5094,9 @@ type ClientWithResponsesInterface interface {
 
 	// PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-	// caused it.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -3844,9 +5108,9 @@ type ClientWithResponsesInterface interface {
 
 	// PlaceOrderWithResponse Take stock of several SKUs, all or nothing
 	//
-	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-	// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-	// caused it.
+	// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+	// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+	// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 	//
 	// Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 	// requires a key, and waits while smaller orders are written.
@@ -3855,6 +5119,99 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 	PlaceOrderWithResponse(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
+
+	// ReadOrderWithResponse Read an order of several SKUs
+	//
+	// The lines come ascending by SKU. A 404 is not final while a POST of the order id may be in flight.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/orders/{order_id} (the `ReadOrder` operationId).
+	ReadOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ReadOrderParams, reqEditors ...RequestEditorFn) (*ReadOrderResponse, error)
+
+	// CancelOrderWithBodyWithResponse Give up the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// 409 already_committed when the order was committed before: nothing is changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+	CancelOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelOrderResponse, error)
+
+	// CancelOrderWithResponse Give up the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// 409 already_committed when the order was committed before: nothing is changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+	CancelOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelOrderResponse, error)
+
+	// CommitOrderWithBodyWithResponse Commit all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+	// committed all the same if the units of all lines are there.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+	CommitOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitOrderResponse, error)
+
+	// CommitOrderWithResponse Commit all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+	// committed all the same if the units of all lines are there.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+	CommitOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, body CommitOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitOrderResponse, error)
+
+	// ExtendOrderWithBodyWithResponse Extend the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// An extension happens once for its ref.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+	ExtendOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendOrderResponse, error)
+
+	// ExtendOrderWithResponse Extend the reservations of all lines of an order
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// An extension happens once for its ref.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+	ExtendOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendOrderResponse, error)
+
+	// ReturnOrderWithBodyWithResponse Return all that the lines of an order hold
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// Lines that were returned singly stay as they are. With restock: false the units are written off.
+	// The same request again is answered with the present order.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+	ReturnOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReturnOrderResponse, error)
+
+	// ReturnOrderWithResponse Return all that the lines of an order hold
+	//
+	// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+	// Lines that were returned singly stay as they are. With restock: false the units are written off.
+	// The same request again is answered with the present order.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+	ReturnOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ReturnOrderResponse, error)
 
 	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
 	//
@@ -3990,8 +5347,9 @@ type ClientWithResponsesInterface interface {
 
 	// DeductWithBodyWithResponse Take stock for an order
 	//
-	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+	// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+	// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
 	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -4003,8 +5361,9 @@ type ClientWithResponsesInterface interface {
 
 	// DeductWithResponse Take stock for an order
 	//
-	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-	// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+	// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+	// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+	// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 	//
 	// With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 	// longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -4023,32 +5382,30 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 	ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error)
 
-	// CancelDeductionWithBodyWithResponse Cancel a deduction, or return a part of it
+	// CancelDeductionWithBodyWithResponse Give up a reservation, or a part of it
 	//
-	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-	// ones, unless the service lets tokens return.
+	// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+	// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+	// changed, and a return gives committed units back.
 	//
-	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-	// cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+	// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+	// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
 	CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
 
-	// CancelDeductionWithResponse Cancel a deduction, or return a part of it
+	// CancelDeductionWithResponse Give up a reservation, or a part of it
 	//
-	// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-	// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-	// ones, unless the service lets tokens return.
+	// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+	// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+	// changed, and a return gives committed units back.
 	//
-	// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-	// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-	// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-	// cancelled or has expired.
+	// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+	// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+	// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4058,8 +5415,13 @@ type ClientWithResponsesInterface interface {
 	// CommitDeductionWithBodyWithResponse Commit a reservation
 	//
 	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+	// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+	// Otherwise 409 not_reserved.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4069,8 +5431,13 @@ type ClientWithResponsesInterface interface {
 	// CommitDeductionWithResponse Commit a reservation
 	//
 	// Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-	// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+	// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+	// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+	// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+	// Otherwise 409 not_reserved.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4102,6 +5469,47 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
 	ExtendDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
+
+	// ReadHistoryWithResponse Read what happened to a deduction, oldest entry first
+	//
+	// What an older version of the service did not date is left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id}/history (the `ReadHistory` operationId).
+	ReadHistoryWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams, reqEditors ...RequestEditorFn) (*ReadHistoryResponse, error)
+
+	// ReturnDeductionWithBodyWithResponse Return committed units
+	//
+	// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+	// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+	// they are not sold again, and the ledger and the audit show them.
+	//
+	// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+	// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+	// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+	// return.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+	ReturnDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReturnDeductionResponse, error)
+
+	// ReturnDeductionWithResponse Return committed units
+	//
+	// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+	// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+	// they are not sold again, and the ledger and the audit show them.
+	//
+	// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+	// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+	// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+	// return.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+	ReturnDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, body ReturnDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ReturnDeductionResponse, error)
 
 	// ReadLocksWithResponse Read the locks of a SKU's segments
 	//
@@ -4880,6 +6288,921 @@ func (r PlaceOrderResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PlaceOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadOrderResponse400Headers the declared response headers of an HTTP 400 response for ReadOrder
+type ReadOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrderResponse401Headers the declared response headers of an HTTP 401 response for ReadOrder
+type ReadOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadOrderResponse403Headers the declared response headers of an HTTP 403 response for ReadOrder
+type ReadOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrderResponse404Headers the declared response headers of an HTTP 404 response for ReadOrder
+type ReadOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadOrderResponse429Headers the declared response headers of an HTTP 429 response for ReadOrder
+type ReadOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadOrderResponse503Headers the declared response headers of an HTTP 503 response for ReadOrder
+type ReadOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadOrderResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelOrderResponse400Headers the declared response headers of an HTTP 400 response for CancelOrder
+type CancelOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse401Headers the declared response headers of an HTTP 401 response for CancelOrder
+type CancelOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// CancelOrderResponse403Headers the declared response headers of an HTTP 403 response for CancelOrder
+type CancelOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse404Headers the declared response headers of an HTTP 404 response for CancelOrder
+type CancelOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse408Headers the declared response headers of an HTTP 408 response for CancelOrder
+type CancelOrderResponse408Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse409Headers the declared response headers of an HTTP 409 response for CancelOrder
+type CancelOrderResponse409Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse413Headers the declared response headers of an HTTP 413 response for CancelOrder
+type CancelOrderResponse413Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse415Headers the declared response headers of an HTTP 415 response for CancelOrder
+type CancelOrderResponse415Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse422Headers the declared response headers of an HTTP 422 response for CancelOrder
+type CancelOrderResponse422Headers struct {
+	RetryAfter *int
+}
+
+// CancelOrderResponse429Headers the declared response headers of an HTTP 429 response for CancelOrder
+type CancelOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// CancelOrderResponse503Headers the declared response headers of an HTTP 503 response for CancelOrder
+type CancelOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type CancelOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CancelOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *CancelOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CancelOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *CancelOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *CancelOrderResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *CancelOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *CancelOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *CancelOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *CancelOrderResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CancelOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CancelOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CancelOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CommitOrderResponse400Headers the declared response headers of an HTTP 400 response for CommitOrder
+type CommitOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse401Headers the declared response headers of an HTTP 401 response for CommitOrder
+type CommitOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// CommitOrderResponse403Headers the declared response headers of an HTTP 403 response for CommitOrder
+type CommitOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse404Headers the declared response headers of an HTTP 404 response for CommitOrder
+type CommitOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse408Headers the declared response headers of an HTTP 408 response for CommitOrder
+type CommitOrderResponse408Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse409Headers the declared response headers of an HTTP 409 response for CommitOrder
+type CommitOrderResponse409Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse413Headers the declared response headers of an HTTP 413 response for CommitOrder
+type CommitOrderResponse413Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse415Headers the declared response headers of an HTTP 415 response for CommitOrder
+type CommitOrderResponse415Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse422Headers the declared response headers of an HTTP 422 response for CommitOrder
+type CommitOrderResponse422Headers struct {
+	RetryAfter *int
+}
+
+// CommitOrderResponse429Headers the declared response headers of an HTTP 429 response for CommitOrder
+type CommitOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// CommitOrderResponse503Headers the declared response headers of an HTTP 503 response for CommitOrder
+type CommitOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type CommitOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CommitOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *CommitOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CommitOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *CommitOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *CommitOrderResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *CommitOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *CommitOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *CommitOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *CommitOrderResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CommitOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CommitOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CommitOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CommitOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CommitOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CommitOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CommitOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CommitOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExtendOrderResponse400Headers the declared response headers of an HTTP 400 response for ExtendOrder
+type ExtendOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse401Headers the declared response headers of an HTTP 401 response for ExtendOrder
+type ExtendOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ExtendOrderResponse403Headers the declared response headers of an HTTP 403 response for ExtendOrder
+type ExtendOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse404Headers the declared response headers of an HTTP 404 response for ExtendOrder
+type ExtendOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse408Headers the declared response headers of an HTTP 408 response for ExtendOrder
+type ExtendOrderResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse409Headers the declared response headers of an HTTP 409 response for ExtendOrder
+type ExtendOrderResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse413Headers the declared response headers of an HTTP 413 response for ExtendOrder
+type ExtendOrderResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse415Headers the declared response headers of an HTTP 415 response for ExtendOrder
+type ExtendOrderResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse422Headers the declared response headers of an HTTP 422 response for ExtendOrder
+type ExtendOrderResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ExtendOrderResponse429Headers the declared response headers of an HTTP 429 response for ExtendOrder
+type ExtendOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ExtendOrderResponse503Headers the declared response headers of an HTTP 503 response for ExtendOrder
+type ExtendOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ExtendOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ExtendOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ExtendOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ExtendOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ExtendOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ExtendOrderResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ExtendOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ExtendOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ExtendOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ExtendOrderResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ExtendOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ExtendOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ExtendOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ExtendOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ExtendOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExtendOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExtendOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExtendOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReturnOrderResponse400Headers the declared response headers of an HTTP 400 response for ReturnOrder
+type ReturnOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse401Headers the declared response headers of an HTTP 401 response for ReturnOrder
+type ReturnOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReturnOrderResponse403Headers the declared response headers of an HTTP 403 response for ReturnOrder
+type ReturnOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse404Headers the declared response headers of an HTTP 404 response for ReturnOrder
+type ReturnOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse408Headers the declared response headers of an HTTP 408 response for ReturnOrder
+type ReturnOrderResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse409Headers the declared response headers of an HTTP 409 response for ReturnOrder
+type ReturnOrderResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse413Headers the declared response headers of an HTTP 413 response for ReturnOrder
+type ReturnOrderResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse415Headers the declared response headers of an HTTP 415 response for ReturnOrder
+type ReturnOrderResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse422Headers the declared response headers of an HTTP 422 response for ReturnOrder
+type ReturnOrderResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ReturnOrderResponse429Headers the declared response headers of an HTTP 429 response for ReturnOrder
+type ReturnOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReturnOrderResponse503Headers the declared response headers of an HTTP 503 response for ReturnOrder
+type ReturnOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReturnOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReturnOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReturnOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReturnOrderResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReturnOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ReturnOrderResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ReturnOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ReturnOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ReturnOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ReturnOrderResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReturnOrderResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReturnOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReturnOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReturnOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReturnOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReturnOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReturnOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReturnOrderResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7041,6 +9364,330 @@ func (r ExtendDeductionResponse) ContentType() string {
 	return ""
 }
 
+// ReadHistoryResponse400Headers the declared response headers of an HTTP 400 response for ReadHistory
+type ReadHistoryResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadHistoryResponse401Headers the declared response headers of an HTTP 401 response for ReadHistory
+type ReadHistoryResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadHistoryResponse403Headers the declared response headers of an HTTP 403 response for ReadHistory
+type ReadHistoryResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadHistoryResponse404Headers the declared response headers of an HTTP 404 response for ReadHistory
+type ReadHistoryResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadHistoryResponse429Headers the declared response headers of an HTTP 429 response for ReadHistory
+type ReadHistoryResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadHistoryResponse503Headers the declared response headers of an HTTP 503 response for ReadHistory
+type ReadHistoryResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadHistoryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *History
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadHistoryResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadHistoryResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadHistoryResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadHistoryResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadHistoryResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadHistoryResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadHistoryResponse) GetJSON200() *History {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadHistoryResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadHistoryResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadHistoryResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadHistoryResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadHistoryResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadHistoryResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadHistoryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadHistoryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadHistoryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReturnDeductionResponse400Headers the declared response headers of an HTTP 400 response for ReturnDeduction
+type ReturnDeductionResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse401Headers the declared response headers of an HTTP 401 response for ReturnDeduction
+type ReturnDeductionResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReturnDeductionResponse403Headers the declared response headers of an HTTP 403 response for ReturnDeduction
+type ReturnDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse404Headers the declared response headers of an HTTP 404 response for ReturnDeduction
+type ReturnDeductionResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse408Headers the declared response headers of an HTTP 408 response for ReturnDeduction
+type ReturnDeductionResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse409Headers the declared response headers of an HTTP 409 response for ReturnDeduction
+type ReturnDeductionResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse413Headers the declared response headers of an HTTP 413 response for ReturnDeduction
+type ReturnDeductionResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse415Headers the declared response headers of an HTTP 415 response for ReturnDeduction
+type ReturnDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse422Headers the declared response headers of an HTTP 422 response for ReturnDeduction
+type ReturnDeductionResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ReturnDeductionResponse429Headers the declared response headers of an HTTP 429 response for ReturnDeduction
+type ReturnDeductionResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReturnDeductionResponse503Headers the declared response headers of an HTTP 503 response for ReturnDeduction
+type ReturnDeductionResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReturnDeductionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeductionAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReturnDeductionResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReturnDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReturnDeductionResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReturnDeductionResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ReturnDeductionResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ReturnDeductionResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ReturnDeductionResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ReturnDeductionResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ReturnDeductionResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReturnDeductionResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReturnDeductionResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReturnDeductionResponse) GetJSON200() *DeductionAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReturnDeductionResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReturnDeductionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReturnDeductionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReturnDeductionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReturnDeductionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ReadLocksResponse400Headers the declared response headers of an HTTP 400 response for ReadLocks
 type ReadLocksResponse400Headers struct {
 	RetryAfter *int
@@ -7808,9 +10455,9 @@ func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, param
 
 // PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-// caused it.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -7828,9 +10475,9 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 
 // PlaceOrderWithResponse Take stock of several SKUs, all or nothing
 //
-// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before. Each line
-// is a deduction of its SKU under the same order id; read, commit and cancel it there. A refusal names the SKU that
-// caused it.
+// 201 when the stock was taken now; 200, with the present order, when the same order was accepted before and still holds
+// units; 409 order_ended when it holds nothing any more. Each line is a deduction of its SKU under the same order id.
+// The lines are committed, cancelled and extended together. A refusal names the SKU that caused it.
 //
 // Callers take turns, and a caller that orders many lines has its turn less often. An order of more than 100 lines
 // requires a key, and waits while smaller orders are written.
@@ -7844,6 +10491,153 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParsePlaceOrderResponse(rsp)
+}
+
+// ReadOrderWithResponse Read an order of several SKUs
+//
+// The lines come ascending by SKU. A 404 is not final while a POST of the order id may be in flight.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/orders/{order_id} (the `ReadOrder` operationId).
+func (c *ClientWithResponses) ReadOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ReadOrderParams, reqEditors ...RequestEditorFn) (*ReadOrderResponse, error) {
+	rsp, err := c.ReadOrder(ctx, orderID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadOrderResponse(rsp)
+}
+
+// CancelOrderWithBodyWithResponse Give up the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// 409 already_committed when the order was committed before: nothing is changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+func (c *ClientWithResponses) CancelOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelOrderResponse, error) {
+	rsp, err := c.CancelOrderWithBody(ctx, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelOrderResponse(rsp)
+}
+
+// CancelOrderWithResponse Give up the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// 409 already_committed when the order was committed before: nothing is changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/cancel (the `CancelOrder` operationId).
+func (c *ClientWithResponses) CancelOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *CancelOrderParams, body CancelOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelOrderResponse, error) {
+	rsp, err := c.CancelOrder(ctx, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelOrderResponse(rsp)
+}
+
+// CommitOrderWithBodyWithResponse Commit all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+// committed all the same if the units of all lines are there.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+func (c *ClientWithResponses) CommitOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitOrderResponse, error) {
+	rsp, err := c.CommitOrderWithBody(ctx, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCommitOrderResponse(rsp)
+}
+
+// CommitOrderWithResponse Commit all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// As for a single deduction, the same request may be sent again, and with if_expired: retake an expired order is
+// committed all the same if the units of all lines are there.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/commit (the `CommitOrder` operationId).
+func (c *ClientWithResponses) CommitOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *CommitOrderParams, body CommitOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitOrderResponse, error) {
+	rsp, err := c.CommitOrder(ctx, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCommitOrderResponse(rsp)
+}
+
+// ExtendOrderWithBodyWithResponse Extend the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// An extension happens once for its ref.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+func (c *ClientWithResponses) ExtendOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendOrderResponse, error) {
+	rsp, err := c.ExtendOrderWithBody(ctx, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendOrderResponse(rsp)
+}
+
+// ExtendOrderWithResponse Extend the reservations of all lines of an order
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// An extension happens once for its ref.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/extend (the `ExtendOrder` operationId).
+func (c *ClientWithResponses) ExtendOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ExtendOrderParams, body ExtendOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendOrderResponse, error) {
+	rsp, err := c.ExtendOrder(ctx, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendOrderResponse(rsp)
+}
+
+// ReturnOrderWithBodyWithResponse Return all that the lines of an order hold
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// Lines that were returned singly stay as they are. With restock: false the units are written off.
+// The same request again is answered with the present order.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+func (c *ClientWithResponses) ReturnOrderWithBodyWithResponse(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReturnOrderResponse, error) {
+	rsp, err := c.ReturnOrderWithBody(ctx, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReturnOrderResponse(rsp)
+}
+
+// ReturnOrderWithResponse Return all that the lines of an order hold
+//
+// All lines, or none: a refusal has the code of the first line that is refused, and names all of them in lines.
+// Lines that were returned singly stay as they are. With restock: false the units are written off.
+// The same request again is answered with the present order.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders/{order_id}/return (the `ReturnOrder` operationId).
+func (c *ClientWithResponses) ReturnOrderWithResponse(ctx context.Context, orderID OrderIDPath, params *ReturnOrderParams, body ReturnOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*ReturnOrderResponse, error) {
+	rsp, err := c.ReturnOrder(ctx, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReturnOrderResponse(rsp)
 }
 
 // ReadSKUsWithResponse Read the totals of all SKUs, page by page
@@ -8046,8 +10840,9 @@ func (c *ClientWithResponses) ReadDeductionsWithResponse(ctx context.Context, sk
 
 // DeductWithBodyWithResponse Take stock for an order
 //
-// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
 // With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 // longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -8065,8 +10860,9 @@ func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sk
 
 // DeductWithResponse Take stock for an order
 //
-// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before.
-// A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
+// 201 when the stock was taken now; 200, with the present deduction, when the same order was accepted before and still
+// holds units. 409 order_ended when it was accepted before and holds nothing any more: it has expired, was cancelled or
+// was returned. So a 2xx means that the buyer has the units now. A SKU accepts an order id once: another quantity, buyer or reserve_for under the same id is 422.
 //
 // With reserve_for the stock is reserved: it goes back when that time is over, unless it is committed before. The
 // longest time is the SKU's max_reserve_for, or else the service's `--max-reserve-for` (by default an hour).
@@ -8097,16 +10893,15 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 	return ParseReadDeductionResponse(rsp)
 }
 
-// CancelDeductionWithBodyWithResponse Cancel a deduction, or return a part of it
+// CancelDeductionWithBodyWithResponse Give up a reservation, or a part of it
 //
-// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-// ones, unless the service lets tokens return.
+// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+// changed, and a return gives committed units back.
 //
-// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-// cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8119,16 +10914,15 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 	return ParseCancelDeductionResponse(rsp)
 }
 
-// CancelDeductionWithResponse Cancel a deduction, or return a part of it
+// CancelDeductionWithResponse Give up a reservation, or a part of it
 //
-// Gives back all units that the deduction holds, reserved or committed. A cancelled or expired deduction stays as it
-// is, so the same request may be sent again. A token may give back reserved units only: 403 forbidden for committed
-// ones, unless the service lets tokens return.
+// Gives back the units that are reserved. A cancelled or expired deduction stays as it is, so the same request may be
+// sent again. 409 already_committed, with the committed quantity, when the deduction was committed before: nothing is
+// changed, and a return gives committed units back.
 //
-// With quantity and ref, a part is given back, once for its ref: the deduction stays, and holds the rest; the return
-// of the last units cancels it. The same request again is answered with the present deduction, and the same ref with
-// another quantity is 422 ref_reused. 400 for more units than the deduction holds, 409 not_reserved when it was
-// cancelled or has expired.
+// With quantity and ref, a part is given back, once for its ref: the reservation keeps the rest; the last units cancel
+// it. The same request again is answered with the present deduction, and the same ref with another quantity is 422
+// ref_reused. 400 for more units than are reserved, 409 not_reserved when it was cancelled or has expired.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8144,8 +10938,13 @@ func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, s
 // CommitDeductionWithBodyWithResponse Commit a reservation
 //
 // Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+// Otherwise 409 not_reserved.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8161,8 +10960,13 @@ func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Co
 // CommitDeductionWithResponse Commit a reservation
 //
 // Commits all its units, or with quantity a part; the rest goes back. A committed deduction stays as it is, so the
-// same request may be sent again. 409 not_reserved when the reservation has expired or was cancelled, or when another
-// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
+// same request may be sent again; after the commit of another quantity it is 409 already_committed, with the committed
+// quantity. 409 not_reserved when the reservation has expired or was cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// With if_expired: retake, for an order that was paid too late, an expired reservation is committed all the same if its
+// units are there: they are taken again under the same order id. The sale may be over by then; a buyer limit holds.
+// Otherwise 409 not_reserved.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8211,6 +11015,65 @@ func (c *ClientWithResponses) ExtendDeductionWithResponse(ctx context.Context, s
 		return nil, err
 	}
 	return ParseExtendDeductionResponse(rsp)
+}
+
+// ReadHistoryWithResponse Read what happened to a deduction, oldest entry first
+//
+// What an older version of the service did not date is left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/deductions/{order_id}/history (the `ReadHistory` operationId).
+func (c *ClientWithResponses) ReadHistoryWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadHistoryParams, reqEditors ...RequestEditorFn) (*ReadHistoryResponse, error) {
+	rsp, err := c.ReadHistory(ctx, sku, orderID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadHistoryResponse(rsp)
+}
+
+// ReturnDeductionWithBodyWithResponse Return committed units
+//
+// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+// they are not sold again, and the ledger and the audit show them.
+//
+// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+// return.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+func (c *ClientWithResponses) ReturnDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReturnDeductionResponse, error) {
+	rsp, err := c.ReturnDeductionWithBody(ctx, sku, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReturnDeductionResponse(rsp)
+}
+
+// ReturnDeductionWithResponse Return committed units
+//
+// Gives back all units that are left, or with quantity and ref a part, once for its ref. The units are sold again, and no
+// longer count for the buyer's limit; the last ones make the status returned. With restock: false they are written off:
+// they are not sold again, and the ledger and the audit show them.
+//
+// A return may be sent again: the same request is answered with the present deduction, and the same ref with another
+// quantity, reason or restock is 422 ref_reused. 409 not_committed for what is not committed: cancel gives up a
+// reservation. 400 for more units than the deduction holds. 403 forbidden for a token, unless the service lets tokens
+// return.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/return (the `ReturnDeduction` operationId).
+func (c *ClientWithResponses) ReturnDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReturnDeductionParams, body ReturnDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ReturnDeductionResponse, error) {
+	rsp, err := c.ReturnDeduction(ctx, sku, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReturnDeductionResponse(rsp)
 }
 
 // ReadLocksWithResponse Read the locks of a SKU's segments
@@ -9129,6 +11992,1071 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers PlaceOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadOrderResponse parses an HTTP response from a ReadOrderWithResponse call
+func ParseReadOrderResponse(rsp *http.Response) (*ReadOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelOrderResponse parses an HTTP response from a CancelOrderWithResponse call
+func ParseCancelOrderResponse(rsp *http.Response) (*CancelOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers CancelOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers CancelOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CancelOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers CancelOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers CancelOrderResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers CancelOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers CancelOrderResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers CancelOrderResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers CancelOrderResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers CancelOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CancelOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCommitOrderResponse parses an HTTP response from a CommitOrderWithResponse call
+func ParseCommitOrderResponse(rsp *http.Response) (*CommitOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CommitOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers CommitOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers CommitOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CommitOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers CommitOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers CommitOrderResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers CommitOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers CommitOrderResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers CommitOrderResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers CommitOrderResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers CommitOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CommitOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExtendOrderResponse parses an HTTP response from a ExtendOrderWithResponse call
+func ParseExtendOrderResponse(rsp *http.Response) (*ExtendOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExtendOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ExtendOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ExtendOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ExtendOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ExtendOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ExtendOrderResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ExtendOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ExtendOrderResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ExtendOrderResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ExtendOrderResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ExtendOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ExtendOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReturnOrderResponse parses an HTTP response from a ReturnOrderWithResponse call
+func ParseReturnOrderResponse(rsp *http.Response) (*ReturnOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReturnOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReturnOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReturnOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReturnOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReturnOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ReturnOrderResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ReturnOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ReturnOrderResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ReturnOrderResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ReturnOrderResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReturnOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReturnOrderResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -11620,6 +15548,381 @@ func ParseExtendDeductionResponse(rsp *http.Response) (*ExtendDeductionResponse,
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ExtendDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadHistoryResponse parses an HTTP response from a ReadHistoryWithResponse call
+func ParseReadHistoryResponse(rsp *http.Response) (*ReadHistoryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadHistoryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest History
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadHistoryResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadHistoryResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadHistoryResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadHistoryResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadHistoryResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadHistoryResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReturnDeductionResponse parses an HTTP response from a ReturnDeductionWithResponse call
+func ParseReturnDeductionResponse(rsp *http.Response) (*ReturnDeductionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReturnDeductionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeductionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReturnDeductionResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReturnDeductionResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReturnDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReturnDeductionResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ReturnDeductionResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ReturnDeductionResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ReturnDeductionResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ReturnDeductionResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ReturnDeductionResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReturnDeductionResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReturnDeductionResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -4,11 +4,11 @@
 -- by a parameter among the values. Parts of a WITH that write would be carried out one after another.
 
 -- name: insert_deductions
-INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
 SELECT k.sku_id, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-       at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+       at + nullif(r, 0) * interval '1 microsecond', at, nullif($7::boolean, false), nullif(buyer_id, '')
 FROM skus k, (SELECT $6::timestamptz AS at) AS decided,
-     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $7::text[]) AS asked (o, q, r, s, buyer_id)
+     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $8::text[]) AS asked (o, q, r, s, buyer_id)
 WHERE k.sku_id = $1
 ORDER BY o COLLATE "C"
 ON CONFLICT (sku_id, order_id) DO NOTHING;
@@ -23,6 +23,43 @@ SELECT k.sku_id, b, q, $4::bigint FROM skus k, unnest($2::text[], $3::bigint[]) 
 ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most;
+
+-- name: uncount_buyers
+UPDATE buyers AS n SET units = n.units - back.units
+FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
+WHERE n.sku_id = $1 AND n.buyer_id = back.buyer_id;
+
+-- name: update_deductions
+UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
+    committed = nullif(new.committed, 0),
+    committed_at = CASE WHEN new.status = 'committed' THEN $7::timestamptz ELSE d.committed_at END,
+    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $7::timestamptz END
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[]) AS new (order_id, status, quantity, asked, committed)
+WHERE d.sku_id = $1 AND d.order_id = new.order_id;
+
+-- name: update_amended
+UPDATE deductions AS d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
+    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0)
+FROM unnest($2::text[], $3::integer[], $4::integer[], $5::integer[], $6::timestamptz[], $7::bigint[])
+    AS new (order_id, quantity, asked, committed, expires_at, reserve_micros)
+WHERE d.sku_id = $1 AND d.order_id = new.order_id;
+
+-- name: delete_parts
+DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = ANY ($2::text[]);
+
+-- name: insert_amendments
+INSERT INTO amendments (sku_id, order_id, ref, kind, returned, extended_micros, reason, created_at)
+SELECT k.sku_id, o, r, kind, nullif(u, 0), nullif(e, 0), nullif(why, ''), $8::timestamptz
+FROM skus k, unnest($2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7::text[]) AS new (o, r, kind, u, e, why)
+WHERE k.sku_id = $1;
+
+-- name: insert_movement
+INSERT INTO movements (sku_id, ref, kind, quantity, segments, terms, reason, created_at)
+SELECT k.sku_id, $2, $3, $4, nullif($5::integer, 0), nullif($6, '{}'), $7,
+       coalesce((SELECT greatest(at, max(m.created_at) + interval '1 microsecond') FROM movements m WHERE m.sku_id = $1), at)
+FROM skus k, (SELECT coalesce($8::timestamptz, clock_timestamp()) AS at) AS decided
+WHERE k.sku_id = $1
+ON CONFLICT (sku_id, ref) DO NOTHING;
 
 -- name: expire :patient
 -- A row that is found by its ctid is in the same shard, which Citus cannot know: so buyers are compared with the SKU as well.
@@ -110,8 +147,8 @@ INSERT INTO order_lines (order_id, sku_id, quantity) SELECT * FROM unnest($1::te
 -- name: copy_deductions
 -- In: arrays: $1 sku_ids, $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
 --     committed at once), $5 segments, $6 the instants, $7 buyer_ids
-INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
 SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-       at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+       at + nullif(r, 0) * interval '1 microsecond', at, true, nullif(buyer_id, '')
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::bigint[], $5::integer[], $6::timestamptz[], $7::text[])
      AS asked (sku, o, q, r, s, at, buyer_id);

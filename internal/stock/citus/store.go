@@ -139,6 +139,32 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) ([]stoc
 	return on(ctx, s, settlement.SKU, func(o *postgres.Store) ([]stock.Settled, error) { return o.Settle(ctx, settlement) })
 }
 
+// Retake implements [stock.Store]. The coordinator retakes an order of several SKUs.
+func (s *Store) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) (taken []stock.Deduction, err error) {
+	if len(retakes) == 1 {
+		return on(ctx, s, retakes[0].SKU, func(o *postgres.Store) ([]stock.Deduction, error) { return o.Retake(ctx, deadline, retakes...) })
+	}
+	err = s.again(ctx, func(*placements) error {
+		taken, err = s.coordinator.store.Retake(ctx, deadline, retakes...)
+		return err
+	})
+	return taken, err
+}
+
+// SettleOrder implements [stock.Store]. The coordinator does it in one transaction over the nodes, as it takes an order.
+func (s *Store) SettleOrder(ctx context.Context, settlement stock.OrderSettlement) (results []stock.Settled, err error) {
+	err = s.again(ctx, func(*placements) error {
+		results, err = s.coordinator.store.SettleOrder(ctx, settlement)
+		return err
+	})
+	return results, err
+}
+
+// PlacedOrder implements [stock.Store].
+func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
+	return s.placed(ctx, orderID)
+}
+
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (int, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) (int, error) { return o.Expire(ctx, sku, at) })
@@ -147,6 +173,11 @@ func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (int, erro
 // Deduction implements [stock.Store].
 func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) (stock.Deduction, error) { return o.Deduction(ctx, sku, orderID) })
+}
+
+// History implements [stock.Store].
+func (s *Store) History(ctx context.Context, sku, orderID string) (stock.History, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.History, error) { return o.History(ctx, sku, orderID) })
 }
 
 // Deductions implements [stock.Store].

@@ -2,7 +2,7 @@
 -- The balance of SKUs, recomputed from their rows.
 --
 -- In:  $1, $2 the first and the last SKU
--- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and
+-- Out: sku_id, initial, restocked, adjusted, written off, available, reserved, committed, merges, and
 --      doubled   order ids that have two rows
 --      uneven    deductions whose parts do not add up
 --      negative  segments below zero
@@ -14,6 +14,7 @@ SELECT k.sku_id,
        k.initial,
        coalesce(m.restocked, 0),
        coalesce(m.adjusted, 0),
+       coalesce(m.written_off, 0),
        coalesce(s.available, 0),
        coalesce(d.reserved, 0),
        coalesce(d.committed, 0) + coalesce(f.committed, 0),
@@ -27,7 +28,8 @@ FROM skus k
 LEFT JOIN (
     SELECT sku_id,
            sum(quantity) FILTER (WHERE kind = 'restock')::bigint AS restocked,
-           sum(quantity) FILTER (WHERE kind = 'adjust')::bigint  AS adjusted
+           sum(quantity) FILTER (WHERE kind = 'adjust')::bigint  AS adjusted,
+           -sum(quantity) FILTER (WHERE kind = 'write_off')::bigint AS written_off
     FROM movements WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) m USING (sku_id)
 LEFT JOIN (

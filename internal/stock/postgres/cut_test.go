@@ -114,7 +114,7 @@ func cutVerbs() map[string]cutVerb {
 			return err
 		}},
 		"cancel": {write: func(ctx context.Context, s *postgres.Store, sku string) error {
-			settled, err := s.Settle(ctx, stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "r", Cancel: true}}})
+			settled, err := s.Settle(ctx, stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "r", Verb: stock.Cancel}}})
 			if err == nil {
 				err = settled[0].Err
 			}

@@ -5,14 +5,15 @@
 
 -- name: insert_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
---     committed at once), $5 segments (null: several gave); $6 the instant; arrays of the texts of orders ('': none): $7 buyer_ids
+--     committed at once), $5 segments (null: several gave); $6 the instant, $7 whether they are lines of
+--     orders; arrays of the texts of orders ('': none): $8 buyer_ids
 --
 -- It skips what is there already.
-INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
 SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-       at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+       at + nullif(r, 0) * interval '1 microsecond', at, nullif($7::boolean, false), nullif(buyer_id, '')
 FROM (SELECT $6::timestamptz AS at) AS decided,
-     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $7::text[]) AS asked (o, q, r, s, buyer_id)
+     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $8::text[]) AS asked (o, q, r, s, buyer_id)
 ORDER BY o COLLATE "C"
 ON CONFLICT (sku_id, order_id) DO NOTHING;
 
@@ -40,12 +41,13 @@ CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = as
 
 -- name: deduction
 -- In:  $1 sku_id, $2 order_id
--- Out: a row for each part, ascending: the deduction, its segment, what that gave, whether several gave
+-- Out: a row for each part, ascending: the deduction, its segment, what that gave, whether several gave, whether it is
+--      a line of an order
 --
 -- A deduction from one segment has no row in deduction_parts.
 SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''),
-       coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL
+       coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL, coalesce(d.in_order, false)
 FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
 WHERE d.sku_id = $1 AND d.order_id = $2
 ORDER BY p.segment;
@@ -69,3 +71,14 @@ SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status
 FROM deductions d
 WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
 ORDER BY d.order_id LIMIT $6;
+
+-- name: dates
+-- In:  $1 sku_id, $2 order_id
+-- Out: when it was taken, committed (null: with that, or never, or by an older version), and cancelled or returned (null: not)
+SELECT created_at, committed_at, ended_at FROM deductions WHERE sku_id = $1 AND order_id = $2;
+
+-- name: amendments_of
+-- In:  $1 sku_id, $2 order_id
+-- Out: ref, kind ('': of an older version), units given back, microseconds of the extension, reason, the instant; oldest first
+SELECT ref, coalesce(kind, ''), coalesce(returned, 0), coalesce(extended_micros, 0), coalesce(reason, ''), created_at
+FROM amendments WHERE sku_id = $1 AND order_id = $2 ORDER BY created_at, ref;

@@ -94,8 +94,8 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 			return err
 		},
 		"commit": settle(stock.SettleRequest{OrderID: "reserved"}),
-		"cancel": settle(stock.SettleRequest{OrderID: "committed", Cancel: true}),
-		"return": settle(stock.SettleRequest{OrderID: "committed", Cancel: true, Quantity: 1, Ref: "r"}),
+		"cancel": settle(stock.SettleRequest{OrderID: "committed", Verb: stock.Cancel}),
+		"return": settle(stock.SettleRequest{OrderID: "committed", Verb: stock.Cancel, Quantity: 1, Ref: "r"}),
 	}
 }
 

@@ -44,9 +44,9 @@ WITH locked AS MATERIALIZED (
 ), listed AS (
     INSERT INTO order_lines (order_id, sku_id, quantity) SELECT o, sku, q FROM taken
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
     SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+           at + nullif(r, 0) * interval '1 microsecond', at, true, nullif(buyer_id, '')
     FROM taken
     ORDER BY sku COLLATE "C", o COLLATE "C"
     RETURNING sku_id, segment, quantity, status

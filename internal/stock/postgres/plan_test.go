@@ -27,7 +27,7 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 					continue
 				}
 				plan := keptPlan(t, conn, statement.Text)
-				if why := slow(plan, name == "prunable" || name == "delete_amendments"); why != "" {
+				if why := slow(plan, name == "prunable" || name == "delete_amendments" || name == "amendments_of"); why != "" {
 					t.Errorf("%s: %s\n%s", name, why, strings.Join(plan, "\n"))
 				}
 			}

@@ -51,7 +51,7 @@ func sell(t *testing.T, store *postgres.Store) {
 					return
 				}
 				for _, request := range []stock.SettleRequest{
-					{OrderID: id, Ref: "longer", Extend: time.Hour}, {OrderID: id, Ref: "back", Cancel: true, Quantity: 1}, {OrderID: id},
+					{OrderID: id, Ref: "longer", Verb: stock.Extend, ExtendFor: time.Hour}, {OrderID: id, Ref: "back", Verb: stock.Cancel, Quantity: 1}, {OrderID: id},
 				} {
 					if _, err := store.Settle(t.Context(), stock.Settlement{SKU: "a", At: time.Now(), Requests: []stock.SettleRequest{request}}); err != nil {
 						t.Error(err)

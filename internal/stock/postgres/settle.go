@@ -65,16 +65,57 @@ func settlingOf(settlement stock.Settlement) *settling {
 	return &settling{Settlement: settlement, ids: ids, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
 }
 
+// SettleOrder implements [stock.Store].
+func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+	err = s.inTx(ctx, o.Deadline, func(tx transaction) error {
+		lines, bySKU := make([]*settling, len(o.SKUs)), make(map[string]*settling, len(o.SKUs))
+		for i, sku := range o.SKUs {
+			lines[i] = settlingOf(o.Of(sku))
+			lines[i].look, bySKU[sku] = true, lines[i]
+		}
+		now, err := lockAll(ctx, tx, &tables.Statements{}, &tables.Statements{}, lines...)
+		if err != nil {
+			return err
+		}
+		at, write, plans := cmp.Or(o.At, now), &tables.Statements{}, []stock.SettlementPlan(nil)
+		plans, results = o.Plan(func(line stock.Settlement) stock.SettlementPlan { return bySKU[line.SKU].plan(line, at) })
+		for i, w := range lines {
+			if w.write(tx, write, plans[i], at); w.results == nil {
+				return tables.ErrRaced
+			}
+		}
+		return tx.Send(ctx, write)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
 // settle settles in a transaction, in three round trips: find, which is left out if it is empty, lock, and the write. find and
 // lock may start with other statements.
 func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, all ...*settling) error {
+	now, err := lockAll(ctx, tx, find, lock, all...)
+	if err != nil {
+		return err
+	}
+	write := &tables.Statements{}
 	for _, w := range all {
-		if w.ground = (ground{count: 1}); w.look {
+		at := cmp.Or(w.At, now)
+		w.write(tx, write, w.plan(w.Settlement, at), at)
+	}
+	return tx.Send(ctx, write)
+}
+
+// lockAll locks what settlements change, and reads it. It returns the store's time after that.
+func lockAll(ctx context.Context, tx transaction, find, lock *tables.Statements, all ...*settling) (now time.Time, err error) {
+	for _, w := range all {
+		if w.ground = (ground{count: 1, all: w.WritesOff()}); w.look {
 			w.queue(find, func() { w.ground.queueFind(find, w.Settlement, w.ids) })
 		}
 	}
 	if err := tx.Send(ctx, find); err != nil {
-		return err
+		return now, err
 	}
 	for _, w := range all {
 		w.ground.learn(w.Settlement)
@@ -83,21 +124,21 @@ func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, 
 			w.amended = lock.Amendments(w.Settlement)
 		})
 	}
-	write, now := &tables.Statements{}, time.Time{}
 	tx.Instant(lock, time.Time{}, &now)
-	if err := tx.Send(ctx, lock); err != nil {
-		return err
-	}
-	for _, w := range all {
-		at := cmp.Or(w.At, now)
-		plan := stock.PlanSettlement(w.Settlement, w.there, w.amended, at, w.ground.count)
-		if w.results = nil; !w.ground.covers(plan.Returns) {
-			continue
-		}
+	err = tx.Send(ctx, lock)
+	return now, err
+}
+
+func (w *settling) plan(settlement stock.Settlement, at time.Time) stock.SettlementPlan {
+	return stock.PlanSettlement(settlement, w.there, w.amended, at, w.ground.count)
+}
+
+// write adds what was planned, if all units go back to rows that are locked.
+func (w *settling) write(tx transaction, write *tables.Statements, plan stock.SettlementPlan, at time.Time) {
+	if w.results = nil; w.ground.covers(plan.Returns) {
 		w.results = plan.Results
 		w.queue(write, func() { write.Settle(tx, w.SKU, plan, at) })
 	}
-	return tx.Send(ctx, write)
 }
 
 // queue queues statements of a settlement, which go by its access.
@@ -113,7 +154,8 @@ func (w *settling) queue(statements *tables.Statements, some func()) {
 
 // ground is what a settlement has to lock besides its deductions.
 type ground struct {
-	count    int // of all segments
+	count    int  // of all segments
+	all      bool // of them are locked
 	segments []int
 	buyers   []string
 
@@ -137,8 +179,14 @@ func (g *ground) learn(settlement stock.Settlement) {
 
 // queueLock locks the ground and the deductions, and reads the deductions as they are then.
 func (g *ground) queueLock(lock *tables.Statements, sku string, ids []string) map[string]stock.Deduction {
-	if g.locked = new([]stock.Segment); len(g.segments) > 0 {
+	g.locked = new([]stock.Segment)
+	switch {
+	case g.all:
+		g.locked = lock.LockAll(sku)
+	case len(g.segments) > 0:
 		g.locked = lock.LockSome(sku, g.segments...)
+	}
+	if len(g.buyers) > 0 {
 		lock.Exec("lock_buyers", sku, g.buyers)
 	}
 	return lock.Whole("lock_whole", sku, ids)
@@ -148,7 +196,11 @@ func (g *ground) queueLock(lock *tables.Statements, sku string, ids []string) ma
 // changed, or a segment may have gone.
 func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()
-	return len(*g.locked) == len(g.segments) &&
+	wanted := len(g.segments)
+	if g.all {
+		wanted = g.count
+	}
+	return len(*g.locked) == wanted &&
 		!slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
 		!slices.ContainsFunc(buyers, func(id string) bool {
 			_, found := slices.BinarySearch(g.buyers, id)

@@ -2,11 +2,11 @@
 
 -- name: find_whole
 -- In:  $1 sku_id, $2 order_ids
--- Out: deductions, each with the segment that gave all of it (null: several gave)
+-- Out: deductions, each with the segment that gave all of it (null: several gave), and whether it is a line of an order
 --
 -- As in deductions_by_id, each order id is looked up by itself.
 SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false)
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d;
 
@@ -14,7 +14,7 @@ CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = as
 -- In:  $1 sku_id, $2 order_ids, ascending: so the locks are taken in ascending order
 -- Out: as find_whole
 SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false)
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d;
 
@@ -28,15 +28,19 @@ ORDER BY p.order_id, p.segment;
 
 -- name: amendments
 -- In:  $1 sku_id; arrays: $2 order_ids, $3 refs
--- Out: order_id, ref, units given back, microseconds of the extension
-SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
+-- Out: order_id, ref, kind ('': of an older version), units given back, microseconds of the extension, reason
+SELECT a.order_id, a.ref, coalesce(a.kind, ''), coalesce(a.returned, 0), coalesce(a.extended_micros, 0), coalesce(a.reason, '')
 FROM unnest($2::text[], $3::text[]) AS asked (id, by)
 CROSS JOIN LATERAL (SELECT * FROM amendments WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.by OFFSET 0) AS a;
 
 -- name: update_deductions
--- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for
-UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
-FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
+-- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for, $6 that were committed
+--     (0: as quantity); $7 the instant
+UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
+    committed = nullif(new.committed, 0),
+    committed_at = CASE WHEN new.status = 'committed' THEN $7::timestamptz ELSE d.committed_at END,
+    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $7::timestamptz END
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[]) AS new (order_id, status, quantity, asked, committed)
 WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id);
 
 -- name: update_amended
@@ -55,14 +59,21 @@ DELETE FROM deduction_parts WHERE ctid = ANY (ARRAY(
     CROSS JOIN LATERAL (SELECT ctid FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS r));
 
 -- name: insert_amendments
--- In: $1 sku_id; arrays: $2 order_ids, $3 refs, $4 units given back (0: none), $5 microseconds of the extension (0: none);
---     $6 the instant
-INSERT INTO amendments (sku_id, order_id, ref, returned, extended_micros, created_at)
-SELECT $1, o, r, nullif(u, 0), nullif(e, 0), $6::timestamptz
-FROM unnest($2::text[], $3::text[], $4::integer[], $5::bigint[]) AS new (o, r, u, e);
+-- In: $1 sku_id; arrays: $2 order_ids, $3 refs, $4 kinds, $5 units given back (0: none), $6 microseconds of the extension (0: none),
+--     $7 reasons ('': none); $8 the instant
+INSERT INTO amendments (sku_id, order_id, ref, kind, returned, extended_micros, reason, created_at)
+SELECT $1, o, r, k, nullif(u, 0), nullif(e, 0), nullif(why, ''), $8::timestamptz
+FROM unnest($2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7::text[]) AS new (o, r, k, u, e, why);
 
 -- name: keep_reserved
 -- In: $1 sku_id, $2 units of reservations that are committed
 --
 -- This row is locked last of all, and is not a segment's: a commit does not wait for workers that sell.
 UPDATE skus SET kept = kept + $2 WHERE sku_id = $1;
+
+-- name: retake
+-- In: $1 sku_id, $2 order_id, $3 the segment that gives all of it (null: several give), $4 quantity, $5 the instant
+--
+-- The caller has seen, under the lock of the row, that its reservation has expired.
+UPDATE deductions SET status = 'committed', segment = $3, quantity = $4, asked = nullif(coalesce(asked, quantity), $4), committed_at = $5::timestamptz
+WHERE sku_id = $1 AND order_id = $2;

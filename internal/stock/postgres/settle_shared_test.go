@@ -43,7 +43,11 @@ func commit(sku string, units int64) stock.Settlement {
 }
 
 func cancel(sku string) stock.Settlement {
-	return stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "o", Cancel: true}}}
+	return stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "o", Verb: stock.Cancel}}}
+}
+
+func giveBack(sku string) stock.Settlement {
+	return stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "o", Verb: stock.Return}}}
 }
 
 // is checks the status of a deduction in the answer and in the rows.
@@ -71,7 +75,7 @@ func TestSettlementsShareATransaction(t *testing.T) {
 	unknown := s.settle(t.Context(), 4, commit("f", 0)) // no order
 	none := s.settle(t.Context(), 5, commit("none", 0)) // no SKU
 	tooMuch := s.settle(t.Context(), 6, commit("d", 3))
-	again := s.settle(t.Context(), 7, cancel("a")) // waits for the next
+	again := s.settle(t.Context(), 7, giveBack("a")) // waits for the next
 	letGo()
 	for n, got := range []chan settled{unknown, tooMuch} {
 		if a := <-got; a.err != nil || stock.CodeOf(a.results[0].Err) != []stock.Code{stock.CodeUnknownDeduction, stock.CodeInvalidRequest}[n] {
@@ -86,7 +90,7 @@ func TestSettlementsShareATransaction(t *testing.T) {
 	}
 	s.is("a part", "b", <-b, stock.StatusCommitted, 1)
 	s.is("cancel", "c", <-c, stock.StatusCancelled, 2)
-	s.is("again", "a", <-again, stock.StatusCancelled, 2)
+	s.is("return", "a", <-again, stock.StatusReturned, 2)
 	if n := s.statements.begun.Load(); n != 4 { // one for all, one for each without rows, and the next
 		t.Errorf("%d transactions", n)
 	}

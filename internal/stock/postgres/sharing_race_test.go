@@ -36,7 +36,7 @@ func (r *racers) step(worker, round int) {
 		r.may(err)
 		r.note(sku, result.Outcomes)
 	case 2:
-		wish := stock.SettleRequest{OrderID: fmt.Sprint("shared ", rand.IntN(rounds)), Cancel: true}
+		wish := stock.SettleRequest{OrderID: fmt.Sprint("shared ", rand.IntN(rounds)), Verb: stock.Cancel}
 		_, err := store.Settle(r.Context(), stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{wish}})
 		r.may(err)
 	case 3:

@@ -73,14 +73,20 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 	}{
 		{"reserve", func() error { return errors.Join(reserve("r", 4), reserve("s", 2), reserve("t", 2), reserve("u", 1)) }, false},
 		{"commit", func() error { return settle(stock.SettleRequest{OrderID: "s"}) }, false},
-		{"extend", func() error { return settle(stock.SettleRequest{OrderID: "r", Ref: "a", Extend: time.Hour}) }, false},
-		{"return of a part", func() error { return settle(stock.SettleRequest{OrderID: "r", Ref: "b", Cancel: true, Quantity: 1}) }, true},
-		{"return again", func() error { return settle(stock.SettleRequest{OrderID: "r", Ref: "b", Cancel: true, Quantity: 1}) }, false},
+		{"extend", func() error {
+			return settle(stock.SettleRequest{OrderID: "r", Ref: "a", Verb: stock.Extend, ExtendFor: time.Hour})
+		}, false},
+		{"cancel of a part", func() error {
+			return settle(stock.SettleRequest{OrderID: "r", Ref: "b", Verb: stock.Cancel, Quantity: 1})
+		}, true},
+		{"cancel of a part again", func() error {
+			return settle(stock.SettleRequest{OrderID: "r", Ref: "b", Verb: stock.Cancel, Quantity: 1})
+		}, false},
 		{"commit of a part", func() error { return settle(stock.SettleRequest{OrderID: "r", Quantity: 2}) }, true},
-		{"cancel", func() error { return settle(stock.SettleRequest{OrderID: "r", Cancel: true}) }, true},
+		{"return", func() error { return settle(stock.SettleRequest{OrderID: "r", Verb: stock.Return}) }, true},
 		{"merge", func() error { return merge("m", 5, at) }, false},
 		{"merge that takes all that came back", func() error { return merge("n", 3, later) }, false},
-		{"cancel again", func() error { return settle(stock.SettleRequest{OrderID: "r", Cancel: true}) }, false},
+		{"return once more", func() error { return settle(stock.SettleRequest{OrderID: "r", Verb: stock.Return}) }, false},
 		{"adjust up", func() error { return move(store.Move(ctx, change(stock.Adjusted, 5))) }, true},
 		{"adjust down", func() error { return move(store.Move(ctx, change(stock.Adjusted, -1))) }, false},
 		{"resegment", func() error { return move(store.Move(ctx, change(stock.Resegmented, 0))) }, false},

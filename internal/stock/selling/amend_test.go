@@ -28,7 +28,7 @@ func TestExtendedUnitsStayTaken(t *testing.T) {
 			w.mustTake(services[0], stock.Order{OrderID: id, Quantity: 6, ReserveFor: time.Minute})
 			refusedByAll()
 			w.clock.advance(time.Minute - time.Microsecond)
-			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Ref: "r", Extend: time.Hour}); err != nil {
+			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Ref: "r", Verb: stock.Extend, ExtendFor: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			w.clock.advance(time.Microsecond)
@@ -66,7 +66,7 @@ func TestExtensionsAreBounded(t *testing.T) {
 			{sku, -time.Hour, stock.CodeInvalidRequest},
 			{"none", time.Hour, stock.CodeUnknownSKU},
 		} {
-			_, err := s.Settle(t.Context(), c.sku, stock.SettleRequest{OrderID: "o", Ref: c.extend.String(), Extend: c.extend})
+			_, err := s.Settle(t.Context(), c.sku, stock.SettleRequest{OrderID: "o", Ref: c.extend.String(), Verb: stock.Extend, ExtendFor: c.extend})
 			if stock.CodeOf(err) != c.want {
 				t.Errorf("%s extended by %s: %v, want %q", c.sku, c.extend, err, c.want)
 			}
@@ -86,10 +86,10 @@ func TestAmendmentsHappenOnce(t *testing.T) {
 			w.mustTake(services[0], order)
 			requests := []stock.SettleRequest{{OrderID: id}}
 			for ref := range int64(6) {
-				requests = append(requests, stock.SettleRequest{OrderID: id, Ref: fmt.Sprint(ref), Cancel: true, Quantity: 1 + ref%4})
+				requests = append(requests, stock.SettleRequest{OrderID: id, Ref: fmt.Sprint(ref), Verb: stock.Cancel, Quantity: 1 + ref%4})
 			}
 			for ref := range 3 {
-				requests = append(requests, stock.SettleRequest{OrderID: id, Ref: fmt.Sprint("e", ref), Extend: time.Hour})
+				requests = append(requests, stock.SettleRequest{OrderID: id, Ref: fmt.Sprint("e", ref), Verb: stock.Extend, ExtendFor: time.Hour})
 			}
 			codes := w.twice(services, requests)
 			held := order.Quantity
@@ -109,7 +109,7 @@ func TestAmendmentsHappenOnce(t *testing.T) {
 			if again := w.mustTake(services[0], order); again.Quantity != d.Quantity {
 				t.Fatalf("the order again: %+v", again)
 			}
-			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Cancel: true}); err != nil {
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Verb: stock.Cancel}); err != nil {
 				t.Fatal(err)
 			}
 			if b := w.audit(); b.Available != 40 {

@@ -24,7 +24,8 @@ func (o SKUOrder) Check() error {
 	return o.Order.Check()
 }
 
-// Deduct deducts stock for an order. Created is false when the same order was accepted before.
+// Deduct deducts stock for an order. Created is false when the same order was accepted before, and holds its units still;
+// CodeOrderEnded means that it was accepted before, and holds nothing any more.
 //
 // Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
 // be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order
@@ -75,7 +76,10 @@ func (s *Service) answerOf(ctx context.Context, orderID string, a answer) (d sto
 		err = stock.AfterWrite(err, "read the deduction")
 	}
 	d.OrderID = orderID
-	return d, a.created && d.Status != stock.StatusExpired, err
+	if err == nil && !d.Status.Live() {
+		return stock.Deduction{}, false, stock.OrderEnded(d)
+	}
+	return d, a.created, err
 }
 
 // enqueue puts an order into the queue of its SKU, and has the queue served if nobody does.

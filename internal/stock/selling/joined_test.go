@@ -77,7 +77,7 @@ func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	q := newQueue()
 	first, other, settling := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
 	other.order.Quantity = 2
-	settling.settle.Cancel = true
+	settling.settle.Verb = stock.Cancel
 	pushed(t, q, first, other, settling)
 	for _, r := range []*request{first, other, settling} {
 		if batch := q.pop(10); len(batch) != 1 || batch[0] != r {

@@ -103,8 +103,10 @@ func (m *model) deduct(sku string, o stock.Order, now time.Time) (*stock.Deducti
 	}
 	refusals := s.refusals(o, now)
 	if d := s.deductions[o.OrderID]; d != nil {
-		if sameOrder(d, o) {
+		if sameOrder(d, o) && d.Status.Live() {
 			return d, []stock.Code{""}
+		} else if sameOrder(d, o) {
+			return nil, append(refusals, stock.CodeOrderEnded)
 		}
 		return nil, append(refusals, stock.CodeOrderIDReused)
 	}
@@ -114,70 +116,175 @@ func (m *model) deduct(sku string, o stock.Order, now time.Time) (*stock.Deducti
 	return s.take(o, now), []stock.Code{""}
 }
 
-func (m *model) settle(sku string, w stock.SettleRequest) (*stock.Deduction, []stock.Code) {
+// settle settles one deduction. late takes its units again if its reservation has expired.
+func (m *model) settle(sku string, w stock.SettleRequest, now time.Time, late bool) (*stock.Deduction, []stock.Code) {
 	s := m.skus[sku]
 	if s == nil {
 		return nil, []stock.Code{stock.CodeUnknownSKU, stock.CodeUnknownDeduction}
 	}
 	d := s.deductions[w.OrderID]
+	order, several := m.orders[w.OrderID]
+	inOrder := several && slices.ContainsFunc(order.Lines, func(l stock.Line) bool { return l.SKU == sku })
 	switch {
 	case d == nil || w.BuyerID != "" && w.BuyerID != d.BuyerID:
 		return nil, []stock.Code{stock.CodeUnknownDeduction}
-	case w.Cancel:
-		if d.Status.Live() {
-			s.available += d.Quantity
-			d.Status = stock.StatusCancelled
-		}
-	case d.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
-	case d.Status != stock.StatusReserved:
-		return nil, []stock.Code{stock.CodeNotReserved}
-	case w.Quantity > d.Quantity:
-		return nil, []stock.Code{stock.CodeInvalidRequest}
-	default:
-		d.Status = stock.StatusCommitted
-		if w.Quantity > 0 {
-			s.available += d.Quantity - w.Quantity
-			d.Quantity = w.Quantity
-		}
+	case inOrder && w.Verb != stock.Return:
+		return nil, []stock.Code{stock.CodePartOfOrder}
 	}
+	after, code := s.settled(*d, w, now, late, false)
+	if code != "" {
+		return nil, []stock.Code{code}
+	}
+	s.change(d, after, w)
 	return d, []stock.Code{""}
 }
 
-func (m *model) amend(sku string, w stock.SettleRequest, now time.Time) (*stock.Deduction, []stock.Code) {
-	s := m.skus[sku]
-	if s == nil {
-		return nil, []stock.Code{stock.CodeUnknownSKU, stock.CodeUnknownDeduction}
+// settleOrder settles all lines of an order, or none.
+func (m *model) settleOrder(w stock.SettleRequest, now time.Time, late bool) (lines []*stock.Deduction, codes []stock.Code) {
+	order, known := m.orders[w.OrderID]
+	if !known || w.BuyerID != "" && w.BuyerID != order.BuyerID {
+		return nil, []stock.Code{stock.CodeUnknownOrder}
 	}
-	d := s.deductions[w.OrderID]
-	if d == nil || w.BuyerID != "" && w.BuyerID != d.BuyerID {
-		return nil, []stock.Code{stock.CodeUnknownDeduction}
-	}
-	asked := stock.Amendment{Returned: w.Quantity, Extended: w.Extend}
-	longest := s.created.MaxReserveFor
-	switch done, known := s.amendments[[2]string{w.OrderID, w.Ref}]; {
-	case known && done != asked:
-		return nil, []stock.Code{stock.CodeRefReused}
-	case known:
-		return d, []stock.Code{""}
-	case !d.Status.Live() || !w.Cancel && d.Status != stock.StatusReserved:
-		return nil, []stock.Code{stock.CodeNotReserved}
-	case w.Cancel && w.Quantity > d.Quantity, !w.Cancel && longest > 0 && w.Extend > longest:
-		return nil, []stock.Code{stock.CodeInvalidRequest}
-	}
-	s.amendments[[2]string{w.OrderID, w.Ref}] = asked
-	s.available += w.Quantity
-	switch until := now.Add(w.Extend); {
-	case w.Cancel && w.Quantity == d.Quantity:
-		d.Status = stock.StatusCancelled
-	case w.Cancel:
-		if d.Status == stock.StatusCommitted {
-			d.Committed = cmp.Or(d.Committed, d.Quantity)
+	var changed []stock.Deduction
+	live := false
+	for _, line := range order.Sorted().Lines {
+		s := m.skus[line.SKU]
+		after, code := s.settled(*s.deductions[w.OrderID], w, now, late, true)
+		if code != "" {
+			codes = append(codes, code)
 		}
-		d.Quantity -= w.Quantity
-	case until.After(d.ExpiresAt):
-		d.ExpiresAt = until
+		live = live || after.Status.Live()
+		changed = append(changed, after)
 	}
-	return d, []stock.Code{""}
+	if codes == nil && w.Verb == stock.Commit && !live {
+		codes = append(codes, stock.CodeOrderEnded)
+	}
+	if codes != nil {
+		return nil, codes
+	}
+	for i, line := range order.Sorted().Lines {
+		s := m.skus[line.SKU]
+		s.change(s.deductions[w.OrderID], changed[i], w)
+		lines = append(lines, s.deductions[w.OrderID])
+	}
+	return lines, []stock.Code{""}
+}
+
+// settled returns a deduction as a request leaves it, or the code with which it is refused.
+func (s *modelSKU) settled(d stock.Deduction, w stock.SettleRequest, now time.Time, late, inOrder bool) (stock.Deduction, stock.Code) {
+	if inOrder && w.Verb == stock.Return && d.Status == stock.StatusReturned {
+		return d, ""
+	}
+	if done, known := s.amendments[[2]string{w.OrderID, w.Ref}]; known && w.Amends() {
+		asked := asked(w)
+		if asked.Units == 0 && asked.Extended == 0 {
+			asked.Units = done.Units
+		}
+		if asked != done {
+			return d, stock.CodeRefReused
+		}
+		return d, ""
+	}
+	longest := s.created.MaxReserveFor
+	given := cmp.Or(w.Quantity, d.Quantity)
+	ended := stock.StatusCancelled
+	switch w.Verb {
+	case stock.Commit:
+		switch {
+		case d.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
+			return d, ""
+		case d.Status == stock.StatusCommitted:
+			return d, stock.CodeAlreadyCommitted
+		case d.Status == stock.StatusReturned && inOrder:
+			return d, ""
+		case late && d.Status == stock.StatusExpired && given > d.Quantity:
+			return d, stock.CodeInvalidRequest
+		case late && d.Status == stock.StatusExpired && given <= s.available && (s.created.PerBuyerLimit == 0 || s.held(d.BuyerID)+given <= s.created.PerBuyerLimit):
+		case d.Status != stock.StatusReserved:
+			return d, stock.CodeNotReserved
+		case given > d.Quantity:
+			return d, stock.CodeInvalidRequest
+		}
+		d.Status, d.Quantity = stock.StatusCommitted, given
+		return d, ""
+	case stock.Extend:
+		switch until := now.Add(w.ExtendFor); {
+		case d.Status != stock.StatusReserved:
+			return d, stock.CodeNotReserved
+		case longest > 0 && w.ExtendFor > longest:
+			return d, stock.CodeInvalidRequest
+		case until.After(d.ExpiresAt):
+			d.ExpiresAt = until
+		}
+		return d, ""
+	case stock.Return:
+		switch {
+		case d.Status == stock.StatusReturned && w.Quantity == 0:
+			return d, ""
+		case d.Status != stock.StatusCommitted:
+			return d, stock.CodeNotCommitted
+		}
+		ended = stock.StatusReturned
+	default: // cancel
+		switch {
+		case d.Status == stock.StatusCommitted, d.Status == stock.StatusReturned:
+			return d, stock.CodeAlreadyCommitted
+		case d.Status != stock.StatusReserved && w.Quantity == 0:
+			return d, ""
+		case d.Status != stock.StatusReserved:
+			return d, stock.CodeNotReserved
+		}
+	}
+	if given > d.Quantity {
+		return d, stock.CodeInvalidRequest
+	}
+	if d.Status == stock.StatusCommitted {
+		d.Committed = cmp.Or(d.Committed, d.Quantity)
+	}
+	if given == d.Quantity {
+		d.Status = ended
+	} else {
+		d.Quantity -= given
+	}
+	return d, ""
+}
+
+func asked(w stock.SettleRequest) stock.Amendment {
+	kind := map[stock.Verb]stock.AmendmentKind{
+		stock.Cancel: stock.AmendCancel, stock.Return: stock.AmendReturn, stock.Extend: stock.AmendExtend,
+	}[w.Verb]
+	if w.WriteOff {
+		kind = stock.AmendWriteOff
+	}
+	return stock.Amendment{Kind: kind, Units: w.Quantity, Extended: w.ExtendFor}
+}
+
+// change puts a deduction into its new state, and its units where they are then.
+func (s *modelSKU) change(d *stock.Deduction, after stock.Deduction, w stock.SettleRequest) {
+	held := func(d stock.Deduction) int64 {
+		if d.Status.Live() {
+			return d.Quantity
+		}
+		return 0
+	}
+	back := held(*d) - held(after)
+	ref := [2]string{w.OrderID, w.Ref}
+	if _, known := s.amendments[ref]; w.Amends() && !known && (back > 0 || w.Verb == stock.Extend) {
+		made := asked(w)
+		if w.Verb == stock.Return {
+			made.Units = back
+		}
+		s.amendments[ref] = made
+	}
+	*d = after
+	if !w.WriteOff {
+		s.available += back
+	} else if back > 0 {
+		s.put -= back
+		s.movements = append(s.movements, stock.Movement{
+			SKU: d.SKU, Ref: w.OrderID + "\x1e" + w.Ref, Kind: stock.WrittenOff, Quantity: -back, Reason: w.Reason,
+		})
+	}
 }
 
 func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deduction, codes []stock.Code) {
@@ -192,8 +299,13 @@ func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deducti
 		codes = append(codes, s.refusals(of, now)...)
 	}
 	if before, known := m.orders[o.OrderID]; known && sameLines(before, o) {
+		live := false
 		for _, line := range o.Lines {
-			lines = append(lines, m.skus[line.SKU].deductions[o.OrderID])
+			d := m.skus[line.SKU].deductions[o.OrderID]
+			lines, live = append(lines, d), live || d.Status.Live()
+		}
+		if !live {
+			return nil, append(codes, stock.CodeOrderEnded)
 		}
 		return lines, []stock.Code{""}
 	} else if known || taken {

@@ -162,7 +162,7 @@ func (m *machine) read(t *rapid.T, what string, call func(context.Context) error
 }
 
 func (m *machine) sameDeduction(t *rapid.T, what string, got stock.Deduction, want *stock.Deduction) {
-	got.Parts = nil
+	got.Parts, got.InOrder = nil, false
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *want) {
 		t.Fatalf("%s:\ngot  %+v\nwant %+v", what, got, *want)
 	}
@@ -202,41 +202,62 @@ func (m *machine) Deduct(t *rapid.T) {
 	}
 }
 
-func (m *machine) Settle(t *rapid.T) {
-	request := stock.SettleRequest{OrderID: m.id(t), BuyerID: m.buyer(t), Cancel: rapid.Bool().Draw(t, "cancel")}
-	if !request.Cancel {
-		request.Quantity = rapid.Int64Range(0, 4).Draw(t, "quantity")
+// request draws a request to settle something.
+func (m *machine) request(t *rapid.T) (request stock.SettleRequest, late bool) {
+	request = stock.SettleRequest{
+		OrderID: m.id(t), BuyerID: m.buyer(t),
+		Verb: rapid.SampledFrom([]stock.Verb{stock.Commit, stock.Commit, stock.Cancel, stock.Return, stock.Extend}).Draw(t, "verb"),
 	}
+	ref, part := rapid.SampledFrom([]string{"r", "s", "t"}).Draw(t, "ref"), rapid.Bool().Draw(t, "part")
+	switch {
+	case request.Verb == stock.Extend:
+		request.Ref, request.ExtendFor = ref, rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, time.Minute}).Draw(t, "for")
+	case request.Verb == stock.Commit && part:
+		request.Quantity = rapid.Int64Range(0, 4).Draw(t, "quantity")
+	case part:
+		request.Ref, request.Quantity = ref, rapid.Int64Range(1, 4).Draw(t, "quantity")
+	}
+	request.WriteOff = request.Verb == stock.Return && rapid.Bool().Draw(t, "write off")
+	return request, request.Verb == stock.Commit && rapid.Bool().Draw(t, "late")
+}
+
+func (m *machine) Settle(t *rapid.T) {
+	request, late := m.request(t)
 	sku, s := m.sku(t), m.service(t)
-	want, codes := m.model.settle(sku, request)
-	what := fmt.Sprintf("settle %s %+v", sku, request)
+	want, codes := m.model.settle(sku, request, m.world.clock.now(), late)
+	what := fmt.Sprintf("settle %s %+v %t", sku, request, late)
 	var got stock.Deduction
 	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
-		got, err = s.Settle(ctx, sku, request)
+		if late {
+			got, err = s.CommitLate(ctx, sku, request)
+		} else {
+			got, err = s.Settle(ctx, sku, request)
+		}
 		return err
 	}) {
 		m.sameDeduction(t, what, got, want)
 	}
 }
 
-func (m *machine) Amend(t *rapid.T) {
-	request := stock.SettleRequest{
-		OrderID: m.id(t), BuyerID: m.buyer(t), Ref: rapid.SampledFrom([]string{"r", "s", "t"}).Draw(t, "ref"), Cancel: rapid.Bool().Draw(t, "return"),
+func (m *machine) SettleOrder(t *rapid.T) {
+	request, late := m.request(t)
+	if request.Verb != stock.Extend {
+		request.Quantity, request.Ref = 0, ""
 	}
-	if request.Cancel {
-		request.Quantity = rapid.Int64Range(1, 4).Draw(t, "quantity")
-	} else {
-		request.Extend = rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, time.Minute}).Draw(t, "for")
-	}
-	sku, s := m.sku(t), m.service(t)
-	want, codes := m.model.amend(sku, request, m.world.clock.now())
-	what := fmt.Sprintf("amend %s %+v", sku, request)
-	var got stock.Deduction
+	s := m.service(t)
+	want, codes := m.model.settleOrder(request, m.world.clock.now(), late)
+	what := fmt.Sprintf("settle the order %+v %t", request, late)
+	var got stock.PlacedOrder
 	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
-		got, err = s.Settle(ctx, sku, request)
+		got, err = s.SettleOrder(ctx, request, late)
 		return err
 	}) {
-		m.sameDeduction(t, what, got, want)
+		if len(got.Lines) != len(want) {
+			t.Fatalf("%s: got %d lines, want %d", what, len(got.Lines), len(want))
+		}
+		for i := range want {
+			m.sameDeduction(t, what, got.Lines[i], want[i])
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 			w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](9)})
 		}},
 		"a cancel": {func(w *world, other *selling.Service) {
-			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Cancel: true}); err != nil {
+			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Cancel}); err != nil {
 				w.Fatal(err)
 			}
 		}},

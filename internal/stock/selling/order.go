@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Order deducts all lines of an order of several SKUs, or nothing. Created is false when the same order was accepted before;
-// its lines are then returned as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
+// its lines are then returned as they are now, and CodeOrderEnded means that none of them holds anything any more. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
 // belongs to another order, or to a deduction of one of the SKUs.
 //
 // It deducts each line from one segment, under a MultiLock over those SKUs where a lock saves waiting. If no single segment
@@ -56,9 +57,21 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 			return nil, false, err
 		}
 		lines[i].OrderID = order.OrderID
-		created = created && lines[i].Status != stock.StatusExpired
 	}
-	return inOrderOf(order, lines), created, nil
+	if lines = inOrderOf(order, lines); !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
+		return nil, false, orderEnded(lines)
+	}
+	return lines, created, nil
+}
+
+// orderEnded is the error for an order of which no line holds anything.
+func orderEnded(lines []stock.Deduction) error {
+	ended := stock.OrderEnded(lines[0])
+	ended.SKU = ""
+	for _, d := range lines {
+		ended.Lines = append(ended.Lines, stock.OrderEnded(d))
+	}
+	return ended
 }
 
 // shopOrder returns the lines of an order that the shop made for a buyer under one of the buyer's own ids. If there is none,

@@ -35,7 +35,7 @@ func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 		if _, err := s.Deduction(t.Context(), sku, "o", "eve"); stock.CodeOf(err) != stock.CodeUnknownDeduction {
 			t.Errorf("a stranger reads: %v, want %s", err, stock.CodeUnknownDeduction)
 		}
-		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "bob", Cancel: true}); err != nil || d.OrderID != "o" || d.Quantity != 2 {
+		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "bob", Verb: stock.Cancel}); err != nil || d.OrderID != "o" || d.Quantity != 2 {
 			t.Errorf("bob cancels: %+v, %v", d, err)
 		}
 		if d, err := s.Deduction(t.Context(), sku, "o", "ann"); err != nil || d.Status != stock.StatusReserved {
@@ -63,7 +63,7 @@ func TestABuyersIDFindsWhatTheShopMadeForThem(t *testing.T) {
 		own.Quantity = 1
 		w.refused(s, own, stock.CodeOrderIDReused)
 		w.refused(s, stock.Order{OrderID: "o", BuyerID: "bob", Own: true, Quantity: 2, ReserveFor: time.Minute}, stock.CodeSoldOut)
-		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "ann", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
+		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "ann", Verb: stock.Cancel}); err != nil || d.Status != stock.StatusCancelled {
 			t.Errorf("ann cancels: %+v, %v", d, err)
 		}
 	})
@@ -130,7 +130,7 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 			"read":  func(o stock.Order) (stock.Deduction, error) { return s.Deduction(t.Context(), sku, o.OrderID, "") },
 			"order": func(o stock.Order) (stock.Deduction, error) { return w.ask(s, o) },
 			"cancel": func(o stock.Order) (stock.Deduction, error) {
-				return s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: o.OrderID, Cancel: true})
+				return s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: o.OrderID, Verb: stock.Cancel})
 			},
 		}
 		for name, ask := range asked {

@@ -112,10 +112,26 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if buyerID != "" && buyerID != d.BuyerID {
 		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
 	}
-	parts := d.Parts
+	parts, inOrder := d.Parts, d.InOrder
 	d, err = s.upToDate(ctx, d)
-	d.OrderID, d.Parts = orderID, parts
+	d.OrderID, d.Parts, d.InOrder = orderID, parts, inOrder
 	return d, err
+}
+
+// History returns what happened to a deduction, as Deduction finds it.
+func (s *Service) History(ctx context.Context, sku, orderID, buyerID string) (stock.History, error) {
+	if _, err := s.Deduction(ctx, sku, orderID, buyerID); err != nil { // which ends it if it has expired
+		return stock.History{}, err
+	}
+	return read(ctx, s, "read history", func() (stock.History, error) {
+		key, err := s.keyOf(ctx, sku, orderID, buyerID)
+		if err != nil {
+			return stock.History{}, err
+		}
+		h, err := s.store.History(ctx, sku, key)
+		h.OrderID = orderID
+		return h, err
+	})
 }
 
 // upToDate returns a deduction as a caller may see it: an expired reservation is ended first. Otherwise a commit in flight
@@ -124,7 +140,7 @@ func (s *Service) upToDate(ctx context.Context, d stock.Deduction) (stock.Deduct
 	if !s.mayBeDue(d) {
 		return d, nil
 	}
-	return s.settleKey(ctx, s.deadlineOf(ctx), d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
+	return s.settleKey(ctx, s.deadlineOf(ctx), d.SKU, stock.SettleRequest{Verb: stock.Expire, OrderID: d.OrderID})
 }
 
 // keyOf finds the order key of an order id: for a buyer, the key of the buyer's own order if there is one.

@@ -64,7 +64,7 @@ func TestReservationEndsOnce(t *testing.T) {
 		other := order
 		other.ReserveFor = 2 * time.Minute
 		w.refused(s, other, stock.CodeOrderIDReused)
-		for _, request := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Cancel: true}} {
+		for _, request := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Verb: stock.Cancel}} {
 			if _, err := s.Settle(t.Context(), sku, request); stock.CodeOf(err) != stock.CodeUnknownDeduction {
 				t.Fatalf("%+v: %v", request, err)
 			}
@@ -88,7 +88,7 @@ func TestReservationEndsOnce(t *testing.T) {
 			t.Fatalf("another buyer read it: %v", err)
 		}
 		for range 2 {
-			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Cancel}); err != nil || d.Status != stock.StatusCancelled {
 				t.Fatalf("returned as %+v, %v", d, err)
 			}
 		}
@@ -167,7 +167,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 				t.Fatalf("round %d: commit: %v, next buyer: %v", round, committed, bought)
 			}
 			won[winner == id]++
-			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Cancel: true}); err != nil {
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Verb: stock.Cancel}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -220,7 +220,7 @@ func TestBuyerLimit(t *testing.T) {
 				continue
 			}
 			for _, id := range accepted {
-				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Cancel: true}); err != nil {
+				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Verb: stock.Cancel}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -358,7 +358,7 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 		if round%3 == 1 {
 			continue
 		}
-		request := stock.SettleRequest{OrderID: o.OrderID, Cancel: round%2 == 0}
+		request := stock.SettleRequest{OrderID: o.OrderID, Verb: stock.Verb(round % 2)}
 		if err := patiently(func() error {
 			_, err := s.Settle(w.Context(), sku, request)
 			return err

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/stock"
 )
 
-// settler commits, cancels and amends deductions of one SKU in this process. It is a queue, and a goroutine that carries out
+// settler commits, cancels, returns and extends deductions of one SKU in this process. It is a queue, and a goroutine that carries out
 // all queued requests in one write while there are any. It needs no lock: a commit or an extension changes no segment, and units that come back
 // are added to rows relatively.
 type settler struct {
@@ -18,12 +19,26 @@ type settler struct {
 	queue   *queue
 }
 
-// Settle commits, cancels or amends a deduction, and returns it as it is then. A request may be repeated: what has happened
-// already is no error. CodeNotReserved: a commit of a deduction that is cancelled, has expired, or is committed with another
-// quantity; an extension of one that is not reserved; a return of a part of one that is cancelled or has expired.
-// CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer, deductions of other buyers
-// are unknown.
+// Settle commits, cancels, returns or extends a deduction, and returns it as it is then. A request may be repeated: what has
+// happened already is no error. CodeAlreadyCommitted: a cancel of what was committed, or a commit of another quantity.
+// CodeNotReserved: there is no live reservation. CodeNotCommitted: there is nothing to return. CodePartOfOrder: the lines of an
+// order are settled together. CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer,
+// deductions of other buyers are unknown.
 func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
+	return s.settleOr(ctx, sku, to, nil)
+}
+
+// CommitLate commits a deduction. If its reservation has expired, its units are taken again if they are there; otherwise
+// CodeNotReserved says why not.
+func (s *Service) CommitLate(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
+	return s.settleOr(ctx, sku, to, s.retake)
+}
+
+// settleOr settles a deduction. late is called for a commit that came after the reservation's end.
+func (s *Service) settleOr(
+	ctx context.Context, sku string, to stock.SettleRequest,
+	late func(context.Context, time.Time, string, stock.SettleRequest) (stock.Deduction, error),
+) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
 	}
@@ -39,17 +54,66 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 		return stock.Deduction{}, err
 	}
 	to.OrderID = key
-	if to.Extend > 0 {
+	if to.Verb == stock.Extend {
 		if to.MostExtend, err = s.longestReservation(looking, sku); err != nil {
 			return stock.Deduction{}, err
 		}
 	}
 	d, err := s.settleKey(ctx, deadline, sku, to)
+	if e, ok := errors.AsType[*stock.Error](err); ok && late != nil && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
+		d, err = late(ctx, deadline, sku, to)
+	}
 	if err != nil {
 		return stock.Deduction{}, err
 	}
 	d.OrderID = orderID
 	return d, nil
+}
+
+// retake takes the units of an expired reservation again.
+func (s *Service) retake(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.Deduction, error) {
+	taken, err := s.retakeAll(ctx, deadline, []string{sku}, to)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	return taken[0], nil
+}
+
+// retakeAll takes the units of the expired reservations that one order id has of some SKUs again, all or none.
+func (s *Service) retakeAll(ctx context.Context, deadline time.Time, skus []string, to stock.SettleRequest) ([]stock.Deduction, error) {
+	writing, done, err := s.writeContext(ctx, deadline)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	for tries := 1; ; tries++ {
+		overtaken(writing, tries)
+		views, err := s.store.Views(writing, skus...)
+		if err != nil {
+			return nil, stock.Unavailable(stock.Unwritten(err), "look at the SKUs")
+		}
+		retakes := stock.Column(skus, func(sku string) stock.Retake {
+			return stock.Retake{SKU: sku, Layout: views[sku].Layout, Limit: views[sku].Terms.PerBuyerLimit, Request: to, At: s.at()}
+		})
+		taken, err := s.store.Retake(writing, deadline, retakes...)
+		stale := errors.Is(err, stock.ErrStale)
+		if (stale || errors.Is(err, stock.ErrLayout)) && writing.Err() == nil {
+			for _, sku := range skus {
+				if err := s.expire(writing, sku); stale && err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		for _, sku := range skus {
+			s.onRestock(sku) // expired reservations may have come back with it
+		}
+		s.noteGuard(skus[0], err)
+		if err != nil {
+			return nil, stock.Unavailable(err, "retake")
+		}
+		return taken, nil
+	}
 }
 
 // longestReservation returns how long a reservation of a SKU may last.
@@ -146,4 +210,115 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, Units: units, At: s.now()})
 	}
 	return nil, nil
+}
+
+// PlacedOrder returns the lines of an order of several SKUs as they are now, ascending by SKU. Namespaces are as in
+// [Service.Deduction]. CodeUnknownOrder: there is none, or its lines were pruned.
+func (s *Service) PlacedOrder(ctx context.Context, orderID, buyerID string) (stock.PlacedOrder, error) {
+	if err := stock.CheckKnownID("order_id", orderID); err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	there, _, err := s.findOrder(ctx, orderID, buyerID)
+	if err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	for i, d := range there.Lines {
+		if there.Lines[i], err = s.upToDate(ctx, d); err != nil {
+			return stock.PlacedOrder{}, err
+		}
+		there.Lines[i].OrderID = orderID
+	}
+	return there, nil
+}
+
+// findOrder returns an order and its key: for a buyer, the buyer's own order if there is one, otherwise the shop's for that buyer.
+func (s *Service) findOrder(ctx context.Context, orderID, buyerID string) (stock.PlacedOrder, string, error) {
+	keys := []string{orderID}
+	if buyerID != "" {
+		if err := stock.CheckKnownID("buyer_id", buyerID); err != nil {
+			return stock.PlacedOrder{}, "", err
+		}
+		keys = []string{stock.OrderKey(buyerID, orderID), orderID}
+	}
+	for _, key := range keys {
+		there, err := read(ctx, s, "read order", func() (*stock.PlacedOrder, error) { return s.store.PlacedOrder(ctx, key) })
+		if err != nil {
+			return stock.PlacedOrder{}, "", err
+		}
+		if there != nil && !there.Pruned && (buyerID == "" || buyerID == there.BuyerID) {
+			return *there, key, nil
+		}
+	}
+	return stock.PlacedOrder{}, "", stock.UnknownOrder(orderID)
+}
+
+// SettleOrder commits, cancels, extends or returns all lines of an order of several SKUs, or none, and returns the order as it is
+// then. A refusal has the code of the first line that is refused, and names all of them. If late is set, a commit takes the units of
+// reservations that have expired again, of all lines or of none.
+func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late bool) (stock.PlacedOrder, error) {
+	if err := to.Check(); err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	deadline := s.deadlineOf(ctx)
+	looking, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	orderID := to.OrderID
+	there, key, err := s.findOrder(looking, orderID, to.BuyerID)
+	if err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	to.OrderID, to.InOrder = key, true
+	o := stock.OrderSettlement{
+		Request: to, Deadline: deadline, At: s.at(), MostExtend: make(map[string]time.Duration),
+		SKUs: stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU }),
+	}
+	for _, sku := range o.SKUs {
+		if to.Verb != stock.Extend {
+			break
+		}
+		if o.MostExtend[sku], err = s.longestReservation(looking, sku); err != nil {
+			return stock.PlacedOrder{}, err
+		}
+	}
+	there.Lines, err = s.settleLines(ctx, o)
+	if e, ok := errors.AsType[*stock.Error](err); ok && late && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
+		there.Lines, err = s.retakeAll(ctx, deadline, o.SKUs, to)
+	}
+	for i := range there.Lines {
+		there.Lines[i].OrderID = orderID
+	}
+	return there, err
+}
+
+// settleLines settles the lines of an order in one transaction.
+func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) (lines []stock.Deduction, err error) {
+	writing, done, err := s.writeContext(ctx, o.Deadline)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	start := time.Now()
+	results, err := s.store.SettleOrder(writing, o)
+	for i, sku := range o.SKUs {
+		returned := err == nil && results[i].Returned > 0
+		if returned || err != nil { // after an error the units may be back too
+			s.onRestock(sku)
+		}
+		if returned {
+			s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: results[i].Returned, At: s.now()})
+		}
+	}
+	s.noteGuard(o.SKUs[0], err)
+	if err != nil {
+		return nil, stock.Unavailable(err, "settle order")
+	}
+	s.observer.SettlementWritten(len(results), time.Since(start))
+	if err := o.Refusal(results); err != nil {
+		return nil, err
+	}
+	lines = stock.Column(results, func(r stock.Settled) stock.Deduction { return r.Deduction })
+	if o.Request.Verb == stock.Commit && !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
+		return nil, orderEnded(lines)
+	}
+	return lines, nil
 }

@@ -108,13 +108,23 @@ func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deducti
 		now.Status = stock.StatusExpired
 		m.rows[w.OrderID] = now
 	}
-	switch {
-	case w.Cancel && !now.Status.Live():
+	switch committed := now.Status == stock.StatusCommitted; {
+	case w.Verb == stock.Cancel && (committed || now.Status == stock.StatusReturned):
+		return stock.Deduction{}, stock.CodeAlreadyCommitted
+	case w.Verb == stock.Cancel && now.Status != stock.StatusReserved, w.Verb == stock.Return && now.Status == stock.StatusReturned:
 		return now, ""
-	case w.Cancel:
+	case w.Verb == stock.Cancel:
 		now.Status = stock.StatusCancelled
-	case now.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == now.Quantity):
+	case w.Verb == stock.Return && !committed:
+		return stock.Deduction{}, stock.CodeNotCommitted
+	case w.Verb == stock.Return:
+		now.Status, now.Committed = stock.StatusReturned, now.Quantity
+	case w.Verb == stock.Commit && w.InOrder && now.Status == stock.StatusReturned:
 		return now, ""
+	case committed && (w.Quantity == 0 || w.Quantity == now.Quantity):
+		return now, ""
+	case committed:
+		return stock.Deduction{}, stock.CodeAlreadyCommitted
 	case now.Status != stock.StatusReserved:
 		return stock.Deduction{}, stock.CodeNotReserved
 	case w.Quantity > now.Quantity:

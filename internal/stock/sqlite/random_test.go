@@ -140,11 +140,11 @@ func (g *game) settle() {
 	m := g.model()
 	s := stock.Settlement{SKU: m.sku, At: g.at}
 	for _, id := range g.ids(g.between(1, 3)) {
-		s.Requests = append(s.Requests, stock.SettleRequest{
-			OrderID: id, Cancel: g.between(0, 1) == 0,
-			BuyerID:  oneOf(g, "", "", "x"),
-			Quantity: oneOf[int64](g, 0, 1, 3, 5),
-		})
+		request := stock.SettleRequest{OrderID: id, Verb: oneOf(g, stock.Commit, stock.Cancel, stock.Return), BuyerID: oneOf(g, "", "", "x"), InOrder: g.placed[id]}
+		if request.Verb == stock.Commit {
+			request.Quantity = oneOf[int64](g, 0, 1, 3, 5)
+		}
+		s.Requests = append(s.Requests, request)
 	}
 	got, err := g.store.Settle(g.Context(), s)
 	if err != nil {

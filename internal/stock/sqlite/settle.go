@@ -33,6 +33,38 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	return results, nil
 }
 
+// SettleOrder implements [stock.Store].
+func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+	err = s.inShared(ctx, o.Deadline, len(o.SKUs), func(tx *transaction) error {
+		read, write, at := &tables.Statements{}, &tables.Statements{}, now(o.At)
+		there, amended, segments := make(map[string]map[string]stock.Deduction), make(map[string]map[string]stock.Amendment), make(map[string]int)
+		for _, sku := range o.SKUs {
+			all, err := tables.Segments(ctx, tx, sku)
+			if err != nil {
+				return err
+			}
+			segments[sku] = len(all)
+			there[sku] = read.Whole("lock_whole", sku, []string{o.Request.OrderID})
+			amended[sku] = read.Amendments(o.Of(sku))
+		}
+		if err := tx.Send(ctx, read); err != nil {
+			return err
+		}
+		plans, decided := o.Plan(func(line stock.Settlement) stock.SettlementPlan {
+			return stock.PlanSettlement(line, there[line.SKU], amended[line.SKU], at, segments[line.SKU])
+		})
+		results = decided
+		for i, sku := range o.SKUs {
+			write.Settle(tx, sku, plans[i], at)
+		}
+		return tx.Send(ctx, write)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
 // Expire implements [tables.Tx].
 func (t *transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
 	back := &tables.Returned{}

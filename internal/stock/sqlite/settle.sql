@@ -2,9 +2,9 @@
 
 -- name: lock_whole
 -- In:  $1 sku_id, $2 order_ids
--- Out: deductions, each with the segment that gave all of it (null: several gave)
+-- Out: deductions, each with the segment that gave all of it (null: several gave), and whether it is a line of an order
 SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false)
 FROM (SELECT value AS id FROM json_each($2)) AS asked
 CROSS JOIN deductions AS d ON sku_id = $1 AND order_id = asked.id;
 
@@ -18,15 +18,22 @@ ORDER BY p.order_id, p.segment;
 
 -- name: amendments
 -- In:  $1 sku_id; arrays: $2 order_ids, $3 refs
--- Out: order_id, ref, units given back, microseconds of the extension
-SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
+-- Out: order_id, ref, kind ('': of an older version), units given back, microseconds of the extension, reason
+SELECT a.order_id, a.ref, coalesce(a.kind, ''), coalesce(a.returned, 0), coalesce(a.extended_micros, 0), coalesce(a.reason, '')
 FROM (SELECT value AS id, $3 ->> key AS by FROM json_each($2) LIMIT -1) AS asked
 CROSS JOIN amendments AS a ON sku_id = $1 AND order_id = asked.id AND ref = asked.by;
 
 -- name: update_deductions
--- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for
-UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
-FROM (SELECT value AS order_id, $3 ->> key AS status, $4 ->> key AS quantity, $5 ->> key AS asked FROM json_each($2) LIMIT -1) AS new
+-- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for, $6 that were committed
+--     (0: as quantity); $7 the instant
+UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
+    committed = nullif(new.committed, 0),
+    committed_at = CASE WHEN new.status = 'committed' THEN $7 ELSE d.committed_at END,
+    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $7 END
+FROM (
+    SELECT value AS order_id, $3 ->> key AS status, $4 ->> key AS quantity, $5 ->> key AS asked, $6 ->> key AS committed
+    FROM json_each($2) LIMIT -1
+) AS new
 WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2)) AND d.order_id = new.order_id;
 
 -- name: update_amended
@@ -46,12 +53,22 @@ WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2)) AND d.or
 DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2));
 
 -- name: insert_amendments
--- In: $1 sku_id; arrays: $2 order_ids, $3 refs, $4 units given back (0: none), $5 microseconds of the extension (0: none);
---     $6 the instant
-INSERT INTO amendments (sku_id, order_id, ref, returned, extended_micros, created_at)
-SELECT $1, o, r, nullif(u, 0), nullif(e, 0), $6
-FROM (SELECT value AS o, $3 ->> key AS r, $4 ->> key AS u, $5 ->> key AS e FROM json_each($2) LIMIT -1) AS new;
+-- In: $1 sku_id; arrays: $2 order_ids, $3 refs, $4 kinds, $5 units given back (0: none), $6 microseconds of the extension (0: none),
+--     $7 reasons ('': none); $8 the instant
+INSERT INTO amendments (sku_id, order_id, ref, kind, returned, extended_micros, reason, created_at)
+SELECT $1, o, r, k, nullif(u, 0), nullif(e, 0), nullif(why, ''), $8
+FROM (
+    SELECT value AS o, $3 ->> key AS r, $4 ->> key AS k, $5 ->> key AS u, $6 ->> key AS e, $7 ->> key AS why
+    FROM json_each($2) LIMIT -1
+) AS new;
 
 -- name: keep_reserved
 -- In: $1 sku_id, $2 units of reservations that are committed
 UPDATE skus SET kept = kept + $2 WHERE sku_id = $1;
+
+-- name: retake
+-- In: $1 sku_id, $2 order_id, $3 the segment that gives all of it (null: several give), $4 quantity, $5 the instant
+--
+-- The caller has seen, under the lock of the row, that its reservation has expired.
+UPDATE deductions SET status = 'committed', segment = $3, quantity = $4, asked = nullif(coalesce(asked, quantity), $4), committed_at = $5
+WHERE sku_id = $1 AND order_id = $2;

@@ -50,7 +50,7 @@ func testArchive(t *testing.T, k *kit) {
 		t.Errorf("its name again: %v", err)
 	}
 	k.settled(at, stock.SettleRequest{OrderID: "b", Quantity: 1}, stock.StatusCommitted, 1, 1)
-	k.settled(at, cancel("a"), stock.StatusCancelled, 1, 1)
+	k.settled(at, returns("a", "", 0), stock.StatusReturned, 1, 1)
 	k.settled(at, cancel("c"), stock.StatusCancelled, 2, 2)
 	k.expire(at.Add(time.Minute), 1)
 	k.balance(at.Add(time.Minute), 19, 0, 2)

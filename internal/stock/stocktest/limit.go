@@ -67,7 +67,7 @@ func testLimitAndWhatComesBack(t *testing.T, k *kit) {
 	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 2)
 	k.outcomes(k.deduct(1, stock.Fence{}, by("x", "c", 2)).Outcomes, stock.Accepted)
 	k.outcomes(k.deduct(1, stock.Fence{}, by("x", "d", 1)).Outcomes, stock.Limited)
-	k.settled(at, cancel("a"), stock.StatusCancelled, 1, 1)
+	k.settled(at, returns("a", "", 0), stock.StatusReturned, 1, 1)
 	r = by("x", "e", 1)
 	r.ReserveFor = time.Minute
 	k.outcomes(k.merge(nil, r).Outcomes, stock.Accepted)

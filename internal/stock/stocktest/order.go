@@ -76,7 +76,7 @@ func testOrder(t *testing.T, k *kit) {
 		}
 		k.equal("line", fmt.Sprintf("%+v", lines[i]), fmt.Sprintf("%+v", want))
 		d, err := k.store.Deduction(t.Context(), line.SKU, "o")
-		if d.Parts = nil; err != nil || fmt.Sprintf("%+v", d) != fmt.Sprintf("%+v", want) {
+		if d.Parts, d.InOrder = nil, !d.InOrder; err != nil || fmt.Sprintf("%+v", d) != fmt.Sprintf("%+v", want) {
 			t.Fatalf("read: %+v, %v", d, err)
 		}
 	}
@@ -97,8 +97,13 @@ func testOrder(t *testing.T, k *kit) {
 		SKU: "a", Layout: firstLayout, Segment: 1, Fence: stock.Fence{Token: 4, Owner: "l"}, At: at, Orders: orders("f", 1),
 	})
 	k.fenced(err, map[int]int64{1: 5})
-	// A line is settled by itself; the order is known as it is now.
-	if _, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "b", At: at, Requests: []stock.SettleRequest{{OrderID: "o", Quantity: 4}}}); err != nil {
+	// A line is not settled by itself; the order is known as it is now.
+	alone, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "b", At: at, Requests: []stock.SettleRequest{{OrderID: "o", Quantity: 4}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.code(alone[0].Err, stock.CodePartOfOrder)
+	if _, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "b", At: at, Requests: []stock.SettleRequest{{OrderID: "o", Quantity: 4, InOrder: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	same, created, err := k.store.Order(t.Context(), p)

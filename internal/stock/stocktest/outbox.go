@@ -178,7 +178,7 @@ func testOutboxWays(k *outboxKit) {
 	})
 	k.must(err)
 	_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{
-		{OrderID: "cancel", Cancel: true}, {OrderID: "commit", Quantity: 2}, giveBack("return", "r", 1), extend("extend", "r", 2*time.Hour),
+		{OrderID: "cancel", Verb: stock.Cancel}, {OrderID: "commit", Quantity: 2}, giveBack("return", "r", 1), extend("extend", "r", 2*time.Hour),
 	}})
 	k.must(err)
 	for range 2 { // the second one is a replay

@@ -23,7 +23,7 @@ func testDeductionPages(t *testing.T, k *kit) {
 	a.BuyerID, b.BuyerID = "ann", "bob"
 	k.deduct(0, stock.Fence{}, a, b, own, order("ü", 3), order(strings.Repeat("\U0010FFFF", 32), 1))
 	k.merge(nil, order("B", 70))
-	k.settled(at, cancel("B"), stock.StatusCancelled, 70, 70)
+	k.settled(at, returns("B", "", 0), stock.StatusReturned, 70, 70)
 	keys := []string{"B", "a", own.OrderID, "b", "ü", strings.Repeat("\U0010FFFF", 32)}
 	for _, c := range []struct {
 		buyer  string
@@ -33,7 +33,8 @@ func testDeductionPages(t *testing.T, k *kit) {
 		{"", "", keys},
 		{"ann", "", []string{"a", own.OrderID}},
 		{"", stock.StatusReserved, []string{"b"}},
-		{"", stock.StatusCancelled, []string{"B"}},
+		{"", stock.StatusReturned, []string{"B"}},
+		{"", stock.StatusCancelled, nil},
 		{"bob", stock.StatusCommitted, nil},
 		{"nobody", "", nil},
 	} {

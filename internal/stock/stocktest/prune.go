@@ -57,13 +57,13 @@ func testPrune(t *testing.T, k *kit) {
 		o.ReserveFor = reserve
 		return o
 	}
-	k.deduct(0, stock.Fence{}, by("x", "sold", 2), by("x", "cancelled", 1), bought("x", "reserved", 1, time.Hour),
+	k.deduct(0, stock.Fence{}, by("x", "sold", 2), bought("x", "cancelled", 1, time.Millisecond), bought("x", "reserved", 1, time.Hour),
 		bought("x", "expired", 2, time.Minute), bought("z", "committed", 2, time.Minute))
 	k.deduct(1, stock.Fence{}, by("y", "only", 3), by("z", "returned", 4))
 	k.merge(nil, by("w", "merged", 12), by("v", "given back", 6))
 	k.settle(at, cancel("cancelled"), commit("committed"))
-	k.settle(at, extend("reserved", "longer", 2*time.Hour), giveBack("given back", "r", 4))
-	k.settle(at.Add(time.Hour), giveBack("returned", "late", 1))
+	k.settle(at, extend("reserved", "longer", 2*time.Hour), returns("given back", "r", 4))
+	k.settle(at.Add(time.Hour), returns("returned", "late", 1))
 	k.expire(at.Add(time.Minute), 1)
 	all := []string{"sold", "cancelled", "reserved", "only", "expired", "committed", "returned", "merged", "given back", "nothing"}
 	hour := at.Add(time.Hour)
@@ -87,7 +87,7 @@ func testPrune(t *testing.T, k *kit) {
 
 	// What is left ends as it would have, and goes when it is old.
 	k.settled(hour, commit("reserved"), stock.StatusCommitted, 1, 0)
-	k.settled(hour, cancel("returned"), stock.StatusCancelled, 3, 3)
+	k.settled(hour, returns("returned", "", 0), stock.StatusReturned, 3, 3)
 	k.prunes(sku, at.Add(2*time.Hour), 1, 0, all...)
 	k.prunes(sku, at.Add(2*time.Hour+time.Microsecond), 1, 1, all...)
 	k.balance(hour, 33-22, 0, 2+3+12+2+2+1)
@@ -155,6 +155,7 @@ func testPruneOrders(t *testing.T, k *kit) {
 	}
 	settle := func(sku string, request stock.SettleRequest) {
 		t.Helper()
+		request.InOrder = true
 		if _, err := k.store.Settle(t.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}}); err != nil {
 			t.Fatal(err)
 		}
@@ -217,6 +218,9 @@ func testPruneInSteps(t *testing.T, k *kit) {
 			id := fmt.Sprintf("o-%02d", n)
 			requests := []stock.SettleRequest{commit(id)}
 			if n%2 == 0 {
+				requests = []stock.SettleRequest{returns(id, "", 0)}
+			}
+			if n%6 == 2 {
 				requests = []stock.SettleRequest{cancel(id)}
 			}
 			got, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Requests: requests})

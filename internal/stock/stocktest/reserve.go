@@ -16,7 +16,9 @@ func reserved(id string, quantity int64, reserveFor time.Duration) stock.Order {
 
 func commit(id string) stock.SettleRequest { return stock.SettleRequest{OrderID: id} }
 
-func cancel(id string) stock.SettleRequest { return stock.SettleRequest{OrderID: id, Cancel: true} }
+func cancel(id string) stock.SettleRequest {
+	return stock.SettleRequest{OrderID: id, Verb: stock.Cancel}
+}
 
 // settle settles requests at an instant.
 func (k *kit) settle(at time.Time, requests ...stock.SettleRequest) []stock.Settled {

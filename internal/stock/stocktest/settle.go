@@ -31,15 +31,15 @@ func testCommit(t *testing.T, k *kit) {
 func testCancel(_ *testing.T, k *kit) {
 	k.create(10, 3)
 	k.deduct(1, stock.Fence{}, reserved("a", 2, time.Minute), order("b", 1))
-	k.merge(nil, reserved("m", 6, time.Minute))
+	k.merge(nil, order("m", 6))
 	before := fmt.Sprint(k.soldOut(0))
 	k.settled(at, cancel("a"), stock.StatusCancelled, 2, 2)
 	if after := fmt.Sprint(k.soldOut(0)); after == before {
 		k.Errorf("a cancel left the versions at %s", after)
 	}
 	k.settled(at, cancel("a"), stock.StatusCancelled, 2, 0)
-	k.settled(at, cancel("b"), stock.StatusCancelled, 1, 1) // a return of what was sold
-	k.settled(at, cancel("m"), stock.StatusCancelled, 6, 6)
+	k.settled(at, returns("b", "", 0), stock.StatusReturned, 1, 1)
+	k.settled(at, returns("m", "", 0), stock.StatusReturned, 6, 6)
 	k.balance(at, 10, 0, 0)
 	k.segmentsSum(10)
 	k.outcomes(k.deduct(1, stock.Fence{}, order("b", 1)).Outcomes, stock.Known)
@@ -64,14 +64,14 @@ func testCommitOfAPart(t *testing.T, k *kit) {
 	}
 	// The very commit again is no error, another one is.
 	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 0)
-	k.code(k.settle(at, stock.SettleRequest{OrderID: "a", Quantity: 2})[0].Err, stock.CodeNotReserved)
+	k.code(k.settle(at, stock.SettleRequest{OrderID: "a", Quantity: 2})[0].Err, stock.CodeAlreadyCommitted)
 	k.balance(at, 12-1-d.Quantity, 0, 1+d.Quantity)
 	k.segmentsSum(12 - 1 - d.Quantity)
 	// A replay of the order is told by what it asked.
 	k.equal("known as", fmt.Sprint(k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute)).Outcomes[0].Deduction.Order.Quantity), "3")
 	// What was kept can be returned.
-	k.settled(at, cancel("m"), stock.StatusCancelled, d.Quantity, d.Quantity)
-	k.settled(at, cancel("a"), stock.StatusCancelled, 1, 1)
+	k.settled(at, returns("m", "", 0), stock.StatusReturned, d.Quantity, d.Quantity)
+	k.settled(at, returns("a", "", 0), stock.StatusReturned, 1, 1)
 	k.segmentsSum(12)
 }
 
@@ -79,7 +79,7 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	k.create(10, 1)
 	k.deduct(0, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 2, time.Hour), order("c", 1),
 		stock.Order{OrderID: "d", BuyerID: "x", Quantity: 1, ReserveFor: time.Hour})
-	k.settle(at, cancel("c"))
+	k.settle(at, returns("c", "", 0))
 	minute := at.Add(time.Minute)
 	for _, c := range []struct {
 		request stock.SettleRequest
@@ -91,7 +91,7 @@ func testSettleRefuses(t *testing.T, k *kit) {
 		{commit("nope"), stock.CodeUnknownDeduction},
 		{cancel("nope"), stock.CodeUnknownDeduction},
 		{stock.SettleRequest{OrderID: "d", BuyerID: "y"}, stock.CodeUnknownDeduction},
-		{stock.SettleRequest{OrderID: "d", BuyerID: "y", Cancel: true}, stock.CodeUnknownDeduction},
+		{stock.SettleRequest{OrderID: "d", BuyerID: "y", Verb: stock.Cancel}, stock.CodeUnknownDeduction},
 	} {
 		k.code(k.settle(minute, c.request)[0].Err, c.want)
 	}
@@ -103,24 +103,21 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	k.expire(minute, 0)
 }
 
-// testCancelThatKeeps: what was committed between a look and the write is not given back.
-func testCancelThatKeeps(_ *testing.T, k *kit) {
+// testCancelLeavesCommitted: a cancel that comes after the commit changes nothing, and says with how many units it was committed.
+func testCancelLeavesCommitted(_ *testing.T, k *kit) {
 	k.create(12, 3)
 	k.deduct(1, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 1, time.Minute), order("c", 1))
-	keep := func(id string) stock.SettleRequest {
-		return stock.SettleRequest{OrderID: id, Cancel: true, KeepCommitted: true}
-	}
 	k.settled(at, commit("a"), stock.StatusCommitted, 2, 0)
 	for _, id := range []string{"a", "c"} {
-		refused := k.settle(at, keep(id))[0]
-		k.code(refused.Err, stock.CodeForbidden)
+		refused := k.settle(at, cancel(id))[0]
+		k.code(refused.Err, stock.CodeAlreadyCommitted)
 		if refused.Returned != 0 {
 			k.Errorf("%s: %d units went back", id, refused.Returned)
 		}
 	}
 	k.balance(at, 8, 1, 3)
-	k.settled(at, keep("b"), stock.StatusCancelled, 1, 1)
-	k.settled(at, keep("b"), stock.StatusCancelled, 1, 0)
+	k.settled(at, cancel("b"), stock.StatusCancelled, 1, 1)
+	k.settled(at, cancel("b"), stock.StatusCancelled, 1, 0)
 	k.balance(at, 9, 0, 3)
 	k.segmentsSum(9)
 }

@@ -131,11 +131,17 @@ func requests(r *rand.Rand) []stock.SettleRequest {
 	var list []stock.SettleRequest
 	for _, n := range r.Perm(40)[:8] {
 		request := stock.SettleRequest{
-			OrderID: fmt.Sprintf("shared %d %d", n, r.IntN(5)), Cancel: r.IntN(2) == 0, Quantity: r.Int64N(2),
+			OrderID: fmt.Sprintf("shared %d %d", n, r.IntN(5)), Verb: []stock.Verb{stock.Commit, stock.Cancel, stock.Return}[r.IntN(3)],
 		}
-		if ref := r.IntN(12); ref < 6 {
-			request.Ref, request.Quantity, request.Extend = fmt.Sprint(ref), r.Int64N(2)+1, time.Duration(r.IntN(60)+1)*time.Second
+		switch ref := r.IntN(12); {
+		case request.Verb == stock.Commit && ref < 3:
+			request.Quantity = 1
+		case request.Verb == stock.Commit && ref < 6:
+			request.Verb, request.Ref, request.ExtendFor = stock.Extend, fmt.Sprint(ref), time.Duration(r.IntN(60)+1)*time.Second
+		case request.Verb != stock.Commit && ref < 6:
+			request.Ref, request.Quantity = fmt.Sprint(ref), r.Int64N(2)+1
 		}
+		request.WriteOff = request.Verb == stock.Return && r.IntN(4) == 0
 		list = append(list, request)
 	}
 	return list

@@ -102,7 +102,7 @@ func testTermsRefuseOthers(_ *testing.T, k *kit) {
 		k.refusesLayout(stale, 0)
 	}
 	k.settled(at, stock.SettleRequest{OrderID: "a"}, stock.StatusCommitted, 2, 0)
-	k.settled(at, cancel("c"), stock.StatusCancelled, 5, 5)
+	k.settled(at, returns("c", "", 0), stock.StatusReturned, 5, 5)
 	k.expire(at.Add(time.Minute), 1)
 	k.balance(at, 8, 0, 2)
 }
@@ -117,7 +117,7 @@ func testLimitChanges(_ *testing.T, k *kit) {
 	k.create(100, 2)
 	k.deduct(0, stock.Fence{}, by("x", "a", 4), order("nobody's", 9), by("y", "b", 1))
 	k.deduct(1, stock.Fence{}, by("y", "c", 3))
-	k.settled(at, cancel("c"), stock.StatusCancelled, 3, 3)
+	k.settled(at, returns("c", "", 0), stock.StatusReturned, 3, 3)
 	k.merge(nil, by("z", "d", 60))
 	limit("comes", 3)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "e", 1), by("y", "f", 2)).Outcomes, stock.Limited, stock.Accepted)
@@ -126,18 +126,18 @@ func testLimitChanges(_ *testing.T, k *kit) {
 	k.outcomes(k.deduct(0, stock.Fence{}, by("y", "i", 2)).Outcomes, stock.Accepted)
 	k.outcomes(k.merge(nil, by("x", "j", 1)).Outcomes, stock.Limited)
 	limit("falls", 2)
-	k.settled(at, cancel("a"), stock.StatusCancelled, 4, 4)
+	k.settled(at, returns("a", "", 0), stock.StatusReturned, 4, 4)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "k", 1), by("y", "l", 1)).Outcomes, stock.Accepted, stock.Limited)
 	k.outcomes(k.merge(nil, by("x", "m", 1)).Outcomes, stock.Limited)
 	limit("goes", 0)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "n", 2)).Outcomes, stock.Accepted)
-	k.settled(at, cancel("g"), stock.StatusCancelled, 1, 1)
-	k.settled(at, cancel("n"), stock.StatusCancelled, 2, 2)
+	k.settled(at, returns("g", "", 0), stock.StatusReturned, 1, 1)
+	k.settled(at, returns("n", "", 0), stock.StatusReturned, 2, 2)
 	limit("comes again", 2)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "o", 2)).Outcomes, stock.Limited)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "p", 1)).Outcomes, stock.Accepted)
-	k.settled(at, cancel("d"), stock.StatusCancelled, 60, 60)
-	k.settled(at, cancel("nobody's"), stock.StatusCancelled, 9, 9)
+	k.settled(at, returns("d", "", 0), stock.StatusReturned, 60, 60)
+	k.settled(at, returns("nobody's", "", 0), stock.StatusReturned, 9, 9)
 }
 
 // testTermsRace: a limit comes and goes while buyers order, each with the layout and the limit that it has read. Nobody holds

@@ -15,12 +15,14 @@ type Arrays struct {
 	Segments   []*int  // nil: several gave
 	Texts      []any   // a []string for each text
 	Units      int64
+	InOrder    bool // they are lines of orders of several SKUs
 }
 
 // ArraysOf returns the arrays of orders.
 func ArraysOf(orders []stock.Order) Arrays {
 	a := Arrays{OrderIDs: stock.IDsOf(orders), Quantities: make([]int32, len(orders))}
 	for n, o := range orders {
+		a.InOrder = o.InOrder
 		a.Quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
 		a.Units += o.Quantity
 		if o.ReserveFor > 0 {

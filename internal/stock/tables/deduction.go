@@ -73,12 +73,12 @@ func inOrder(ctx context.Context, q Querier, query string, args ...any) (found [
 }
 
 // WithParts reads deductions by a query whose rows have, after the columns of a [Deduction], the segment and the quantity of a
-// part, and whether several segments gave. The rows of each deduction come together, ascending by segment.
+// part, whether several segments gave, and whether it is a line of an order. The rows of each deduction come together, ascending by segment.
 func WithParts(ctx context.Context, q Querier, query string, args ...any) (found []stock.Deduction, err error) {
 	var r Deduction
 	var part stock.Part
-	var merged bool
-	columns := append(r.Columns(), &part.Segment, &part.Quantity, &merged)
+	var merged, inOrder bool
+	columns := append(r.Columns(), &part.Segment, &part.Quantity, &merged, &inOrder)
 	err = q.Each(ctx, func(row Row) error {
 		if err := row.Scan(columns...); err != nil {
 			return err
@@ -87,7 +87,7 @@ func WithParts(ctx context.Context, q Querier, query string, args ...any) (found
 			found = append(found, r.Read())
 		}
 		last := &found[len(found)-1]
-		last.Parts, last.Merged = append(last.Parts, part), merged
+		last.Parts, last.Merged, last.InOrder = append(last.Parts, part), merged, inOrder
 		return nil
 	}, query, args...)
 	return found, err

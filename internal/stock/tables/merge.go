@@ -108,6 +108,6 @@ func (p *parts) insert(s *Statements, sku string) {
 
 // Insert inserts deductions from the segments of the arrays, unless they are there already.
 func (s *Statements) Insert(sku string, a Arrays, at time.Time) *Statement {
-	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at}
+	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at, a.InOrder}
 	return s.Exec("insert_deductions", append(args, a.Texts...)...)
 }

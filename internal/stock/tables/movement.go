@@ -22,8 +22,7 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		if m.NeedsExpired() {
 			back = tx.Expire(statements, m.SKU, m.At)
 		}
-		insert := statements.Exec("insert_movement", m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
-		insert.Wrote = wrote(&created)
+		statements.insertMovement(m, terms).Wrote = wrote(&created)
 		if err := tx.Send(ctx, statements); err != nil {
 			return err
 		}
@@ -41,6 +40,11 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		return tx.Send(ctx, write)
 	})
 	return created && err == nil, err
+}
+
+// insertMovement adds a row to the ledger. The rows of all segments are locked.
+func (s *Statements) insertMovement(m stock.Movement, terms []byte) *Statement {
+	return s.Exec("insert_movement", m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, At(m.At))
 }
 
 // move plans a movement and writes the plan.

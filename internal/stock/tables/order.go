@@ -16,12 +16,22 @@ func Order(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, 
 	return &order, nil
 }
 
+// PlacedOrder implements [stock.Store].
+func (b Base) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
+	return placedOrder(ctx, b.DB, orderID)
+}
+
+func placedOrder(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
+	there, err := Order(ctx, q, orderID)
+	if there != nil {
+		there.Lines, err = inOrder(ctx, q, "order_deductions", orderID)
+	}
+	return there, err
+}
+
 // ReplayOrder answers a placement whose order was not inserted, from the order that is there and its lines.
 func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Deduction, error) {
-	there, err := Order(ctx, q, p.Order.OrderID)
-	if there != nil {
-		there.Lines, err = inOrder(ctx, q, "order_deductions", p.Order.OrderID)
-	}
+	there, err := placedOrder(ctx, q, p.Order.OrderID)
 	if err != nil {
 		return nil, err
 	}

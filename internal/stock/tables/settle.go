@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,15 +9,17 @@ import (
 )
 
 // Whole reads deductions with their parts, by "lock_whole" or a statement that does not lock them. Its rows have, after the
-// columns of a [Deduction], the segment that gave all of it.
+// columns of a [Deduction], the segment that gave all of it, and whether it is a line of an order.
 func (s *Statements) Whole(statement, sku string, ids []string) map[string]stock.Deduction {
 	there := make(map[string]stock.Deduction, len(ids))
 	var r Deduction
 	var segment *int
-	columns := append(r.Columns(), &segment)
+	var inOrder bool
+	columns := append(r.Columns(), &segment, &inOrder)
 	s.Each(func(row Row) error {
 		err := row.Scan(columns...)
 		d := r.Read()
+		d.InOrder = inOrder
 		if d.Merged = segment == nil; !d.Merged {
 			d.Parts = []stock.Part{{Segment: *segment, Quantity: d.Quantity}}
 		}
@@ -50,7 +53,7 @@ func (s *Statements) Amendments(settlement stock.Settlement) map[string]stock.Am
 	there := make(map[string]stock.Amendment)
 	s.Each(func(row Row) error {
 		var a stock.Amendment
-		err := row.Scan(&a.OrderID, &a.Ref, &a.Returned, (*Micros)(&a.Extended))
+		err := row.Scan(&a.OrderID, &a.Ref, &a.Kind, &a.Units, (*Micros)(&a.Extended), &a.Reason)
 		there[a.OrderID] = a
 		return err
 	}, "amendments", settlement.SKU, ids, refs)
@@ -65,7 +68,8 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 	if changed := plan.Changed; len(changed) > 0 {
 		s.Exec("update_deductions", sku, stock.Column(changed, id),
 			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
-			stock.Column(changed, quantity), stock.Column(changed, asked))
+			stock.Column(changed, quantity), stock.Column(changed, asked),
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.Committed }), at)
 	}
 	if amended := plan.Amended; len(amended) > 0 {
 		s.Exec("update_amended", sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
@@ -85,16 +89,111 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 		s.Exec("insert_amendments", sku,
 			stock.Column(made, func(a stock.Amendment) string { return a.OrderID }),
 			stock.Column(made, func(a stock.Amendment) string { return a.Ref }),
-			stock.Column(made, func(a stock.Amendment) int64 { return a.Returned }),
-			stock.Column(made, func(a stock.Amendment) int64 { return a.Extended.Microseconds() }), at)
+			stock.Column(made, func(a stock.Amendment) string { return string(a.Kind) }),
+			stock.Column(made, func(a stock.Amendment) int64 { return a.Units }),
+			stock.Column(made, func(a stock.Amendment) int64 { return a.Extended.Microseconds() }),
+			stock.Column(made, func(a stock.Amendment) string { return a.Reason }), at)
 	}
+	s.GiveBack(sku, plan.Returns)
 	if plan.Units() > 0 {
-		s.GiveBack(sku, plan.Returns)
 		tx.Notify(s, sku)
+	}
+	for _, m := range plan.WriteOffs {
+		m.At = at
+		s.insertMovement(m, []byte(noTerms)).Wrote = AllOf(1)
 	}
 	if plan.Kept > 0 {
 		s.Exec("keep_reserved", sku, plan.Kept)
 	}
+}
+
+// noTerms is the JSON of no change of terms.
+const noTerms = "{}"
+
+// Retake implements [stock.Store].
+func (b Base) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) (taken []stock.Deduction, err error) {
+	err = b.InTx(ctx, deadline, func(tx Tx) error {
+		taken = nil
+		for _, r := range retakes {
+			d, err := retake(ctx, tx, r)
+			if err != nil {
+				return err
+			}
+			taken = append(taken, d)
+		}
+		return nil
+	})
+	return taken, err
+}
+
+// retake takes the units of one deduction. It holds the rows of all segments, so nobody else takes or gives back units, nor counts
+// buyers, while it decides.
+func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error) {
+	facts := stock.RetakeFacts{Held: make(map[string]int64)}
+	read, write, id := &Statements{}, &Statements{}, r.Request.OrderID
+	segments := read.LockAll(r.SKU)
+	back := tx.Expire(read, r.SKU, r.At)
+	there := read.Whole("lock_whole", r.SKU, []string{id})
+	tx.Instant(read, r.At, &facts.At)
+	if err := tx.Send(ctx, read); err != nil {
+		return stock.Deduction{}, err
+	}
+	d, found := there[id]
+	if !found {
+		return stock.Deduction{}, cmp.Or[error](SKUExists(ctx, tx, r.SKU), stock.UnknownDeduction(r.SKU, id))
+	}
+	if d.BuyerID != "" && r.Limit > 0 {
+		if err := tx.Each(ctx, Into(facts.Held), "buyer_units", r.SKU, []string{d.BuyerID}); err != nil {
+			return stock.Deduction{}, err
+		}
+	}
+	facts.Segments, facts.Levels, facts.Expired = *segments, stock.LevelsOf(*segments, back.Segments), back.Reservations
+	plan, err := r.Plan(d, facts)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	if len(plan.Parts) > 0 {
+		write.retake(r, plan, facts.At)
+	}
+	if back.Reservations > 0 {
+		tx.Notify(write, r.SKU)
+	}
+	return plan.Deduction, tx.Send(ctx, write)
+}
+
+func (s *Statements) retake(r stock.Retake, plan stock.RetakePlan, at time.Time) {
+	s.Count(r.SKU, r.Limit, []stock.Order{{BuyerID: plan.Deduction.BuyerID, Quantity: plan.Deduction.Quantity}})
+	var one *int
+	var several parts
+	var taken Changes
+	for _, p := range plan.Parts {
+		taken.Add(p.Segment, -p.Quantity, 0, stock.Fence{})
+	}
+	s.Change(r.SKU, taken)
+	if len(plan.Parts) == 1 {
+		one = &plan.Parts[0].Segment
+	} else {
+		several.add(plan.Deduction.OrderID, plan.Parts)
+	}
+	s.Exec("delete_parts", r.SKU, []string{plan.Deduction.OrderID})
+	several.insert(s, r.SKU)
+	s.Exec("retake", r.SKU, plan.Deduction.OrderID, one, plan.Deduction.Quantity, at).Wrote = AllOf(1)
+}
+
+// History implements [stock.Store].
+func (b Base) History(ctx context.Context, sku, orderID string) (h stock.History, err error) {
+	if h.Deduction, err = b.Deduction(ctx, sku, orderID); err != nil {
+		return h, err
+	}
+	dates := []any{(*Time)(&h.TakenAt), (*Time)(&h.CommittedAt), (*Time)(&h.EndedAt)}
+	if err := Single(ctx, b.DB, dates, "dates", sku, orderID); err != nil {
+		return h, err
+	}
+	h.Amendments, err = All(ctx, b.DB, func(row Row) (a stock.Amendment, err error) {
+		err = row.Scan(&a.Ref, &a.Kind, &a.Units, (*Micros)(&a.Extended), &a.Reason, (*Time)(&a.At))
+		return a, err
+	}, "amendments_of", sku, orderID)
+	return h, err
 }
 
 // Expired implements [stock.Store].

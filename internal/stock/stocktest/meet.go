@@ -1,0 +1,123 @@
+package stocktest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// meeting is a deduction that several requests meet at. It is as simple as the promises: a status, and units.
+type meeting struct {
+	status    stock.DeductionStatus
+	units     int64 // that it holds
+	committed int64
+}
+
+// settle is what a request does to the deduction when it comes alone, and its answer.
+func (m *meeting) settle(w stock.SettleRequest, late bool) string {
+	live := m.status == stock.StatusReserved || m.status == stock.StatusExpired && late
+	switch {
+	case w.Verb == stock.Commit && live:
+		m.status, m.units, m.committed = stock.StatusCommitted, 3, 3
+	case w.Verb == stock.Commit && m.status != stock.StatusCommitted:
+		return string(stock.CodeNotReserved)
+	case w.Verb == stock.Cancel && m.committed > 0:
+		return string(stock.CodeAlreadyCommitted)
+	case w.Verb == stock.Cancel && m.status == stock.StatusReserved:
+		m.status, m.units = stock.StatusCancelled, 0
+	case w.Verb == stock.Return && m.status == stock.StatusCommitted:
+		m.status, m.units = stock.StatusReturned, 0
+	case w.Verb == stock.Return && m.status != stock.StatusReturned:
+		return string(stock.CodeNotCommitted)
+	case w.Verb == stock.Extend && m.status != stock.StatusReserved:
+		return string(stock.CodeNotReserved)
+	}
+	return string(m.status)
+}
+
+// someOrder reports whether the answers are those of the requests one after another, in some order that ends with the status.
+func someOrder(start stock.DeductionStatus, requests []stock.SettleRequest, late bool, answers []string, ends stock.DeductionStatus) bool {
+	var try func(m meeting, done []int) bool
+	try = func(m meeting, done []int) bool {
+		if len(done) == len(requests) {
+			return m.status == ends
+		}
+		for i, w := range requests {
+			next := m
+			if !slices.Contains(done, i) && next.settle(w, late) == answers[i] && try(next, append(slices.Clone(done), i)) {
+				return true
+			}
+		}
+		return false
+	}
+	return try(meeting{status: start, units: 3}, nil)
+}
+
+// testRequestsMeet: commits, cancels, returns, extensions and retakes of one deduction meet. Their answers are those of some order of
+// them, and the units are where that order leaves them.
+func testRequestsMeet(t *testing.T, k *kit) {
+	const rounds = 150
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be played again
+	k.create(10, 3)
+	over := at.Add(time.Minute)
+	for n := range rounds {
+		id, late := fmt.Sprintf("o-%d", n), n%2 == 1
+		k.merge(nil, reserved(id, 3, time.Minute))
+		start, when := stock.StatusReserved, at
+		if late {
+			start, when = stock.StatusExpired, over
+			k.expire(over, 1)
+		}
+		all := []stock.SettleRequest{commit(id), commit(id), cancel(id), returns(id, "", 0), extend(id, "r", time.Hour)}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		answers, calls := make([]string, len(all)), make([]func(context.Context) error, len(all))
+		for i, w := range all {
+			calls[i] = func(ctx context.Context) error {
+				d, err := k.meets(ctx, when, w, late)
+				if answers[i] = string(d.Status); err != nil {
+					answers[i] = string(stock.CodeOf(err))
+				}
+				if stock.CodeOf(err) == stock.CodeUnavailable {
+					return err
+				}
+				return nil
+			}
+		}
+		k.together(calls...)
+		d, err := k.store.Deduction(t.Context(), sku, id)
+		if err != nil || !someOrder(start, all, late, answers, d.Status) {
+			verbs := stock.Column(all, func(w stock.SettleRequest) string { return fmt.Sprint(w.Verb) })
+			t.Fatalf("round %d: no order of %s gives the answers %s and %s, %v", n, strings.Join(verbs, ", "), strings.Join(answers, ", "), d.Status, err)
+		}
+		if d.Status == stock.StatusCommitted {
+			k.settled(when, returns(id, "", 0), stock.StatusReturned, 3, 3)
+		}
+		k.settle(when, cancel(id)) // if an extension was all
+		k.balance(when, 10, 0, 0)
+		k.segmentsSum(10)
+	}
+}
+
+// meets settles one request; a late commit takes the units again.
+func (k *kit) meets(ctx context.Context, when time.Time, w stock.SettleRequest, late bool) (stock.Deduction, error) {
+	if late && w.Verb == stock.Commit {
+		taken, err := k.store.Retake(ctx, time.Time{}, stock.Retake{SKU: sku, Layout: 1, Request: w, At: when})
+		if err != nil {
+			return stock.Deduction{}, err
+		}
+		return taken[0], nil
+	}
+	results, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: when, Requests: []stock.SettleRequest{w}})
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	return results[0].Deduction, results[0].Err
+}

@@ -1,0 +1,2 @@
+ALTER TABLE amendments DROP COLUMN kind;
+ALTER TABLE amendments DROP COLUMN reason;
