@@ -169,6 +169,13 @@ func samples() map[string]sample {
 		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", keys: true},
 		"POST /v1/skus/:sku/deductions/:order_id/extend": {path: "/v1/skus/shoe/deductions/kept-of-ann/extend", body: `{"ref":"NEW","reserve_for":"1h"}`, keys: true},
 		"POST /v1/skus/:sku/deductions/:order_id/cancel": {path: "/v1/skus/shoe/deductions/gone-of-ann/cancel", anns: true},
+		"POST /v1/skus/:sku/deductions/:order_id/return": {path: "/v1/skus/shoe/deductions/of-ann/return", keys: true},
+		"GET /v1/skus/:sku/deductions/:order_id/history": {path: "/v1/skus/shoe/deductions/of-ann/history", anns: true},
+		"GET /v1/orders/:order_id":                       {path: "/v1/orders/kept-of-ann", anns: true},
+		"POST /v1/orders/:order_id/commit":               {path: "/v1/orders/paid-of-ann/commit", keys: true},
+		"POST /v1/orders/:order_id/extend":               {path: "/v1/orders/kept-of-ann/extend", body: `{"ref":"NEW","reserve_for":"1h"}`, keys: true},
+		"POST /v1/orders/:order_id/cancel":               {path: "/v1/orders/gone-of-ann/cancel", anns: true},
+		"POST /v1/orders/:order_id/return":               {path: "/v1/orders/paid-of-ann/return", keys: true},
 		"POST /v1/orders":                                {path: "/v1/orders", body: `{"order_id":"NEW","lines":[{"sku":"shoe","quantity":1}]}`},
 		"POST /v1/skus/:sku/restock":                     {path: "/v1/skus/shoe/restock", body: `{"ref":"NEW","quantity":1}`},
 		"POST /v1/skus/:sku/adjust":                      {path: "/v1/skus/shoe/adjust", body: `{"ref":"NEW","quantity":1,"reason":"count"}`},
@@ -205,9 +212,13 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	d := openDoors(t, app.Config{})
 	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
 	d.want(d.as(operator, "PUT", "/v1/skus/old", `{"stock":1}`), 201, "")
+	d.want(d.as(operator, "PUT", "/v1/skus/basket", `{"stock":9}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"kept-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
+	for _, id := range []string{"kept-of-ann", "paid-of-ann", "gone-of-ann"} {
+		d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"`+id+`","reserve_for":"15m","lines":[{"sku":"basket","quantity":1}]}`), 201, "")
+	}
 	all := samples()
 	for i, r := range api.Routes() {
 		s, ok := all[r.Method+" "+r.Path]

@@ -94,7 +94,7 @@ func fuzzAPI(t *testing.T, config app.Config) {
 func (d *doors) prepare() {
 	d.Helper()
 	for sku, body := range map[string]string{
-		"plenty": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
+		"plenty": `{"stock":1000000}`, "spare": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
 		"changing": `{"stock":100000}`, "archived": `{"stock":100000}`,
 		"limited": `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
 		"closed":  `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
@@ -258,6 +258,9 @@ func (f *fuzzer) callerFor(o operation) string {
 // fill returns the operation's path with values.
 func (f *fuzzer) fill(o operation) string {
 	path := o.path
+	if strings.HasPrefix(path, "/v1/orders/") && f.chance(20) {
+		return strings.Replace(path, "{order_id}", url.PathEscape(f.basket()), 1)
+	}
 	if o.method != "GET" && strings.Contains(path, "{order_id}") && f.chance(20) {
 		return strings.NewReplacer("{sku}", "plenty", "{order_id}", url.PathEscape(f.reservation())).Replace(path)
 	}
@@ -281,6 +284,13 @@ func (f *fuzzer) fill(o operation) string {
 func (f *fuzzer) reservation() string {
 	id := "own/" + strconv.FormatUint(f.Uint64(), 36)
 	f.want(f.as(shop, "POST", "/v1/skus/plenty/deductions", `{"order_id":"`+id+`","quantity":9,"reserve_for":"1h"}`), 201, "")
+	return id
+}
+
+// basket reserves units of two SKUs, as reservation does of one.
+func (f *fuzzer) basket() string {
+	id := "own/" + strconv.FormatUint(f.Uint64(), 36)
+	f.want(f.as(shop, "POST", "/v1/orders", `{"order_id":"`+id+`","reserve_for":"1h","lines":[{"sku":"plenty","quantity":2},{"sku":"spare","quantity":1}]}`), 201, "")
 	return id
 }
 

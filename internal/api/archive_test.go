@@ -35,7 +35,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("many: %s", many.body)
 	}
 	s.want(s.send("POST", "/v1/skus/a/deductions/p/commit", `{"quantity":1}`), 200, "")
-	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 200, "")
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/return", ""), 200, "")
 	s.want(s.send("GET", "/v1/skus/a/deductions/o", ""), 200, "")
 	s.want(s.send("GET", "/v1/skus/a/audit", ""), 200, "")
 	s.wantUnits("a", `"stock":10,"available":9,"reserved":0,"committed":1`)

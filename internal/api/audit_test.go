@@ -18,8 +18,8 @@ func TestAudit(t *testing.T) {
 	} {
 		s.want(s.send(r.method, r.path, r.body), 201, "")
 	}
-	const a = `{"sku":"a","initial":10,"restocked":6,"adjusted":-1,"available":8,"reserved":2,"committed":5,"difference":0}`
-	const b = `{"sku":"b","initial":7,"restocked":0,"adjusted":0,"available":6,"reserved":0,"committed":1,"difference":0}`
+	const a = `{"sku":"a","initial":10,"restocked":6,"adjusted":-1,"written_off":0,"available":8,"reserved":2,"committed":5,"difference":0}`
+	const b = `{"sku":"b","initial":7,"restocked":0,"adjusted":0,"written_off":0,"available":6,"reserved":0,"committed":1,"difference":0}`
 	s.want(s.send("GET", "/v1/audit", ""), 200, `{"ok":true,"skus":[`+a+`,`+b+`]}`)
 	s.want(s.send("GET", "/v1/skus/b/audit", ""), 200, `{"ok":true,"skus":[`+b+`]}`)
 	s.wantProblem(s.send("GET", "/v1/skus/none/audit", ""), 404, "unknown_sku")

@@ -16,9 +16,11 @@ func TestRequestDeadline(t *testing.T) {
 		{"POST", "/v1/deductions", `{"deductions":[{"sku":"a","order_id":"o","quantity":1,"reserve_for":"1h"}]}`}, // a replay
 		{"POST", "/v1/skus/a/deductions/o/extend", `{"ref":"r","reserve_for":"1h"}`},
 		{"POST", "/v1/skus/a/deductions/o/commit", ``},
-		{"POST", "/v1/skus/a/deductions/o/cancel", ``},
+		{"POST", "/v1/skus/a/deductions/o/return", ``},
 		{"POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":2}`},
-		{"POST", "/v1/skus/a/deductions/p/cancel", `{"ref":"s","quantity":1}`},
+		{"POST", "/v1/skus/a/deductions/p/return", `{"ref":"s","quantity":1}`},
+		{"POST", "/v1/skus/a/deductions", `{"order_id":"q","quantity":1,"reserve_for":"1h"}`},
+		{"POST", "/v1/skus/a/deductions/q/cancel", ``},
 		{"POST", "/v1/orders", `{"order_id":"w","lines":[{"sku":"a","quantity":1}]}`},
 		{"POST", "/v1/skus/a/restock", `{"ref":"r","quantity":1}`},
 		{"POST", "/v1/skus/a/adjust", `{"ref":"s","quantity":-1,"reason":"count"}`},

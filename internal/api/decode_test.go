@@ -26,6 +26,7 @@ func requests() []struct {
 		{reader(func(b newOrder) error { _, err := b.order(); return err }), func() any { return new(client.NewOrder) }},
 		{reader(func(commitRequest) error { return nil }), func() any { return new(client.Commit) }},
 		{reader(func(cancelRequest) error { return nil }), func() any { return new(client.Cancel) }},
+		{reader(func(r returnRequest) error { _, err := r.request(); return err }), func() any { return new(client.Return) }},
 		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Restocked); return err }), func() any { return new(client.Restock) }},
 		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Adjusted); return err }), func() any { return new(client.Adjustment) }},
 		{reader(func(b resegmentRequest) error { _, err := b.movement(); return err }), func() any { return new(client.Resegment) }},

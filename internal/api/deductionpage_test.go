@@ -15,13 +15,13 @@ func TestDeductionsPageByPage(t *testing.T) {
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"o-1","quantity":1}`), 201, "")
 	d.want(d.as(shop, "POST", "/v1/skus/shoe/deductions", `{"order_id":"o-1","buyer_id":"ann","quantity":2}`), 201, "")
 	d.want(d.as(shop, "POST", "/v1/skus/shoe/deductions", `{"order_id":"o-2","quantity":3}`), 201, "")
-	d.want(d.as(shop, "POST", "/v1/skus/shoe/deductions/o-2/cancel", ""), 200, "")
+	d.want(d.as(shop, "POST", "/v1/skus/shoe/deductions/o-2/return", ""), 200, "")
 	own := `{"order_id":"o-1","own":true,"buyer_id":"ann","quantity":1,"status":"committed"}`
-	first, second := `{"order_id":"o-1","buyer_id":"ann","quantity":2,"status":"committed"}`, `{"order_id":"o-2","quantity":3,"status":"cancelled"}`
+	first, second := `{"order_id":"o-1","buyer_id":"ann","quantity":2,"status":"committed"}`, `{"order_id":"o-2","quantity":3,"status":"returned"}`
 	for query, want := range map[string]string{
 		"":                               own + "," + first + "," + second,
 		"?buyer_id=ann":                  own + "," + first,
-		"?status=cancelled":              second,
+		"?status=returned":               second,
 		"?status=reserved":               "",
 		"?buyer_id=ann&status=cancelled": "",
 	} {

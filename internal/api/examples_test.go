@@ -17,7 +17,7 @@ func TestExamplesCanBeSent(t *testing.T) {
 		{http.MethodPost, "/v1/skus/{sku}/deductions"},
 		{http.MethodPost, "/v1/skus/{sku}/deductions/{order_id}/extend"},
 		{http.MethodPost, "/v1/skus/{sku}/deductions/{order_id}/commit"},
-		{http.MethodPost, "/v1/skus/{sku}/deductions/{order_id}/cancel"},
+		{http.MethodPost, "/v1/skus/{sku}/deductions/{order_id}/return"},
 		{http.MethodPost, "/v1/deductions"},
 		{http.MethodPost, "/v1/orders"},
 		{http.MethodPost, "/v1/skus/{sku}/restock"},

@@ -17,7 +17,7 @@ import (
 func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 	t.Parallel()
 	// ReserveFor comes back as ExpiresAt; the others describe the caller.
-	aside := map[string]bool{"ReserveFor": true, "Own": true, "CallerMax": true}
+	aside := map[string]bool{"ReserveFor": true, "Own": true, "CallerMax": true, "InOrder": true}
 	d := stock.Deduction{SKU: "a sku", Quantity: 7, Status: stock.StatusReserved, ExpiresAt: time.Unix(1795770000, 0)}
 	order := reflect.ValueOf(&d.Order).Elem()
 	want := map[string]string{"sku": d.SKU, "quantity": "7", "status": "reserved"}

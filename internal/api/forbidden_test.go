@@ -142,6 +142,10 @@ func example(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 		return encoded(t, []json.RawMessage{example(t, schema.Items.Value)})
 	case schema.Type.Is(openapi3.TypeInteger):
 		return json.RawMessage("1")
+	case schema.Type.Is(openapi3.TypeBoolean):
+		return json.RawMessage("true")
+	case len(schema.Enum) > 0:
+		return encoded(t, schema.Enum[0])
 	case schema.Type.Is(openapi3.TypeString) && schema.Pattern == "" && schema.Format == "":
 		return json.RawMessage(`"x"`)
 	default:

@@ -179,6 +179,15 @@ func TestBadSettlements(t *testing.T) {
 		{`{"ref":"r","quantity":1,"quantity":1}`, "quantity", "twice"},
 		{`{"ref":"r","quantity":1,"reserve_for":"1h"}`, "reserve_for", "not a field"},
 	})
+	s.refuses("POST", "/v1/skus/a/deductions/o/return", badBodies(), badNumbers("quantity", `{"ref":"r","quantity":`, `}`), badTexts("ref", `{"quantity":1,"ref":`, `}`), []bad{
+		{`{"quantity":1}`, "ref", "required"},
+		{`{"ref":"r"}`, "quantity", "required"},
+		{`{"restock":"no"}`, "restock", "true or false"},
+		{`{"restock":null}`, "restock", "true or false"},
+		{`{"reason":""}`, "reason", "empty"},
+		{`{"reason":1}`, "reason", "string"},
+		{`{"restock":false,"restock":false}`, "restock", "twice"},
+	})
 	s.refuses("POST", "/v1/skus/a/deductions/o/extend", badBodies(), badDurations("reserve_for", `{"ref":"r","reserve_for":`, `}`), badTexts("ref", `{"reserve_for":"2h","ref":`, `}`), []bad{
 		{`{}`, "ref", "required"},
 		{`{"ref":"r"}`, "reserve_for", "required"},
@@ -341,7 +350,7 @@ func TestBadPaths(t *testing.T) {
 		}
 	}
 	for _, order := range []string{strings.Repeat("x", 129), "a%0Ab", "%00", "%FF", url.PathEscape(strings.Repeat("ü", 65))} {
-		for path, method := range map[string]string{"": "GET", "/commit": "POST", "/cancel": "POST"} {
+		for path, method := range map[string]string{"": "GET", "/history": "GET", "/commit": "POST", "/cancel": "POST", "/return": "POST"} {
 			s.wantProblem(s.send(method, "/v1/skus/a/deductions/"+order+path, ""), 400, "invalid_request", `"field":"order_id"`)
 		}
 	}
@@ -359,6 +368,7 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 	huge := `{"order_id":"` + strings.Repeat("x", 10<<20) + `","quantity":1}`
 	for path, method := range map[string]string{
 		"/v1/skus/a": "PUT", "/v1/skus/a/deductions": "POST", "/v1/skus/a/deductions/o/commit": "POST", "/v1/skus/a/deductions/o/cancel": "POST", "/v1/skus/a/deductions/o/extend": "POST",
+		"/v1/skus/a/deductions/o/return": "POST", "/v1/orders/o/commit": "POST", "/v1/orders/o/cancel": "POST", "/v1/orders/o/extend": "POST", "/v1/orders/o/return": "POST",
 		"/v1/orders": "POST", "/v1/skus/a/restock": "POST", "/v1/skus/a/adjust": "POST", "/v1/skus/a/resegment": "POST",
 	} {
 		s.wantProblem(s.send(method, path, huge), 413, "too_large")

@@ -36,8 +36,55 @@ func TestOrder(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/orders", `{"order_id":"p","lines":[{"sku":"a","quantity":1},{"sku":"none","quantity":1}]}`), 404, "unknown_sku")
 	s.wantUnits("a", `"available":1,"reserved":0,"committed":9`)
 
-	s.want(s.send("POST", "/v1/skus/b/deductions/o/cancel", ""), 200, "")
-	s.want(s.send("POST", "/v1/orders", order), 200, strings.Replace(placed, "committed", "cancelled", 1))
+	s.wantProblem(s.send("POST", "/v1/skus/b/deductions/o/cancel", ""), 409, "part_of_order", `"order":"/v1/orders/o"`)
+	s.want(s.send("POST", "/v1/skus/b/deductions/o/return", ""), 200, `{"sku":"b","order_id":"o","buyer_id":"ann","quantity":1,"status":"returned"}`)
+	s.want(s.send("POST", "/v1/orders", order), 200, strings.Replace(placed, "committed", "returned", 1))
+	both := `{"order_id":"o","buyer_id":"ann","lines":[{"sku":"a","quantity":9,"status":"returned"},{"sku":"b","quantity":1,"status":"returned"}]}`
+	s.want(s.send("POST", "/v1/orders/o/return", ""), 200, both)
+	s.want(s.send("GET", "/v1/orders/o", ""), 200, both)
+	s.want(s.send("GET", "/v1/orders/o?buyer_id=ann", ""), 200, both)
+	s.wantProblem(s.send("GET", "/v1/orders/o?buyer_id=bob", ""), 404, "unknown_order")
+	s.wantProblem(s.send("POST", "/v1/orders/none/cancel", ""), 404, "unknown_order")
+	s.wantProblem(s.send("POST", "/v1/orders", order), 409, "order_ended", `"order_status":"returned"`, `"lines":[{"sku":"b"`)
+}
+
+// TestCheckout: an order of two SKUs is reserved, paid and committed as one thing, or given up.
+func TestCheckout(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	for _, sku := range []string{"a", "b"} {
+		s.want(s.send("PUT", "/v1/skus/"+sku, `{"stock":5,"segments":1}`), 201, "")
+	}
+	place := func(id string) {
+		t.Helper()
+		s.want(s.send("POST", "/v1/orders", `{"order_id":"`+id+`","reserve_for":"10m","lines":[{"sku":"a","quantity":2},{"sku":"b","quantity":1}]}`), 201, "")
+	}
+	answer := func(id, status string) string {
+		return `{"order_id":"` + id + `","lines":[{"sku":"a","quantity":2,"status":"` + status + `},{"sku":"b","quantity":1,"status":"` + status + `}]}`
+	}
+	place("paid")
+	s.want(s.send("POST", "/v1/orders/paid/extend", `{"ref":"r","reserve_for":"20m"}`), 200, answer("paid", `reserved","expires_at":"2026-11-27T09:20:00Z"`))
+	for range 2 {
+		s.want(s.send("POST", "/v1/orders/paid/commit", ""), 200, answer("paid", `committed"`))
+	}
+	s.wantProblem(s.send("POST", "/v1/orders/paid/cancel", ""), 409, "already_committed", `"lines":[{"sku":"a","code":"already_committed"`, `{"sku":"b","code":"already_committed"`)
+	place("late")
+	s.wantProblem(s.send("POST", "/v1/orders/late/return", ""), 409, "not_committed")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/late/commit", ""), 409, "part_of_order")
+	clock.advance(time.Hour)
+	s.wantProblem(s.send("POST", "/v1/orders/late/commit", ""), 409, "not_reserved", `"order_status":"expired"`)
+	s.want(s.send("POST", "/v1/orders/late/commit", `{"if_expired":"retake"}`), 200, answer("late", `committed"`))
+	s.want(s.send("POST", "/v1/orders/paid/return", `{"restock":false,"reason":"damaged"}`), 200, answer("paid", `returned"`))
+	s.want(s.send("PUT", "/v1/skus/c", `{"stock":1,"segments":1}`), 201, "")
+	s.want(s.send("POST", "/v1/orders", `{"order_id":"gone","reserve_for":"10m","lines":[{"sku":"a","quantity":1},{"sku":"c","quantity":1}]}`), 201, "")
+	for range 2 {
+		s.want(s.send("POST", "/v1/orders/gone/cancel", ""), 200, `{"order_id":"gone","lines":[{"sku":"a","quantity":1,"status":"cancelled"},{"sku":"c","quantity":1,"status":"cancelled"}]}`)
+	}
+	s.wantUnits("a", `"stock":3,"available":1,"reserved":0,"committed":2`)
+	if a := s.send("GET", "/v1/audit", ""); !strings.Contains(a.body, `"ok":true`) {
+		t.Errorf("got the audit %s, want one that is right", a.body)
+	}
 }
 
 func TestReservedOrder(t *testing.T) {
@@ -53,11 +100,11 @@ func TestReservedOrder(t *testing.T) {
 	}
 	reserved, expired := `reserved","expires_at":"2026-11-27T09:10:00Z"`, `expired","expires_at":"2026-11-27T09:10:00Z"`
 	s.want(s.send("POST", "/v1/orders", order), 201, answer(reserved, reserved))
-	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 200, "")
-	s.want(s.send("POST", "/v1/orders", order), 200, answer(`committed"`, reserved))
+	s.want(s.send("POST", "/v1/orders", order), 200, answer(reserved, reserved))
 	clock.advance(10 * time.Minute)
-	s.want(s.send("POST", "/v1/orders", order), 200, answer(`committed"`, expired))
-	s.wantUnits("a", `"available":3,"reserved":0,"committed":2`)
+	s.wantProblem(s.send("POST", "/v1/orders", order), 409, "order_ended", `"order_status":"expired"`)
+	s.want(s.send("GET", "/v1/orders/o", ""), 200, answer(expired, expired))
+	s.wantUnits("a", `"available":5,"reserved":0,"committed":0`)
 	s.wantUnits("b", `"available":5,"reserved":0,"committed":0`)
 }
 

@@ -22,11 +22,14 @@ func TestTokensGiveBackWhatTheyReserved(t *testing.T) {
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"a2","quantity":1,"reserve_for":"15m"}`), 201, "")
 	d.wantProblem(d.as(ann, "POST", deductions+"/a2/commit", ""), 403, "forbidden", "takes a key")
 	d.want(d.as(shop, "POST", deductions+"/a2/commit?buyer_id=ann", ""), 200, "")
-	d.wantProblem(d.as(ann, "POST", deductions+"/a2/cancel", ""), 403, "forbidden", "is committed")
+	d.wantProblem(d.as(ann, "POST", deductions+"/a2/cancel", ""), 409, "already_committed", `"quantity":1`)
+	d.wantProblem(d.as(ann, "POST", deductions+"/a2/return", ""), 403, "forbidden", "takes a key")
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"a3","quantity":1}`), 201, "")
-	d.wantProblem(d.as(ann, "POST", deductions+"/a3/cancel", ""), 403, "forbidden", "is committed")
+	d.wantProblem(d.as(ann, "POST", deductions+"/a3/cancel", ""), 409, "already_committed")
+	d.wantProblem(d.as(ann, "POST", deductions+"/a3/return", ""), 403, "forbidden", "takes a key")
 	d.wantUnits(`"available":98,"reserved":0,"committed":2`)
-	d.want(d.as(shop, "POST", deductions+"/a2/cancel?buyer_id=ann", ""), 200, "")
+	d.want(d.as(shop, "POST", deductions+"/a2/return?buyer_id=ann", ""), 200, "")
+	d.wantProblem(d.as(ann, "POST", deductions, `{"order_id":"a2","quantity":1,"reserve_for":"15m"}`), 409, "order_ended", `"order_status":"returned"`)
 }
 
 // The same is true of a part. A token that could extend could keep stock from others without paying.
@@ -44,8 +47,9 @@ func TestTokensGiveBackPartsAndDoNotExtend(t *testing.T) {
 	d.want(d.as(shop, "POST", order+"/extend?buyer_id=ann", longer), 200, "")
 	d.want(d.as(shop, "POST", order+"/commit?buyer_id=ann", ""), 200, "")
 	d.want(d.as(ann, "POST", order+"/cancel", part), 200, `{"sku":"shoe","order_id":"a1","buyer_id":"ann","quantity":3,"status":"committed"}`)
-	d.wantProblem(d.as(ann, "POST", order+"/cancel", `{"quantity":1,"ref":"t"}`), 403, "forbidden", "is committed")
-	d.want(d.as(shop, "POST", order+"/cancel?buyer_id=ann", `{"quantity":1,"ref":"t"}`), 200, "")
+	d.wantProblem(d.as(ann, "POST", order+"/cancel", `{"quantity":1,"ref":"t"}`), 409, "already_committed")
+	d.wantProblem(d.as(ann, "POST", order+"/return", `{"quantity":1,"ref":"t"}`), 403, "forbidden", "takes a key")
+	d.want(d.as(shop, "POST", order+"/return?buyer_id=ann", `{"quantity":1,"ref":"t"}`), 200, "")
 	d.wantUnits(`"available":98,"reserved":0,"committed":2`)
 }
 
@@ -72,7 +76,7 @@ func TestTokensMayWhatTheServiceSays(t *testing.T) {
 		d.want(d.as(ann, "POST", deductions, `{"order_id":"a1","quantity":1,"reserve_for":"15m"}`), 201, "")
 		d.want(d.as(ann, "POST", deductions+"/a1/commit", ""), want.commit, "")
 		d.want(d.as(shop, "POST", deductions+"/a1/commit?buyer_id=ann", ""), 200, "")
-		d.want(d.as(ann, "POST", deductions+"/a1/cancel", ""), want.giveBack, "")
+		d.want(d.as(ann, "POST", deductions+"/a1/return", ""), want.giveBack, "")
 	}
 }
 

@@ -30,7 +30,7 @@ func TestChangeTerms(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "sale_closed")
 	s.want(s.send("PATCH", "/v1/skus/a", `{"ref":"r-3","sale_ends_at":null,"max_reserve_for":null}`), 201, `{"ref":"r-3","sale_ends_at":null,"max_reserve_for":null}`)
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 201, "")
-	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 200, "")
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/return", ""), 200, "")
 	s.want(s.send("GET", "/v1/skus/a/audit", ""), 200, "")
 	ledger := s.send("GET", "/v1/skus/a/movements", "")
 	if !strings.Contains(ledger.body, `"kind":"terms","quantity":0,"terms":{"name":"B","sale_ends_at":"2999-01-02T03:04:05Z","per_buyer_limit":2,"max_quantity":null,"max_reserve_for":"15m0s"},"reason":"why","at":`) {

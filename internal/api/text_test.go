@@ -81,7 +81,8 @@ func TestEveryIDCanBeAddressed(t *testing.T) {
 				{"GET", order, ""},
 				{"POST", order + "/extend", `{"ref":"r","reserve_for":"1h"}`},
 				{"POST", order + "/commit", `{"quantity":1}`},
-				{"POST", order + "/cancel", ""},
+				{"POST", order + "/return", ""},
+				{"GET", order + "/history", ""},
 			} {
 				if a := s.send(r.method, r.path, r.body); a.status != 200 || orderIDOf(t, a) != id {
 					t.Errorf("%s %s of %q: %d %s", r.method, r.path, id, a.status, a.body)

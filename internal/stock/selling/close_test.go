@@ -40,7 +40,7 @@ func (*held) Now() time.Time { return time.Now() }
 func (*held) Clock(string) (earliest, latest time.Time) { return time.Now(), time.Now() }
 
 func (h *held) Order(ctx context.Context, _ stock.Placement) ([]stock.Deduction, bool, error) {
-	return []stock.Deduction{{SKU: "a"}}, true, h.write(ctx)
+	return []stock.Deduction{{SKU: "a", Status: stock.StatusCommitted}}, true, h.write(ctx)
 }
 
 func (h *held) Move(ctx context.Context, _ stock.Movement) (bool, error) { return true, h.write(ctx) }

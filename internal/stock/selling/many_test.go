@@ -75,9 +75,9 @@ func TestManyOrdersMeetExpiredReservations(t *testing.T) {
 		}
 		w.clock.advance(time.Minute)
 		for i, r := range w.deductAll(s, orders) {
-			want := []stock.DeductionStatus{stock.StatusExpired, stock.StatusCommitted}[i%2]
-			if r.Err != nil || r.Created || r.Deduction.Status != want {
-				t.Errorf("order %d: %+v", i, r)
+			want := []stock.Code{stock.CodeOrderEnded, ""}[i%2]
+			if stock.CodeOf(r.Err) != want || r.Created || (r.Deduction.Status == stock.StatusCommitted) != (want == "") {
+				t.Errorf("order %d: got %+v, want %q", i, r, want)
 			}
 		}
 		if balance := w.audit(); balance.Available != 200 || balance.Reserved != 0 {

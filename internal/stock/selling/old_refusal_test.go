@@ -38,8 +38,8 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 		"a higher limit": {func(w *world, other *selling.Service) {
 			w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](9)})
 		}},
-		"a cancel": {func(w *world, other *selling.Service) {
-			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Cancel}); err != nil {
+		"a return": {func(w *world, other *selling.Service) {
+			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Return}); err != nil {
 				w.Fatal(err)
 			}
 		}},

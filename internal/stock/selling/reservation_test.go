@@ -77,7 +77,7 @@ func TestReservationEndsOnce(t *testing.T) {
 		if again := w.mustTake(s, order); again.Status != stock.StatusCommitted || again.Quantity != 6 {
 			t.Fatalf("the order again: %+v", again)
 		}
-		if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Quantity: 5}); stock.CodeOf(err) != stock.CodeNotReserved {
+		if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Quantity: 5}); stock.CodeOf(err) != stock.CodeAlreadyCommitted {
 			t.Fatalf("committed with another quantity: %v", err)
 		}
 		read, err := s.Deduction(t.Context(), sku, "a", "b")
@@ -88,7 +88,7 @@ func TestReservationEndsOnce(t *testing.T) {
 			t.Fatalf("another buyer read it: %v", err)
 		}
 		for range 2 {
-			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Cancel}); err != nil || d.Status != stock.StatusCancelled {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Return}); err != nil || d.Status != stock.StatusReturned {
 				t.Fatalf("returned as %+v, %v", d, err)
 			}
 		}
@@ -167,7 +167,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 				t.Fatalf("round %d: commit: %v, next buyer: %v", round, committed, bought)
 			}
 			won[winner == id]++
-			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Verb: stock.Cancel}); err != nil {
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Verb: stock.Return}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -358,7 +358,13 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 		if round%3 == 1 {
 			continue
 		}
-		request := stock.SettleRequest{OrderID: o.OrderID, Verb: stock.Verb(round % 2)}
+		request := stock.SettleRequest{OrderID: o.OrderID}
+		switch {
+		case round%2 == 1 && o.ReserveFor > 0:
+			request.Verb = stock.Cancel
+		case round%2 == 1:
+			request.Verb = stock.Return
+		}
 		if err := patiently(func() error {
 			_, err := s.Settle(w.Context(), sku, request)
 			return err
