@@ -27,6 +27,9 @@ type event struct {
 	Orders int             `json:"orders,omitempty"`
 	Units  int64           `json:"units,omitempty"`
 	At     time.Time       `json:"at"`
+
+	Age      stock.Age `json:"age,omitzero"`
+	WasEmpty bool      `json:"was_empty,omitempty"`
 }
 
 func newBatch(process string, first uint64, published []stock.Event, lost uint64) batch {

@@ -52,8 +52,8 @@ type Hub struct {
 	callers       map[string]int // subscriptions of each
 	buyers        int            // subscriptions of buyers
 	dismissed     bool
-	positions     map[string]position        // where each process stands
-	changes       map[string]stock.EventKind // by SKU: the last one sent to its listeners, sold out or back in stock
+	positions     map[string]position // where each process stands
+	changes       map[string]change   // by SKU, what was seen last
 }
 
 // position is the number of a process's next event.
@@ -69,7 +69,7 @@ func NewHub(c Config) *Hub {
 	h := &Hub{
 		process: strings.ToLower(rand.Text()[:12]), most: c.Listeners, published: newPending(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), positions: make(map[string]position), changes: make(map[string]stock.EventKind),
+		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), positions: make(map[string]position), changes: make(map[string]change),
 	}
 	if h.most == 0 {
 		h.most = mostListeners
@@ -121,8 +121,6 @@ func (h *Hub) SubscribeFor(caller Caller, sku string) (*Subscription, error) {
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "too many are listening; try again later"}
 	case caller.ID != "" && h.callers[caller.ID] >= h.perCaller:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
-	case len(h.subscriptions) == 0:
-		clear(h.changes) // no listener has received the changes since
 	}
 	h.subscriptions[s] = struct{}{}
 	h.callers[caller.ID]++
@@ -224,9 +222,6 @@ func (h *Hub) deliver(b batch) {
 		return // it is a repeat
 	}
 	h.positions[b.Process] = position{next: b.Next, at: time.Now()}
-	if len(h.subscriptions) == 0 {
-		return
-	}
 	if gap := b.First - before.next; gap > 0 {
 		h.sendLoss(gap)
 	}
@@ -238,17 +233,27 @@ func (h *Hub) deliver(b batch) {
 	}
 }
 
-// sendEvent gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back in stock:
-// listeners get that once.
+// change is what was seen of a SKU last: whether it is sold out.
+type change struct {
+	kind stock.EventKind
+	age  stock.Age
+}
+
+// sendEvent gives an event to the listeners that want it. Several processes look whether a SKU is sold out or back in stock:
+// listeners get what has changed, once, and nothing that was seen before the last change.
 func (h *Hub) sendEvent(t Delivery) {
 	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
-		if h.changes[t.SKU] == t.Kind {
+		last, known := h.changes[t.SKU]
+		if known && t.Age.Before(last.age) {
 			return
 		}
 		if len(h.changes) >= mostChanges {
 			clear(h.changes)
 		}
-		h.changes[t.SKU] = t.Kind
+		h.changes[t.SKU] = change{t.Kind, t.Age}
+		if known && last.kind == t.Kind || !known && t.Kind == stock.EventBackInStock && !t.WasEmpty {
+			return
+		}
 	}
 	for s := range h.subscriptions {
 		if s.sku == "" || s.sku == t.SKU {

@@ -94,6 +94,8 @@ type Placement struct {
 	KnownOnly bool
 	// OfBuyer answers as if another buyer's order did not exist.
 	OfBuyer bool
+	// Emptied is called for each SKU of which the order may have left a segment empty, before it is taken for good; nil: nobody asks.
+	Emptied func(sku string)
 }
 
 // PlacedLine says where a line is to be taken from.
@@ -154,6 +156,7 @@ func (p Placement) Place(
 			})
 			decide[i] = func() ([]Outcome, bool, error) {
 				result, err := merged()
+				p.left(sku, err == nil && slices.Contains(result.Segments, 0))
 				return result.Outcomes, result.Stale, err
 			}
 		} else {
@@ -163,6 +166,7 @@ func (p Placement) Place(
 			})
 			decide[i] = func() ([]Outcome, bool, error) {
 				result, err := deducted()
+				p.left(sku, err == nil && result.Available == 0)
 				return result.Outcomes, result.Stale, err
 			}
 		}
@@ -182,6 +186,20 @@ func (p Placement) Place(
 		taken[i] = outcomes[0].Deduction
 	}
 	return taken, nil
+}
+
+// left tells whether a line has left a segment empty.
+func (p Placement) left(sku string, empty bool) {
+	if empty && p.Emptied != nil {
+		p.Emptied(sku)
+	}
+}
+
+// LeftEmpty tells of the SKUs of which a segment was left empty, those that are among the lines.
+func (p Placement) LeftEmpty(skus []string) {
+	for _, line := range p.Order.Lines {
+		p.left(line.SKU, slices.Contains(skus, line.SKU))
+	}
 }
 
 // refusal returns the error of a line that was not taken. Stale says that expired reservations may have caused it.

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,39 @@ type Event struct {
 	Orders int   // how many were filled, for EventSale and EventMerge
 	Units  int64 // how many were sold; or were added or came back, if known
 	At     time.Time
+
+	// Of EventSoldOut and EventBackInStock, which say what a look has seen: whoever gets them leaves out what is no change.
+	Age      Age
+	WasEmpty bool // a SKU that is back in stock was sold out before, as far as its publisher knows
+}
+
+// Age orders what was seen of a SKU: what is seen later is not younger. All writes that change what the segments hold raise it.
+type Age struct {
+	Layout  int64 `json:"layout,omitempty"`
+	Version int64 `json:"version,omitempty"` // the sum of the segments' versions
+}
+
+// Before reports whether something was seen before something else.
+func (a Age) Before(b Age) bool {
+	return cmp.Or(cmp.Compare(a.Layout, b.Layout), cmp.Compare(a.Version, b.Version)) < 0
+}
+
+// Level is what a SKU has available, in one snapshot.
+type Level struct {
+	Available int64
+	Age       Age
+}
+
+// Archived reports whether the SKU is archived, so that it sells nothing whatever it holds.
+func (l Level) Archived() bool { return l.Age.Layout == ArchivedLayout }
+
+// LevelOf returns the level of segments.
+func LevelOf(segments []Segment) (l Level) {
+	for _, row := range segments {
+		l.Available += row.Available
+		l.Age.Layout, l.Age.Version = row.Layout, l.Age.Version+row.Version
+	}
+	return l
 }
 
 // Events receives what happens. Publish is called on the hot path: it must not wait.

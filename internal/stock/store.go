@@ -92,6 +92,8 @@ type Store interface {
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
 	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.
 	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
+	// Level reads what a SKU has available, in one snapshot and without any lock.
+	Level(ctx context.Context, sku string) (Level, error)
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
 	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
 	// A limit of 0 reads no ids.

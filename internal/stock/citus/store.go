@@ -190,6 +190,11 @@ func (s *Store) DeductionPage(ctx context.Context, query stock.DeductionQuery) (
 	return on(ctx, s, query.SKU, func(o *postgres.Store) (stock.DeductionPage, error) { return o.DeductionPage(ctx, query) })
 }
 
+// Level implements [stock.Store].
+func (s *Store) Level(ctx context.Context, sku string) (stock.Level, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.Level, error) { return o.Level(ctx, sku) })
+}
+
 // SoldOut implements [stock.Store].
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) (stock.SoldOutState, error) { return o.SoldOut(ctx, sku, limit, accepted) })

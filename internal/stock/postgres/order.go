@@ -135,13 +135,15 @@ func agrees(p stock.Placement, rows map[segmentOf]stock.PlacedLine) bool {
 func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
 	var taken []int64
 	var instants []time.Time
+	var emptied []string
 	sent := time.Now()
-	if err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants}, "order_shared", s.orderArguments(deadline, orders)...); err != nil {
+	if err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants, &emptied}, "order_shared", s.orderArguments(deadline, orders)...); err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
 	at := make([]*time.Time, len(orders))
 	for i, n := range taken {
 		at[n-1] = &instants[i]
+		orders[n-1].LeftEmpty(emptied)
 		if orders[n-1].At.IsZero() {
 			s.clock.note(sent, instants[i])
 		}

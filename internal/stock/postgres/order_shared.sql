@@ -7,7 +7,8 @@
 --      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0, or null for the array:
 --      committed at once),
 --      $16 the instant of the decision (null: now), $17 how many lines, $18 buyer_ids
--- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
+-- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, the instants, and the SKUs of which a
+--      segment holds nothing now.
 --      It fails by inventory_require if it ends after the deadline or the end of a sale.
 --
 -- It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
@@ -65,5 +66,6 @@ WITH locked AS MATERIALIZED (
           FROM inserted GROUP BY sku_id, segment) AS sums
     JOIN unnest($1, $2, $4, $5, $8) AS wanted (sku, segment, token, owner, ends) ON sku = sums.sku_id AND wanted.segment = sums.segment
     WHERE g.sku_id = sums.sku_id AND g.segment = sums.segment
+    RETURNING g.sku_id, g.available
 )
-SELECT array_agg(n), array_agg(at) FROM (SELECT DISTINCT n, at FROM taken) AS done
+SELECT array_agg(n), array_agg(at), (SELECT array_agg(sku_id) FROM updated WHERE available = 0) FROM (SELECT DISTINCT n, at FROM taken) AS done

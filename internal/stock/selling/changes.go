@@ -37,8 +37,8 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 	if err != nil {
 		return false, stock.Unavailable(err, string(m.Kind))
 	}
-	if created && m.Quantity > 0 {
-		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: m.SKU, Units: m.Quantity, At: s.now()})
+	if created && m.Quantity != 0 {
+		s.changed(m.SKU, max(0, m.Quantity))
 	}
 	return created, nil
 }

@@ -82,6 +82,6 @@ func (s *Service) expireNow(ctx context.Context, sku string) error {
 func (s *Service) noteExpired(sku string, reservations int) {
 	if reservations > 0 {
 		s.observer.ReservationsExpired(reservations)
-		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: sku, At: s.now()})
+		s.changed(sku, 0)
 	}
 }

@@ -181,6 +181,8 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 		defer s.giveBack(hold)
 	}
 	fencePlacement(p, names, hold)
+	var emptied []string
+	p.Emptied = func(sku string) { emptied = append(emptied, sku) }
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
 	if errors.Is(err, stock.ErrFenced) { // another process has held a lock since: the guard alone decides
@@ -193,6 +195,9 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 		return nil, false, err
 	}
 	s.observer.OrderWritten(len(lines), time.Since(start), hold != nil)
+	for _, sku := range emptied {
+		s.changed(sku, 0)
+	}
 	for _, d := range lines {
 		if created {
 			s.soldOut.invalidate(d.SKU)

@@ -40,6 +40,7 @@ type Service struct {
 	background    context.Context
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
+	levels        *levels
 	breaker       breaker      // between the workers and the locks
 	requests      sync.Pool    // of *request
 	overloaded    error        // shared by all requests that a full queue refuses
@@ -135,8 +136,10 @@ func NewService(c Config) *Service {
 	s.reads = semaphore.NewWeighted(mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.soldOut = newSoldOutCache()
+	s.levels = newLevels()
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
+	s.workers.running.Go(s.tellLevels)
 	s.workers.running.Go(s.forgetIdle)
 	return s
 }

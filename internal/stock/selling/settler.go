@@ -107,6 +107,7 @@ func (s *Service) retakeAll(ctx context.Context, deadline time.Time, skus []stri
 		}
 		for _, sku := range skus {
 			s.onRestock(sku) // expired reservations may have come back with it
+			s.changed(sku, 0)
 		}
 		s.noteGuard(skus[0], err)
 		if err != nil {
@@ -207,7 +208,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		r.reply(answer{deduction: results[i].Deduction, err: results[i].Err})
 	}
 	if units > 0 {
-		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, Units: units, At: s.now()})
+		s.changed(t.sku, units)
 	}
 	return nil, nil
 }
@@ -305,7 +306,7 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) (lin
 			s.onRestock(sku)
 		}
 		if returned {
-			s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: results[i].Returned, At: s.now()})
+			s.changed(sku, results[i].Returned)
 		}
 	}
 	s.noteGuard(o.SKUs[0], err)

@@ -64,7 +64,7 @@ func (w *worker) batch(requests []*request) stock.Batch {
 
 // wrote learns from a write that began at an instant, and answers its requests. It returns those that need another write.
 func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time, result stock.BatchResult, locked bool) (again []*request) {
-	w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	w.noteSold(stock.EventSale, result.At, result.Outcomes, result.Available == 0)
 	w.lockRule.note(w.ready, len(requests), w.queue.length())
 	w.skipped = result.Skipped
 	if w.levels != nil {
@@ -102,9 +102,9 @@ func (w *worker) answer(
 	return inTurn(short, w.refuseLimited(ctx, limited, began, stale))
 }
 
-// noteSold invalidates the sold-out entry if something was sold: there were units, and an accepted order must not be refused
+// noteSold tells what was sold, and whether that has left a segment empty. It invalidates the sold-out entry if something was sold: there were units, and an accepted order must not be refused
 // when it is repeated.
-func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
+func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome, emptied bool) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
 		if o.Kind == stock.Accepted {
@@ -115,6 +115,9 @@ func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.O
 	if sold.Orders > 0 {
 		w.service.soldOut.invalidate(w.sku)
 		w.service.events.Publish(sold)
+		if emptied {
+			w.service.changed(w.sku, 0)
+		}
 	}
 }
 
@@ -248,12 +251,11 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 	}
 	w.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
 	w.service.noteExpired(w.sku, result.Expired)
-	w.noteSold(stock.EventMerge, result.At, result.Outcomes)
+	w.noteSold(stock.EventMerge, result.At, result.Outcomes, slices.Contains(result.Segments, 0))
 	w.levels = result.Segments
 	if stock.Sum(w.levels) == 0 {
 		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)
-		w.service.events.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: w.sku, At: result.At})
 	}
 	return w.answer(ctx, pending, result.Outcomes, start, result.At, result.Stale, true), nil
 }

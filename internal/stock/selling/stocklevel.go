@@ -1,0 +1,88 @@
+package selling
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// Whether a SKU has units is told by looking, never by guessing from one write: others may write at the same time.
+//
+//	a write that leaves a segment empty ──┐
+//	a write by which units come back ─────┴─> changed ── at most every 50 ms ──> look ──> sold_out or back_in_stock
+//
+// Each look is told with the age of what it has read, so listeners in every process can leave out what came late. The write that
+// is the last to change whether there are units is followed by a look that sees it, and a younger one sees the same.
+const lookEvery = 50 * time.Millisecond
+
+// lookAgain is how long after a look that failed the next one comes.
+const lookAgain = time.Second
+
+// levels are the SKUs of which it is to be told whether they have units.
+type levels struct {
+	mu      sync.Mutex
+	pending map[string]int64 // by SKU: units that came back since the last look
+	wake    chan struct{}    // with room for one
+}
+
+func newLevels() *levels {
+	return &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
+}
+
+// changed notes that a write may have changed whether a SKU has units, and how many came back. It never waits.
+func (s *Service) changed(sku string, cameBack int64) {
+	s.levels.mu.Lock()
+	s.levels.pending[sku] += cameBack
+	s.levels.mu.Unlock()
+	signal(s.levels.wake)
+}
+
+// tellLevels tells whether SKUs have units, until the service closes.
+func (s *Service) tellLevels() {
+	for {
+		select {
+		case <-s.levels.wake:
+		case <-s.background.Done():
+			return
+		}
+		pause := lookEvery
+		for sku, cameBack := range s.takeLevels() {
+			if err := s.tellLevel(s.background, sku, cameBack); err != nil {
+				s.log.Debug("not looked whether a SKU has units", "sku", sku, "error", err)
+				s.changed(sku, cameBack)
+				pause = lookAgain
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.background.Done():
+			return
+		}
+	}
+}
+
+func (s *Service) takeLevels() map[string]int64 {
+	s.levels.mu.Lock()
+	defer s.levels.mu.Unlock()
+	pending := s.levels.pending
+	s.levels.pending = make(map[string]int64)
+	return pending
+}
+
+// tellLevel looks at a SKU, and publishes what it sees.
+func (s *Service) tellLevel(ctx context.Context, sku string, cameBack int64) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	seen, err := s.store.Level(ctx, sku)
+	if err != nil || seen.Archived() {
+		return err
+	}
+	e := stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: cameBack, At: s.now(), Age: seen.Age, WasEmpty: seen.Available <= cameBack}
+	if seen.Available == 0 {
+		e.Kind, e.Units = stock.EventSoldOut, 0
+	}
+	s.events.Publish(e)
+	return nil
+}
