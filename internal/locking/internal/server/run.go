@@ -23,16 +23,12 @@ import (
 // Call it only from work that Close waits for.
 func (s *Server) Run(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
 	if !s.inPlace {
-		return s.runAside(ctx, until, quit, call, attempt)
+		return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	answer, err := s.eval(ctx, call, attempt)
 	return answer, noAnswer(ctx, err)
-}
-
-func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
 }
 
 // eval runs a script by its hash, or by its text if the server does not have it or bars EVALSHA.
@@ -66,7 +62,7 @@ func (s *Server) wantsText(err error) bool {
 		s.textOnly.Store(true)
 		return true
 	}
-	return isNoScript(err)
+	return strings.HasPrefix(err.Error(), "NOSCRIPT")
 }
 
 func (s *Server) evalOnce(ctx context.Context, call scripts.Call, command []any, attempt *scripts.Attempt) (any, error) {

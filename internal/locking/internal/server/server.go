@@ -147,8 +147,6 @@ func IsPassing(err error) bool {
 	return errors.As(err, &refused) && slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(refused.Error(), code) })
 }
 
-func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
-
 // ErrRights means that the server refuses commands that locks need.
 var ErrRights = errors.New("locking: the server refuses commands that locks need")
 
