@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"inventory/internal/cli"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/breaks"
+	"inventory/loadtest/internal/chaos"
 	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/explain"
@@ -142,5 +144,30 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		config.MongoDBURL = c.MongoDBURL
 		return lockbench.Run(ctx, lockbench.Config{Config: config, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full)})
+	})
+}
+
+// The scenario that starts servers and services of their own.
+
+type chaosCommand struct {
+	chaos.Config
+	Quick bool `help:"One round of 8 seconds. Default: off."`
+	Logs  bool `help:"Show the errors that processes log. Default: off."`
+	reportFlags
+}
+
+// Run plays rounds, and delivers the report.
+func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		config, logs := c.Config, io.Discard
+		if c.Logs {
+			logs = s.Err
+		}
+		config.Process = target.Process{Logs: logs, LogLevel: slog.LevelError}
+		config.Seed, config.Progress = drawnSeed(c.Seed), s.Err
+		if c.Quick {
+			config.Rounds, config.Length = 1, 8*time.Second
+		}
+		return chaos.Run(ctx, config)
 	})
 }

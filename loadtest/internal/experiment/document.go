@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -103,4 +104,143 @@ func (r *Report) tell(leftOut []string) {
 		sentences = append(sentences, one.sentences()...)
 	}
 	r.Summary = slices.Concat([]string{report.Verdict(r.Targets())}, sentences, leftOut)
+}
+
+// String is the figure with its interval.
+func (e Estimate) String() string { return report.Number(e.Value) + e.Interval() }
+
+// Interval is the interval behind a figure, and nothing where there were too few rounds.
+func (e Estimate) Interval() string {
+	if math.IsNaN(e.Low) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s to %s)", report.Number(e.Low), report.Number(e.High))
+}
+
+// Section is the case in a report.
+func (r Result) Section(name string) report.Section {
+	s := report.Section{Name: name, Targets: r.Targets(), Notes: slices.Clone(r.Notes)}
+	if len(r.Rounds) > 0 || len(r.Failed) > 0 {
+		s.Table = r.table()
+	}
+	for _, c := range r.Case.Contenders {
+		if err := r.Failed[c.Name]; err != nil {
+			s.Notes = append(s.Notes, "failed: "+err.Error())
+		}
+	}
+	if r.Interrupted {
+		s.Notes = append(s.Notes, "stopped early: these are the rounds until then, and no target was tried")
+	}
+	for _, wrong := range r.Wrong {
+		s.Notes = append(s.Notes, "audit: "+wrong)
+	}
+	if r.SKUs > 0 && len(r.Wrong) == 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", r.SKUs))
+	}
+	return s
+}
+
+// Targets are the targets of the case with their verdicts. An interrupted case has none.
+func (r Result) Targets() (all []report.Target) {
+	if r.Interrupted {
+		return nil
+	}
+	for _, t := range r.Case.Targets {
+		e := t.Of(r)
+		all = append(all, report.Target{What: t.Name, Value: e.Value, Sign: t.Sign, Bound: t.Bound}.Within(e.Low, e.High))
+	}
+	return all
+}
+
+// wrong is what must not happen. A contender of others that fails is a note.
+func (r Result) wrong() (all []string) {
+	for _, c := range r.Case.Contenders {
+		if err := r.Failed[c.Name]; c.Ours && err != nil {
+			all = append(all, err.Error())
+		}
+	}
+	return append(all, r.Wrong...)
+}
+
+// table has a row for each contender, and a column for each factor, metric and ratio.
+func (r Result) table() *report.Table {
+	t := &report.Table{Columns: slices.Clone(r.Case.Factors)}
+	if len(t.Columns) == 0 {
+		t.Columns = []string{""}
+	}
+	metrics := r.shown()
+	for _, m := range metrics {
+		t.Columns = append(t.Columns, m.Name)
+	}
+	for _, ratio := range r.Case.Ratios {
+		t.Columns = append(t.Columns, ratio.Head)
+	}
+	for _, c := range r.Case.Contenders {
+		row := slices.Clone(c.Levels)
+		if len(row) == 0 {
+			row = []string{c.Name}
+		}
+		for _, m := range metrics {
+			e := r.Of(c.Name, m.Name)
+			cell := report.Number(e.Value)
+			if m.Exact {
+				cell = e.String()
+			}
+			row = append(row, cell)
+		}
+		for _, ratio := range r.Case.Ratios {
+			row = append(row, r.ratio(ratio, c).String())
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// shown are the metrics that some contender has.
+func (r Result) shown() []Metric {
+	return slices.DeleteFunc(slices.Clone(r.Case.Metrics), func(m Metric) bool {
+		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool { return r.Of(c.Name, m.Name).Rounds > 0 })
+	})
+}
+
+// ratio is a ratio of a contender; NaN where it has none.
+func (r Result) ratio(ratio Ratio, c Contender) Estimate {
+	return r.times(ratio.Metric, c.Name, ratio.To(r, c))
+}
+
+// sentences have the figures of the contenders that the case is about.
+func (r Result) sentences() (all []string) {
+	for _, c := range r.about() {
+		text := fmt.Sprintf("%s: %s:", r.Name, c.Name)
+		for i, m := range r.exact() {
+			if i > 0 {
+				text += ";"
+			}
+			text += fmt.Sprintf(" %s %s", r.Of(c.Name, m.Name), m.Name)
+			for _, ratio := range r.Case.Ratios {
+				if to := ratio.To(r, c); ratio.Metric == m.Name && to != c.Name && to != "" {
+					text += fmt.Sprintf(", %s times %s", r.ratio(ratio, c), to)
+				}
+			}
+		}
+		all = append(all, text+".")
+	}
+	return all
+}
+
+// about are the contenders that the case is about, as far as they were measured.
+func (r Result) about() (all []Contender) {
+	if r.Case.About == nil || len(r.Rounds) == 0 {
+		return nil
+	}
+	for _, name := range r.Case.About(r) {
+		if i := slices.IndexFunc(r.Case.Contenders, func(c Contender) bool { return c.Name == name }); i >= 0 {
+			all = append(all, r.Case.Contenders[i])
+		}
+	}
+	return all
+}
+
+func (r Result) exact() []Metric {
+	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
 }

@@ -1,10 +1,15 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Print prints the document for a person: the summary, then each section with its table, notes and targets.
@@ -93,4 +98,66 @@ func quote(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with their targets and notes.
+func (d Document) WriteMarkdown(to io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# %s\n\n`%s` made this page.\n\n", escaped(d.Scenario, "<"), strings.Join(d.Command(), " "))
+	for _, line := range d.Summary {
+		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
+	}
+	for _, line := range d.Warnings {
+		fmt.Fprintf(&text, "- WARNING: %s\n", escaped(line, "<"))
+	}
+	for _, s := range d.Sections {
+		s.markdown(&text)
+	}
+	fmt.Fprintf(&text, "\n- %s\n", d.verdict())
+	for _, wrong := range d.Wrong {
+		fmt.Fprintf(&text, "  - %s\n", escaped(wrong, "<"))
+	}
+	fmt.Fprintf(&text, "- %s\n", d.Environment)
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+func (s Section) markdown(text *strings.Builder) {
+	fmt.Fprintf(text, "\n## %s\n", escaped(s.Name, "<"))
+	if s.Table != nil {
+		fmt.Fprintf(text, "\n%s", s.Table.Markdown())
+	}
+	if len(s.Targets)+len(s.Notes) > 0 {
+		text.WriteString("\n")
+	}
+	for _, t := range s.Targets {
+		fmt.Fprintln(text, t.Markdown())
+	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(text, "- %s\n", escaped(note, "<"))
+	}
+}
+
+// escaped is a text in which some letters are not Markdown.
+func escaped(text, letters string) string {
+	for _, letter := range letters {
+		text = strings.ReplaceAll(text, string(letter), `\`+string(letter))
+	}
+	return text
+}
+
+// WriteJSON writes the document as one object, on one line. What is no number is null, because JSON has no word for it.
+func (d Document) WriteJSON(to io.Writer) error {
+	d.Schema = Schema
+	numbers := json.MarshalToFunc(func(to *jsontext.Encoder, value float64) error {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return to.WriteToken(jsontext.Null)
+		}
+		return errors.ErrUnsupported // as usual
+	})
+	if err := json.MarshalWrite(to, d, json.WithMarshalers(numbers)); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, "\n")
+	return err
 }
