@@ -25,39 +25,21 @@ import (
 // comparisonFlags are those of all comparisons.
 type comparisonFlags struct {
 	reportFlags
-	seedFlag
+	Seed        uint64 `help:"Decides the order of the contenders in each round. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Tiny        bool   `help:"Hardly anything of each case, for tests." hidden:""`
 	RedisURL    string `help:"The Redis of all who are compared: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string `help:"A database on the PostgreSQL of all who are compared, which must sync its commits where orders are sold, and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
-// caseFlags choose among cases.
-type caseFlags struct {
-	Quick bool     `help:"One short round of each case, with fewer contenders or less of them. Default: off."`
-	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-}
-
-// check reports whether there are the cases that the flag names.
-func (f caseFlags) check(names []string) error {
-	return wrongFlag("--case", experiment.Check(names, f.Case))
-}
-
-// compare measures as the flags say, and delivers the report. Progress names what is measured, in a format; "": it does not.
-func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, cases []string, progress string, measure func(ctx context.Context, c experiment.Config) (report.Document, error)) error {
+// compare measures as the flags say, tells each case as it begins, and delivers the report.
+func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, cases []string, measure func(ctx context.Context, c experiment.Config) (report.Document, error)) error {
 	return f.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return measure(ctx, experiment.Config{
-			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: f.drawn(), Cases: cases,
-			Progress: func(name string) {
-				if progress != "" {
-					_, _ = fmt.Fprintf(s.Err, progress+"\n", name)
-				}
-			},
+			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: drawnSeed(f.Seed), Cases: cases,
+			Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "case: %s\n", name) },
 		})
 	})
 }
-
-// measuring is the progress of most comparisons.
-const measuring = "measuring: %s"
 
 // scaleOf is how much is measured.
 func scaleOf[S any](tiny, quick bool, tinyScale, quickScale, full func() S) S {
@@ -72,17 +54,18 @@ func scaleOf[S any](tiny, quick bool, tinyScale, quickScale, full func() S) S {
 
 type contendersCommand struct {
 	comparisonFlags
-	caseFlags
+	Quick bool     `help:"One short round of each case. Default: off."`
+	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 }
 
 // Validate returns an error that names the wrong flag.
 func (c *contendersCommand) Validate() error {
-	return c.check(contenders.Names())
+	return wrongFlag("--case", experiment.Check(contenders.Names(), c.Case))
 }
 
 // Run measures, and delivers the report.
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (report.Document, error) {
+	return c.compare(ctx, s, c.Case, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
 		return contenders.Run(ctx, contenders.Config{
 			Config: config, Process: target.Process{LogLevel: slog.LevelError}, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
@@ -105,7 +88,7 @@ func (c *explainCommand) Validate() error {
 
 // Run measures, and delivers the report.
 func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, nil, "", func(ctx context.Context, config experiment.Config) (report.Document, error) {
+	return c.compare(ctx, s, nil, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		scale := explain.Full()
 		if scale.For = c.For; c.Tiny {
 			scale = explain.Tiny()
@@ -139,9 +122,9 @@ func (c *locksCommand) Validate() error {
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Break {
-		return c.compare(ctx, s, c.Case, "breaking: the holder %s", breaks.Run)
+		return c.compare(ctx, s, c.Case, breaks.Run)
 	}
-	return c.compare(ctx, s, c.Case, measuring, func(ctx context.Context, config experiment.Config) (report.Document, error) {
+	return c.compare(ctx, s, c.Case, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		config.MongoDBURL = c.MongoDBURL
 		return lockbench.Run(ctx, lockbench.Config{Config: config, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full)})
 	})

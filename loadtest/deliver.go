@@ -230,14 +230,7 @@ func wrongFlag(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// seedFlag decides the order of what is compared.
-type seedFlag struct {
-	Seed uint64 `help:"Decides the order of the contenders in each round. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
-}
-
-// drawn returns the seed, drawn if none was given.
-func (f seedFlag) drawn() uint64 { return drawnSeed(f.Seed) }
-
+// drawnSeed returns the seed, drawn if none was given.
 func drawnSeed(given uint64) uint64 {
 	if given == 0 {
 		return 1 + rand.Uint64N(1<<32) // short enough to be typed

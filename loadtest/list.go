@@ -13,30 +13,10 @@ import (
 	"inventory/loadtest/internal/lockbench"
 )
 
-// about is what --help and list say of a scenario in addition to its flags.
-type about struct {
-	Shows string // what one learns from it
-	Full  string // how long a full run takes
-	Quick string // how long one with --quick takes; "": it has none
-	Needs string // in addition to Go
-	Cases []string
-	More  string
-}
-
-// String is a paragraph for each.
-func (a about) String() string {
-	takes := "Takes: " + a.Full
-	if a.Quick != "" {
-		takes += "; with --quick " + a.Quick
-	}
-	paragraphs := []string{"Shows: " + a.Shows, takes + ".", "Needs: " + a.Needs}
-	if len(a.Cases) > 0 {
-		paragraphs = append(paragraphs, "Cases: "+strings.Join(a.Cases, ", ")+".")
-	}
-	if a.More != "" {
-		paragraphs = append(paragraphs, a.More)
-	}
-	return strings.Join(paragraphs, "\n\n")
+// about is what --help and list say of a scenario in addition to its flags: what one learns from it, how long it takes, what it needs
+// in addition to Go, and what it consists of.
+func about(shows, takes, needs string, more ...string) string {
+	return strings.Join(append([]string{"Shows: " + shows, "Takes: " + takes, "Needs: " + needs}, more...), "\n\n")
 }
 
 // What scenarios need that run on servers of their own, on those or others, and on anything.
@@ -47,40 +27,26 @@ const (
 )
 
 // abouts are those of all scenarios, by the names of their commands.
-func abouts() map[string]about {
-	return map[string]about{
-		"explain": {
-			Shows: "in five sentences, with intervals, what batches, segments, locks and processes each buy, and when a lock costs more " +
-				"than it brings; below them all combinations.",
-			Full: "about three minutes; --for says otherwise", Needs: needsServers,
-		},
-		"flash-sale": {
-			Shows: "latencies from the planned send and answers over time across the opening and the sell-out, false sold-outs, what is " +
-				"stranded, what retries are told, and how far the generator lagged.",
-			Full: "about a minute and a half", Quick: "under 20 seconds", Needs: needsNothing,
-		},
-		"replay": {
-			Shows: "what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
-			Full:  "under a minute", Quick: "seconds",
-			Needs: needsNothing,
-		},
-		"locks": {
-			Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks, from one caller to three processes; " +
-				"with --break, what becomes of those on Redis when the holder dies, stands still, or loses its network or its unlock.",
-			Full: "about five minutes", Quick: "20 seconds, or with --break 15",
-			Needs: needsServers + " ZooKeeper and MongoDB too where they are installed.", Cases: lockbench.Names(),
-			More: "Faults of --break: " + strings.Join(breaks.Names(), "; ") + ".",
-		},
-		"contenders": {
-			Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round; of one hot SKU, and of mixes of many.",
-			Full:  "about half an hour, of which the mixes take half", Quick: "under two minutes",
-			Needs: needsServers, Cases: contenders.Names(),
-		},
-		"chaos": {
-			Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +
-				"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, how memory, goroutines and tables grow.",
-			Full: "three minutes; --rounds and --for say otherwise", Quick: "under 20 seconds", Needs: needsPrograms + ".",
-		},
+func abouts() map[string]string {
+	return map[string]string{
+		"explain": about("in five sentences, with intervals, what batches, segments, locks and processes each buy, and when a lock costs more "+
+			"than it brings; below them all combinations.", "about three minutes; --for says otherwise.", needsServers),
+		"flash-sale": about("latencies from the planned send across the opening and the sell-out, false sold-outs, what is "+
+			"stranded, what retries are told, and how far the generator lagged.",
+			"about a minute and a half; with --quick under 20 seconds.", needsNothing),
+		"replay": about("what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
+			"under a minute; with --quick seconds.", needsNothing),
+		"locks": about("cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks, "+
+			"from one caller to three processes; with --break, what becomes of those on Redis when the holder dies, stands still, or loses its network or its unlock.",
+			"about five minutes; with --quick 20 seconds, or with --break 15.", needsServers+" ZooKeeper and MongoDB too where they are installed.",
+			"Cases: "+strings.Join(lockbench.Names(), ", ")+".", "Faults of --break: "+strings.Join(breaks.Names(), "; ")+"."),
+		"contenders": about("accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, "+
+			"with ratios within each round; of one hot SKU, and of mixes of many.",
+			"about half an hour, of which the mixes take half; with --quick under two minutes.", needsServers,
+			"Cases: "+strings.Join(contenders.Names(), ", ")+"."),
+		"chaos": about("whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing "+
+			"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, "+
+			"how memory, goroutines and tables grow.", "three minutes; --rounds and --for say otherwise; with --quick under 20 seconds.", needsPrograms+"."),
 	}
 }
 
@@ -88,7 +54,7 @@ func abouts() map[string]about {
 func addAbouts(k *kong.Kong) error {
 	for _, leaf := range k.Model.Leaves(true) {
 		if a, has := abouts()[leaf.Name]; has {
-			leaf.Detail = a.String()
+			leaf.Detail = a
 		}
 	}
 	return nil

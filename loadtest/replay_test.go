@@ -154,7 +154,7 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 			played.Accepted, played.SoldOut, played.InsufficientStock, played.Restocked, played.LeftOut, played.Errors)
 	}
 	got := map[string]totals{}
-	for sku, s := range played.Totals() {
+	for sku, s := range played.Totals {
 		got[sku] = totals{s.Sold, s.Restocked, s.Left}
 	}
 	want := modelled(plan)

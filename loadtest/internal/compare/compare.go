@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
-
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/report"
 )
@@ -59,7 +57,6 @@ func Quantile(waits *latency.Histogram, percent float64) float64 {
 type Measure[R any] struct {
 	Name, Unit string
 	Of         func(round R) float64
-	Sum        bool // of several rounds it is the sum, and not the median
 	Figure     bool // it is a figure of the report
 }
 
@@ -75,33 +72,26 @@ func (m Measure[R]) Over(rounds []R) []float64 {
 // Value is that of all rounds together; no number where a round has none.
 func (m Measure[R]) Value(rounds []R) float64 {
 	all := m.Over(rounds)
-	switch {
-	case slices.ContainsFunc(all, math.IsNaN):
+	if slices.ContainsFunc(all, math.IsNaN) {
 		return math.NaN()
-	case m.Sum:
-		return floats.Sum(all)
 	}
 	return Median(all)
 }
 
 // Words are the value for a sentence, with its unit.
 func (m Measure[R]) Words(rounds []R) string {
-	return m.told(rounds, " "+m.Unit, fmt.Sprintf("median of %d rounds, ", len(rounds)))
-}
-
-func (m Measure[R]) told(rounds []R, unit, median string) string {
-	text := report.Number(m.Value(rounds)) + unit
-	if all := m.Over(rounds); !m.Sum && len(all) > 1 {
-		text += fmt.Sprintf(" (%s%s to %s)", median, report.Number(slices.Min(all)), report.Number(slices.Max(all)))
+	text := report.Number(m.Value(rounds)) + " " + m.Unit
+	if all := m.Over(rounds); len(all) > 1 {
+		text += fmt.Sprintf(" (median of %d rounds, %s to %s)", len(rounds), report.Number(slices.Min(all)), report.Number(slices.Max(all)))
 	}
 	return text
 }
 
-// Figures are the figures of a report, of some rounds whose name is behind theirs. What is no number is left out.
-func Figures[R any](all []Measure[R], rounds []R, of string) (figures []report.Figure) {
+// Figures are the figures of a report. What is no number is left out.
+func Figures[R any](all []Measure[R], rounds []R) (figures []report.Figure) {
 	for _, m := range all {
 		if value := m.Value(rounds); m.Figure && !math.IsNaN(value) {
-			figures = append(figures, report.Figure{Name: m.Name + of, Unit: m.Unit, Value: value})
+			figures = append(figures, report.Figure{Name: m.Name, Unit: m.Unit, Value: value})
 		}
 	}
 	return figures

@@ -75,7 +75,7 @@ func (a account) behind() float64 {
 func (s *Sale) tell() {
 	accepted := s.All.Counts(0, load.Forever)[load.Accepted]
 	s.Environment.Measurement = append(s.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
-	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
+	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds), s.gauges.Figures(accepted)...)
 	s.Sections = append([]report.Section{
 		s.All.OutcomeSection(), s.phases(), s.All.GeneratorSection(), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
@@ -86,7 +86,7 @@ type measure = compare.Measure[*round]
 
 // latency is a quantile of an outcome; NaN where no request came to it.
 func latency(percent float64, o load.Outcome) measure {
-	return measure{Name: fmt.Sprintf("%s p%v", o.Words(), percent), Unit: "ms", Figure: true, Of: func(r *round) float64 {
+	return measure{Name: fmt.Sprintf("%s p%v", o.String(), percent), Unit: "ms", Figure: true, Of: func(r *round) float64 {
 		return compare.Quantile(r.result.Latencies(o), percent)
 	}}
 }

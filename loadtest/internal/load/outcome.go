@@ -2,6 +2,7 @@ package load
 
 import (
 	"net/http"
+	"strings"
 
 	"inventory/loadtest/internal/history"
 )
@@ -36,16 +37,8 @@ func Outcomes() (all []Outcome) {
 	return all
 }
 
-// String is the outcome's name in the service, if it has one.
+// String is the outcome for people. Where the service has a code for it, that has the same words.
 func (o Outcome) String() string {
-	return [...]string{
-		"not_sent", "accepted", "replayed", "sold_out", "insufficient_stock", "buyer_limit", "sale_closed", "overloaded",
-		"refused", "failed", "unreached", "unknown", "dropped", "gave_up",
-	}[o]
-}
-
-// Words is the outcome for people.
-func (o Outcome) Words() string {
 	return [...]string{
 		"not sent", "accepted", "replayed", "sold out", "insufficient stock", "buyer limit", "sale closed", "overloaded",
 		"refused otherwise", "failed", "not connected", "no answer", "dropped", "gave up",
@@ -79,7 +72,7 @@ func OutcomeOf(a history.Attempt) Outcome {
 		return Overloaded
 	case a.Answer.Status == http.StatusConflict:
 		for o := SoldOut; o <= SaleClosed; o++ {
-			if code == o.String() {
+			if strings.ReplaceAll(code, "_", " ") == o.String() {
 				return o
 			}
 		}

@@ -286,7 +286,7 @@ func (r *Result) OutcomeSection() report.Section {
 	}
 	for _, o := range Outcomes() {
 		if counts[o] > 0 {
-			add(o.Words(), counts[o], r.Latencies(o))
+			add(o.String(), counts[o], r.Latencies(o))
 		}
 	}
 	add("all who were due", all, r.All(0, Forever))

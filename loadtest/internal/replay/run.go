@@ -40,7 +40,7 @@ type Replay struct {
 	plan       Plan
 	services   *load.Services
 	operations []history.Operation
-	totals     map[string]SKUTotals // by its name in the file
+	Totals     map[string]SKUTotals // by its name in the file
 	merges     int64
 
 	mu         sync.Mutex // guards the stocks and firstError
@@ -212,21 +212,18 @@ type Result struct {
 // SKUTotals are the units of one SKU: as answered, and what the rows have left.
 type SKUTotals struct{ Sold, Restocked, Left int64 }
 
-// Totals are those of every SKU, by its name in the file.
-func (r *Replay) Totals() map[string]SKUTotals { return r.totals }
-
 // sum sums up the answers and the rows.
 func (r *Replay) sum() {
-	r.Lines, r.LeftOut, r.totals = r.plan.Lines, r.plan.LeftOut, map[string]SKUTotals{}
+	r.Lines, r.LeftOut, r.Totals = r.plan.Lines, r.plan.LeftOut, map[string]SKUTotals{}
 	for _, s := range r.Rows.SKUs {
-		r.totals[strings.TrimPrefix(s.Name, r.Drill.Prefix)] = SKUTotals{Left: s.Available}
+		r.Totals[strings.TrimPrefix(s.Name, r.Drill.Prefix)] = SKUTotals{Left: s.Available}
 		r.merges += s.Merges
 	}
 	for i, q := range r.plan.Requests {
 		lines := r.linesOf(i)
 		*lines += q.Stands
 		for _, line := range q.Lines {
-			of := r.totals[line.SKU]
+			of := r.Totals[line.SKU]
 			switch lines {
 			case &r.Accepted:
 				of.Sold += line.Quantity
@@ -234,7 +231,7 @@ func (r *Replay) sum() {
 			case &r.Restocked:
 				of.Restocked += line.Quantity
 			}
-			r.totals[line.SKU] = of
+			r.Totals[line.SKU] = of
 		}
 	}
 }
@@ -278,7 +275,7 @@ func (r *Replay) summary(perSecond float64) []string {
 	comma := func(n int) string { return humanize.Comma(int64(n)) }
 	const day = "2 January 2006"
 	var restocked, left int64
-	for _, t := range r.totals {
+	for _, t := range r.Totals {
 		restocked, left = restocked+t.Restocked, left+t.Left
 	}
 	return []string{

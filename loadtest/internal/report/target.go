@@ -27,11 +27,6 @@ const (
 	LessThan Sign = "at most"
 )
 
-// AtLeast is a target of which more is better.
-func AtLeast(what string, value, bound float64) Target {
-	return Target{What: what, Value: value, Sign: MoreThan, Bound: bound}.judged()
-}
-
 // AtMost is a target of which less is better.
 func AtMost(what string, value, bound float64) Target {
 	return Target{What: what, Value: value, Sign: LessThan, Bound: bound}.judged()
@@ -72,33 +67,22 @@ func (d Document) Targets() (all []Target) {
 
 // SetBound gives the target of a name another bound.
 func (d *Document) SetBound(name string, bound float64) error {
-	before, names := Verdict(d.Targets()), []string{}
-	for _, t := range d.Targets() {
-		names = append(names, t.What)
+	before, found, names := Verdict(d.Targets()), false, []string{}
+	for _, s := range d.Sections {
+		for i, t := range s.Targets {
+			if names = append(names, t.What); t.What == name {
+				t.Bound, found = bound, true
+				s.Targets[i] = t.judged()
+			}
+		}
 	}
-	if !slices.Contains(names, name) {
+	if !found {
 		return fmt.Errorf("there is no target %q; there are %q", name, names)
-	}
-	d.Sections, d.Summary = slices.Clone(d.Sections), slices.Clone(d.Summary)
-	for i, s := range d.Sections {
-		d.Sections[i].Targets = rebound(s.Targets, name, bound)
 	}
 	if i := slices.Index(d.Summary, before); i >= 0 {
 		d.Summary[i] = Verdict(d.Targets())
 	}
 	return nil
-}
-
-// rebound is targets of which the one of a name, if it is among them, has another bound.
-func rebound(targets []Target, name string, bound float64) []Target {
-	all := slices.Clone(targets)
-	for i, t := range all {
-		if t.What == name {
-			t.Bound = bound
-			all[i] = t.judged()
-		}
-	}
-	return all
 }
 
 // Missed are the names of the missed targets. An undecided one is not missed.

@@ -8,7 +8,7 @@ import (
 
 func TestTargetsTellTheirVerdict(t *testing.T) {
 	t.Parallel()
-	met, missed := AtMost("cost", 2, 2), AtLeast("speed", 0.8, 0.85)
+	met, missed := AtMost("cost", 2, 2), Target{What: "speed", Value: 0.8, Sign: MoreThan, Bound: 0.85}.judged()
 	text, err := json.Marshal([]Target{met, missed})
 	want := `[{"what":"cost","value":2,"sign":"at most","bound":2,"met":true},` +
 		`{"what":"speed","value":0.8,"sign":"at least","bound":0.85,"met":false}]`

@@ -120,19 +120,11 @@ func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) e
 
 // Machine is the machine and the source of this program.
 func Machine(ctx context.Context) report.Environment {
-	return report.Environment{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: processor(ctx), Go: runtime.Version(),
-		Revision: revision(ctx),
+	e := report.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Revision: revision(ctx)}
+	if all, err := cpu.InfoWithContext(ctx); err == nil && len(all) > 0 {
+		e.CPU = all[0].ModelName
 	}
-}
-
-// processor is the model of the first processor, "" if it is not known.
-func processor(ctx context.Context) string {
-	all, err := cpu.InfoWithContext(ctx)
-	if err != nil || len(all) == 0 {
-		return ""
-	}
-	return all[0].ModelName
+	return e
 }
 
 const (

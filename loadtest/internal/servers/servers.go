@@ -24,9 +24,8 @@ type URLs struct {
 // Servers are servers that answer.
 type Servers struct {
 	URLs
-	Name          string // for people; without secrets
-	PostmasterPID int    // of the PostgreSQL that was started; 0: none
-	RedisPID      int    // of the Redis that was started; 0: none
+	PostmasterPID int // of the PostgreSQL that was started; 0: none
+	RedisPID      int // of the Redis that was started; 0: none
 	About         report.Environment
 	Warnings      []string // why figures may not be what they seem
 	LeftOut       []string // locks without their servers
@@ -54,7 +53,7 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	if err := s.prepare(ctx, n); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.About.Target, s.About.Generator = s.Name, n.Generator
+	s.About.Generator = n.Generator
 	s.About.Measurement = append(s.About.Measurement, machine)
 	if !quiet {
 		s.Warnings = append(s.Warnings, machine)
@@ -84,22 +83,11 @@ func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
 
 // Open starts the servers that no URL was given for.
 func Open(ctx context.Context, given URLs) (*Servers, error) {
-	s := &Servers{URLs: given, Name: given.name()}
+	s := &Servers{URLs: given}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start private servers: %w", err), s.Close())
 	}
 	return s, nil
-}
-
-// name describes the servers.
-func (u URLs) name() string {
-	name := func(kind, given, flag string) string {
-		if given == "" {
-			return "a private " + kind
-		}
-		return "the " + kind + " of " + flag
-	}
-	return name("PostgreSQL", u.DatabaseURL, "--database-url") + " and " + name("Redis", u.RedisURL, "--redis-url")
 }
 
 // MakeDatabase makes an empty database, which DatabaseURL names then. Close drops it, unless the server itself ends.
