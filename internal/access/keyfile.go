@@ -18,6 +18,11 @@ func readKeys(file string) (keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API keys: %w", err)
 	}
+	return parseKeys(file, text)
+}
+
+// parseKeys reads the text of a file of keys.
+func parseKeys(file string, text []byte) (keys, error) {
 	k := make(keys)
 	number := 0
 	for line := range bytes.Lines(text) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,29 +87,12 @@ const defaultShutdownDelay = 5 * time.Second
 const defaultDatabaseURL = "sqlite:inventory.db"
 
 func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		value   *string
-		instead string
-	}{
-		{&c.Listen, "127.0.0.1:0"},
-		{&c.AdminListen, "127.0.0.1:0"},
-		{&c.DatabaseURL, defaultDatabaseURL},
-		{&c.RedisURL, Embedded},
-		{&c.Lock, LockReentrant},
-	} {
-		if *d.value == "" {
-			*d.value = d.instead
-		}
-	}
-	if c.MaxConnections == 0 {
-		c.MaxConnections = defaultMaxConnections
-	}
-	if c.MaxReserveFor == 0 {
-		c.MaxReserveFor = DefaultMaxReserveFor
-	}
-	if c.Access.TokenRights.MaxQuantity == 0 {
-		c.Access.TokenRights.MaxQuantity = DefaultTokenQuantity
-	}
+	c.Listen, c.AdminListen = cmp.Or(c.Listen, "127.0.0.1:0"), cmp.Or(c.AdminListen, "127.0.0.1:0")
+	c.DatabaseURL, c.RedisURL = cmp.Or(c.DatabaseURL, defaultDatabaseURL), cmp.Or(c.RedisURL, Embedded)
+	c.Lock = cmp.Or(c.Lock, LockReentrant)
+	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
+	c.MaxReserveFor = cmp.Or(c.MaxReserveFor, DefaultMaxReserveFor)
+	c.Access.TokenRights.MaxQuantity = cmp.Or(c.Access.TokenRights.MaxQuantity, DefaultTokenQuantity)
 	if c.ShutdownDelay == nil {
 		c.ShutdownDelay = new(defaultShutdownDelay)
 		if isLoopback(c.Listen) { // no balancer is involved

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -67,15 +68,10 @@ var _ stock.Events = (*Hub)(nil)
 // NewHub returns a hub that runs until Close.
 func NewHub(c Config) *Hub {
 	h := &Hub{
-		process: strings.ToLower(rand.Text()[:12]), most: c.Listeners, published: newPending(),
+		process: strings.ToLower(rand.Text()[:12]), published: newPending(),
+		most: cmp.Or(c.Listeners, mostListeners), perCaller: cmp.Or(c.PerCaller, mostOfCaller),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), positions: make(map[string]position), changes: make(map[string]change),
-	}
-	if h.most == 0 {
-		h.most = mostListeners
-	}
-	if h.perCaller = c.PerCaller; h.perCaller == 0 {
-		h.perCaller = mostOfCaller
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -175,10 +171,10 @@ func (h *Hub) Close(ctx context.Context) error {
 	h.Dismiss()
 	h.once.Do(func() { close(h.stop) })
 	h.running.Wait()
-	if h.relay == nil {
-		return nil
+	if h.relay != nil {
+		h.relay.close(ctx)
 	}
-	return h.relay.close(ctx)
+	return nil
 }
 
 // run makes batches of the published events, until Close.

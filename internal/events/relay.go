@@ -57,12 +57,11 @@ func startRelay(client redis.UniversalClient, channel, process string, deliver f
 }
 
 // close sends the waiting batches while ctx lasts, and ends the goroutines.
-func (r *relay) close(ctx context.Context) error {
+func (r *relay) close(ctx context.Context) {
 	r.once.Do(func() { close(r.stop) })
 	stop := context.AfterFunc(ctx, r.cancel)
 	defer stop()
 	r.running.Wait()
-	return nil
 }
 
 func (r *relay) failing() bool { return r.receiving.failing.Load() || r.sending.failing.Load() }
