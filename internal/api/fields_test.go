@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"inventory/internal/api/client"
 	"inventory/internal/stock"
 )
 
@@ -43,6 +44,29 @@ func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 	for name, value := range want {
 		if fmt.Sprint(got[name]) != value {
 			t.Errorf("field %s is %v, want %s: %s", name, got[name], value, text)
+		}
+	}
+}
+
+// TestEveryTextOfAnOrderIsAskedFor: what a deduction keeps of its order can be said in a request, also by the Go client, which
+// returns it as well.
+func TestEveryTextOfAnOrderIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, text := range stock.KeptTexts() {
+		var body newDeduction
+		if err := decodeText(fmt.Appendf(nil, `{"order_id": "o", "quantity": 1, %q: "a text"}`, text.Column), &body); err != nil {
+			t.Errorf("%s in a request: got %v, want that it is known", text.Column, err)
+		} else if o, err := body.order(); err != nil || text.Get(o) != "a text" {
+			t.Errorf("%s of the order: got %q, %v, want what was asked for", text.Column, text.Get(o), err)
+		}
+		for _, in := range []reflect.Type{
+			reflect.TypeFor[client.NewDeduction](), reflect.TypeFor[client.NewSKUDeduction](),
+			reflect.TypeFor[client.Deduction](), reflect.TypeFor[client.DeductionWithParts](),
+		} {
+			_, there := in.FieldByNameFunc(func(name string) bool { return jsonName(name) == text.Column })
+			if !there {
+				t.Errorf("%s of the Go client lacks %s", in, text.Column)
+			}
 		}
 	}
 }

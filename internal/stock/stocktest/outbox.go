@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,7 @@ func RunOutbox(t *testing.T, open func(t *testing.T) OutboxBench) {
 	}{
 		{"off at first", testOutboxOff},
 		{"what it tells", testOutboxTells},
+		{"every text of an order", testOutboxHasEveryText},
 		{"every way of an order", testOutboxWays},
 		{"on and off", testOutboxOnOff},
 		{"on and off while stock is sold", testOutboxWhileSelling},
@@ -122,6 +124,26 @@ func (k *outboxKit) wantIDs(after string, want ...string) {
 func testOutboxOff(k *outboxKit) {
 	k.sell(0, "a", "b")
 	k.wantIDs("")
+}
+
+// testOutboxHasEveryText: each text that a deduction keeps of its order is in the change, in a field of the same name.
+func testOutboxHasEveryText(k *outboxKit) {
+	k.must(k.Outbox.On(k.Context()))
+	o := filledOrder(k.T, "o")
+	_, err := k.Store.Deduct(k.Context(), stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{o}})
+	k.must(err)
+	change, order := reflect.ValueOf(k.read("", 1, 1)[0]), reflect.ValueOf(&o).Elem()
+	for _, text := range stock.KeptTexts() {
+		for i := range order.NumField() {
+			if order.Field(i).Addr().Interface() != any(text.Of(&o)) {
+				continue
+			}
+			name := order.Type().Field(i).Name
+			if field := change.FieldByName(name); !field.IsValid() || field.String() != text.Get(o) {
+				k.Errorf("field %s of the change: got %v, want %q", name, field, text.Get(o))
+			}
+		}
+	}
 }
 
 func testOutboxTells(k *outboxKit) {
