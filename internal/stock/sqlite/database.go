@@ -43,14 +43,14 @@ func (d *database) prepare(ctx context.Context) {
 
 // Each implements [tables.Querier].
 func (d *database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	args, err := arguments(args)
+	if s := d.prepared[name]; s != nil {
+		return each(ctx, s, read, args)
+	}
+	s, err := d.PrepareContext(ctx, d.statements.Of(name).Text)
 	if err != nil {
 		return err
 	}
-	if s := d.prepared[name]; s != nil {
-		return each(read)(s.QueryContext(ctx, args...))
-	}
-	return each(read)(d.QueryContext(ctx, d.statements.Of(name).Text, args...))
+	return errors.Join(each(ctx, s, read, args), s.Close())
 }
 
 // Close closes the statements and the connections.
@@ -61,19 +61,22 @@ func (d *database) Close() (err error) {
 	return errors.Join(err, d.DB.Close())
 }
 
-// each reads the rows of a query.
-func each(read func(tables.Row) error) func(*sql.Rows, error) error {
-	return func(rows *sql.Rows, err error) error {
-		if err != nil {
-			return err
-		}
-		for rows.Next() {
-			if err := read(rows); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-		}
-		return errors.Join(rows.Err(), rows.Close())
+// each reads the rows of a query of a prepared statement.
+func each(ctx context.Context, s *sql.Stmt, read func(tables.Row) error, args []any) error {
+	args, err := arguments(args)
+	if err != nil {
+		return err
 	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 // changed reports whether a statement changed a row.

@@ -136,13 +136,10 @@ func (t *transaction) exec(ctx context.Context, name string, args ...any) (sql.R
 func (t *transaction) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
 	ctx = t.context(ctx)
 	s, err := t.statement(ctx, name)
-	if err == nil {
-		args, err = arguments(args)
-	}
 	if err != nil {
 		return err
 	}
-	return each(read)(s.QueryContext(ctx, args...))
+	return each(ctx, s, read, args)
 }
 
 // Send implements [tables.Tx].
