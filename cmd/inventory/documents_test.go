@@ -30,7 +30,7 @@ func TestDocumentedCommandsWork(t *testing.T) {
 					continue
 				}
 				body, status, found := cutLast(strings.TrimSpace(answers[i]), "\n")
-				if !found || status == "" || status[0] != '2' {
+				if c.answer == "" && (!found || status == "" || status[0] != '2') {
 					t.Errorf("%s\nanswers %s", c.text, answers[i])
 				}
 				if c.answer != "" {
