@@ -135,6 +135,11 @@ test-openapi: ## Lint the document of the API, and sell with the TypeScript clie
 	@scripts/install-node
 	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestTypeScript$$' ./internal/api
 
+.PHONY: test-clients
+test-clients: ## Check out with the TypeScript client of docs/CLIENTS.md
+	@scripts/install-node
+	$(GO) test -count 1 -timeout 15m -v -tags typescript -run '^TestClients$$' ./internal/api
+
 .PHONY: check
 check: check-format check-lint check-builds check-modules check-generated check-compose ## Hold the code against the house rules
 

@@ -6,46 +6,82 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
+
+// workshop is a copy of the folder typescript, with its packages.
+type workshop struct {
+	*testing.T
+	folder, url string
+}
+
+func openWorkshop(t *testing.T, url string) workshop {
+	t.Helper()
+	w := workshop{t, t.TempDir(), url}
+	if err := os.CopyFS(w.folder, os.DirFS("typescript")); err != nil {
+		t.Fatal(err)
+	}
+	if !w.run(".", "install", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts") {
+		t.FailNow()
+	}
+	return w
+}
+
+// run runs a command in a folder of the workshop, as a test of its own.
+func (w workshop) run(in, name string, arguments ...string) bool {
+	return w.Run(name, func(t *testing.T) {
+		command := exec.CommandContext(t.Context(), "nice", arguments...)
+		command.Dir = filepath.Join(w.folder, in)
+		command.Env = append(os.Environ(), "INVENTORY_URL="+w.url, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%q: %v: %s", arguments, err, out)
+		}
+	})
+}
 
 // TestTypeScript runs the linters over the document, generates clients of it as sites do, compiles them as strictly as
 // TypeScript can, and sells with each.
 func TestTypeScript(t *testing.T) {
-	s := open(t)
-	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS("typescript")); err != nil {
-		t.Fatal(err)
-	}
+	w := openWorkshop(t, open(t).url)
 	text, err := os.ReadFile("openapi.yaml")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "openapi.yaml"), text, 0o600)
+		err = os.WriteFile(filepath.Join(w.folder, "openapi.yaml"), text, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(name string, arguments ...string) bool {
-		return t.Run(name, func(t *testing.T) {
-			command := exec.CommandContext(t.Context(), "nice", arguments...)
-			command.Dir = folder
-			command.Env = append(os.Environ(), "INVENTORY_URL="+s.url, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
-			if out, err := command.CombinedOutput(); err != nil {
-				t.Errorf("%q: %v: %s", arguments, err, out)
-			}
-		})
-	}
-	if !run("install", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts") {
+	w.run(".", "lint", "npm", "run", "lint")
+	if !w.run(".", "generate", "npm", "run", "generate") || !w.run(".", "compile", "npm", "run", "compile") {
 		return
 	}
-	run("lint", "npm", "run", "lint")
-	if !run("generate", "npm", "run", "generate") || !run("compile", "npm", "run", "compile") {
-		return
-	}
-	scripts, err := filepath.Glob(filepath.Join(folder, "built", "*.js"))
+	scripts, err := filepath.Glob(filepath.Join(w.folder, "built", "*.js"))
 	if err != nil || len(scripts) < 5 {
 		t.Fatalf("%q: %v", scripts, err)
 	}
 	for _, script := range scripts {
-		run(filepath.Base(script), "node", script)
+		w.run(".", filepath.Base(script), "node", script)
+	}
+}
+
+// TestClients makes the client of docs/CLIENTS.md as the page says, and checks out with it.
+func TestClients(t *testing.T) {
+	w := openWorkshop(t, open(t).url)
+	text, err := os.ReadFile("../../docs/CLIENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```ts\n(.*?)```").FindSubmatch(text)
+	if shown == nil {
+		t.Fatal("docs/CLIENTS.md shows no TypeScript")
+	}
+	if err := os.WriteFile(filepath.Join(w.folder, "clients", "checkout.ts"), shown[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !w.run("clients", "generate", "npx", "openapi-typescript", w.url+"/openapi.yaml", "--default-non-nullable=false", "--output", "inventory.ts") {
+		return
+	}
+	if w.run("clients", "compile", "npx", "tsc") {
+		w.run("clients", "sell", "node", "built/main.js")
 	}
 }
