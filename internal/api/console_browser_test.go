@@ -5,6 +5,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,15 +74,13 @@ func TestConsoleInABrowser(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &extended); err != nil || time.Until(extended.Ends) < 15*time.Minute {
 		t.Errorf("the reservation was extended: %s, %v", told, err)
 	}
-	tab.Clicks("form[aria-label='Return some tried'] button")
+	tab.Clicks("form[aria-label='Give up some tried'] button")
 	tab.Shows(".orders", "3 units, reserved")
 	browsertest.LookAt(tab, "amended")
-	tab.Clicks(".orders button")
+	tab.Clicks("button[aria-label='Commit tried']")
 	tab.Shows(".orders", "3 units, committed")
-	tab.Clicks("form[aria-label='Return some tried'] button")
-	tab.Shows(".orders", "2 units, committed")
-	tab.Clicks("button[aria-label^=Cancel]")
-	tab.Shows(".orders", "2 units, cancelled")
+	tab.Clicks("form[aria-label='Return tried'] button")
+	tab.Shows(".orders", "3 units, returned")
 	tab.Clicks(".verdict-button")
 	tab.Shows(".verdict", "Every unit adds up.")
 	browsertest.LookAt(tab, "audited")
@@ -104,4 +103,114 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 	browsertest.LookAt(tab, "archived")
 	tab.IsClean(s.url, "net::ERR_ABORTED") // the list's stream, when the page went on
+}
+
+// TestReturnInABrowser writes off a part of an order, and returns the rest.
+func TestReturnInABrowser(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	tab := browsertest.Open(t)
+	s.want(s.send("PUT", "/v1/skus/lamp", `{"stock":9,"segments":1}`), 201, "")
+	browsertest.See(tab, browsertest.Looks()[0])
+	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/lamp"))
+	tab.Shows(".total", "of 9 available")
+	tab.Writes("form[aria-label='Try an order'] input[name=quantity]", "3")
+	tab.Writes("form[aria-label='Try an order'] input[name=order_id]", "tried")
+	tab.Clicks("form[aria-label='Try an order'] button")
+	tab.Shows(".orders", "3 units, committed")
+	tab.Opens("Change")
+	tab.Writes("form[aria-label='Return tried'] input[name=quantity]", "1")
+	tab.Chooses("form[aria-label='Return tried'] select", "false")
+	tab.Writes("form[aria-label='Return tried'] input[name=reason]", "damaged")
+	tab.Clicks("form[aria-label='Return tried'] button")
+	tab.Shows(".orders", "2 units, committed")
+	tab.Shows("table", "write off", "−1", "damaged", "tried")
+	tab.Opens("History")
+	tab.Shows(".orders .history", "3 units committed", "1 unit written off (damaged)")
+	browsertest.LookAt(tab, "returned")
+	tab.Writes("form[aria-label='Return tried'] input[name=quantity]", " ")
+	tab.Chooses("form[aria-label='Return tried'] select", "true")
+	tab.Clicks("form[aria-label='Return tried'] button")
+	tab.Shows(".orders", "2 units, returned")
+	tab.Clicks(".verdict-button")
+	tab.Shows(".verdict", "Every unit adds up.")
+	tab.Shows(".verdict + dl", "written off\n1")
+	tab.IsClean(s.url, "net::ERR_ABORTED")
+}
+
+// TestWholeOrderInABrowser: an order of several SKUs has buttons for all of it, and each of its lines can be returned. A reservation that
+// has expired shows so after its refusal, and may be committed late.
+func TestWholeOrderInABrowser(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	tab := browsertest.Open(t)
+	s.want(s.send("PUT", "/v1/skus/lamp", `{"stock":9,"segments":1}`), 201, "")
+	s.want(s.send("PUT", "/v1/skus/bulb", `{"stock":9,"segments":1}`), 201, "")
+	browsertest.See(tab, browsertest.Looks()[0])
+	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/lamp"))
+	tab.Shows(".total", "of 9 available")
+	try := func(order, reserveFor, others string) {
+		t.Helper()
+		tab.Writes("form[aria-label='Try an order'] input[name=order_id]", order)
+		tab.Writes("form[aria-label='Try an order'] input[name=reserve_for]", reserveFor)
+		tab.Writes("form[aria-label='Try an order'] input[name=others]", others)
+		tab.Clicks("form[aria-label='Try an order'] button")
+	}
+	try("basket", "10m", "bulb 3")
+	tab.Shows(".orders", "lamp: 1 unit, reserved until", "bulb: 3 units, reserved until")
+	s.wantProblem(s.send("POST", "/v1/skus/lamp/deductions/basket/cancel", ""), 409, "part_of_order")
+	tab.Clicks("button[aria-label='Commit basket']")
+	tab.Shows(".orders", "lamp: 1 unit, committed", "bulb: 3 units, committed")
+	tab.Clicks("button[aria-label='Return bulb of basket']")
+	tab.Shows(".orders", "lamp: 1 unit, committed", "bulb: 3 units, returned")
+	tab.Opens("History")
+	tab.Shows(".orders .history", "lamp: 1 unit committed", "bulb: 3 units returned")
+	browsertest.LookAt(tab, "basket")
+	try("basket", "10m", "bulb 3")
+	tab.Shows("form[aria-label='Try an order']", "basket is")
+
+	try("late", "1s", " ")
+	tab.Shows(".orders", "1 unit, reserved until")
+	s.untilStatus("/v1/skus/lamp/deductions/late", "expired")
+	tab.Clicks("button[aria-label='Commit late']") // of the order "late"
+	tab.Shows(".orders", "1 unit, expired")
+	tab.Shows("#toast", "expired")
+	const commits = `[...document.querySelectorAll("button")].filter((b) => b.ariaLabel === "Commit late" && b.checkVisibility()).length`
+	if shown := browsertest.Do(tab, chromedp.Evaluate[float64](commits)); shown != 0 {
+		t.Error("an expired reservation has a button to commit it")
+	}
+	browsertest.LookAt(tab, "expired")
+	try("late", "1s", " ")
+	tab.Shows("form[aria-label='Try an order']", "the order is expired, and holds nothing")
+	tab.Clicks("button[aria-label='Commit late late']")
+	tab.Shows(".orders", "1 unit, committed")
+	tab.IsClean(s.url, "409 (Conflict)", "net::ERR_ABORTED")
+}
+
+// TestUnknownSKUInABrowser: a service without keys asks for none, and an empty form says what is missing.
+func TestUnknownSKUInABrowser(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	tab := browsertest.Open(t)
+	browsertest.See(tab, browsertest.Looks()[0])
+	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/none"))
+	tab.Shows("main", "none", "There is no SKU of this name.")
+	tab.Shows("#link", "Unknown SKU")
+	if asks := browsertest.Do(tab, chromedp.Evaluate[bool](`document.querySelector("dialog") !== null`)); asks {
+		t.Error("the page asks for a key")
+	}
+	browsertest.LookAt(tab, "unknown")
+	tab.Clicks(".back a")
+	tab.Clicks(".head button")
+	tab.Clicks("dialog form button[type=submit]")
+	tab.Shows("dialog", "SKU is empty.")
+	tab.IsClean(s.url, "404 (Not Found)", "net::ERR_ABORTED")
+}
+
+// untilStatus reads an order until it has a status.
+func (s *site) untilStatus(path, status string) {
+	s.Helper()
+	for !strings.Contains(s.send("GET", path, "").body, `"status":"`+status+`"`) {
+		time.Sleep(20 * time.Millisecond)
+	}
 }

@@ -25,6 +25,9 @@ func TestKeyInABrowser(t *testing.T) {
 	browsertest.See(tab, browsertest.Looks()[0])
 	browsertest.Do(tab, chromedp.Navigate(d.url+"/console"))
 	tab.Shows("dialog", "This service asks for a key.")
+	if focused := browsertest.Do(tab, chromedp.Evaluate[string](`document.activeElement.name`)); focused != "key" {
+		t.Errorf("%q has the focus, want the field of the key", focused)
+	}
 	browsertest.LookAt(tab, "key")
 	tab.Writes("dialog input", "inv_wrong")
 	tab.Clicks("dialog form button")

@@ -40,6 +40,7 @@ export async function call(method, path, body) {
 }
 
 export const skuPath = (sku, rest = "") => `v1/skus/${encodeURIComponent(sku)}${rest}`;
+export const wholePath = (order, rest = "") => `v1/orders/${encodeURIComponent(order)}${rest}`;
 export const orderPath = (sku, order, rest = "") => skuPath(sku, `/deductions/${encodeURIComponent(order)}${rest}`);
 
 // allSKUs reads page after page, and passes each to take as it arrives.

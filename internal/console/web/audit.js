@@ -13,8 +13,8 @@ export function audit(sku) {
 				const { ok, skus, violations } = await call("GET", skuPath(sku, "/audit"));
 				verdict.className = ok ? "verdict good" : "verdict bad";
 				say(verdict, ok ? "Every unit adds up." : ["The sum is wrong.", ...(violations ?? [])].join(" "));
-				sums.replaceChildren(...["initial", "restocked", "adjusted", "available", "reserved", "committed", "difference"]
-					.map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, count(skus[0][name])))));
+				sums.replaceChildren(...["initial", "restocked", "adjusted", "written_off", "available", "reserved", "committed", "difference"]
+					.map((name) => el("div", {}, el("dt", {}, name.replace("_", " ")), el("dd", {}, count(skus[0][name])))));
 			} catch (problem) {
 				verdict.className = "verdict bad";
 				say(verdict, problem.message);
@@ -22,5 +22,5 @@ export function audit(sku) {
 			button.disabled = false;
 		},
 	}, "Audit now");
-	return [el("p.quiet", {}, "Initial, restocked and adjusted units must be what is available, reserved and sold."), button, verdict, sums];
+	return [el("p.quiet", {}, "Initial, restocked and adjusted units, less those written off, must be what is available, reserved and sold."), button, verdict, sums];
 }

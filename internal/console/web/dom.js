@@ -31,6 +31,7 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 export const count = (n) => whole.format(n);
+export const units = (n, unit = "unit") => `${count(n)} ${unit}${n === 1 ? "" : "s"}`;
 export const rate = (n) => (n > 0 && n < 10 ? fine : whole).format(n);
 export const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
 

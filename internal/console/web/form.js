@@ -3,6 +3,7 @@
 import { el, say } from "./dom.js";
 
 const numbers = new Set(["stock", "segments", "quantity", "per_buyer_limit", "max_quantity"]);
+const flags = new Set(["restock"]);
 
 // form passes the filled fields to send, which returns a sentence for the person.
 export function form(name, fields, button, send) {
@@ -11,6 +12,12 @@ export function form(name, fields, button, send) {
 	const node = el("form", { "aria-label": name, novalidate: true }, ...fields, el("div.actions", {}, submit, told));
 	node.addEventListener("submit", async (event) => {
 		event.preventDefault();
+		const empty = [...node.elements].find((field) => field.required && field.value.trim() === "");
+		if (empty) {
+			told.className = "told bad";
+			say(told, `${empty.labels[0].textContent} is empty.`);
+			return empty.focus();
+		}
 		submit.disabled = true;
 		told.className = "told";
 		try {
@@ -30,6 +37,7 @@ function bodyOf(node) {
 		const text = value.trim();
 		if (text === "") continue;
 		if (numbers.has(name) && /^-?\d+$/.test(text)) body[name] = Number(text);
+		else if (flags.has(name)) body[name] = text === "true";
 		else if (name.endsWith("_at")) body[name] = new Date(text).toISOString();
 		else body[name] = text;
 	}

@@ -9,7 +9,7 @@ export function askForKey(done, why = "") {
 	if (document.querySelector("dialog[data-key]")) return;
 	const node = form("Key", [
 		why ? el("p", {}, why) : null,
-		field("API key", "key", { type: "password", value: key(), placeholder: "inv_…" },
+		field("API key", "key", { type: "password", autofocus: true, value: key(), placeholder: "inv_…" },
 			"Kept for this tab alone. With a key of the scope admin you can change SKUs and see locks."),
 	].filter(Boolean), "Use it", ({ key: typed }) => {
 		setKey(typed);

@@ -7,15 +7,16 @@ import { showSKU } from "./sku.js";
 import { showSKUs } from "./skus.js";
 
 const main = document.getElementById("main"), link = document.getElementById("link");
-let leave = () => {}, first = true;
+let leave = () => {}, first = true, keys = false;
 
 function linkState(state, seconds) {
 	link.dataset.state = state;
 	if (state === "live") say(link, "Live");
 	else if (state === "lost") say(link, `Connection lost, trying again in ${seconds} s`);
+	else if (state === "unknown") say(link, "Unknown SKU");
 	else {
 		say(link, "Not let in");
-		askForKey(show, key() ? "The service does not take this key for that." : "This service asks for a key.");
+		if (keys) askForKey(show, key() ? "The service does not take this key for that." : "This service asks for a key.");
 	}
 }
 
@@ -36,10 +37,11 @@ function show() {
 async function start() {
 	const settings = await call("GET", "console/settings.json").catch(() => ({}));
 	document.getElementById("to-classroom").hidden = !settings.classroom;
-	document.getElementById("key").hidden = !settings.keys;
+	keys = settings.keys === true;
+	document.getElementById("key").hidden = !keys;
 	document.getElementById("key").addEventListener("click", () => askForKey(show));
 	addEventListener("hashchange", show);
-	if (settings.keys && !key()) askForKey(show, "This service asks for a key.");
+	if (keys && !key()) askForKey(show, "This service asks for a key.");
 	else show();
 }
 

@@ -8,14 +8,14 @@ import { termFields } from "./terms.js";
 export function askForSKU() {
 	const node = form("New SKU", [
 		el("div.pair", {},
-			field("SKU", "sku", { required: true, maxlength: 64, placeholder: "sneaker-42" }),
+			field("SKU", "sku", { required: true, autofocus: true, maxlength: 64, placeholder: "sneaker-42" }),
 			field("Name", "name", { maxlength: 200, placeholder: "for people" })),
 		el("div.pair", {},
-			field("Units", "stock", { inputmode: "numeric", value: "1000" }),
+			field("Units", "stock", { required: true, inputmode: "numeric", value: "1000" }),
 			field("Segments", "segments", { inputmode: "numeric", value: "10" }, "parts that are sold side by side")),
 		el("details", {}, el("summary", {}, "Terms"), ...termFields()),
 	], "Create", async ({ sku, ...body }) => {
-		await call("PUT", skuPath(sku ?? ""), body);
+		await call("PUT", skuPath(sku), body);
 		box.close();
 		tell(`${sku} is created.`);
 		location.hash = `#/sku/${encodeURIComponent(sku)}`;

@@ -27,8 +27,8 @@ export function showSKU(main, name, linkState) {
 	const section = (heading, ...content) => el("section", {}, el("h2", {}, heading), ...content);
 	// The page does not offer changes that an archived SKU would refuse.
 	const open = el("div.columns", {},
-		section("Try an order", ...orders(name, refresh)),
-		section("Change the stock", ...changes(name, () => { refresh(); ledger.read(); })));
+		section("Try an order", ...orders(name, refreshAll)),
+		section("Change the stock", ...changes(name, refreshAll)));
 	main.replaceChildren(
 		el("p.back", {}, el("a", { href: "#/" }, "All SKUs")),
 		el("div.head", {}, el("div", {}, title, label), state),
@@ -40,7 +40,11 @@ export function showSKU(main, name, linkState) {
 		el("div.columns", {}, section("Terms", terms), section("Audit", ...audit(name))),
 		section("Ledger", ledger.node));
 
-	function refresh() { changed = true; }
+	// A return may write units off, which the ledger has too.
+	function refreshAll() {
+		changed = true;
+		ledger.read();
+	}
 
 	async function readStatus() {
 		if (!changed && Date.now() - read < quietEvery) return;
@@ -81,8 +85,17 @@ export function showSKU(main, name, linkState) {
 		}
 	}
 
+	function linked(how, seconds) {
+		linkState(how, seconds);
+		if (how !== "unknown") return;
+		for (const stop of stops) stop();
+		main.replaceChildren(
+			el("p.back", {}, el("a", { href: "#/" }, "All SKUs")), title,
+			el("p.quiet", {}, "There is no SKU of this name."));
+	}
+
 	const stops = [
-		watch(name, take, linkState), poll(statusEvery, readStatus), poll(lockEvery, readLocks), figures.start(() => timeline.tick()),
+		watch(name, take, linked), poll(statusEvery, readStatus), poll(lockEvery, readLocks), figures.start(() => timeline.tick()),
 	];
 	ledger.read();
 	return () => { for (const stop of stops) stop(); };

@@ -24,7 +24,7 @@ export class Bar {
 	constructor() {
 		this.available = el("i.available");
 		this.reserved = el("i.reserved");
-		this.node = el("div.stock", { role: "img" }, this.available, this.reserved);
+		this.node = el("div.stock", { role: "img", "aria-label": "Stock that is not read yet" }, this.available, this.reserved);
 	}
 
 	show(sku) {

@@ -7,7 +7,7 @@ const firstPause = 500;
 const longestPause = 8000;
 
 // watch reads events until it is stopped. It passes each to take, and the state of the connection to state: "live",
-// "lost" with the seconds until the next attempt, or "refused".
+// "lost" with the seconds until the next attempt, "refused", or "unknown" if there is no such SKU.
 export function watch(sku, take, state) {
 	const stop = new AbortController();
 	follow(sku, take, state, stop.signal);
@@ -22,7 +22,8 @@ async function follow(sku, take, state, signal) {
 			const answer = await fetch(address(`v1/events${query}`), {
 				headers: headers(last ? { "last-event-id": last } : {}), signal, cache: "no-store",
 			});
-			if (answer.status === 401 || answer.status === 403 || answer.status === 404) return state("refused");
+			if (answer.status === 404) return state("unknown");
+			if (answer.status === 401 || answer.status === 403) return state("refused");
 			if (answer.ok) {
 				state("live");
 				pause = firstPause;

@@ -1,14 +1,14 @@
 // The segments of a SKU as vessels. Vessels are created when the number of segments changes; afterwards only a vessel's
 // level and holder change, and only if they are new.
 
-import { be, count, el, say } from "./dom.js";
+import { be, count, el, say, units } from "./dom.js";
 import { repaint } from "./paint.js";
 
 const manySegments = 64; // beyond that, vessels are small and change without an animation
 
 export class Vessels {
 	constructor() {
-		this.list = el("div.vessels", { role: "img" });
+		this.list = el("div.vessels", { role: "img", "aria-label": "Segments that are not read yet" });
 		this.pipe = el("div.pipe", { "aria-hidden": "true" });
 		this.legend = el("p.legend.quiet");
 		this.node = el("div", {}, this.list, this.pipe, this.legend);
@@ -71,9 +71,9 @@ export class Vessels {
 			}
 		});
 		const held = this.holders.size;
-		be(this.list, "aria-label", `${this.levels.length} segments with ${left} units, ${empty} empty, ${held} locked now`);
+		be(this.list, "aria-label", `${units(this.levels.length, "segment")} with ${units(left)}, ${empty} empty, ${held} locked now`);
 		const letters = [...new Set(this.holders.values())].sort().join(", ");
-		say(this.legend, `${count(this.levels.length - empty)} of ${count(this.levels.length)} segments have stock.` +
+		say(this.legend, `${count(this.levels.length - empty)} of ${units(this.levels.length, "segment")} ${this.levels.length === 1 ? "has" : "have"} stock.` +
 			(held ? ` ${held} locked now by process ${letters}.` : " None is locked now."));
 	}
 
