@@ -20,7 +20,7 @@ func newKey(t *testing.T, file, name, scope string) (key string) {
 	return strings.TrimSpace(r.out)
 }
 
-func TestKeyNew(t *testing.T) {
+func TestKeyNewPrintsAKeyOnce(t *testing.T) {
 	t.Parallel()
 	r := invoke(t, "key", "new", "--name", "shop", "--scope", "buyer")
 	printed := regexp.MustCompile(`^inv_([A-Z0-9]{10})_[A-Z0-9]{26}\nshop buyer ([A-Z0-9]{10}) sha256:[0-9a-f]{64}\n$`)
@@ -46,7 +46,7 @@ func TestKeyNew(t *testing.T) {
 	}
 }
 
-func TestAccessThatCannotWorkIsToldInOneLine(t *testing.T) {
+func TestAccessThatCannotWorkIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(file, []byte("# keys\nshop buyer A "+canary+"\n"), 0o600); err != nil {

@@ -27,7 +27,7 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 	}
 }
 
-func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
+func TestWhatCannotWorkIsReportedInOneLine(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
 	cannotBe(t, nil, []failure{
@@ -207,7 +207,7 @@ func TestDemoOfLargeOrdersMerges(t *testing.T) {
 	}
 }
 
-func TestDemoDefaults(t *testing.T) {
+func TestHelpShowsTheDefaultsOfTheDemo(t *testing.T) {
 	t.Parallel()
 	help := invoke(t, "demo", "--help").out
 	for _, text := range []string{"--stock=10000", "--segments=10", "--buyers=20000", "--quantity=1", "--concurrency=256"} {

@@ -141,9 +141,9 @@ func (v *vault) askEverything(good int) {
 	}
 }
 
-// TestSecretsAreToldToNobody plants secrets and searches for them in all that the service logs and answers, while
+// TestSecretsAppearNowhere plants secrets and searches for them in all that the service logs and answers, while
 // everything works and while nothing does.
-func TestSecretsAreToldToNobody(t *testing.T) {
+func TestSecretsAppearNowhere(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {

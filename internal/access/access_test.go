@@ -172,7 +172,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-func TestScopes(t *testing.T) {
+func TestScopesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Scope{ScopeBuyer, ScopeAdmin} {
 		if got, err := ParseScope(s.String()); got != s || err != nil {

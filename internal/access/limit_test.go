@@ -48,7 +48,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestTakeSome(t *testing.T) {
+func TestTakeSomeTakesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	l := limiter(t, 2, 4)
 	for i, c := range []struct {

@@ -380,7 +380,7 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 	d.want(d.as(bob, "GET", deductions+"/s1", ""), 200, "")
 }
 
-func TestWhoIsNotLetInIsToldWhy(t *testing.T) {
+func TestRefusalSaysWhy(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
 	for caller, want := range map[string]struct{ detail, challenge string }{

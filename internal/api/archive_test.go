@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestArchive(t *testing.T) {
+func TestAnArchivedSKUSellsNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":1}`), 201, "")

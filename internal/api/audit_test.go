@@ -2,7 +2,7 @@ package api_test
 
 import "testing"
 
-func TestAudit(t *testing.T) {
+func TestAuditShowsTheBalance(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("GET", "/v1/audit", ""), 200, `{"ok":true,"skus":[]}`)

@@ -128,7 +128,7 @@ func (s *stand) pull(answer listening) func() client.Frame {
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 5000, time.UTC)
 
-func TestStreamTellsEvents(t *testing.T) {
+func TestStreamSendsEvents(t *testing.T) {
 	t.Parallel()
 	s := openStand(t, api.Streams{}, 0)
 	stream := s.listen("?sku=a")
@@ -251,7 +251,7 @@ func TestNobodyWaitsAtTheEndForAListenerWhoStandsStill(t *testing.T) { // not in
 	s.untilListeners(0)
 }
 
-func TestWhoComesBackIsToldThatSomethingIsMissing(t *testing.T) {
+func TestListenerWhoComesBackLearnsThatEventsAreMissing(t *testing.T) {
 	t.Parallel()
 	s := openStand(t, api.Streams{}, 0)
 	if f := s.pull(s.listen("", "Last-Event-ID: x-1"))(); f.Name != "lost" || f.Data != `{"count":0}` || f.ID != "" {

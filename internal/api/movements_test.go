@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAdjust(t *testing.T) {
+func TestAdjustChangesStockOnceForItsRef(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 201, "")
@@ -23,7 +23,7 @@ func TestAdjust(t *testing.T) {
 	s.wantUnits("a", `"stock":5,"available":5,`)
 }
 
-func TestResegment(t *testing.T) {
+func TestResegmentKeepsEveryUnit(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 201, "")
@@ -61,7 +61,7 @@ func (s *site) ledger(query string) (l ledger) {
 	return l
 }
 
-func TestMovements(t *testing.T) {
+func TestMovementsAreListedPageByPage(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	s := openAt(t, clock)

@@ -83,7 +83,7 @@ func TestPartialCommit(t *testing.T) {
 	s.wantUnits("a", `"available":10,"reserved":0,"committed":0`)
 }
 
-func TestExtend(t *testing.T) {
+func TestExtendGivesALaterEnd(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	s := openAt(t, clock)

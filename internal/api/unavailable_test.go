@@ -179,7 +179,7 @@ func post(t *testing.T, path, body string) *http.Request {
 	return r
 }
 
-func TestReadiness(t *testing.T) {
+func TestReadyzShowsWhatFails(t *testing.T) {
 	t.Parallel()
 	works := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return errors.New(canary) }

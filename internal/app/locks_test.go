@@ -215,8 +215,8 @@ func (s *site) metric(a *app.App, name string) int64 {
 	return n
 }
 
-// TestMetricTellsThatLocksFail stops a service's Redis and starts it again.
-func TestMetricTellsThatLocksFail(t *testing.T) {
+// TestMetricShowsThatLocksFail stops a service's Redis and starts it again.
+func TestMetricShowsThatLocksFail(t *testing.T) {
 	t.Parallel()
 	server, err := servertest.StartRedis(t.Context())
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestAnOutageIsToldOnceAndItsEndOnce, although many requests fail meanwhile: the server is killed, and then it hangs.
-func TestAnOutageIsToldOnceAndItsEndOnce(t *testing.T) {
+// TestAnOutageIsLoggedOnceAndItsEndOnce, although many requests fail meanwhile: the server is killed, and then it hangs.
+func TestAnOutageIsLoggedOnceAndItsEndOnce(t *testing.T) {
 	t.Parallel()
 	server, err := servertest.StartPostgres(t.Context())
 	if err != nil {

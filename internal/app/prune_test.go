@@ -41,8 +41,8 @@ func (p prunable) Prune(_ context.Context, pruning stock.Pruning) (stock.Pruned,
 	return p.prune(pruning.SKU, pruning.OrderIDs[0])
 }
 
-// TestPruneTellsWhatItDid: for every SKU, also for one that was pruned in part.
-func TestPruneTellsWhatItDid(t *testing.T) {
+// TestPruneReportsWhatItDid: for every SKU, also for one that was pruned in part.
+func TestPruneReportsWhatItDid(t *testing.T) {
 	t.Parallel()
 	one, broken := stock.Pruned{Deductions: 1, Units: 2}, errors.New("broken")
 	all := func(string, string) (stock.Pruned, error) { return one, nil }

@@ -135,9 +135,9 @@ func otherMaster(cluster *servertest.Cluster, slot int, before *servertest.Redis
 	}
 }
 
-// TestReadyTellsOfEveryNode: a silent node of a cluster has the locks of some SKUs, even if the lock that the service tries
+// TestReadyzKnowsOfEveryNode: a silent node of a cluster has the locks of some SKUs, even if the lock that the service tries
 // is elsewhere.
-func TestReadyTellsOfEveryNode(t *testing.T) {
+func TestReadyzKnowsOfEveryNode(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t)
 	for _, node := range cluster.Nodes() {

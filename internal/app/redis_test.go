@@ -110,8 +110,8 @@ func TestAReplicaGivesNoLocks(t *testing.T) {
 	}
 }
 
-// TestReadyTellsWhetherLocksWork: a Redis that answers PING may give no locks.
-func TestReadyTellsWhetherLocksWork(t *testing.T) {
+// TestReadyzShowsWhetherLocksWork: a Redis that answers PING may give no locks.
+func TestReadyzShowsWhetherLocksWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ spoil, mend string }{
 		"full":        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},

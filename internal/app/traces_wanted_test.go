@@ -47,7 +47,7 @@ func (m *moodyExporter) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) (e
 	return err
 }
 
-func TestLostTracesAreToldOnce(t *testing.T) {
+func TestLostTracesAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	refused := errors.New("refused")

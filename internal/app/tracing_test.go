@@ -89,8 +89,8 @@ func traceTo(t *testing.T, address string) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
 }
 
-// TestTraces cannot run in parallel: it changes the environment.
-func TestTraces(t *testing.T) {
+// TestRequestsBatchesAndLocksHaveSpans cannot run in parallel: it changes the environment.
+func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	spans := collectSpans(t)
 	traceTo(t, spans.URL)
 	a, send := startTraced(t)

@@ -52,7 +52,7 @@ func TestSalesBecomeOneEvent(t *testing.T) {
 	}
 }
 
-func TestWhatIsOfOneSKUIsToldToItsListeners(t *testing.T) {
+func TestListenersOfOneSKUGetItsEvents(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
 	a, b, all := subscribe(t, h, "a"), subscribe(t, h, "b"), subscribe(t, h, "")
@@ -67,8 +67,8 @@ func TestWhatIsOfOneSKUIsToldToItsListeners(t *testing.T) {
 	}
 }
 
-// TestSlowListenerIsToldWhatItHasLost reads nothing until more has come than its buffer holds; another listener reads.
-func TestSlowListenerIsToldWhatItHasLost(t *testing.T) {
+// TestSlowListenerLearnsHowManyEventsItHasLost reads nothing until more has come than its buffer holds; another listener reads.
+func TestSlowListenerLearnsHowManyEventsItHasLost(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
 	slow, quick := subscribe(t, h, ""), subscribe(t, h, "")
@@ -95,7 +95,7 @@ func TestSlowListenerIsToldWhatItHasLost(t *testing.T) {
 	}
 }
 
-func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
+func TestMoreThanABatchHoldsIsReportedAsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub(Config{})
 		s, err := h.Subscribe("")
@@ -116,8 +116,8 @@ func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
 	})
 }
 
-// TestSoldOutIsToldOnChange: a change is published once, by whichever process notices it.
-func TestSoldOutIsToldOnChange(t *testing.T) {
+// TestSoldOutIsSentOnceForEachChange: a change is published once, by whichever process notices it.
+func TestSoldOutIsSentOnceForEachChange(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
 	number := map[string]uint64{"p": 1, "q": 1}
@@ -180,9 +180,9 @@ func TestWhatWasSeenEarlierIsNotTold(t *testing.T) {
 	}
 }
 
-// TestNothingIsMissedWithoutAWord: batches of several processes are lost, doubled, and followed by heartbeats, and each
+// TestEveryMissedEventIsReported: batches of several processes are lost, doubled, and followed by heartbeats, and each
 // loss is counted.
-func TestNothingIsMissedWithoutAWord(t *testing.T) {
+func TestEveryMissedEventIsReported(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		h := NewHub(Config{})
