@@ -137,7 +137,7 @@ func wantRefusal(t *testing.T, w *httptest.ResponseRecorder) {
 		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
 	}
 	if w.Code >= 500 || problem.Code == "" || problem.Detail == "" || (w.Code == 400) != (problem.Field != "") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s, want a refusal with code and detail, and a field if it is 400", w.Code, w.Body)
 	}
 }
 

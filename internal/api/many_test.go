@@ -284,7 +284,7 @@ func TestUnavailableManyDeductions(t *testing.T) {
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, post(t, many, bulk(`{"sku":"a","order_id":"1","quantity":1}`, `{"sku":"b","order_id":"1","quantity":1}`, `{"sku":"a","order_id":"2","quantity":1}`)))
 	if w.Code != 200 || w.Header().Get("Retry-After") == "" || strings.Count(w.Body.String(), `"code":"unavailable"`) != 3 || strings.Contains(w.Body.String(), "canary") {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("got %d %v %s, want 200 with Retry-After and three times the code unavailable", w.Code, w.Header(), w.Body)
 	}
 	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "orders=3") || !strings.Contains(log.String(), "canary") {
 		t.Errorf("log: %s", log)
@@ -349,7 +349,7 @@ func TestManyAsAlone(t *testing.T) {
 			}
 			var got client.DeductionResults
 			if a := s.send("POST", many, bulk(all...)); json.Unmarshal([]byte(a.body), &got) != nil || len(got.Results) != len(all) {
-				t.Fatalf("%d %s", a.status, a.body)
+				t.Fatalf("got %d %s, want %d results", a.status, a.body, len(all))
 			}
 			for i, r := range got.Results {
 				a := s.send("POST", "/v1/skus/alone-"+skus[i]+"/deductions", orders[i])

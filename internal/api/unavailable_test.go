@@ -145,7 +145,7 @@ func TestUnavailableWhileItStops(t *testing.T) {
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, post(t, "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`))
 	if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"code":"unavailable"`) {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("got %d %v %s, want 503 with Retry-After and the code unavailable", w.Code, w.Header(), w.Body)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestReadyzShowsWhatFails(t *testing.T) {
 				t.Errorf("answered after %v", took)
 			}
 			if w.Code != c.status || strings.TrimSpace(w.Body.String()) != c.body {
-				t.Errorf("%d %s", w.Code, w.Body.String())
+				t.Errorf("got %d %s, want %d %s", w.Code, w.Body.String(), c.status, c.body)
 			}
 		})
 	}

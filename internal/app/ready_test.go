@@ -34,6 +34,6 @@ func TestADatabaseThatTakesNoWritesIsNotReady(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"database":"not_writable"`) {
-		t.Errorf("%s %s %v", response.Status, body, err)
+		t.Errorf("got %s %s, %v; want 503 with the database not_writable", response.Status, body, err)
 	}
 }

@@ -112,14 +112,14 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 			url := open(t)
 			now := do(t, url, "house", fmt.Sprintf(`{"lock":%q,"processes":2}`, lock))
 			if now.Lock != lock || len(now.Services) != 2 {
-				t.Fatalf("%+v", now)
+				t.Fatalf("got %+v, want 2 services with the lock %s", now, lock)
 			}
 			do(t, url, "sale", `{"pace":200,"mix":"reserve","segments":4,"stock":500,"restock":true}`)
 			until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
 			acts := 0
 			for _, b := range now.Breaks {
 				if b.Why == "" || b.Break == "" {
-					t.Errorf("%+v", b)
+					t.Errorf("got %+v, want a label and a reason", b)
 				}
 				do(t, url, "break", fmt.Sprintf(`{"name":%q,"process":1,"broken":true}`, b.Name))
 				if acts++; b.Mend != "" {
@@ -130,11 +130,11 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 			}
 			now = until(t, url, func(now told) bool { return now.Acts[0].Audit != "" })
 			if len(now.Acts) != acts+1 || !now.Redis || now.Services[1].Cut || now.Services[1].Stalled {
-				t.Errorf("%+v", now)
+				t.Errorf("got %+v, want %d acts, and no fault any more", now, acts+1)
 			}
 			for _, act := range now.Acts[:acts] {
 				if act.What == "" || act.Why == "" || act.Audit != "ok" || act.After == nil {
-					t.Errorf("%+v", act)
+					t.Errorf("got %+v, want its reason, a good audit and a rate after it", act)
 				}
 			}
 			sold := 0
@@ -145,7 +145,7 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 				t.Errorf("%d orders, %+v", sold, now.Sale)
 			}
 			if status, answer := ask(t, url+"/v1/skus/"+now.Sale.SKU+"/audit", ""); status != 200 || !strings.HasPrefix(answer, `{"ok":true`) {
-				t.Errorf("%d %s", status, answer)
+				t.Errorf("got %d %s, want an audit that is ok", status, answer)
 			}
 		})
 	}
