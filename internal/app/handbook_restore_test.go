@@ -109,12 +109,7 @@ func openRestored(t *testing.T, url string) *restored {
 	if s.App, err = app.Start(t.Context(), s.config); err != nil {
 		t.Fatal(err)
 	}
-	o, err := app.OpenOutbox(t.Context(), url, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Close()
-	if err := o.On(t.Context()); err != nil {
+	if err := app.WithOutbox(t.Context(), url, false, func(o stock.Outbox) error { return o.On(t.Context()) }); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -191,13 +186,19 @@ func (s *restored) isBalanced() {
 }
 
 // outbox returns the last status of each order that the outbox tells of.
-func (s *restored) outbox(url string) map[string]string {
+func (s *restored) outbox(url string) (last map[string]string) {
 	s.Helper()
-	o, err := app.OpenOutbox(s.Context(), url, true)
-	if err != nil {
+	if err := app.WithOutbox(s.Context(), url, true, func(o stock.Outbox) error {
+		last = s.lastChanges(o)
+		return nil
+	}); err != nil {
 		s.Fatal(err)
 	}
-	defer o.Close()
+	return last
+}
+
+func (s *restored) lastChanges(o stock.Outbox) map[string]string {
+	s.Helper()
 	last, versions := make(map[string]string), make(map[string]int64)
 	for cursor, begun := "", time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		changes, err := o.Read(s.Context(), cursor, 100)
