@@ -45,7 +45,7 @@ SELECT order_id, sku_id FROM order_lines WHERE $1 = '' OR sku_id = $1;
 SELECT asked.id
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d
-WHERE d.status <> 'reserved' AND greatest(d.created_at, coalesce(d.expires_at, d.created_at)) < $3
+WHERE d.status <> 'reserved' AND greatest(d.created_at, d.expires_at, d.committed_at, d.ended_at) < $3
   AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = $1 AND k.archived_at IS NOT NULL)
   AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = $1 AND a.order_id = asked.id AND a.created_at >= $3);
 

@@ -25,7 +25,7 @@ WHERE NOT EXISTS (
     ) AS line
     WHERE NOT EXISTS (
         SELECT 1 FROM (SELECT * FROM deductions WHERE sku_id = line.sku AND order_id = asked.id OFFSET 0) AS d
-        WHERE d.status <> 'reserved' AND greatest(d.created_at, coalesce(d.expires_at, d.created_at)) < $3
+        WHERE d.status <> 'reserved' AND greatest(d.created_at, d.expires_at, d.committed_at, d.ended_at) < $3
           AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = line.sku AND k.archived_at IS NOT NULL)
           AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = line.sku AND a.order_id = asked.id AND a.created_at >= $3)));
 

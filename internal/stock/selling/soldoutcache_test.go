@@ -16,6 +16,8 @@ type soldOutStore struct {
 	accepted int
 }
 
+func (s soldOutStore) Level(context.Context, string) (stock.Level, error) { return stock.Level{}, nil }
+
 func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
 
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }

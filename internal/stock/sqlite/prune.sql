@@ -18,7 +18,7 @@ WHERE NOT EXISTS (
     WHERE NOT EXISTS (
         SELECT 1 FROM deductions d
         WHERE d.sku_id = line.sku AND d.order_id = asked.id
-          AND d.status <> 'reserved' AND max(d.created_at, coalesce(d.expires_at, d.created_at)) < $3
+          AND d.status <> 'reserved' AND max(d.created_at, coalesce(d.expires_at, 0), coalesce(d.committed_at, 0), coalesce(d.ended_at, 0)) < $3
           AND EXISTS (SELECT 1 FROM skus k WHERE k.sku_id = line.sku AND k.archived_at IS NOT NULL)
           AND NOT EXISTS (SELECT 1 FROM amendments a WHERE a.sku_id = line.sku AND a.order_id = asked.id AND a.created_at >= $3)));
 
