@@ -47,15 +47,13 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if err != nil {
 		return nil, false, stock.Unavailable(err, "write order")
 	}
-	wrote := created
-	for i, d := range lines {
-		lines[i], err = s.upToDate(ctx, d)
-		if wrote {
-			err = stock.AfterWrite(err, "read the order")
-		}
-		if err != nil {
-			return nil, false, err
-		}
+	if lines, err = s.linesUpToDate(ctx, lines); created {
+		err = stock.AfterWrite(err, "read the order")
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range lines {
 		lines[i].OrderID = order.OrderID
 	}
 	if lines = inOrderOf(order, lines); !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {

@@ -2,6 +2,7 @@ package selling
 
 import (
 	"context"
+	"slices"
 
 	"inventory/internal/stock"
 )
@@ -141,6 +142,19 @@ func (s *Service) upToDate(ctx context.Context, d stock.Deduction) (stock.Deduct
 		return d, nil
 	}
 	return s.settleKey(ctx, s.deadlineOf(ctx), d.SKU, stock.SettleRequest{Verb: stock.Expire, OrderID: d.OrderID})
+}
+
+// linesUpToDate is upToDate for the lines of an order, ascending by SKU. Those that have expired are ended together: one after the
+// other they could be seen before and after their units were taken again.
+func (s *Service) linesUpToDate(ctx context.Context, lines []stock.Deduction) ([]stock.Deduction, error) {
+	if !slices.ContainsFunc(lines, s.mayBeDue) {
+		return lines, nil
+	}
+	return s.settleLines(ctx, stock.OrderSettlement{
+		Request:  stock.SettleRequest{Verb: stock.Expire, OrderID: lines[0].OrderID},
+		SKUs:     stock.Column(lines, func(d stock.Deduction) string { return d.SKU }),
+		Deadline: s.deadlineOf(ctx), At: s.at(),
+	})
 }
 
 // keyOf finds the order key of an order id: for a buyer, the key of the buyer's own order if there is one.

@@ -223,10 +223,10 @@ func (s *Service) PlacedOrder(ctx context.Context, orderID, buyerID string) (sto
 	if err != nil {
 		return stock.PlacedOrder{}, err
 	}
-	for i, d := range there.Lines {
-		if there.Lines[i], err = s.upToDate(ctx, d); err != nil {
-			return stock.PlacedOrder{}, err
-		}
+	if there.Lines, err = s.linesUpToDate(ctx, there.Lines); err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	for i := range there.Lines {
 		there.Lines[i].OrderID = orderID
 	}
 	return there, nil

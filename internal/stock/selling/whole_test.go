@@ -1,0 +1,73 @@
+package selling_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// betweenLines is a store in which something happens after the first line of an order was settled by itself.
+type betweenLines struct {
+	stock.Store
+	happens func()
+}
+
+func (b *betweenLines) Settle(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
+	results, err := b.Store.Settle(ctx, settlement)
+	if happens := b.happens; happens != nil {
+		b.happens = nil
+		happens()
+	}
+	return results, err
+}
+
+// TestAnOrderIsToldAsOne: its reservations have expired, and are taken again while its lines are looked at. They are told as they were
+// before, or as they are then, and not some as expired and others as committed.
+func TestAnOrderIsToldAsOne(t *testing.T) {
+	t.Parallel()
+	for name, look := range map[string]func(ctx context.Context, s *selling.Service, o stock.MultiOrder) ([]stock.Deduction, error){
+		"sent again": func(ctx context.Context, s *selling.Service, o stock.MultiOrder) ([]stock.Deduction, error) {
+			lines, _, err := s.Order(ctx, o)
+			return lines, err
+		},
+		"read": func(ctx context.Context, s *selling.Service, o stock.MultiOrder) ([]stock.Deduction, error) {
+			there, err := s.PlacedOrder(ctx, o.OrderID, "")
+			return there.Lines, err
+		},
+	} {
+		for kind, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				w := open(t)
+				w.clock = newClock()
+				other := w.start(nil)
+				o := stock.MultiOrder{OrderID: "o", ReserveFor: time.Minute}
+				for i := range 2 {
+					if _, _, err := other.CreateSKU(t.Context(), stock.NewSKU{SKU: shopSKU(i), Stock: 5, Segments: 2}); err != nil {
+						t.Fatal(err)
+					}
+					o.Lines = append(o.Lines, stock.Line{SKU: shopSKU(i), Quantity: 2})
+				}
+				if _, created, err := other.Order(t.Context(), o); err != nil || !created {
+					t.Fatal(created, err)
+				}
+				w.clock.advance(time.Minute)
+				s := w.startOn(&betweenLines{Store: w.store, happens: func() {
+					if _, err := other.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o"}, true); err != nil {
+						t.Error(err)
+					}
+				}}, nil)
+				lines, err := look(t.Context(), s, o)
+				if stock.CodeOf(err) == stock.CodeOrderEnded {
+					return
+				}
+				if err != nil || lines[0].Status != lines[1].Status {
+					t.Errorf("got %+v, %v, want all lines in one status", lines, err)
+				}
+			})
+		}
+	}
+}
