@@ -43,10 +43,34 @@ var mutants = map[string]struct {
 	},
 	"that forgets the refs of amendments": {
 		edits: []edit{
-			{"../internal/stock/settlement.go", regexp.MustCompile(`done, replayed := amended\[request\.OrderID\]`), `done, replayed := amended[""]`},
-			{"../internal/stock/postgres/settle.sql", regexp.MustCompile(`AS new \(o, r, u, e\)`), "AS new (o, r, u, e) ON CONFLICT DO NOTHING"},
+			{"../internal/stock/settlement.go", regexp.MustCompile(`replayed := amended\[(w|request)\.OrderID\]`), `replayed := amended[""]`},
+			{"../internal/stock/postgres/settle.sql", regexp.MustCompile(`AS new \(o, r, k, u, e, why\)`), "AS new (o, r, k, u, e, why) ON CONFLICT DO NOTHING"},
 		},
 		says: []string{"amendment", "audit"},
+	},
+	"whose cancel takes back what is committed": {
+		flags: []string{"--fault=none"},
+		edits: []edit{
+			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status == StatusCommitted, d\.Status == StatusReturned:`), "case d.Status == StatusReturned:"},
+			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status != StatusReserved && w\.Quantity == 0:`), "case !d.Status.Live() && w.Quantity == 0:"},
+			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status != StatusReserved:\n\t\treturn d, nil, notReserved\(d, "cancel"\)`), "case !d.Status.Live():\n\t\treturn d, nil, notReserved(d, \"cancel\")"},
+		},
+		says: []string{"undone"},
+	},
+	"that sells again what was written off": {
+		flags: []string{"--fault=none"},
+		edits: []edit{{"../internal/stock/settlement.go", regexp.MustCompile(`if request\.WriteOff && err == nil`), "if request.WriteOff && request.OrderID == \"\" && err == nil"}},
+		says:  []string{"oversold", "audit"},
+	},
+	"that settles lines alone": {
+		flags: []string{"--fault=none"},
+		edits: []edit{{"../internal/stock/settlement.go", regexp.MustCompile(`if d\.InOrder && !w\.InOrder &&`), "if d.InOrder && !w.InOrder && w.OrderID == \"\" &&"}},
+		says:  []string{"half"},
+	},
+	"that tells ended orders as accepted": {
+		flags: []string{"--fault=none"},
+		edits: []edit{{"../internal/stock/selling/deduct.go", regexp.MustCompile(`err == nil && !d\.Status\.Live\(\)`), `err == nil && d.Status == ""`}},
+		says:  []string{"ended"},
 	},
 	"with the fence open": {
 		flags: []string{"--lock=fair", "--fault=Redis emptied while writes are late"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"inventory/loadtest/internal/history"
@@ -56,13 +57,13 @@ func (c *caller) id() string {
 func (c *caller) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch n := c.IntN(100); {
-		case n < 45:
-			c.deduct(ctx, c.round.hot, 1+c.Int64N(3), 0)
+		case n < 35:
+			c.deduct(ctx, c.round.hot, 1+c.Int64N(3))
+		case n < 48:
+			c.deduct(ctx, c.round.many[c.IntN(len(c.round.many))], 1+c.Int64N(2))
 		case n < 60:
-			c.deduct(ctx, c.round.many[c.IntN(len(c.round.many))], 1+c.Int64N(2), 0)
-		case n < 68:
-			c.deduct(ctx, c.round.limited, 1+c.Int64N(2), 0)
-		case n < 80:
+			c.deduct(ctx, c.round.limited, 1+c.Int64N(2))
+		case n < 76:
 			c.reserve(ctx)
 		case n < 90:
 			c.order(ctx)
@@ -75,75 +76,164 @@ func (c *caller) work(ctx context.Context) {
 	}
 }
 
-// deduct buys or reserves. Now and then it reads the deduction or gives it back.
-func (c *caller) deduct(ctx context.Context, sku string, quantity int64, reserveFor time.Duration) (id string, accepted bool) {
-	o := history.Operation{Kind: history.Deduct, ID: c.id(), Buyer: c.buyer(), Lines: []history.Line{{SKU: sku, Quantity: quantity}}, ReserveFor: reserveFor}
-	accepted = c.ask(ctx, o).Accepted()
+// deduct buys. Now and then it reads the deduction, sends the order again as if the answer was lost, or gives units back.
+func (c *caller) deduct(ctx context.Context, sku string, quantity int64) {
+	o := history.Operation{Kind: history.Deduct, ID: c.id(), Buyer: c.buyer(), Lines: []history.Line{{SKU: sku, Quantity: quantity}}}
+	accepted := c.ask(ctx, o).Accepted()
 	switch n := c.IntN(20); {
 	case n == 0:
-		c.about(ctx, history.Read, sku, o.ID)
-	case n == 1 && accepted:
-		c.about(ctx, history.Cancel, sku, o.ID)
-	case n < 4 && accepted && quantity > 1:
-		c.giveBack(ctx, sku, o.ID)
-	case n == 4: // once more, as if the answer was lost
+		c.ask(ctx, about(history.Read, o))
+	case n == 1:
 		c.ask(ctx, o)
-	}
-	return o.ID, accepted
-}
-
-// giveBack returns a unit of a deduction that has more, and now and then repeats that.
-func (c *caller) giveBack(ctx context.Context, sku, id string) {
-	o := history.Operation{Kind: history.Return, ID: id, Ref: c.id(), Lines: []history.Line{{SKU: sku, Quantity: 1}}}
-	c.ask(ctx, o)
-	if c.IntN(3) == 0 {
-		c.ask(ctx, o)
+	case n < 6 && accepted:
+		c.giveBack(ctx, o)
 	}
 }
 
 func (c *caller) buyer() string { return fmt.Sprint("buyer-", c.IntN(50)) }
 
-// about reads, commits or cancels a deduction.
-func (c *caller) about(ctx context.Context, kind history.Kind, sku, id string) {
-	c.ask(ctx, history.Operation{Kind: kind, ID: id, Lines: []history.Line{{SKU: sku}}})
+// about is an operation on what another one took, as a whole.
+func about(kind history.Kind, o history.Operation) history.Operation {
+	a := history.Operation{Kind: kind, ID: o.ID}
+	for _, line := range o.Lines {
+		a.Lines = append(a.Lines, history.Line{SKU: line.SKU})
+	}
+	return a
 }
 
-// reserve reserves for a second or two. It commits, cancels, extends or forgets the reservation, some just when that ends.
+// part is an operation on a unit of a line of what another one took.
+func (c *caller) part(kind history.Kind, o history.Operation) history.Operation {
+	return history.Operation{Kind: kind, ID: o.ID, Ref: c.id(), Lines: []history.Line{{SKU: o.Lines[c.IntN(len(o.Lines))].SKU, Quantity: 1}}}
+}
+
+// giveBack returns what is committed, a unit or all of it, and writes some of it off. Now and then it cancels it, which is too late,
+// and sends what it sent again, and the order after that.
+func (c *caller) giveBack(ctx context.Context, o history.Operation) {
+	all := about(history.Return, o)
+	all.WriteOff = c.IntN(3) == 0
+	for _, back := range []history.Operation{c.part(history.Return, o), about(history.Cancel, o), all} {
+		if c.IntN(2) == 0 {
+			continue
+		}
+		if back.Ref != "" {
+			back.WriteOff = c.IntN(3) == 0
+		}
+		c.ask(ctx, back)
+		if c.IntN(3) == 0 {
+			c.ask(ctx, back)
+		}
+	}
+	if c.IntN(3) == 0 {
+		c.ask(ctx, o)
+	}
+}
+
+// reserve reserves for a second or two.
 func (c *caller) reserve(ctx context.Context) {
-	reserveFor := within(c.Rand, time.Second, longestStay).Round(time.Millisecond)
-	began := time.Now()
-	id, accepted := c.deduct(ctx, c.round.reserved, 1+c.Int64N(2), reserveFor)
-	if !accepted {
-		return
+	o := history.Operation{
+		Kind: history.Deduct, ID: c.id(), Buyer: c.buyer(), ReserveFor: c.stay(),
+		Lines: []history.Line{{SKU: c.round.reserved, Quantity: 1 + c.Int64N(3)}},
 	}
-	n := c.IntN(6)
-	if n > 3 { // before it ends, and mostly in time
-		time.Sleep(within(c.Rand, 0, reserveFor))
-		began, reserveFor = time.Now(), within(c.Rand, time.Second, longestStay).Round(time.Millisecond)
-		c.ask(ctx, history.Operation{
-			Kind: history.Extend, ID: id, Ref: c.id(), Lines: []history.Line{{SKU: c.round.reserved}}, ReserveFor: reserveFor,
-		})
-	}
-	switch n {
-	case 0:
-		c.about(ctx, history.Commit, c.round.reserved, id)
-	case 1:
-		c.about(ctx, history.Cancel, c.round.reserved, id)
-	case 2, 4: // as its time ends
-		time.Sleep(time.Until(began.Add(reserveFor - 10*time.Millisecond + within(c.Rand, 0, 20*time.Millisecond))))
-		c.about(ctx, history.Read, c.round.reserved, id)
-		c.about(ctx, history.Commit, c.round.reserved, id)
-		c.about(ctx, history.Read, c.round.reserved, id)
+	if c.ask(ctx, o).Accepted() {
+		c.settle(ctx, o)
 	}
 }
 
-// order buys some of several SKUs, all or none.
+// stay is how long a reservation lasts.
+func (c *caller) stay() time.Duration {
+	return within(c.Rand, time.Second, longestStay).Round(time.Millisecond)
+}
+
+// settle extends what is reserved, gives a part of it up, and then commits, cancels or forgets it, some of that just when its time
+// ends or at the same time. In the end it may be returned.
+func (c *caller) settle(ctx context.Context, o history.Operation) {
+	ends := time.Now().Add(o.ReserveFor)
+	if c.IntN(4) == 0 { // mostly in time
+		time.Sleep(within(c.Rand, 0, o.ReserveFor))
+		later := about(history.Extend, o)
+		later.Ref, later.ReserveFor = c.id(), c.stay()
+		ends = time.Now().Add(later.ReserveFor)
+		c.ask(ctx, later)
+	}
+	if c.IntN(3) == 0 { // of an order alone it is refused
+		c.ask(ctx, c.part(history.Cancel, o))
+	}
+	commit, cancel, giveBack := about(history.Commit, o), about(history.Cancel, o), about(history.Return, o)
+	commit.Retake, giveBack.WriteOff = c.IntN(2) == 0, c.IntN(3) == 0
+	switch c.IntN(8) {
+	case 0:
+		c.ask(ctx, cancel)
+		c.ask(ctx, commit)
+	case 1, 2: // as its time ends
+		time.Sleep(time.Until(ends.Add(within(c.Rand, -10*time.Millisecond, 10*time.Millisecond))))
+		for _, one := range []history.Operation{about(history.Read, o), commit, about(history.Read, o)} {
+			c.ask(ctx, one)
+		}
+	case 3: // too late
+		commit.Retake = true
+		time.Sleep(time.Until(ends.Add(within(c.Rand, 0, 500*time.Millisecond))))
+		c.atOnce(ctx, commit, commit, o)
+	case 4, 5:
+		if c.IntN(2) == 0 {
+			time.Sleep(time.Until(ends.Add(within(c.Rand, -10*time.Millisecond, 10*time.Millisecond))))
+		}
+		c.atOnce(ctx, commit, cancel, giveBack, o)
+	case 6: // forgotten
+		if c.IntN(2) == 0 {
+			time.Sleep(time.Until(ends))
+			c.ask(ctx, o)
+		}
+		return
+	default:
+		c.ask(ctx, commit)
+	}
+	if c.IntN(2) == 0 {
+		c.ask(ctx, o)
+		c.ask(ctx, giveBack)
+		c.ask(ctx, c.part(history.Return, o))
+		c.ask(ctx, o)
+	}
+}
+
+// atOnce does operations at the same time, as callers that know nothing of each other.
+func (c *caller) atOnce(ctx context.Context, operations ...history.Operation) {
+	var running sync.WaitGroup
+	all := make([]*caller, len(operations))
+	for i, o := range operations {
+		all[i] = &caller{Rand: rand.New(rand.NewPCG(c.Uint64(), c.Uint64())), round: c.round, number: c.number} //nolint:gosec // it is to be played again
+		running.Go(func() { all[i].ask(ctx, o) })
+	}
+	running.Wait()
+	for _, other := range all {
+		c.history = append(c.history, other.history...)
+	}
+}
+
+// order buys or reserves some of several SKUs, all or none. Now and then it tries to settle a line without the others.
 func (c *caller) order(ctx context.Context) {
 	o := history.Operation{Kind: history.Order, ID: c.id(), Buyer: c.buyer()}
 	for _, n := range c.Perm(len(c.round.many))[:2+c.IntN(3)] {
 		o.Lines = append(o.Lines, history.Line{SKU: c.round.many[n], Quantity: 1 + c.Int64N(2)})
 	}
-	c.ask(ctx, o)
+	if c.IntN(3) > 0 {
+		o.ReserveFor = c.stay()
+	}
+	if !c.ask(ctx, o).Accepted() {
+		return
+	}
+	if c.IntN(4) == 0 {
+		alone := about([]history.Kind{history.Commit, history.Cancel, history.Extend}[c.IntN(3)], history.Operation{ID: o.ID, Lines: o.Lines[:1]})
+		if alone.Kind == history.Extend {
+			alone.Ref, alone.ReserveFor = c.id(), c.stay()
+		}
+		c.ask(ctx, alone)
+	}
+	switch {
+	case o.ReserveFor > 0:
+		c.settle(ctx, o)
+	case c.IntN(2) == 0:
+		c.giveBack(ctx, o)
+	}
 }
 
 // restock adds half of the units that are wanted meanwhile. So the hot SKU is sold out most of the time, and each of its

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"

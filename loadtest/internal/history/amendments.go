@@ -6,65 +6,114 @@ import (
 	"time"
 )
 
-// amendment is the key of one: each ref of a deduction happens once.
+// amendment is the key of one: each ref of a deduction happens once. The return of all that is left has none.
 type amendment struct {
 	key
 	ref string
 }
 
-// amendments: each accepted extension or return is there once, as it was asked for, and nothing else is. A deduction keeps what
-// was asked less what was returned, and a reservation lasts until the end of its last extension.
-func (c *checker) amendments(rows []Amendment) {
-	there, of := make(map[amendment]Amendment), make(map[key][]Amendment)
+// amends reports whether an operation changes a deduction once for its ref.
+func (o Operation) amends() bool {
+	return o.Kind == Extend || o.Kind == Return || o.Kind == Cancel && o.Ref != ""
+}
+
+// amendments: each accepted amendment is there once, as it was asked for, and nothing else is. A deduction keeps what was asked less
+// what was given back, a reservation lasts until the end of its last extension, and what was written off is in the ledger.
+func (c *checker) amendments(rows []Amendment, movements []Movement) {
+	asked := make(map[amendment][]*Operation)
+	for i := range c.operations {
+		o := &c.operations[i]
+		for _, line := range o.Lines {
+			if a := (amendment{key{line.SKU, o.ID}, o.Ref}); o.amends() {
+				asked[a] = append(asked[a], o)
+			}
+		}
+	}
+	there, of := make(map[amendment]bool), make(map[key][]Amendment)
 	for _, row := range rows {
 		k := key{row.SKU, row.ID}
-		if _, twice := there[amendment{k, row.Ref}]; twice {
+		a := amendment{k, row.Ref}
+		if there[a] {
 			c.violated(nil, "twice", "SKU %q: order %q was amended more than once for ref %q", row.SKU, row.ID, row.Ref)
 		}
-		there[amendment{k, row.Ref}], of[k] = row, append(of[k], row)
+		there[a], of[k] = true, append(of[k], row)
+		c.amended(row, asked[a])
 	}
-	for i := range c.operations {
-		if o := &c.operations[i]; o.Kind.Amends() {
-			a := amendment{key{o.Lines[0].SKU, o.ID}, o.Ref}
-			row, is := there[a]
-			delete(there, a)
-			c.amended(o, row, is)
+	for a, all := range asked {
+		for _, o := range all {
+			// Without a ref it may have found that all had been returned.
+			if _, accepted := o.accepted(); accepted && !there[a] && (a.ref != "" || c.rows[a.key].State != returned) {
+				c.violated(o, "amendment", "SKU %q: it was accepted, and is not there", a.sku)
+			}
 		}
-	}
-	for a := range there {
-		c.violated(nil, "from nowhere", "SKU %q: order %q has an amendment %q, which nobody sent", a.sku, a.id, a.ref)
 	}
 	for k, row := range c.rows {
 		c.kept(row, of[k])
+		c.order(k, row, of[k])
 		c.ends(k, row, of[k])
 	}
+	c.writeOffs(rows, movements)
 }
 
-// amended compares one amendment with its row.
-func (c *checker) amended(o *Operation, row Amendment, there bool) {
-	_, accepted := o.accepted()
+// amended compares one amendment with those who asked for it.
+func (c *checker) amended(row Amendment, asked []*Operation) {
+	possible := slices.DeleteFunc(slices.Clone(asked), func(o *Operation) bool { return !o.possible() || c.isPart(o) })
+	is := func(o *Operation) bool {
+		kind := map[bool]string{true: writtenOff, false: o.Kind.String()}[o.WriteOff]
+		units := row.Returned == o.Lines[0].Quantity || o.Kind == Return && o.Ref == "" && row.Returned > 0
+		return row.Kind == kind && units && row.Extended == o.ReserveFor
+	}
 	switch {
-	case !there && accepted:
-		c.violated(o, "amendment", "it was accepted, and is not there")
-	case !there:
-	case row.Returned != o.Lines[0].Quantity || row.Extended != o.ReserveFor:
-		c.violated(o, "amendment", "there is a return of %d units, and an extension of %s", row.Returned, row.Extended)
-	case !o.possible():
-		c.violated(o, "amendment", "it was refused, and is there")
-	default:
-		c.inTime(o, row.Created, "amendment")
+	case len(asked) == 0:
+		c.violated(nil, "from nowhere", "SKU %q: order %q has an amendment %q, which nobody sent", row.SKU, row.ID, row.Ref)
+	case len(possible) == 0:
+		c.violated(asked[0], "amendment", "SKU %q: it was refused, and is there", row.SKU)
+	case !slices.ContainsFunc(possible, is):
+		c.violated(asked[0], "amendment", "SKU %q: there is a %s of %d units, and of %s", row.SKU, row.Kind, row.Returned, row.Extended)
+	case !slices.ContainsFunc(possible, func(o *Operation) bool { return !row.Created.After(latest(o.Attempts, c.promise.over)) }):
+		c.inTime(possible[0], row.Created, "amendment")
 	}
 }
 
-// kept: each return counts once.
+// kept: what was given back counts once, and no unit is given back that was not held.
 func (c *checker) kept(row Deduction, all []Amendment) {
 	left := row.Asked
 	for _, a := range all {
 		left -= a.Returned
 	}
-	if held := row.held(); (held > 0 || row.State == expired && len(all) > 0) && row.Quantity != left {
-		c.violated(nil, "amendment", "SKU %q: order %q has %d units, of %d that were asked for and %d that were not returned",
-			row.SKU, row.ID, row.Quantity, row.Asked, left)
+	ok := row.Quantity == left
+	switch row.State {
+	case returned:
+		ok = left == 0
+	case cancelled: // in parts, or all at once
+		ok = ok || left == 0
+	}
+	if !ok {
+		c.violated(nil, "amendment", "SKU %q: order %q is %s and has %d units, of %d that were asked for and %d that were not given back",
+			row.SKU, row.ID, row.State, row.Quantity, row.Asked, left)
+	}
+}
+
+// order: units are given up while they are reserved, and returned once they are committed.
+func (c *checker) order(k key, row Deduction, all []Amendment) {
+	asker := c.askers[k]
+	if asker == nil {
+		return
+	}
+	sold, never := row.Committed, asker.ReserveFor > 0 && row.Committed.IsZero()
+	if asker.ReserveFor == 0 {
+		sold = row.Created
+	}
+	for _, a := range all {
+		back := a.Kind == gaveBack || a.Kind == writtenOff
+		switch {
+		case back && (never || a.Created.Before(sold)):
+			c.violated(asker, "undone", "SKU %q: %d units were returned at %s, and not committed before", k.sku, a.Returned, clock(a.Created))
+		case !back && !never && a.Created.After(sold):
+			c.violated(asker, "undone", "SKU %q: there is a %s at %s of what was committed at %s", k.sku, a.Kind, clock(a.Created), clock(sold))
+		case a.Kind == gaveUp && !a.Created.Before(row.Expires):
+			c.violated(asker, "too late", "SKU %q: a part was cancelled at %s, and had expired at %s", k.sku, clock(a.Created), clock(row.Expires))
+		}
 	}
 }
 
@@ -98,6 +147,26 @@ func (c *checker) ends(k key, row Deduction, all []Amendment) {
 			if a.Answer.Accepted() && a.Answer.Expires.After(row.Expires) {
 				c.violated(o, "too early", "it expires at %s, and was said to at %s", clock(row.Expires), clock(a.Answer.Expires))
 			}
+		}
+	}
+}
+
+// writeOffs: each write-off is a line of the ledger, and none is there without one.
+func (c *checker) writeOffs(rows []Amendment, movements []Movement) {
+	units := make(map[key]int64) // less those of the ledger
+	for _, a := range rows {
+		if a.Kind == writtenOff {
+			units[key{a.SKU, a.ID + "\x1e" + a.Ref}] += a.Returned
+		}
+	}
+	for _, m := range movements {
+		if m.Kind == writtenOff {
+			units[key{m.SKU, m.Ref}] += m.Quantity
+		}
+	}
+	for k, missing := range units {
+		if missing != 0 {
+			c.violated(nil, "ledger", "SKU %q: of write-off %q %d units are not in the ledger", k.sku, k.id, missing)
 		}
 	}
 }

@@ -19,7 +19,8 @@ func amended() *world {
 			{Sent: at(3000), Ended: at(3600)}, tried(3700, Answer{Status: 200, State: committed, Quantity: 3}),
 		}})
 	w.rows.Amendments = []Amendment{
-		{SKU: "a", ID: "o2", Ref: "e1", Extended: 2 * time.Second, Created: at(1005)}, {SKU: "a", ID: "o1", Ref: "b1", Returned: 1, Created: at(3500)},
+		{SKU: "a", ID: "o2", Ref: "e1", Kind: "extend", Extended: 2 * time.Second, Created: at(1005)},
+		{SKU: "a", ID: "o1", Ref: "b1", Kind: "return", Returned: 1, Created: at(3500)},
 	}
 	w.rows.Deductions[1].Expires = at(3005)
 	w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 3, 11
@@ -48,7 +49,7 @@ func TestComplaintsAboutAmendments(t *testing.T) {
 			w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 4, 10
 		}, "amendment"},
 		"a return refused, and there": {func(w *world) {
-			w.operations[giveBack].Attempts = []Attempt{tried(3000, refuse("not_reserved"))}
+			w.operations[giveBack].Attempts = []Attempt{tried(3000, refuse("not_committed"))}
 		}, "amendment"},
 		"a return for no reason refused": {func(w *world) {
 			w.operations[giveBack].Attempts[1].Answer = Answer{Status: 422, Code: "ref_reused"}
@@ -97,7 +98,7 @@ func TestNoComplaintsAboutAmendments(t *testing.T) {
 					tried(1200, Answer{Status: 200, State: reserved, Quantity: 3, Expires: at(3005)}),
 				},
 			})
-			w.rows.Amendments = append(w.rows.Amendments, Amendment{SKU: "a", ID: "o2", Ref: "e2", Extended: time.Second, Created: at(1205)})
+			w.rows.Amendments = append(w.rows.Amendments, Amendment{SKU: "a", ID: "o2", Ref: "e2", Kind: "extend", Extended: time.Second, Created: at(1205)})
 		},
 		"an extension of what was committed": func(w *world) {
 			w.operations = append(w.operations, Operation{Kind: Extend, ID: "o1", Ref: "e2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(2000, refuse("not_reserved"))}})
@@ -108,7 +109,7 @@ func TestNoComplaintsAboutAmendments(t *testing.T) {
 			w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 4, 10
 		},
 		"a return after the end": func(w *world) {
-			w.operations = append(w.operations, Operation{Kind: Return, ID: "o2", Ref: "b2", Lines: []Line{{"a", 1}}, Attempts: []Attempt{tried(3500, refuse("not_reserved"))}})
+			w.operations = append(w.operations, Operation{Kind: Return, ID: "o2", Ref: "b2", Lines: []Line{{"a", 1}}, Attempts: []Attempt{tried(3500, refuse("not_committed"))}})
 		},
 	} {
 		t.Run(about, func(t *testing.T) {

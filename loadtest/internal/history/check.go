@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -50,6 +51,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 			c.answers(o)
 			c.final(o)
 			c.written(o)
+			c.together(o, rows.At)
 		}
 		if o.Kind.Takes() || o.Kind.Moves() {
 			c.replays(o)
@@ -63,9 +65,10 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	for k, all := range c.about {
 		c.states(k, all)
 		c.times(k, all, rows.At)
+		c.dates(k)
 	}
 	c.ledger(rows.Movements)
-	c.amendments(rows.Amendments)
+	c.amendments(rows.Amendments, rows.Movements)
 	c.stock(rows)
 	c.refusals()
 	c.buyers(rows)
@@ -98,7 +101,7 @@ func joined(operations []Operation) (all []Operation) {
 		if len(o.Attempts) == 0 {
 			continue
 		}
-		if !o.Kind.Takes() && !o.Kind.Moves() && !o.Kind.Amends() {
+		if !o.Kind.Takes() && !o.Kind.Moves() && !o.amends() {
 			all = append(all, o)
 			continue
 		}
@@ -122,6 +125,9 @@ func (c *checker) violated(o *Operation, name, what string, values ...any) {
 func (c *checker) answers(o *Operation) {
 	var first Answer
 	for _, a := range o.Attempts {
+		if live, told := o.live(a.Answer); told && live != a.Answer.Accepted() {
+			c.violated(o, "ended", "an order that holds units is accepted, and one that does not has ended")
+		}
 		if !a.Answer.Accepted() {
 			continue
 		}
@@ -138,31 +144,41 @@ func (c *checker) answers(o *Operation) {
 		case a.Answer.Status == statusCreated && a.Answer.Quantity != o.units():
 			c.violated(o, "different", "the answer is of %d units", a.Answer.Quantity)
 		case o.Kind == Order:
-		case first.Status != 0 && !c.amends(o) && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
+		case first.Status != 0 && !c.settles(o) && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
 			c.violated(o, "different", "a replay is not what was answered before")
 		}
 		first = a.Answer
 	}
 }
 
-// amends reports whether a deduction may have been amended: then a replay shows it as it is.
-func (c *checker) amends(o *Operation) bool {
-	return slices.ContainsFunc(c.about[key{o.Lines[0].SKU, o.ID}], func(other *Operation) bool { return other.Kind.Amends() && other.possible() })
+// live reports whether an answer tells that an order holds units, of any of its lines.
+func (o *Operation) live(a Answer) (live, told bool) {
+	for _, line := range o.Lines {
+		state := a.of(line.SKU)
+		live, told = live || state == reserved || state == committed, told || state != unknown
+	}
+	return live, told
+}
+
+// settles reports whether a deduction may have been settled: then a replay shows it as it is.
+func (c *checker) settles(o *Operation) bool {
+	return slices.ContainsFunc(c.about[key{o.Lines[0].SKU, o.ID}], func(other *Operation) bool { return other.Kind.Settles() && other.possible() })
 }
 
 // replays: an operation happens once. It is answered as a replay only if it happened before.
 func (c *checker) replays(o *Operation) {
-	created, mayHave := 0, false
+	created, mayHave, ended := 0, false, false
 	for _, a := range o.Attempts {
 		if a.Answer.Status == statusCreated {
 			created++
 		}
 		mayHave = mayHave || a.Answer.Status == statusCreated || a.Unknown()
+		ended = ended || a.Answer.Code == orderEnded
 	}
 	if created > 1 {
 		c.violated(o, "replay", "it was accepted %d times", created)
 	}
-	if _, accepted := o.accepted(); accepted && !mayHave {
+	if _, accepted := o.accepted(); accepted && !mayHave || ended && !mayHave && o.ReserveFor == 0 {
 		c.violated(o, "replay", "it was told to have been accepted before, and was not")
 	}
 }
@@ -170,23 +186,46 @@ func (c *checker) replays(o *Operation) {
 // reasons: each kind of request is refused for some reasons alone.
 func (c *checker) reasons(o *Operation) {
 	for _, a := range o.Attempts {
-		if a.Answer.Refused() && !o.isReason(a.Answer) {
+		if a.Answer.Refused() && !c.isReason(o, a.Answer) {
 			c.violated(o, "no reason", "%s was refused as %d %s", o.Kind, a.Answer.Status, a.Answer.Code)
+		}
+		if a.Answer.Accepted() && c.isPart(o) {
+			c.violated(o, "half", "a line was settled without the others of its order")
 		}
 	}
 }
 
-func (o *Operation) isReason(a Answer) bool {
-	if a.Status == statusTimeout { // it came after its deadline
+// isPart reports whether an operation is about a line alone, which only the whole order allows.
+func (c *checker) isPart(o *Operation) bool {
+	if !o.Kind.Settles() || o.Kind == Return || len(o.Lines) > 1 {
+		return false
+	}
+	asker := c.askers[key{o.Lines[0].SKU, o.ID}]
+	return asker != nil && asker.Kind == Order
+}
+
+func (c *checker) isReason(o *Operation, a Answer) bool {
+	switch {
+	case a.Status == statusTimeout: // it came after its deadline
 		return true
+	case o.Kind.Takes():
+		return a.Short() || a.Code == BuyerLimit || a.Code == SaleClosed || a.Code == orderEnded
+	case a.Code == unknownDeduction:
+		return len(o.Lines) == 1 && (o.Kind.Settles() || o.Kind == Read)
+	case a.Code == unknownOrder:
+		return len(o.Lines) > 1 && (o.Kind.Settles() || o.Kind == Read)
+	case c.isPart(o):
+		return a.Code == partOfOrder
 	}
 	switch o.Kind {
-	case Deduct, Order:
-		return a.Short() || a.Code == BuyerLimit || a.Code == SaleClosed
-	case Commit, Extend, Return:
-		return a.Code == unknownDeduction || a.Code == notReserved
-	case Cancel, Read:
-		return a.Code == unknownDeduction
+	case Commit:
+		return a.Code == notReserved || a.Code == orderEnded && len(o.Lines) > 1
+	case Extend:
+		return a.Code == notReserved
+	case Cancel:
+		return a.Code == alreadyCommitted || a.Code == notReserved && o.Ref != ""
+	case Return:
+		return a.Code == notCommitted
 	default:
 		return false
 	}
@@ -236,7 +275,7 @@ func later(a, b time.Time) time.Time {
 // final: a refusal that was asked for when all attempts before were over stays one, unless the operation is tried again.
 func (c *checker) final(o *Operation) {
 	for i, refused := range o.Attempts {
-		if refused.Answer.Status != statusConflict || !c.isFinal(o, i) {
+		if refused.Answer.Status != statusConflict || refused.Answer.Code == orderEnded || !c.isFinal(o, i) {
 			continue
 		}
 		for _, line := range o.Lines {
@@ -263,6 +302,40 @@ func (c *checker) isFinal(o *Operation, refusal int) bool {
 		}
 	}
 	return true
+}
+
+// together: the lines of an order are committed, cancelled and expired together, in the rows and in each answer.
+func (c *checker) together(o *Operation, readAt time.Time) {
+	rows := make(States)
+	for _, line := range o.Lines {
+		if row, there := c.rows[key{line.SKU, o.ID}]; there {
+			rows[line.SKU] = row.State
+			if row.State == reserved && row.Expires.Before(readAt) {
+				rows[line.SKU] = expired
+			}
+		}
+	}
+	if !rows.agree() || rows.have(reserved) && rows.have(expired) {
+		c.violated(o, "half", "its rows are %v", rows)
+	}
+	for _, about := range c.about[key{o.Lines[0].SKU, o.ID}] {
+		for _, a := range about.Attempts {
+			if !a.Answer.States.agree() {
+				c.violated(about, "half", "its lines are told as %v", a.Answer.States)
+			}
+		}
+	}
+}
+
+func (s States) have(state string) bool {
+	return slices.Contains(slices.Collect(maps.Values(s)), state)
+}
+
+// agree reports whether lines may have these states at one time, or nearly so: a reservation expires while an answer is made. Lines
+// are returned singly.
+func (s States) agree() bool {
+	open, sold, back := s.have(reserved) || s.have(expired), s.have(committed) || s.have(returned), s.have(cancelled)
+	return !(open && sold || sold && back || back && open)
 }
 
 // written: an order has all of its lines, or none, and their rows are written while an attempt may write.
@@ -303,7 +376,10 @@ func (c *checker) ledger(movements []Movement) {
 			c.violated(o, "ledger", "it is not there")
 		}
 	}
-	for k := range there {
+	for k, rows := range there {
+		if len(rows) == 1 && rows[0].Kind == writtenOff { // its amendment is held against it
+			continue
+		}
 		c.violated(nil, "from nowhere", "the ledger of SKU %q has %q, which nobody sent", k.sku, k.id)
 	}
 }

@@ -202,15 +202,21 @@ func TestNoComplaints(t *testing.T) {
 		},
 		"refused what is left, while more was coming back": func(w *world) {
 			w.last("b", 9, refuse("insufficient_stock"))
-			w.operations = append(w.operations, Operation{Kind: Cancel, ID: "o3", Lines: []Line{{SKU: "b"}}, Attempts: []Attempt{{Sent: at(49_900), Ended: at(51_000)}}})
-			w.rows.Deductions[2].State, w.rows.Deductions[3].State = cancelled, cancelled
+			w.operations = append(w.operations, Operation{
+				Kind: Return, ID: "o3", Lines: []Line{{SKU: "a"}, {SKU: "b"}}, Attempts: []Attempt{{Sent: at(49_900), Ended: at(51_000)}},
+			})
+			for i := range w.rows.Deductions[2:] {
+				row := &w.rows.Deductions[2+i]
+				row.State, row.Ended = returned, at(50_500)
+				w.rows.Amendments = append(w.rows.Amendments, Amendment{SKU: row.SKU, ID: "o3", Kind: "return", Returned: row.Quantity, Created: at(50_500)})
+			}
 			w.rows.SKUs[0].Available, w.rows.SKUs[1].Available = 11, 10
 		},
 		"a commit in time, told again later": func(w *world) {
 			w.operations = slices.Delete(w.operations, 2, 3)
 			w.about(Commit, 1700, Answer{Status: 200, State: committed})
 			w.about(Commit, 2900, Answer{Status: 200, State: committed})
-			w.rows.Deductions[1].State, w.rows.Deductions[1].Buyer = committed, "bob"
+			w.rows.Deductions[1].State, w.rows.Deductions[1].Committed = committed, at(1705)
 			w.rows.SKUs[0].Available -= 3
 		},
 		"refused before it is over": func(w *world) { w.about(Cancel, 2900, Answer{Status: 200, State: expired}) },

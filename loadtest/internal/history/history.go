@@ -19,13 +19,13 @@ const (
 	Deduct    Kind = iota // units of one SKU, or their reservation
 	Order                 // units of several SKUs, all or none
 	Commit                // of a reservation
-	Cancel                // of what was taken
+	Cancel                // of a reservation, or with a ref of some units of it
 	Restock               // of a SKU
 	Resegment             // of a SKU: the quantity is how many segments it shall have
 	Read                  // of a deduction
 	Look                  // at a SKU
 	Extend                // a reservation: it then lasts as long as ReserveFor says
-	Return                // units of a deduction, which keeps some
+	Return                // of what is committed, or with a ref of some units of it
 )
 
 // String is the kind in a sentence.
@@ -39,14 +39,17 @@ func (k Kind) Takes() bool { return k == Deduct || k == Order }
 // Moves reports whether such an operation is a line of the ledger.
 func (k Kind) Moves() bool { return k == Restock || k == Resegment }
 
-// Amends reports whether such an operation changes a deduction once for its ref.
-func (k Kind) Amends() bool { return k == Extend || k == Return }
+// Settles reports whether such an operation changes what was taken.
+func (k Kind) Settles() bool { return k == Commit || k == Cancel || k == Extend || k == Return }
 
-// Operation is one question of a caller, with all its attempts.
+// Operation is one question of a caller, with all its attempts. An operation of several lines is about an order of several SKUs as
+// a whole.
 type Operation struct {
 	Kind       Kind
 	ID         string // of the order, or the ref of a movement
-	Ref        string // of an amendment
+	Ref        string // of an amendment; none: a return is of all that is left
+	Retake     bool   // a commit takes the units of a reservation that has expired again
+	WriteOff   bool   // the returned units are not sold again
 	Buyer      string
 	Lines      []Line // one for each SKU
 	ReserveFor time.Duration
@@ -76,9 +79,21 @@ func (a Attempt) Unknown() bool { return !a.NotSent && a.Answer.Unknown() }
 type Answer struct {
 	Status   int
 	Code     string    // of a refusal
-	State    string    // of the deduction
+	State    string    // of the deduction, also with a refusal
 	Quantity int64     // of the deduction, or of all lines of an order
 	Expires  time.Time // of a reservation
+	States   States    // of the lines of an order; a refusal has those of the lines that it is about
+}
+
+// States are those of deductions, by SKU.
+type States map[string]string
+
+// of is the state of the deduction that an answer tells.
+func (a Answer) of(sku string) string {
+	if a.States != nil {
+		return a.States[sku]
+	}
+	return a.State
 }
 
 // Accepted reports whether the answer is that it happened.
@@ -100,8 +115,13 @@ const (
 	BuyerLimit        = "buyer_limit"
 	SaleClosed        = "sale_closed"
 	Overloaded        = "overloaded"
+	orderEnded        = "order_ended"
 	unknownDeduction  = "unknown_deduction"
+	unknownOrder      = "unknown_order"
 	notReserved       = "not_reserved"
+	notCommitted      = "not_committed"
+	alreadyCommitted  = "already_committed"
+	partOfOrder       = "part_of_order"
 )
 
 // statusClientGone is logged for a caller that has hung up.
@@ -113,9 +133,17 @@ func (o Operation) String() string {
 	if o.ReserveFor > 0 {
 		text += fmt.Sprintf(" for %s", o.ReserveFor)
 	}
+	for said, is := range map[string]bool{" with ref " + o.Ref: o.Ref != "", " or take them again": o.Retake, " to write them off": o.WriteOff} {
+		if is {
+			text += said
+		}
+	}
 	for _, a := range o.Attempts {
 		text += fmt.Sprintf("\n      process %d, sent %s, ended after %s: %d %s %s", a.Process, clock(a.Sent),
 			a.Ended.Sub(a.Sent).Round(time.Millisecond), a.Answer.Status, a.Answer.Code, a.Answer.State)
+		if a.Answer.States != nil {
+			text += fmt.Sprint(a.Answer.States)
+		}
 		if a.NotSent {
 			text += "not sent"
 		}

@@ -33,6 +33,13 @@ type Deduction struct {
 	State          string
 	Created        time.Time
 	Expires        time.Time // of a reservation; zero: it was none
+	Committed      time.Time // of a reservation that was committed
+	Ended          time.Time // when it was cancelled or returned
+}
+
+// retaken reports whether a reservation had expired when it was committed.
+func (d Deduction) retaken() bool {
+	return !d.Expires.IsZero() && !d.Committed.IsZero() && !d.Committed.Before(d.Expires)
 }
 
 // held is how many units a deduction holds.
@@ -46,10 +53,18 @@ func (d Deduction) held() int64 {
 // Amendment is a row of a change of a deduction that stays.
 type Amendment struct {
 	SKU, ID, Ref string
-	Returned     int64
+	Kind         string
+	Returned     int64 // units that were given back
 	Extended     time.Duration
 	Created      time.Time
 }
+
+// The kinds of amendments that give units back. The last one is also a kind of movement.
+const (
+	gaveUp     = "cancel"
+	gaveBack   = "return"
+	writtenOff = "write_off"
+)
 
 // Movement is a row of the ledger.
 type Movement struct {
@@ -131,10 +146,10 @@ func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
 	q := query{ctx, tx, prefix}
 	return errors.Join(
 		collect(q, deductionsQuery, &r.Deductions, func(d *Deduction) []any {
-			return []any{&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, (*instant)(&d.Created), (*instant)(&d.Expires)}
+			return []any{&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, (*instant)(&d.Created), (*instant)(&d.Expires), (*instant)(&d.Committed), (*instant)(&d.Ended)}
 		}),
 		collect(q, amendmentsQuery, &r.Amendments, func(a *Amendment) []any {
-			return []any{&a.SKU, &a.ID, &a.Ref, &a.Returned, (*int64)(&a.Extended), (*instant)(&a.Created)}
+			return []any{&a.SKU, &a.ID, &a.Ref, &a.Kind, &a.Returned, (*int64)(&a.Extended), (*instant)(&a.Created)}
 		}),
 		collect(q, movementsQuery, &r.Movements, func(m *Movement) []any { return []any{&m.SKU, &m.Ref, &m.Kind, &m.Quantity} }),
 		collect(q, skusQuery, &r.SKUs, func(s *SKU) []any { return []any{&s.Name, &s.Initial, &s.Available, &s.Merges} }))

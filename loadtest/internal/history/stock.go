@@ -151,10 +151,10 @@ func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
 		return
 	}
 	of.mayHaveTaken.add(o.first(), line.Quantity)
-	if accepted, ok := o.accepted(); ok && row.held() == line.Quantity {
+	if accepted, ok := o.accepted(); ok && row.held() == line.Quantity && !row.retaken() {
 		of.taken.add(accepted, line.Quantity)
 	}
-	if row.State == expired {
+	if row.State == expired || row.retaken() {
 		of.gain(row.Expires.Add(p.Clocks))
 	}
 }
@@ -172,12 +172,12 @@ func (of *course) come(o *Operation, line Line, p Promise) {
 func (c *checker) refusals() {
 	for i := range c.operations {
 		o := &c.operations[i]
-		if !o.Kind.Takes() {
-			continue
-		}
 		for _, a := range o.Attempts {
-			if a.Answer.Short() {
+			switch {
+			case o.Kind.Takes() && a.Answer.Short():
 				c.refusal(o, a)
+			case o.retakes() && a.Answer.Code == notReserved:
+				c.notRetaken(o, a)
 			}
 		}
 	}
@@ -189,6 +189,22 @@ func (c *checker) refusals() {
 			c.violated(nil, "stranded", "SKU %q has %d units left, and somebody was refused who wanted no more", sku, of.left)
 		}
 	}
+}
+
+// least is how many units were certainly left during an attempt.
+func (of *course) least(a Attempt, p Promise) int64 {
+	return of.initial + of.came.by(a.Sent.Add(-p.Staleness)) - of.mayHaveTaken.by(a.Ended)
+}
+
+// notRetaken: an expired reservation is only refused to be taken again for want of units.
+func (c *checker) notRetaken(o *Operation, a Attempt) {
+	for _, line := range o.Lines {
+		of, row := c.courses[line.SKU], c.rows[key{line.SKU, o.ID}]
+		if of == nil || row.State != expired || c.promise.Stocks[line.SKU].BuyerLimit > 0 || of.least(a, c.promise) < row.Quantity {
+			return
+		}
+	}
+	c.violated(o, "false refusal", "it has expired, and its units were there to be taken again")
 }
 
 // refusal compares one refusal with what was left of each of its SKUs: it is false if none of them was short.
@@ -203,7 +219,7 @@ func (c *checker) refusal(o *Operation, a Attempt) {
 		if a.Answer.Code == SoldOut {
 			wanted = 1
 		}
-		atLeast := of.initial + of.came.by(a.Sent.Add(-c.promise.Staleness)) - of.mayHaveTaken.by(a.Ended)
+		atLeast := of.least(a, c.promise)
 		atMost := of.initial + of.mayHaveCome.by(a.Ended) - of.taken.by(a.Ended)
 		onlyFell := of.lastGain.Before(a.Sent.Add(-c.promise.Staleness))
 		if onlyFell && of.left >= line.Quantity && len(o.Lines) == 1 {

@@ -143,9 +143,15 @@ func (s *Services) Left(process int, sku string) (int64, error) {
 // newAnswer reads the body of an answer to any request.
 func newAnswer(status int, text []byte) history.Answer {
 	type deduction struct {
-		Status   any       `json:"status"` // of a deduction, or of a problem
+		SKU      string    `json:"sku"`
+		Status   any       `json:"status"`       // of a deduction, or of a problem
+		Ended    string    `json:"order_status"` // of a deduction, in a problem
 		Quantity int64     `json:"quantity"`
 		Expires  time.Time `json:"expires_at"`
+	}
+	state := func(d deduction) string {
+		told, _ := d.Status.(string) // a problem's is a number
+		return cmp.Or(told, d.Ended)
 	}
 	var said struct {
 		deduction
@@ -155,12 +161,16 @@ func newAnswer(status int, text []byte) history.Answer {
 	if err := json.Unmarshal(text, &said); err != nil {
 		return history.Answer{Status: status}
 	}
-	of := said.deduction
-	for _, line := range said.Lines {
-		of.Status, of.Quantity = line.Status, of.Quantity+line.Quantity
+	a := history.Answer{Status: status, Code: said.Code, State: state(said.deduction), Quantity: said.Quantity, Expires: said.Expires}
+	for i, line := range said.Lines {
+		if i == 0 {
+			a.State, a.Quantity, a.States = "", 0, make(history.States)
+		}
+		a.States[line.SKU] = state(line)
+		a.Quantity += line.Quantity
+		a.Expires = line.Expires
 	}
-	state, _ := of.Status.(string) // a problem's is a number
-	return history.Answer{Status: status, Code: said.Code, State: state, Quantity: of.Quantity, Expires: of.Expires}
+	return a
 }
 
 // problem is an answer as an error.

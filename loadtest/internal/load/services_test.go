@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,7 +57,13 @@ func TestRequests(t *testing.T) {
 		{Kind: history.Deduct, ID: "o2", Lines: one, ReserveFor: 90 * time.Second},
 		{Kind: history.Order, ID: "o3", Buyer: "ann", Lines: two},
 		{Kind: history.Commit, ID: "o/2", Lines: one},
-		{Kind: history.Cancel, ID: "o2", Lines: one},
+		{Kind: history.Commit, ID: "o2", Lines: one, Retake: true},
+		{Kind: history.Cancel, ID: "o2", Lines: []history.Line{{SKU: "a"}}},
+		{Kind: history.Cancel, ID: "o2", Lines: one, Ref: "c1"},
+		{Kind: history.Return, ID: "o2", Lines: one, Ref: "b1", WriteOff: true},
+		{Kind: history.Return, ID: "o3", Lines: []history.Line{{SKU: "a"}, {SKU: "b"}}},
+		{Kind: history.Extend, ID: "o3", Lines: two, Ref: "e1", ReserveFor: time.Second},
+		{Kind: history.Read, ID: "o3", Lines: two},
 		{Kind: history.Restock, ID: "r1", Lines: one},
 		{Kind: history.Resegment, ID: "r3", Lines: []history.Line{{SKU: "a", Quantity: 8}}},
 		{Kind: history.Read, ID: "o2", Lines: one},
@@ -71,7 +78,13 @@ func TestRequests(t *testing.T) {
 		`POST /base/v1/skus/a/deductions Bearer secret {"order_id":"o2","quantity":2,"reserve_for":"1m30s"}`:                                1,
 		`POST /base/v1/orders Bearer secret {"order_id":"o3","buyer_id":"ann","lines":[{"sku":"a","quantity":2},{"sku":"b","quantity":1}]}`: 1,
 		`POST /base/v1/skus/a/deductions/o%2F2/commit Bearer secret `:                                                                       1,
+		`POST /base/v1/skus/a/deductions/o2/commit Bearer secret {"if_expired":"retake"}`:                                                   1,
 		`POST /base/v1/skus/a/deductions/o2/cancel Bearer secret `:                                                                          1,
+		`POST /base/v1/skus/a/deductions/o2/cancel Bearer secret {"ref":"c1","quantity":2}`:                                                 1,
+		`POST /base/v1/skus/a/deductions/o2/return Bearer secret {"ref":"b1","quantity":2,"restock":false}`:                                 1,
+		`POST /base/v1/orders/o3/return Bearer secret {}`:                                                                                   1,
+		`POST /base/v1/orders/o3/extend Bearer secret {"ref":"e1","reserve_for":"1s"}`:                                                      1,
+		`GET /base/v1/orders/o3 Bearer secret `:                                                                                             1,
 		`POST /base/v1/skus/a/restock Bearer secret {"ref":"r1","quantity":2}`:                                                              1,
 		`POST /base/v1/skus/a/resegment Bearer secret {"ref":"r3","segments":8}`:                                                            1,
 		`GET /base/v1/skus/a/deductions/o2 Bearer secret `:                                                                                  1,
@@ -94,12 +107,20 @@ func TestAnswersAndTheirOutcomes(t *testing.T) {
 			201, `{"quantity":3,"status":"reserved","expires_at":"2026-01-02T03:04:05Z"}`, Accepted,
 			history.Answer{State: "reserved", Quantity: 3, Expires: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		},
-		{201, `{"order_id":"o","lines":[{"quantity":3,"status":"committed"},{"quantity":4,"status":"committed"}]}`, Accepted, history.Answer{State: "committed", Quantity: 7}},
+		{
+			201, `{"order_id":"o","lines":[{"sku":"a","quantity":3,"status":"committed"},{"sku":"b","quantity":4,"status":"returned"}]}`, Accepted,
+			history.Answer{Quantity: 7, States: history.States{"a": "committed", "b": "returned"}},
+		},
 		{200, `{}`, Replayed, history.Answer{}},
 		{409, `{"type":"x","code":"sold_out","status":409}`, SoldOut, history.Answer{Code: "sold_out"}},
 		{409, `{"code":"insufficient_stock"}`, InsufficientStock, history.Answer{Code: "insufficient_stock"}},
 		{409, `{"code":"buyer_limit"}`, BuyerLimit, history.Answer{Code: "buyer_limit"}},
 		{409, `{"code":"sale_closed"}`, SaleClosed, history.Answer{Code: "sale_closed"}},
+		{409, `{"status":409,"code":"order_ended","order_status":"expired","quantity":2}`, Refused, history.Answer{Code: "order_ended", State: "expired", Quantity: 2}},
+		{
+			409, `{"status":409,"code":"not_reserved","order_status":"expired","quantity":2,"lines":[{"sku":"b","code":"not_reserved","order_status":"expired","quantity":2}]}`, Refused,
+			history.Answer{Code: "not_reserved", Quantity: 2, States: history.States{"b": "expired"}},
+		},
 		{409, `{"code":"sku_exists"}`, Refused, history.Answer{Code: "sku_exists"}},
 		{503, `{"code":"overloaded"}`, Overloaded, history.Answer{Code: "overloaded"}},
 		{503, `{"code":"unavailable"}`, Failed, history.Answer{Code: "unavailable"}},
@@ -110,7 +131,7 @@ func TestAnswersAndTheirOutcomes(t *testing.T) {
 	} {
 		c.answer.Status = c.status
 		got := newAnswer(c.status, []byte(c.body))
-		if outcome := OutcomeOf(history.Attempt{Answer: got}); got != c.answer || outcome != c.want {
+		if outcome := OutcomeOf(history.Attempt{Answer: got}); !reflect.DeepEqual(got, c.answer) || outcome != c.want {
 			t.Errorf("%d %s: %v, %+v", c.status, c.body, outcome, got)
 		}
 	}

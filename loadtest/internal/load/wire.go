@@ -36,12 +36,17 @@ type body struct {
 	Segments   int64          `json:"segments,omitempty"`
 	ReserveFor string         `json:"reserve_for,omitempty"`
 	Lines      []history.Line `json:"lines,omitempty"`
+	Restock    *bool          `json:"restock,omitempty"`
+	IfExpired  string         `json:"if_expired,omitempty"`
 }
 
-// NewRequest is the request of an operation.
+// NewRequest is the request of an operation. One of several lines goes to the order as a whole.
 func NewRequest(o *history.Operation) Request {
 	sku, n := "/v1/skus/"+o.Lines[0].SKU, o.Lines[0].Quantity
 	one := sku + "/deductions/" + url.PathEscape(o.ID)
+	if len(o.Lines) > 1 {
+		one = "/v1/orders/" + url.PathEscape(o.ID)
+	}
 	b := body{OrderID: o.ID, BuyerID: o.Buyer}
 	if o.ReserveFor > 0 {
 		b.ReserveFor = o.ReserveFor.String()
@@ -54,13 +59,23 @@ func NewRequest(o *history.Operation) Request {
 		b.Lines = o.Lines
 		return post("/v1/orders", b)
 	case history.Commit:
-		return Request{Method: http.MethodPost, Path: one + "/commit"}
+		if !o.Retake {
+			return Request{Method: http.MethodPost, Path: one + "/commit"}
+		}
+		return post(one+"/commit", body{IfExpired: "retake"})
 	case history.Cancel:
-		return Request{Method: http.MethodPost, Path: one + "/cancel"}
+		if o.Ref == "" {
+			return Request{Method: http.MethodPost, Path: one + "/cancel"}
+		}
+		return post(one+"/cancel", body{Ref: o.Ref, Quantity: n})
 	case history.Extend:
 		return post(one+"/extend", body{Ref: o.Ref, ReserveFor: b.ReserveFor})
 	case history.Return:
-		return post(one+"/cancel", body{Ref: o.Ref, Quantity: n})
+		back := body{Ref: o.Ref, Quantity: n}
+		if o.WriteOff {
+			back.Restock = new(bool)
+		}
+		return post(one+"/return", back)
 	case history.Restock:
 		return post(sku+"/restock", body{Ref: o.ID, Quantity: n})
 	case history.Resegment:
