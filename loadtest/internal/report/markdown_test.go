@@ -56,8 +56,15 @@ func (d Document) markdown(t *testing.T) string {
 func TestCommandRepeatsTheRun(t *testing.T) {
 	t.Parallel()
 	d := Document{Scenario: "flash-sale", Seed: 42, Flags: []Flag{
-		{"stock", "10000"}, {"segments", "10"}, {"rate", "5000"}, {"quick", "false"}, {"private-servers", "true"}, {"arrivals", "my file.csv"},
-		{"seed", "0"}, {"url", ""}, {"note", "it's"},
+		{"stock", "10000"},
+		{"segments", "10"},
+		{"rate", "5000"},
+		{"quick", "false"},
+		{"private-servers", "true"},
+		{"arrivals", "my file.csv"},
+		{"seed", "0"},
+		{"url", ""},
+		{"note", "it's"},
 	}}
 	want := `go run ./loadtest flash-sale --stock=10000 --segments=10 --rate=5000 --private-servers '--arrivals=my file.csv' '--note=it'\''s' --seed=42`
 	if got := strings.Join(d.Command(), " "); got != want {
