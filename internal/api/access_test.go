@@ -154,6 +154,7 @@ func samples() map[string]sample {
 		"GET /docs/problems/":                            {path: "/docs/problems/"},
 		"GET /docs/problems/:code":                       {path: "/docs/problems/sold_out"},
 		"GET /v1/skus":                                   {path: "/v1/skus"},
+		"GET /":                                          {path: "/"},
 		"GET /console":                                   {path: "/console"},
 		"GET /console/":                                  {path: "/console/"},
 		"GET /console/settings.json":                     {path: "/console/settings.json"},

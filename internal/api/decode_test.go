@@ -22,13 +22,13 @@ func requests() []struct {
 	}{
 		{reader(func(b newSKU) error { _, err := b.sku("a"); return err }), func() any { return new(client.NewSKU) }},
 		{reader(func(b newDeduction) error { _, err := b.order(); return err }), func() any { return new(client.NewDeduction) }},
-		{reader(func(b newDeductions) error { _, err := b.orders(); return err }), func() any { return new(client.NewDeductions) }},
+		{reader(func(b newDeductions) error { _, errs := b.orders(); return errors.Join(errs...) }), func() any { return new(client.NewDeductions) }},
 		{reader(func(b newOrder) error { _, err := b.order(); return err }), func() any { return new(client.NewOrder) }},
 		{reader(func(commitRequest) error { return nil }), func() any { return new(client.Commit) }},
 		{reader(func(cancelRequest) error { return nil }), func() any { return new(client.Cancel) }},
 		{reader(func(r returnRequest) error { _, err := r.request(); return err }), func() any { return new(client.Return) }},
 		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Restocked); return err }), func() any { return new(client.Restock) }},
-		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Adjusted); return err }), func() any { return new(client.Adjustment) }},
+		{reader(func(b adjustRequest) error { _, err := b.movement(); return err }), func() any { return new(client.Adjustment) }},
 		{reader(func(b resegmentRequest) error { _, err := b.movement(); return err }), func() any { return new(client.Resegment) }},
 	}
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"inventory/internal/api/client"
 )
 
 // wrong is a value that the document forbids, as JSON, and the field that the problem must name.
@@ -52,12 +55,33 @@ func TestWhatTheDocumentForbids(t *testing.T) {
 				t.Errorf("%s %s: what the document allows is refused: %s", method, at, a.body)
 			}
 			for _, w := range append(wrongs(t, "", schema), repeated(t, schema)...) {
+				if one, in := strings.CutPrefix(w.field, "deductions[1]"); in && at == many {
+					s.refusesOne(string(w.value), strings.TrimPrefix(one, "."))
+					continue
+				}
 				s.refuses(method, at, []bad{{string(w.value), w.field, ""}})
 			}
 		}
 	}
 	if bodies < 8 {
 		t.Errorf("the document has only %d requests with a body", bodies)
+	}
+}
+
+// refusesOne checks that the second of many orders is refused as if it had been sent alone, or the request with it if it cannot be
+// read.
+func (s *site) refusesOne(body, field string) {
+	s.Helper()
+	a := s.send("POST", many, body)
+	if a.status == 400 {
+		return
+	}
+	var got client.DeductionResults
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || len(got.Results) != 2 {
+		s.Fatalf("%s: got %d %s", body, a.status, a.body)
+	}
+	if p := got.Results[1].Problem; p == nil || p.Code != client.InvalidRequest || p.Field == nil || *p.Field != cmp.Or(field, "body") {
+		s.Errorf("%s: got %s, want a problem of %q", body, a.body, field)
 	}
 }
 

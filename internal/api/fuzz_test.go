@@ -68,6 +68,9 @@ func FuzzBodies(f *testing.F) {
 			wantRefusal(t, w)
 			return
 		}
+		if strings.Contains(w.Body.String(), `"status":400`) { // of one of many
+			return
+		}
 		if strings.TrimSpace(string(body)) != "" {
 			holdBody(t, schemas[r.document].Value, body)
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -99,6 +100,14 @@ type unitsRequest struct {
 	Reason   field[string] `json:"reason"`
 }
 
+// adjustRequest is the body of an adjustment.
+type adjustRequest struct {
+	Ref      field[string] `json:"ref"`
+	Quantity field[int64]  `json:"quantity"`
+	Reason   field[string] `json:"reason"`
+	IfStock  field[int64]  `json:"if_stock"`
+}
+
 type resegmentRequest struct {
 	Ref      field[string] `json:"ref"`
 	Segments field[int64]  `json:"segments"`
@@ -118,7 +127,7 @@ func (s *server) restock(c echo.Context) error {
 }
 
 func (s *server) adjust(c echo.Context) error {
-	return changeStock(s, c, func(u unitsRequest) (stock.Movement, error) { return u.movement(stock.Adjusted) })
+	return changeStock(s, c, adjustRequest.movement)
 }
 
 func (s *server) resegment(c echo.Context) error { return changeStock(s, c, resegmentRequest.movement) }
@@ -149,6 +158,19 @@ func (u unitsRequest) movement(kind stock.MovementKind) (m stock.Movement, err e
 	m.Quantity, err = u.Quantity.require("quantity")
 	return m, err
 }
+
+func (a adjustRequest) movement() (stock.Movement, error) {
+	m, err := unitsRequest{a.Ref, a.Quantity, a.Reason}.movement(stock.Adjusted)
+	if err == nil && a.IfStock.set {
+		if m.IfStock = &a.IfStock.value; a.IfStock.value < 0 || a.IfStock.value > maxStock {
+			err = invalid("if_stock", fmt.Sprintf("must be 0 to %d", int64(maxStock)))
+		}
+	}
+	return m, err
+}
+
+// maxStock is above any stock, and a number that JavaScript has exactly.
+const maxStock = 1<<53 - 1
 
 func (r resegmentRequest) movement() (m stock.Movement, err error) {
 	m = stock.Movement{Kind: stock.Resegmented, Reason: r.Reason.value}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
@@ -13,7 +14,22 @@ import (
 // Many deductions in one request: to the caller, each is as if it had been sent alone.
 
 type newDeductions struct {
-	Deductions list[newSKUDeduction] `json:"deductions"`
+	Deductions list[oneOfMany] `json:"deductions"`
+}
+
+// oneOfMany is one of many orders, or why it cannot be read.
+type oneOfMany struct {
+	newSKUDeduction
+	err error
+}
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (o *oneOfMany) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	text, err := d.ReadValue()
+	if err == nil {
+		o.err = decodeText(text, &o.newSKUDeduction)
+	}
+	return err
 }
 
 type newSKUDeduction struct {
@@ -39,72 +55,65 @@ func (s *server) deductAll(c echo.Context) error {
 		return err
 	}
 	ctx := waitUntil(c.Request().Context(), deadline)
-	orders, err := s.readOrders(ctx, c)
+	orders, errs, err := s.readOrders(ctx, c)
 	if err != nil {
 		return err
 	}
-	results, err := s.deductAllowed(c, ctx, orders)
+	results, err := s.deductAllowed(c, ctx, orders, errs)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, resultsAnswer{s.answerResults(c, results)})
 }
 
-// readOrders reads the body of a request.
-func (s *server) readOrders(ctx waiting, c echo.Context) ([]selling.SKUOrder, error) {
+// readOrders reads the body of a request: the orders, and for each what is wrong with it.
+func (s *server) readOrders(ctx waiting, c echo.Context) (orders []selling.SKUOrder, errs []error, err error) {
 	mostBytes, mostOrders := maxManyBytes, stock.MaxOrders
 	if callerOf(c).Buyer != "" {
 		mostBytes, mostOrders = maxBodyBytes, tokenLines
 	}
 	text, err := readJSON(c, mostBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var body newDeductions
 	if err := s.decodeInTurn(ctx, c, text, &body); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	orders, err := body.orders()
-	if err != nil {
-		return nil, err
+	if body.Deductions == nil {
+		return nil, nil, invalid("deductions", "is required")
 	}
-	if len(orders) == 0 || len(orders) > mostOrders {
-		return nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", mostOrders))
+	if n := len(body.Deductions); n == 0 || n > mostOrders {
+		return nil, nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", mostOrders))
 	}
-	for i, o := range orders {
-		if err := o.Check(); err != nil {
-			return nil, inElement(i, err)
-		}
-	}
-	return orders, nil
+	orders, errs = body.orders()
+	return orders, errs, nil
 }
 
-func (n newDeductions) orders() ([]selling.SKUOrder, error) {
-	if n.Deductions == nil {
-		return nil, invalid("deductions", "is required")
-	}
-	orders := make([]selling.SKUOrder, len(n.Deductions))
+func (n newDeductions) orders() (orders []selling.SKUOrder, errs []error) {
+	orders, errs = make([]selling.SKUOrder, len(n.Deductions)), make([]error, len(n.Deductions))
 	for i, d := range n.Deductions {
-		var err error
-		if orders[i].SKU, err = d.SKU.require("sku"); err != nil {
-			return nil, inElement(i, err)
-		}
-		if orders[i].Order, err = d.order(); err != nil {
-			return nil, inElement(i, err)
+		if orders[i], errs[i] = d.order(); errs[i] == nil {
+			errs[i] = orders[i].Check()
 		}
 	}
-	return orders, nil
+	return orders, errs
 }
 
-// inElement adds to an error which of many deductions it is about.
-func inElement(i int, err error) error {
-	e, name := asStockError(err), fmt.Sprintf("deductions[%d].", i)
-	return &stock.Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
+func (o oneOfMany) order() (order selling.SKUOrder, err error) {
+	if o.err != nil {
+		return order, o.err
+	}
+	if order.SKU, err = o.SKU.require("sku"); err != nil {
+		return order, err
+	}
+	order.Order, err = o.newDeduction.order()
+	return order, err
 }
 
 // deductAllowed deducts for the orders that their caller may send now, and refuses the others. Each order counts as a
-// request; the first one has been counted already.
-func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKUOrder) ([]selling.Result, error) {
+// request; the first one has been counted already. errs says what is wrong with orders that cannot be sent.
+func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKUOrder, errs []error) ([]selling.Result, error) {
 	more, tooMany := s.limitMore(c, len(orders)-1)
 	results := make([]selling.Result, len(orders))
 	var allowed []selling.SKUOrder
@@ -112,6 +121,9 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 	for i, o := range orders {
 		if i > more {
 			results[i].Err = tooMany
+			continue
+		}
+		if results[i].Err = errs[i]; results[i].Err != nil {
 			continue
 		}
 		if o.BuyerID, o.Own, results[i].Err = buyerFor(c, o.BuyerID); results[i].Err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/servertest"
@@ -147,45 +149,61 @@ func (s *site) wantCounts(a answer, want map[int]int) {
 	}
 }
 
-// A wrong request takes nothing, and the problem says where it is wrong.
+// TestBadManyDeductions: what cannot be read as a list of orders takes nothing.
 func TestBadManyDeductions(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
 	const good = `{"sku":"a","order_id":"good","quantity":1}`
-	in := func(member string) (before, after string) {
-		return `{"deductions":[` + good + `,{"sku":"a",` + member, `}]}`
-	}
-	quantity, end := in(`"order_id":"o","quantity":`)
-	orderID, _ := in(`"quantity":1,"order_id":`)
-	buyerID, _ := in(`"quantity":1,"order_id":"o","buyer_id":`)
-	reserveFor, _ := in(`"quantity":1,"order_id":"o","reserve_for":`)
-	s.refuses("POST", many, badBodies(),
-		badNumbers("deductions[1].quantity", quantity, end), badTexts("deductions[1].order_id", orderID, end),
-		badTexts("deductions[1].buyer_id", buyerID, end), badDurations("deductions[1].reserve_for", reserveFor, end),
-		[]bad{
-			{`{}`, "deductions", "required"},
-			{`{"deductions":null}`, "deductions", "required"},
-			{`{"deductions":[]}`, "deductions", "1 to 1000"},
-			{`{"deductions":{}}`, "deductions", "array"},
-			{`{"deductions":[` + good + `],"deductions":[` + good + `]}`, "deductions", "twice"},
-			{`{"deductions":[` + good + `],"order_id":"o"}`, "order_id", "not a field"},
-			{bulk(good, `7`), "deductions[1]", "JSON object"},
-			{bulk(good, `null`), "deductions[1].sku", "required"},
-			{bulk(good, `{}`), "deductions[1].sku", "required"},
-			{bulk(good, `{"sku":"a","quantity":1}`), "deductions[1].order_id", "required"},
-			{bulk(good, `{"sku":"a","order_id":"o"}`), "deductions[1].quantity", "required"},
-			{bulk(good, `{"sku":"..","order_id":"o","quantity":1}`), "deductions[1].sku", "must not be"},
-			{bulk(good, `{"sku":"a","order_id":"a/..","quantity":1}`), "deductions[1].order_id", "deductions[1].order_id"},
-			{bulk(good, `{"sku":"a","order_id":"o","quantity":1,"price":1}`), "deductions[1].price", "not a field"},
-			{bulk(good, `{"sku":"a","sku":"a","order_id":"o","quantity":1}`), "deductions[1].sku", "twice"},
-			{bulk(slices.Repeat([]string{good}, stock.MaxOrders+1)...), "deductions", "1 to 1000"},
-			{`{"deductions":[` + strings.Repeat(good+`,`, stock.MaxOrders+1) + `nonsense`, "deductions", "1 to 1000"}, // not read up to the end
-		})
+	s.refuses("POST", many, badBodies(), []bad{
+		{`{}`, "deductions", "required"},
+		{`{"deductions":null}`, "deductions", "required"},
+		{`{"deductions":[]}`, "deductions", "1 to 1000"},
+		{`{"deductions":{}}`, "deductions", "array"},
+		{`{"deductions":[` + good + `],"deductions":[` + good + `]}`, "deductions", "twice"},
+		{`{"deductions":[` + good + `],"order_id":"o"}`, "order_id", "not a field"},
+		{bulk(slices.Repeat([]string{good}, stock.MaxOrders+1)...), "deductions", "1 to 1000"},
+		{`{"deductions":[` + strings.Repeat(good+`,`, stock.MaxOrders+1) + `nonsense`, "deductions", "1 to 1000"}, // not read up to the end
+	})
 	s.wantProblem(s.send("POST", many, bulk(good)+strings.Repeat(" ", 512<<10)), 413, "too_large", "524288")
 	s.wantProblem(s.sendAs("text/plain", "POST", many, bulk(good)), 415, "unsupported_media_type")
 	s.wantProblem(s.send("GET", many, ""), 405, "method_not_allowed")
 	s.wantUnits("a", `"available":100,"reserved":0,"committed":0`)
+}
+
+// TestAWrongValueIsTheProblemOfItsOwnResult, as if the order had been sent alone: the others are decided.
+func TestAWrongValueIsTheProblemOfItsOwnResult(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":1000}`), 201, "")
+	in := func(member string) (before, after string) { return `{"sku":"a",` + member, `}` }
+	quantity, end := in(`"order_id":"o","quantity":`)
+	orderID, _ := in(`"quantity":1,"order_id":`)
+	buyerID, _ := in(`"quantity":1,"order_id":"o","buyer_id":`)
+	reserveFor, _ := in(`"quantity":1,"order_id":"o","reserve_for":`)
+	for n, b := range slices.Concat(
+		badNumbers("quantity", quantity, end), badTexts("order_id", orderID, end), badTexts("buyer_id", buyerID, end),
+		badDurations("reserve_for", reserveFor, end), []bad{
+			{`7`, "body", "JSON object"},
+			{`null`, "body", "JSON object"},
+			{`{}`, "sku", "required"},
+			{`{"sku":"a","quantity":1}`, "order_id", "required"},
+			{`{"sku":"a","order_id":"o"}`, "quantity", "required"},
+			{`{"sku":"..","order_id":"o","quantity":1}`, "sku", "must not be"},
+			{`{"sku":"a","order_id":"a/..","quantity":1}`, "order_id", "order_id"},
+			{`{"sku":"a","order_id":"o","quantity":1,"price":1}`, "price", "not a field"},
+			{`{"sku":"a","sku":"a","order_id":"o","quantity":1}`, "sku", "twice"},
+		},
+	) {
+		good := fmt.Sprintf(`{"sku":"a","order_id":"good %d","quantity":1}`, n)
+		if !jsontext.Value(b.body).IsValid() {
+			continue // then the list cannot be read
+		}
+		results := s.wantResults(s.send("POST", many, bulk(good, b.body)), 201, 400)
+		if p := results[1].Problem; p == nil || p.Field == nil || *p.Field != b.field || !strings.Contains(p.Detail, b.says) {
+			t.Errorf("%s: got %+v, want a problem of %s that says %s", b.body, p, b.field, b.says)
+		}
+	}
 }
 
 // The document's example succeeds.

@@ -19,6 +19,8 @@ func TestAdjustChangesStockOnceForItsRef(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/skus/a/adjust", `{"ref":"count-2","quantity":-4,"reason":"lost"}`), 409, "insufficient_stock", `"available":3`)
 	s.want(s.send("POST", "/v1/skus/a/adjust", `{"ref":"count-2","quantity":2,"reason":"found"}`), 201, "")
 	s.wantProblem(s.send("POST", "/v1/skus/a/restock", `{"ref":"count-2","quantity":2,"reason":"found"}`), 422, "ref_reused")
+	s.wantProblem(s.send("POST", "/v1/skus/a/adjust", `{"ref":"count-9","quantity":1,"if_stock":9999}`), 409, "stock_changed", `"stock":`)
+	s.wantProblem(s.send("POST", "/v1/skus/a/adjust", `{"ref":"count-9","quantity":1,"if_stock":-1}`), 400, "invalid_request", `"field":"if_stock"`)
 	s.wantProblem(s.send("POST", "/v1/skus/none/adjust", lost), 404, "unknown_sku")
 	s.wantUnits("a", `"stock":5,"available":5,`)
 }

@@ -85,6 +85,7 @@ func (s *server) consolePages() map[string]echo.HandlerFunc {
 	files := console.Files()
 	page := echo.StaticFileHandler(console.Page, files)
 	return map[string]echo.HandlerFunc{
+		"/":         func(c echo.Context) error { return c.Redirect(http.StatusFound, "/console") },
 		"/console":  page,
 		"/console/": func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/console") },
 		"/console/settings.json": func(c echo.Context) error {

@@ -61,6 +61,8 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusConflict, "The SKU is not on sale now"}
 	case stock.CodeUnknownOrder:
 		return kind{http.StatusNotFound, "There is no such order of several SKUs"}
+	case stock.CodeStockChanged:
+		return kind{http.StatusConflict, "The stock is another one"}
 	case stock.CodeOrderEnded:
 		return kind{http.StatusConflict, "The order was accepted before, and has ended"}
 	case stock.CodeNotReserved:
@@ -108,6 +110,7 @@ type problem struct {
 	Field     string     `json:"field,omitempty"`
 	SKU       string     `json:"sku,omitempty"`
 	Available *int64     `json:"available,omitempty"`
+	Stock     *int64     `json:"stock,omitempty"`
 
 	OrderStatus stock.DeductionStatus `json:"order_status,omitempty"`
 	Quantity    int64                 `json:"quantity,omitempty"`
@@ -142,6 +145,8 @@ func problemOf(err error) problem {
 		p.Title = "Nothing was written"
 	case e.Code == stock.CodeInsufficientStock:
 		p.Available = &e.Available
+	case e.Code == stock.CodeStockChanged:
+		p.Stock = &e.Stock
 	}
 	return p
 }
@@ -228,6 +233,7 @@ func explanations() []explanation {
 		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may.", "Cancel a reservation of this buyer, or ask for fewer units."},
 		{stock.CodeSaleClosed, "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
 		{stock.CodeUnknownOrder, "There is no order of several SKUs of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
+		{stock.CodeStockChanged, "The stock of the SKU is another one than if_stock says: the member stock has it. Somebody else has changed it. Nothing was changed.", "Look at the present figure, and decide again, under a new ref."},
 		{stock.CodeOrderEnded, "This order was accepted before, and holds nothing any more: order_status says whether it was cancelled, has expired or was returned, and quantity how many units it held last.", "Do not deliver it. To buy, send the order under a new order id. If it was paid after its end, commit it with if_expired."},
 		{stock.CodeNotReserved, "There is no live reservation to commit, cancel in part or extend: order_status says what has become of it.", "If it has expired and was paid, commit it with if_expired, which takes the units again if they are there. Otherwise give the money back."},
 		{stock.CodeAlreadyCommitted, "The deduction was committed before, with as many units as quantity says. Nothing was changed.", "A cancel that comes after the commit is too late: the order is paid. To take units back, return them."},

@@ -43,7 +43,6 @@ func TestChecksNameTheField(t *testing.T) {
 		{"quantity", Movement{SKU: "a", Kind: Restocked, Ref: "r", Quantity: -1}.Check()},
 		{"quantity", Movement{SKU: "a", Kind: Adjusted, Ref: "r", Reason: "count"}.Check()},
 		{"quantity", Movement{SKU: "a", Kind: Adjusted, Ref: "r", Reason: "count", Quantity: -MaxQuantity - 1}.Check()},
-		{"reason", Movement{SKU: "a", Kind: Adjusted, Ref: "r", Quantity: -1}.Check()},
 		{"quantity", Movement{SKU: "a", Kind: Resegmented, Ref: "r", Segments: 2, Quantity: 1}.Check()},
 		{"segments", Movement{SKU: "a", Kind: Restocked, Ref: "r", Segments: 2, Quantity: 1}.Check()},
 		{"terms", Movement{SKU: "a", Kind: Restocked, Ref: "r", Quantity: 1, Terms: TermsChange{Name: NewTerm[string]{Set: true, To: "a"}}}.Check()},

@@ -24,6 +24,7 @@ const (
 	CodeBuyerLimit        Code = "buyer_limit"        // the buyer would hold more units than one buyer may
 	CodeSaleClosed        Code = "sale_closed"        // the sale has not begun, or is over
 	CodeOrderEnded        Code = "order_ended"        // the order was accepted, and holds nothing any more: Status says why
+	CodeStockChanged      Code = "stock_changed"      // the stock is another one than the change was meant for: Stock says which
 	CodeNotReserved       Code = "not_reserved"       // there is no live reservation
 	CodeNotCommitted      Code = "not_committed"      // nothing is committed that could be returned
 	CodeAlreadyCommitted  Code = "already_committed"  // it was committed before: Quantity says with how many units
@@ -44,6 +45,7 @@ type Error struct {
 	Field     string // the request's field, for CodeInvalidRequest
 	SKU       string // the one whose stock, limit or deduction is why
 	Available int64  // units left, for CodeInsufficientStock
+	Stock     int64  // all that was ever put in, for CodeStockChanged
 	Err       error  // the cause, for logs
 
 	// Of the deduction that refuses a request.

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type Movement struct {
 	Kind     MovementKind
 	Quantity int64       // units added, below zero: taken away; 0 for Resegmented and Retermed
 	Segments int         // how many there are afterwards, for Resegmented; else 0
+	IfStock  *int64      // for Adjusted: only if all that was ever put in adds up to this; nil: always
 	Terms    TermsChange // for Retermed
 	Reason   string
 	// At is when it happened. The times of a SKU's movements grow in the order in which they were committed: a reader
@@ -50,6 +52,7 @@ func (m Movement) Returned() (key, ref string) {
 // CheckReplay returns [RefReused] if there, the movement that has the ref already, asked for something else.
 func (m Movement) CheckReplay(there Movement) error {
 	m.Terms, there.Terms = m.Terms.kept(), there.Terms.kept()
+	m.IfStock, there.IfStock = nil, nil // it was so when the movement was made
 	if m.At = there.At; m != there {
 		return RefReused(m.Ref)
 	}
@@ -98,9 +101,6 @@ func (m Movement) checkKind() error {
 		if m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity {
 			return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
 		}
-		if m.Reason == "" {
-			return Invalid("reason", "must be given")
-		}
 		return nil
 	default:
 		return checkQuantity(m.Quantity)
@@ -123,8 +123,23 @@ type MovementPlan struct {
 	Rows []Segment
 }
 
-// PlanMovement decides a movement from the rows of all segments. They hold levels now, see [LevelsOf].
-func PlanMovement(m Movement, segments []Segment, levels []int64) (plan MovementPlan, err error) {
+// checkStock refuses a movement that was meant for another stock.
+func (m Movement) checkStock(stock int64) error {
+	if m.IfStock == nil || *m.IfStock == stock {
+		return nil
+	}
+	return &Error{
+		Code: CodeStockChanged, SKU: m.SKU, Stock: stock,
+		Message: fmt.Sprintf("the stock of SKU %q is %d, and not %d", m.SKU, stock, *m.IfStock),
+	}
+}
+
+// PlanMovement decides a movement from the rows of all segments, and the stock: all that was ever put in. The segments hold levels
+// now, see [LevelsOf].
+func PlanMovement(m Movement, segments []Segment, levels []int64, stock int64) (plan MovementPlan, err error) {
+	if err := m.checkStock(stock); err != nil && len(segments) > 0 {
+		return plan, err
+	}
 	switch {
 	case len(segments) == 0:
 		return plan, UnknownSKU(m.SKU)

@@ -94,7 +94,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 			after, back, err = request.on(before, amended, at)
 		}
 		plan.settle(i, before, after, err)
-		if request.WriteOff && err == nil {
+		if request.WriteOff && before.Status == StatusCommitted { // a reservation that has expired goes back
 			plan.writeOff(i, before, back)
 		} else {
 			plan.add(before, back, segments)

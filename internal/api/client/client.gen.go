@@ -40,6 +40,7 @@ const (
 	SkuArchived          Code = "sku_archived"
 	SkuExists            Code = "sku_exists"
 	SoldOut              Code = "sold_out"
+	StockChanged         Code = "stock_changed"
 	TooLarge             Code = "too_large"
 	Unauthenticated      Code = "unauthenticated"
 	Unavailable          Code = "unavailable"
@@ -91,6 +92,8 @@ func (e Code) Valid() bool {
 	case SkuExists:
 		return true
 	case SoldOut:
+		return true
+	case StockChanged:
 		return true
 	case TooLarge:
 		return true
@@ -311,13 +314,16 @@ type Activity struct {
 
 // Adjustment defines model for Adjustment.
 type Adjustment struct {
+	// IfStock Adjust only if the stock of the SKU is this; otherwise 409 stock_changed
+	IfStock *int64 `json:"if_stock,omitempty"`
+
 	// Quantity Units to add; negative to take units away; not 0
 	Quantity int64 `json:"quantity"`
 
-	// Reason 1 to 500 bytes of visible UTF-8, like NewID
+	// Reason At most 500 bytes of visible UTF-8, like NewID
 	//
 	// Example: counted
-	Reason string `json:"reason"`
+	Reason *Reason `json:"reason,omitempty"`
 
 	// Ref Makes the change happen once within its SKU: changes of all kinds share the refs of the SKU. 1 to 128 bytes of
 	// visible UTF-8, like NewID.
@@ -871,7 +877,10 @@ type Problem struct {
 	// Sku The SKU whose stock, terms or deduction caused the refusal
 	Sku    *string `json:"sku,omitempty"`
 	Status int     `json:"status"`
-	Title  string  `json:"title"`
+
+	// Stock The present stock, with stock_changed
+	Stock *int64 `json:"stock,omitempty"`
+	Title string `json:"title"`
 
 	// Type The page of this service that explains the code
 	//
@@ -1548,7 +1557,8 @@ type ClientInterface interface {
 	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+	// orders. If callers
 	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
@@ -1566,7 +1576,8 @@ type ClientInterface interface {
 	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+	// orders. If callers
 	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
@@ -1797,7 +1808,8 @@ type ClientInterface interface {
 	// AdjustWithBody Correct the count, up or down
 	//
 	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-	// can be taken away: 409 insufficient_stock when there are fewer.
+	// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+	// stock, when somebody else has changed it meanwhile.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1807,7 +1819,8 @@ type ClientInterface interface {
 	// Adjust Correct the count, up or down
 	//
 	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-	// can be taken away: 409 insufficient_stock when there are fewer.
+	// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+	// stock, when somebody else has changed it meanwhile.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2091,7 +2104,8 @@ func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 // status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 // comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+// orders. If callers
 // are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 // Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
@@ -2119,7 +2133,8 @@ func (c *Client) DeductAllWithBody(ctx context.Context, params *DeductAllParams,
 // status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 // comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+// orders. If callers
 // are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 // Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
@@ -2550,7 +2565,8 @@ func (c *Client) CreateSKU(ctx context.Context, sku SKUPath, params *CreateSKUPa
 // AdjustWithBody Correct the count, up or down
 //
 // 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-// can be taken away: 409 insufficient_stock when there are fewer.
+// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+// stock, when somebody else has changed it meanwhile.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2570,7 +2586,8 @@ func (c *Client) AdjustWithBody(ctx context.Context, sku SKUPath, params *Adjust
 // Adjust Correct the count, up or down
 //
 // 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-// can be taken away: 409 insufficient_stock when there are fewer.
+// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+// stock, when somebody else has changed it meanwhile.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5044,7 +5061,8 @@ type ClientWithResponsesInterface interface {
 	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+	// orders. If callers
 	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
@@ -5062,7 +5080,8 @@ type ClientWithResponsesInterface interface {
 	// status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 	// comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 	//
-	// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+	// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+	// orders. If callers
 	// are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 	// Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 	//
@@ -5303,7 +5322,8 @@ type ClientWithResponsesInterface interface {
 	// AdjustWithBodyWithResponse Correct the count, up or down
 	//
 	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-	// can be taken away: 409 insufficient_stock when there are fewer.
+	// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+	// stock, when somebody else has changed it meanwhile.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5313,7 +5333,8 @@ type ClientWithResponsesInterface interface {
 	// AdjustWithResponse Correct the count, up or down
 	//
 	// 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-	// can be taken away: 409 insufficient_stock when there are fewer.
+	// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+	// stock, when somebody else has changed it meanwhile.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10387,7 +10408,8 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 // status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 // comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+// orders. If callers
 // are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 // Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
@@ -10411,7 +10433,8 @@ func (c *ClientWithResponses) DeductAllWithBodyWithResponse(ctx context.Context,
 // status and the body of the answer to its order alone. All orders are processed at the same time, and the answer
 // comes when the last one has a result. A repeated order in the list is answered as a replay of the first.
 //
-// An invalid request takes nothing: the 400 names the index and the field, as in `deductions[3].quantity`. If callers
+// A wrong value is the 400 of its own result. The request as a whole is refused only if it cannot be read as a list of
+// orders. If callers
 // are limited, each order counts as a request; only the orders beyond the limit are 429. If the answer has a
 // Retry-After, orders whose result is 429 or 503 may be sent again after that many seconds.
 //
@@ -10772,7 +10795,8 @@ func (c *ClientWithResponses) CreateSKUWithResponse(ctx context.Context, sku SKU
 // AdjustWithBodyWithResponse Correct the count, up or down
 //
 // 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-// can be taken away: 409 insufficient_stock when there are fewer.
+// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+// stock, when somebody else has changed it meanwhile.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10788,7 +10812,8 @@ func (c *ClientWithResponses) AdjustWithBodyWithResponse(ctx context.Context, sk
 // AdjustWithResponse Correct the count, up or down
 //
 // 201 when the units were added or taken away now, 200 when the same adjustment was made before. Only available units
-// can be taken away: 409 insufficient_stock when there are fewer.
+// can be taken away: 409 insufficient_stock when there are fewer. With if_stock, 409 stock_changed, with the present
+// stock, when somebody else has changed it meanwhile.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -54,10 +54,11 @@ func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 			t.Error(err)
 		}
 	})
-	if _, _, err := w.second.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 4, Segments: 2}); err != nil {
+	if _, _, err := w.second.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 6, Segments: 2}); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"reserved", "committed"} { // the first process has read the SKU, and has connections
+	// The first process has read the SKU, and has connections. It leaves no segment empty: so it does not look at the levels later.
+	for _, id := range []string{"reserved", "committed"} {
 		if _, _, err := w.first.Deduct(t.Context(), "a", stock.Order{OrderID: id, Quantity: 1, ReserveFor: reserveFor(id)}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +89,14 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 	}
 	return map[string]func(s *selling.Service) error{
 		"deduction": deduct(1),
-		"merge":     deduct(2),
+		"merge":     deduct(4),
 		"order": func(s *selling.Service) error {
 			_, _, err := s.Order(w.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
 			return err
 		},
 		"commit": settle(stock.SettleRequest{OrderID: "reserved"}),
-		"cancel": settle(stock.SettleRequest{OrderID: "committed", Verb: stock.Cancel}),
-		"return": settle(stock.SettleRequest{OrderID: "committed", Verb: stock.Cancel, Quantity: 1, Ref: "r"}),
+		"cancel": settle(stock.SettleRequest{OrderID: "reserved", Verb: stock.Cancel}),
+		"return": settle(stock.SettleRequest{OrderID: "committed", Verb: stock.Return, Quantity: 1, Ref: "r"}),
 	}
 }
 
@@ -151,7 +152,7 @@ func TestARefusalIsFinal(t *testing.T) {
 // refusedBeside sells the rest, lets the attempt be refused, and restocks.
 func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
 	w.Helper()
-	if _, _, err := w.second.Deduct(w.Context(), "a", stock.Order{OrderID: "other", Quantity: 2}); err != nil {
+	if _, _, err := w.second.Deduct(w.Context(), "a", stock.Order{OrderID: "other", Quantity: 4}); err != nil {
 		w.Fatal(err)
 	}
 	if err := attempt(w.second); stock.CodeOf(err) != stock.CodeSoldOut {

@@ -41,3 +41,8 @@ DELETE FROM stock_segments WHERE sku_id = $1 AND segment >= $2;
 -- name: set_layout
 -- In: $1 sku_id, $2 layout
 UPDATE skus SET layout = $2 WHERE sku_id = $1;
+
+-- name: stock_put
+-- In:  $1 sku_id
+-- Out: all that was ever put in, less what was taken out again; no row: there is no such SKU
+SELECT k.initial + coalesce((SELECT sum(m.quantity) FROM movements m WHERE m.sku_id = $1), 0)::bigint FROM skus k WHERE k.sku_id = $1;

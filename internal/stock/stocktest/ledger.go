@@ -1,6 +1,7 @@
 package stocktest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -76,6 +77,46 @@ func (k *kit) short(err error, available int64) {
 }
 
 // testAdjustTakesBackFirst: units of expired reservations are there to be taken away.
+// testAdjustIfStock: of two who both want the stock to be 120, one changes it.
+func testAdjustIfStock(t *testing.T, k *kit) {
+	k.create(100, 3)
+	k.deduct(0, stock.Fence{}, order("sold", 5))
+	const clerks = 8
+	var done [clerks]bool
+	calls := make([]func(context.Context) error, clerks)
+	for n := range calls {
+		m := adjust(fmt.Sprint("clerk ", n), 20)
+		m.IfStock = new(int64(100))
+		calls[n] = func(ctx context.Context) error {
+			created, err := k.store.Move(ctx, m)
+			if stock.CodeOf(err) == stock.CodeStockChanged {
+				var changed *stock.Error
+				if errors.As(err, &changed); changed.Stock != 120 {
+					return fmt.Errorf("told a stock of %d, want 120", changed.Stock)
+				}
+				err = nil
+			}
+			done[n] = created
+			return err
+		}
+	}
+	k.together(calls...)
+	var ref string
+	for n, d := range done {
+		if d && ref != "" {
+			t.Errorf("got two that changed it, %s and clerk %d", ref, n)
+		} else if d {
+			ref = fmt.Sprint("clerk ", n)
+		}
+	}
+	k.segmentsSum(115)
+	again := adjust(ref, 20)
+	again.IfStock = new(int64(100))
+	if created, err := k.store.Move(t.Context(), again); created || err != nil {
+		t.Errorf("again: got %t, %v, want a replay", created, err)
+	}
+}
+
 func testAdjustTakesBackFirst(t *testing.T, k *kit) {
 	k.create(10, 2)
 	k.merge(nil, reserved("a", 8, time.Minute), reserved("b", 2, time.Hour))

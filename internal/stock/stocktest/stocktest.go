@@ -114,6 +114,7 @@ func CalmCases() []Case {
 		{"buyer limit and what comes back", testLimitAndWhatComesBack},
 		{"adjust", testAdjust},
 		{"adjust takes back what has expired first", testAdjustTakesBackFirst},
+		{"adjust if the stock is as expected", testAdjustIfStock},
 		{"movements", testMovements},
 		{"resegment", testResegment},
 		{"resegment keeps fences", testResegmentKeepsFences},

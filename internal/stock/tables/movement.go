@@ -19,6 +19,8 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
 		statements, write, back := &Statements{}, &Statements{}, &Returned{}
 		all := statements.LockAll(m.SKU)
+		var stocked int64
+		statements.Each(func(row Row) error { return row.Scan(&stocked) }, "stock_put", m.SKU)
 		if m.NeedsExpired() {
 			back = tx.Expire(statements, m.SKU, m.At)
 		}
@@ -29,7 +31,7 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		if !created && len(*all) > 0 {
 			err = sameMovement(ctx, tx, m)
 		} else {
-			err = move(ctx, tx, write, m, *all, stock.LevelsOf(*all, back.Segments))
+			err = move(ctx, tx, write, m, *all, stock.LevelsOf(*all, back.Segments), stocked)
 		}
 		if err != nil {
 			return err
@@ -48,8 +50,8 @@ func (s *Statements) insertMovement(m stock.Movement, terms []byte) *Statement {
 }
 
 // move plans a movement and writes the plan.
-func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, levels []int64) error {
-	plan, err := stock.PlanMovement(m, all, levels)
+func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, levels []int64, stocked int64) error {
+	plan, err := stock.PlanMovement(m, all, levels, stocked)
 	if err != nil {
 		return err
 	}
