@@ -101,6 +101,7 @@ func ask[T any](ctx context.Context, s *Service, send func() (*http.Response, er
 		if err != nil {
 			return struct{}{}, err
 		}
+		defer response.Body.Close()
 		if last, err = answerOf[T](response); err == nil && last.Status == http.StatusServiceUnavailable {
 			err = notFinal
 		}
@@ -121,7 +122,6 @@ type Answer[T any] struct {
 
 // answerOf reads an answer.
 func answerOf[T any](response *http.Response) (Answer[T], error) {
-	defer response.Body.Close()
 	a := Answer[T]{Status: response.StatusCode}
 	text, err := io.ReadAll(response.Body)
 	switch media := response.Header.Get("Content-Type"); {
