@@ -114,7 +114,7 @@ test-environments: ## Sell behind PgBouncer, Pgpool, HAProxy, nginx and stunnel,
 test-browser: servers ## Run the tests of the pages (/docs, the console, the classroom, the lab's) in Chromium, which must be on PATH
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
-	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom
+	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom ./loadtest/internal/report
 
 # Apart from make test, which installs no cluster's tools.
 .PHONY: test-deploy

@@ -26,6 +26,7 @@ import (
 // reportFlags choose the forms of the report. Every scenario has them.
 type reportFlags struct {
 	JSON       string             `help:"Write the report as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	HTML       string             `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Markdown   string             `help:"Write the report as Markdown, for a page of a repository, to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Target     map[string]float64 `mapsep:"none" help:"Another bound for the target of this name, as the report tells it; given several times, for several. Default: those of the scenario." placeholder:"NAME=VALUE"`
 	FailOnMiss bool               `help:"Exit status 1 where a target is missed. One that is undecided is not. Default: off."`
@@ -77,7 +78,7 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 	forms := []struct {
 		flag, name string
 		form       form
-	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--markdown", f.Markdown, report.Document.WriteMarkdown}}
+	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--html", f.HTML, report.Document.WriteHTML}, {"--markdown", f.Markdown, report.Document.WriteMarkdown}}
 	printed, taken := true, map[string]string{}
 	for _, o := range forms {
 		if other, is := taken[o.name]; is && o.name != "" {
@@ -130,7 +131,7 @@ const notTold = "(not told)"
 // flagsOf are the flags of the chosen command that change what it measures, given or by default, without secrets. A hidden flag
 // is among them if it was set.
 func flagsOf(parsed *kong.Context) (all []report.Flag) {
-	silent := []string{"help", "json", "markdown", "fail-on-miss"}
+	silent := []string{"help", "json", "html", "markdown", "fail-on-miss"}
 	for _, flag := range parsed.Flags() {
 		if slices.Contains(silent, flag.Name) || flag.Hidden && flag.Target.IsZero() {
 			continue

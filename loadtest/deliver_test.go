@@ -45,7 +45,9 @@ func (m *measured) with(t *testing.T, args ...string) outcome {
 func aRun(p99 float64) report.Document {
 	return report.Document{
 		Scenario: "chaos", Summary: []string{"all was sold"}, Figures: []report.Figure{{Name: "p99", Unit: "ms", Value: p99}},
-		Sections: []report.Section{{Name: "latency"}},
+		Sections: []report.Section{{Name: "latency", Plots: []report.Plot{
+			{Name: "p", Title: "Latency", Kind: report.Bars, Categories: []string{"a"}, Series: []report.Series{{Name: "p99", Y: []float64{p99}}}},
+		}}},
 	}
 }
 
@@ -62,13 +64,13 @@ func readFile(t *testing.T, name string) string {
 func TestEverybodyIsTold(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	object, markdown := filepath.Join(folder, "report.json"), filepath.Join(folder, "report.md")
+	page, object, markdown := filepath.Join(folder, "report.html"), filepath.Join(folder, "report.json"), filepath.Join(folder, "report.md")
 	m := &measured{document: aRun(30)}
-	got := m.with(t, "--json", object, "--markdown", markdown)
+	got := m.with(t, "--html", page, "--json", object, "--markdown", markdown)
 	if got.code != 0 || got.err != "" || m.runs != 1 {
 		t.Fatalf("%+v, %d runs", got, m.runs)
 	}
-	for name, text := range map[string]string{"printed": got.out, "object": readFile(t, object), "Markdown": readFile(t, markdown)} {
+	for name, text := range map[string]string{"printed": got.out, "page": readFile(t, page), "object": readFile(t, object), "Markdown": readFile(t, markdown)} {
 		if !strings.Contains(text, "all was sold") {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -77,7 +79,7 @@ func TestEverybodyIsTold(t *testing.T) {
 
 func TestStandardOutputHoldsNothingElse(t *testing.T) {
 	t.Parallel()
-	for flag, begins := range map[string]string{"--json=-": "{", "--markdown=-": "# chaos"} {
+	for flag, begins := range map[string]string{"--json=-": "{", "--html=-": "<!doctype html>", "--markdown=-": "# chaos"} {
 		got := (&measured{document: aRun(30)}).with(t, flag)
 		if got.code != 0 || !strings.HasPrefix(got.out, begins) || strings.Count(got.out, "all was sold") != 1 {
 			t.Errorf("%s: %+v", flag, got)
@@ -93,9 +95,9 @@ func TestWhatIsWrongIsKnownBeforeTheRun(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no such folder":  {[]string{"--markdown=none/there.md"}, "--markdown: open none/there.md"},
-		"one file":        {[]string{"--markdown", file, "--json", file}, "cannot both be written"},
-		"a flag too much": {[]string{"--markdown"}, "--markdown"},
+		"no such folder":  {[]string{"--html=none/there.html"}, "--html: open none/there.html"},
+		"one file":        {[]string{"--html", file, "--json", file}, "cannot both be written"},
+		"a flag too much": {[]string{"--html"}, "--html"},
 	} {
 		m := &measured{document: aRun(30)}
 		m.with(t, c.args...).wantOneLine(t, c.says)
@@ -108,12 +110,12 @@ func TestWhatIsWrongIsKnownBeforeTheRun(t *testing.T) {
 // TestAnInterruptedRunIsTold writes what was measured until then.
 func TestAnInterruptedRunIsTold(t *testing.T) {
 	t.Parallel()
-	page := filepath.Join(t.TempDir(), "report.md")
+	page := filepath.Join(t.TempDir(), "report.html")
 	m := &measured{document: aRun(30), err: errors.New("interrupted")}
 	m.document.Interrupted = true
-	got := m.with(t, "--markdown", page)
-	if got.code != 1 || got.err != "loadtest: interrupted\n" || !strings.Contains(got.out, "WARNING: interrupted") ||
-		!strings.Contains(readFile(t, page), "all was sold") {
+	got := m.with(t, "--html", page)
+	if got.code != 1 || got.err != "loadtest: interrupted\n" || !strings.Contains(got.out, "all was sold") ||
+		!strings.Contains(readFile(t, page), "The run was interrupted") {
 		t.Errorf("%+v", got)
 	}
 }

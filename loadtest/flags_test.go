@@ -38,7 +38,7 @@ func TestTheReportTellsAllFlags(t *testing.T) {
 			t.Errorf("%s is told as %q, %v", name, told, there)
 		}
 	}
-	for _, name := range []string{"help", "tiny", "json", "markdown"} {
+	for _, name := range []string{"help", "tiny", "json", "html", "markdown"} {
 		if _, there := got[name]; there {
 			t.Errorf("%s is told", name)
 		}

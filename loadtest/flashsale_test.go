@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,6 +81,7 @@ func TestFlashSale(t *testing.T) {
 			t.Errorf("got %v, want some %s", became, outcome)
 		}
 	}
+	wantPlots(t, d, "throughput", "latency-over-time", "cpu")
 	if d.Seed != 7 || !strings.HasPrefix(d.Summary[0], "Sold 200 of 200 units; sold out ") {
 		t.Errorf("seed %d, summary %q", d.Seed, d.Summary)
 	}
@@ -103,6 +105,27 @@ func TestASeedIsSoldOnceUnderItsLimit(t *testing.T) {
 	again := runWith(t.Context(), smallSale(args...)...)
 	again.err = again.err[strings.Index(again.err, "\n")+1:] // after the line that says what begins
 	again.wantOneLine(t, "was sold on this database before")
+}
+
+// wantPlots demands plots that can be drawn.
+func wantPlots(t *testing.T, d report.Document, names ...string) {
+	t.Helper()
+	for _, s := range d.Sections {
+		for _, plot := range s.Plots {
+			names = slices.DeleteFunc(names, func(name string) bool { return name == plot.Name })
+			if len(plot.Series) == 0 {
+				t.Errorf("%s is empty", plot.Name)
+			}
+			for _, line := range plot.Series {
+				if len(line.X) == 0 || len(line.X) != len(line.Y) {
+					t.Errorf("%s, %s: %d X, %d Y", plot.Name, line.Name, len(line.X), len(line.Y))
+				}
+			}
+		}
+	}
+	if len(names) > 0 {
+		t.Errorf("there are no plots %q", names)
+	}
 }
 
 // TestARefusedKeyIsAnError uses a service that accepts no orders.

@@ -100,8 +100,10 @@ func (r *run) tell() {
 	}
 	r.Sections = []report.Section{r.roundsSection()}
 	if r.read == nil {
-		r.Sections = append(r.Sections, r.recoverySection(), r.courseSection())
-	} else {
+		r.Sections = append(r.Sections, r.recoverySection())
+	}
+	r.Sections = append(r.Sections, r.courseSection())
+	if r.read != nil {
 		var accepted int64
 		for _, round := range r.rounds {
 			accepted += round.Accepted
@@ -168,10 +170,13 @@ func (r *run) recoverySection() report.Section {
 	}
 }
 
-// courseSection has the faults in the order in which they happened.
+// mostPlots bounds the rounds that are drawn: the first ones.
+const mostPlots = 6
+
+// courseSection has the faults in the order in which they happened, and draws them over what was sold.
 func (r *run) courseSection() report.Section {
-	table := report.Table{Columns: []string{"seed", "from s", "to s", "recovered after s", "fault"}}
-	for _, round := range r.rounds {
+	section, table := report.Section{Name: "course"}, report.Table{Columns: []string{"seed", "from s", "to s", "recovered after s", "fault"}}
+	for n, round := range r.rounds {
 		for _, f := range round.Faults {
 			recovered := "-"
 			if f.Recovery >= 0 {
@@ -179,6 +184,28 @@ func (r *run) courseSection() report.Section {
 			}
 			table.Rows = append(table.Rows, []string{fmt.Sprint(round.Seed), fmt.Sprintf("%.1f", f.From), fmt.Sprintf("%.1f", f.To), recovered, f.What})
 		}
+		if n < mostPlots {
+			section.Plots = append(section.Plots, round.plot())
+		}
 	}
-	return report.Section{Name: "course", Table: &table}
+	if len(table.Rows) > 0 { // a run without faults is drawn all the same
+		section.Table = &table
+	}
+	return section
+}
+
+// plot draws what was sold over time, and the faults.
+func (r Round) plot() report.Plot {
+	line := report.Series{Name: "accepted"}
+	for i, rate := range r.Rate {
+		line.X, line.Y = append(line.X, float64(i+1)*sampleEvery.Seconds()), append(line.Y, rate)
+	}
+	plot := report.Plot{
+		Name: fmt.Sprint("round-", r.Seed), Title: fmt.Sprintf("Seed %d: orders accepted a second, and faults", r.Seed), Kind: report.Lines,
+		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "accepted a second"}, Series: []report.Series{line},
+	}
+	for _, f := range r.Faults {
+		plot.Marks = append(plot.Marks, report.Mark{X: f.From, Label: f.What, Broke: true}, report.Mark{X: f.To, Label: "over"})
+	}
+	return plot
 }

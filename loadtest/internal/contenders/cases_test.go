@@ -24,8 +24,8 @@ func measure(t *testing.T, cases ...string) []report.Section {
 		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Fsync, len(d.Sections), len(cases))
 	}
 	for _, s := range d.Sections {
-		if !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
-			t.Errorf("%s: got notes %q, want one of the audit", s.Name, s.Notes)
+		if len(s.Plots) != 2 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
+			t.Errorf("%s: %d plots, notes %q", s.Name, len(s.Plots), s.Notes)
 		}
 		wantSales(t, s)
 	}

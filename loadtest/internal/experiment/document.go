@@ -121,7 +121,7 @@ func (e Estimate) Interval() string {
 func (r Result) Section(name string) report.Section {
 	s := report.Section{Name: name, Targets: r.Targets(), Notes: slices.Clone(r.Notes)}
 	if len(r.Rounds) > 0 || len(r.Failed) > 0 {
-		s.Table = r.table()
+		s.Table, s.Plots = r.table(), r.plots(name)
 	}
 	for _, c := range r.Case.Contenders {
 		if err := r.Failed[c.Name]; err != nil {
@@ -243,4 +243,18 @@ func (r Result) about() (all []Contender) {
 
 func (r Result) exact() []Metric {
 	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
+}
+
+// plots have a bar of each contender for each exact metric.
+func (r Result) plots(name string) (all []report.Plot) {
+	for _, m := range r.exact() {
+		p := report.Plot{Name: report.PlotName(name, m.Name), Title: m.Name, Kind: report.Bars, Y: report.Axis{Label: m.Name}}
+		bars := report.Series{}
+		for _, c := range r.Case.Contenders {
+			p.Categories, bars.Y = append(p.Categories, c.Name), append(bars.Y, r.Of(c.Name, m.Name).Value)
+		}
+		p.Series = []report.Series{bars}
+		all = append(all, p)
+	}
+	return all
 }

@@ -145,7 +145,7 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 			}
 		}
 		s := r.Section("who sells")
-		if len(r.wrong()) != 1 || len(r.Failed) != 1 || len(s.Notes) != 1 || len(s.Targets) != 6 {
+		if len(r.wrong()) != 1 || len(r.Failed) != 1 || len(s.Notes) != 1 || len(s.Targets) != 6 || len(s.Plots) != 1 {
 			t.Errorf("wrong: %q, want one contender; section %+v", r.wrong(), s)
 		}
 		if rows := fmt.Sprint(s.Table.Rows); rows != "[[good 10 (10 to 10)] [broken -] [nothing 0 (0 to 0)] [better 12 (12 to 12)]]" {

@@ -167,10 +167,12 @@ func (d design) tell(to *report.Document, r experiment.Result) {
 	to.Sections = append(effects(d.find(r)), to.Sections...)
 }
 
-// effects have a row for each finding, and then a row for each combination with the other factors.
+// effects have a row and a bar for each finding, and then a row for each combination with the other factors.
 func effects(findings []finding) []report.Section {
 	brief := &report.Table{Columns: []string{"factor", "over all combinations", "least", "with", "most", "with"}}
 	all := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
+	plot := report.Plot{Name: "effects", Title: "what each buys, over all combinations", Kind: report.Bars, Y: report.Axis{Label: "times the orders a second"}}
+	bars := report.Series{}
 	for _, f := range findings {
 		least, most := f.Cases[0], f.Cases[len(f.Cases)-1]
 		brief.Rows = append(brief.Rows, []string{f.Factor, f.Ratio.String(), least.Ratio.String(), least.With, most.Ratio.String(), most.With})
@@ -178,9 +180,11 @@ func effects(findings []finding) []report.Section {
 		for _, c := range f.Cases {
 			all.Rows = append(all.Rows, []string{"", c.With, c.Ratio.String()})
 		}
+		plot.Categories, bars.Y = append(plot.Categories, f.Factor), append(bars.Y, f.Ratio.Value)
 	}
+	plot.Series = []report.Series{bars}
 	return []report.Section{
-		{Name: "what each buys, in times the orders a second", Table: brief},
+		{Name: "what each buys, in times the orders a second", Table: brief, Plots: []report.Plot{plot}},
 		{Name: "each with the others", Table: all},
 	}
 }

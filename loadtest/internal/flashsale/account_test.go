@@ -43,8 +43,8 @@ func TestARoundIsSummedUp(t *testing.T) {
 		t.Errorf("account %+v, want 1 order that was told, 4 units, none oversold, at most 2 false refusals, 3 units stranded", a)
 	}
 	// Enough orders were due at 12, 7 after the opening.
-	if a.soldOut != 15 || a.planned != 7 || a.behind() != 8e-6 {
-		t.Errorf("sold out after %d, planned %d, behind %v; want 15, 7 and 8e-06", a.soldOut, a.planned, a.behind())
+	if a.soldOut != 15 || a.planned != 7 || a.behind() != 8e-6 || a.firstNo != 23 {
+		t.Errorf("sold out after %d, planned %d, behind %v, first refusal %d", a.soldOut, a.planned, a.behind(), a.firstNo)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestClocksThatDifferAreTold(t *testing.T) {
 	r := played(reply(load.Accepted, 10, 20), reply(load.SaleClosed, 40, 50), reply(load.SaleClosed, 10, 50), reply(load.SoldOut, 60, 70))
 	r.opening = 30
 	r.settle(history.Rows{}, history.Findings{})
-	if a := r.account; a.early != 1 || a.late != 1 {
+	if a := r.account; a.early != 1 || a.late != 1 || a.firstNo != 70 {
 		t.Errorf("account %+v", a)
 	}
 }

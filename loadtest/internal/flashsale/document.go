@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"gonum.org/v1/gonum/floats"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
@@ -23,6 +24,7 @@ type account struct {
 	told     int              // orders with an answer that they were sold
 	soldOut  time.Duration    // from the opening to the answer that sold the last unit; never: units were left
 	planned  time.Duration    // from the opening until enough orders for all units were due; never: there were not enough
+	firstNo  time.Duration    // from the start to the first refusal for want of stock; never: there was none
 	early    int64            // orders accepted before the opening, by the clock of this program
 	late     int64            // orders sent after the opening and refused as too early, by the same clock
 }
@@ -34,7 +36,7 @@ const never = load.Forever
 func (r *round) settle(rows history.Rows, found history.Findings) {
 	a := &r.account
 	a.counts, a.refusals = r.result.Counts(0, never), found.Refusals[r.sku]
-	a.soldOut, a.planned = never, never
+	a.soldOut, a.planned, a.firstNo = never, never, never
 	a.stock, a.units = rows.Of(r.sku)
 	told := make(map[int]bool) // by the first request of an order
 	var last time.Duration
@@ -53,6 +55,8 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 			a.early++
 		case reply.Outcome == load.SaleClosed && reply.Sent > r.opening: // so here
 			a.late++
+		case reply.Outcome.Short():
+			a.firstNo = min(a.firstNo, reply.Over)
 		}
 	}
 	if a.told = len(told); a.stock.Initial > 0 && a.stock.Available == 0 && a.told > 0 {
@@ -73,12 +77,21 @@ func (a account) behind() float64 {
 
 // tell adds the rounds to the report.
 func (s *Sale) tell() {
-	accepted := s.All.Counts(0, load.Forever)[load.Accepted]
+	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
 	s.Environment.Measurement = append(s.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
 	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds), s.gauges.Figures(accepted)...)
 	s.Sections = append([]report.Section{
-		s.All.OutcomeSection(), s.phases(), s.All.GeneratorSection(), s.roundSection(),
+		s.All.OutcomeSection(), s.phases(),
+		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
+			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
+		s.All.GeneratorSection(), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
+}
+
+// typical is the round whose p99 of accepted orders is the median: plots show it.
+func (s *Sale) typical() *round {
+	p99 := latency(99, load.Accepted).Over(s.rounds)
+	return s.rounds[floats.NearestIdx(p99, latency(99, load.Accepted).Value(s.rounds))]
 }
 
 // measure is a number of each round.
@@ -186,6 +199,25 @@ func (s *Sale) warnings() (lines []string) {
 			early, late))
 	}
 	return lines
+}
+
+// marks are the instants that explain what is drawn over time.
+func (s *Sale) marks(r *round) (marks []report.Mark) {
+	if r.opening > 0 {
+		marks = append(marks, report.Mark{X: r.opening.Seconds(), Label: "sale opens"})
+	}
+	switch {
+	case r.account.soldOut != never:
+		marks = append(marks, report.Mark{X: (r.opening + r.account.soldOut).Seconds(), Label: "sold out"})
+	case r.account.firstNo != never:
+		marks = append(marks, report.Mark{X: r.account.firstNo.Seconds(), Label: "first refusal"})
+	}
+	for _, p := range spans(s.Phases) {
+		if p.name == Storm {
+			marks = append(marks, report.Mark{X: p.from.Seconds(), Label: "storm of retries"})
+		}
+	}
+	return marks
 }
 
 // phases has a row for each phase, of all rounds.

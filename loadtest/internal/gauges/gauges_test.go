@@ -157,6 +157,15 @@ func TestTheServiceTellsWhatItDid(t *testing.T) {
 			t.Errorf("the service has no metric %s", q)
 		}
 	}
+	for _, s := range got.Sections(n) {
+		for _, p := range s.Plots {
+			for _, line := range p.Series {
+				if len(line.X) == 0 || len(line.X) != len(line.Y) {
+					t.Errorf("%s: %d X, %d Y", p.Name, len(line.X), len(line.Y))
+				}
+			}
+		}
+	}
 }
 
 // TestASourceThatFailsLaterIsSaidOnce fails while it is read again and again, and comes back.

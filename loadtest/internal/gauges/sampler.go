@@ -164,6 +164,17 @@ func step(before, after float64) float64 {
 	return after - before
 }
 
+// rates are the growth of a counter a second, between each two readings.
+func (r Readings) rates(q Quantity) (at, perSecond []float64) {
+	seconds, values := r.Points(q)
+	for i := 1; i < len(values); i++ {
+		if took := seconds[i] - seconds[i-1]; took > 0 {
+			at, perSecond = append(at, seconds[i]), append(perSecond, step(values[i-1], values[i])/took)
+		}
+	}
+	return at, perSecond
+}
+
 // most is the largest value of a quantity; NaN: not known.
 func (r Readings) most(q Quantity) float64 {
 	_, values := r.Points(q)
@@ -236,6 +247,9 @@ func cells(name string, numbers ...float64) []string {
 // machine has the processor time of each process.
 func (r Readings) machine(accepted int64) report.Section {
 	table := &report.Table{Columns: []string{"process", "CPU s", "processors busy", "CPU ms per accepted order"}}
+	busy := report.Plot{
+		Name: "cpu", Title: "Processor time over time", Kind: report.Lines, X: report.Axis{Label: "time, s"}, Y: report.Axis{Label: "processors busy"},
+	}
 	for _, p := range []Process{Generator, Service, Redis, PostgreSQL, Machine} {
 		used := r.CPU(p)
 		row := cells(string(p), used, used/r.Took().Seconds(), each(used*milli, accepted))
@@ -243,8 +257,15 @@ func (r Readings) machine(accepted int64) report.Section {
 			row[1] = unknown
 		}
 		table.Rows = append(table.Rows, row)
+		if at, perSecond := r.rates(cpu(p)); len(at) > 0 {
+			busy.Series = append(busy.Series, report.Series{Name: string(p), X: at, Y: perSecond})
+		}
 	}
-	return report.Section{Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...)}
+	s := report.Section{Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...)}
+	if len(busy.Series) > 0 {
+		s.Plots = []report.Plot{busy}
+	}
+	return s
 }
 
 // words say what the processor times leave out, and why.

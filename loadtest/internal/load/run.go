@@ -256,6 +256,53 @@ func (r *Result) Counts(from, to time.Duration) (c Counts) {
 	return c
 }
 
+// Slot is a short time of a run.
+type Slot struct {
+	From    time.Duration
+	Offered int64  // requests that were due in it
+	Answers Counts // answers that came in it, and requests that were given up in it
+	// P50 and P99 are of the latencies of all requests that were due in it; 0 where there is none.
+	P50, P99 time.Duration
+}
+
+// Width returns how long slots should be: 100 ms, or more where that would make more than 200 of them.
+func Width(all time.Duration) time.Duration {
+	const least, most = 100 * time.Millisecond, 200
+	return max(least, (all / most).Round(least))
+}
+
+// Slots cuts the run into slots, as far as it went.
+func (r *Result) Slots(width time.Duration) []Slot {
+	slots := make([]Slot, max(r.Elapsed, 0)/width+1)
+	waits := make([][]time.Duration, len(slots))
+	for i, reply := range r.Replies {
+		due := int(r.At[i] / width)
+		if due < len(slots) {
+			slots[due].Offered++
+		}
+		if reply.Outcome == NotSent {
+			continue
+		}
+		slots[reply.Over/width].Answers[reply.Outcome]++
+		waits[due] = append(waits[due], r.Latency(i))
+	}
+	for n := range slots {
+		s := &slots[n]
+		s.From = time.Duration(n) * width
+		s.P50, s.P99 = quantile(waits[n], 50), quantile(waits[n], 99)
+	}
+	return slots
+}
+
+// quantile is the time that a share of all, in percent, stays within.
+func quantile(times []time.Duration, percent float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[max(int(math.Ceil(percent/100*float64(len(times)))), 1)-1]
+}
+
 // percents are the columns of [cells].
 func percents() []string {
 	return []string{"p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}
@@ -295,6 +342,48 @@ func (r *Result) OutcomeSection() report.Section {
 		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(codes[code]), code))
 	}
 	return report.Section{Name: "What buyers were answered", Table: table, Notes: notes}
+}
+
+// OverTime draws what was offered and answered, and how long it took.
+func (r *Result) OverTime(marks []report.Mark) []report.Plot {
+	width := Width(r.Elapsed)
+	slots := r.Slots(width)
+	line := func(name string, of func(Slot) float64) report.Series {
+		line := report.Series{Name: name}
+		for _, s := range slots { // a point in the middle of each
+			line.X, line.Y = append(line.X, (s.From+width/2).Seconds()), append(line.Y, of(s))
+		}
+		return line
+	}
+	throughput := []report.Series{line("offered", func(s Slot) float64 { return float64(s.Offered) / width.Seconds() })}
+	for _, group := range [][]Outcome{
+		{Accepted},
+		{Replayed},
+		{SoldOut, InsufficientStock},
+		{BuyerLimit},
+		{SaleClosed},
+		{Overloaded},
+		{Refused},
+		{Failed, Unreached, Unknown},
+		{Dropped},
+	} {
+		if r.Counts(0, Forever).Of(group...) > 0 {
+			throughput = append(throughput, line(group[0].String(), func(s Slot) float64 { return float64(s.Answers.Of(group...)) / width.Seconds() }))
+		}
+	}
+	x := report.Axis{Label: "seconds since the first request could come"}
+	return []report.Plot{
+		{
+			Name: "throughput", Title: "Requests and answers over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "requests a second"},
+			Marks: marks, Series: throughput,
+		},
+		{
+			Name: "latency-over-time", Title: "Latency over time, by the planned send", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true},
+			Marks: marks, Series: []report.Series{
+				line("p50", func(s Slot) float64 { return compare.Milliseconds(s.P50) }), line("p99", func(s Slot) float64 { return compare.Milliseconds(s.P99) }),
+			},
+		},
+	}
 }
 
 // GeneratorSection has how far the generator was behind its plan.

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/history"
 )
 
@@ -95,17 +94,17 @@ func TestAStallIsSeenByAllWhoCameInIt(t *testing.T) {
 			}
 			return ms
 		}})
-		late, served := 0, latency.New()
+		late, served := 0, []time.Duration{}
 		for i := range at {
 			if r.Latency(i) > 5*ms {
 				late++
 			}
-			served.Record(r.Replies[i].Over - r.Replies[i].Sent)
+			served = append(served, r.Replies[i].Over-r.Replies[i].Sent)
 		}
 		if late < 18 || late > 26 || r.Latencies(Accepted).Quantile(90) < 10*ms {
 			t.Errorf("%d were late, p90 %v", late, r.Latencies(Accepted).Quantile(90))
 		}
-		if p := served.Quantile(98); p > 2*ms { // what a closed loop would report: 2 of 200 are the stall
+		if p := quantile(served, 98); p > 2*ms { // what a closed loop would report: 2 of 200 are the stall
 			t.Errorf("from the send, p98 is %v", p)
 		}
 	})
@@ -121,6 +120,9 @@ func TestAnEndOfTheContextStopsSending(t *testing.T) {
 		c := r.Counts(0, Forever)
 		if c[Replayed] != 5 || c[NotSent] != 95 || r.Elapsed != 52*ms {
 			t.Errorf("%v after %v", c, r.Elapsed)
+		}
+		if slots := r.Slots(10 * ms); len(slots) != 6 || slots[5].Answers[Replayed] != 1 {
+			t.Errorf("slots: %+v", slots)
 		}
 	})
 }
@@ -140,13 +142,38 @@ func TestWhatIsNotHeardIsUnknown(t *testing.T) {
 	})
 }
 
-func TestRequestsAreCountedByWhenTheyWereDue(t *testing.T) {
+func TestSlots(t *testing.T) {
 	t.Parallel()
 	r := Result{
 		Load:    Load{At: []time.Duration{10 * ms, 90 * ms, 110 * ms, 120 * ms}},
-		Replies: []Reply{{Outcome: Accepted}, {Outcome: SoldOut}, {Outcome: Unknown}, {Outcome: Dropped}},
+		Elapsed: 250 * ms,
+		Replies: []Reply{
+			{Sent: 10 * ms, Over: 20 * ms, Outcome: Accepted},
+			{Sent: 95 * ms, Over: 130 * ms, Outcome: SoldOut},
+			{Sent: 110 * ms, Over: 250 * ms, Outcome: Unknown},
+			{Over: 230 * ms, Outcome: Dropped},
+		},
 	}
-	if c := r.Counts(90*ms, 120*ms); c != (Counts{SoldOut: 1, Unknown: 1}) || c.Answered() != 1 {
-		t.Errorf("got %v, want one sold out and one unknown", c)
+	want := []Slot{
+		{0, 2, Counts{Accepted: 1}, 10 * ms, 40 * ms},
+		{100 * ms, 2, Counts{SoldOut: 1}, 110 * ms, 140 * ms}, // for requests without an answer: when the caller gave up
+		{200 * ms, 0, Counts{Unknown: 1, Dropped: 1}, 0, 0},
+	}
+	got := r.Slots(100 * ms)
+	for n, slot := range got {
+		if slot != want[n] {
+			t.Errorf("slot %d: %+v instead of %+v", n, slot, want[n])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d slots", len(got))
+	}
+	if c := r.Counts(90*ms, 120*ms); c != (Counts{SoldOut: 1, Unknown: 1}) || c.Sent() != 2 || c.Answered() != 1 {
+		t.Errorf("counts: %v", c)
+	}
+	for all, want := range map[time.Duration]time.Duration{time.Second: 100 * ms, time.Minute: 300 * ms, time.Hour: 18 * time.Second} {
+		if got := Width(all); got != want {
+			t.Errorf("slots of %v for %v", got, all)
+		}
 	}
 }

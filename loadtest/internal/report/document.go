@@ -1,5 +1,6 @@
-// Package report is what a run of the lab found, in one shape for every scenario, and the forms of it: text for a terminal, JSON, and
-// Markdown. A scenario makes a Document, which has tables and targets; forms know nothing of scenarios.
+// Package report is what a run of the lab found, in one shape for every scenario, and the forms of it: text for a terminal, JSON, a
+// page that opens offline, and Markdown. A scenario makes a Document, which has tables, plots and targets; forms know
+// nothing of scenarios.
 package report
 
 import (
@@ -92,6 +93,7 @@ type Environment struct {
 type Section struct {
 	Name    string   `json:"name"`
 	Table   *Table   `json:"table,omitempty"`
+	Plots   []Plot   `json:"plots,omitempty"`
 	Targets []Target `json:"targets,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 }
@@ -100,6 +102,47 @@ type Section struct {
 type Table struct {
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
+}
+
+// Plot is a picture. Lines have X in their series; bars have categories instead, a Y of each series for each.
+type Plot struct {
+	Name       string   `json:"name"` // unique in a document, and that of the same question in another run: [a-z0-9-]+
+	Title      string   `json:"title"`
+	Kind       PlotKind `json:"kind"`
+	X          Axis     `json:"x"`
+	Y          Axis     `json:"y"`
+	Categories []string `json:"categories,omitempty"`
+	Series     []Series `json:"series"`
+	Marks      []Mark   `json:"marks,omitempty"` // instants on the X axis
+}
+
+// PlotKind is how a plot is drawn.
+type PlotKind string
+
+// The kinds of plots.
+const (
+	Lines PlotKind = "lines"
+	Bars  PlotKind = "bars"
+)
+
+// Axis is a direction of a plot.
+type Axis struct {
+	Label string `json:"label"`         // with the unit
+	Log   bool   `json:"log,omitempty"` // it has equal steps for powers of ten: the Y axis of lines
+}
+
+// Series is a line, or the bars of one colour. What is not a number is a gap.
+type Series struct {
+	Name string    `json:"name"`
+	X    []float64 `json:"x,omitempty"`
+	Y    []float64 `json:"y"`
+}
+
+// Mark is an instant that explains what a plot shows, such as the sell-out.
+type Mark struct {
+	X     float64 `json:"x"`
+	Label string  `json:"label"`
+	Broke bool    `json:"broke,omitempty"` // something was broken then
 }
 
 // padding is between the columns of a printed table.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -56,21 +58,46 @@ func (d Document) verdict() string {
 // String is the environment in a line.
 func (e Environment) String() string {
 	parts := []string{fmt.Sprintf("%s/%s, %d processors for all", e.OS, e.Arch, e.CPUs), e.Go}
-	for _, f := range []Flag{
-		{"PostgreSQL", e.PostgreSQL},
-		{"fsync", e.Fsync},
-		{"synchronous_commit", e.SyncCommit},
-		{"on", e.FileSystem},
-		{"SQLite", e.SQLite},
-		{"Redis", e.Redis},
-		{"requests sent by", e.Generator},
-		{"revision", e.Revision},
-	} {
-		if f.Value != "" {
+	for _, f := range e.Facts() {
+		switch f.Name {
+		case "system", "processors", "processor", "Go", "target":
+		case "file system":
+			parts = append(parts, "on "+f.Value)
+		case "measurement":
+			parts = append(parts, f.Value)
+		default:
 			parts = append(parts, f.Name+" "+f.Value)
 		}
 	}
-	return strings.Join(append(parts, e.Measurement...), "; ") + "."
+	return strings.Join(parts, "; ") + "."
+}
+
+// Duration is how long the run took, for a person.
+func (d Document) Duration() string {
+	return time.Duration(d.Elapsed * float64(time.Second)).Round(100 * time.Millisecond).String()
+}
+
+// Facts are the parts of the environment that are not empty.
+func (e Environment) Facts() []Flag {
+	facts := []Flag{
+		{"system", e.OS + "/" + e.Arch},
+		{"processors", Number(float64(e.CPUs)) + " for all"},
+		{"processor", e.CPU},
+		{"Go", e.Go},
+		{"PostgreSQL", e.PostgreSQL},
+		{"fsync", e.Fsync},
+		{"synchronous_commit", e.SyncCommit},
+		{"file system", e.FileSystem},
+		{"SQLite", e.SQLite},
+		{"Redis", e.Redis},
+		{"target", e.Target},
+		{"requests sent by", e.Generator},
+		{"revision", e.Revision},
+	}
+	for _, line := range e.Measurement {
+		facts = append(facts, Flag{"measurement", line})
+	}
+	return slices.DeleteFunc(facts, func(f Flag) bool { return f.Value == "" })
 }
 
 // Command repeats the run, by its words.

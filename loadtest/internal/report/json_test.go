@@ -20,6 +20,7 @@ func TestJSONComesBack(t *testing.T) {
 		Sections: []Section{{
 			Name:    "buyers",
 			Table:   &Table{Columns: []string{"", "a"}, Rows: [][]string{{"b", "1"}}},
+			Plots:   []Plot{{Name: "p", Kind: Lines, Series: []Series{{Name: "s", X: []float64{1}, Y: []float64{2}}}}},
 			Targets: []Target{AtMost("p99", 3.5, 3)},
 		}},
 	}
@@ -33,13 +34,13 @@ func TestJSONComesBack(t *testing.T) {
 	}
 }
 
-// TestJSONHasNullForWhatIsNoNumber: a figure that is none does not cost a run its report. Lists that are empty are not null.
+// TestJSONHasNullForWhatIsNoNumber: a plot with a gap does not cost a run its report. Lists that are empty are not null.
 func TestJSONHasNullForWhatIsNoNumber(t *testing.T) {
 	t.Parallel()
-	d := Document{Figures: []Figure{{Name: "a", Value: math.NaN()}, {Name: "b", Value: math.Inf(1)}}}
+	d := Document{Sections: []Section{{Plots: []Plot{{Series: []Series{{Y: []float64{1, math.NaN(), math.Inf(1), 2}}}}}}}}
 	var text bytes.Buffer
-	if err := d.WriteJSON(&text); err != nil || strings.Count(text.String(), `"value":null`) != 2 || !strings.HasSuffix(text.String(), `"wrong":[]}`+"\n") {
-		t.Errorf("%v: got %s, want null for each, and an empty list", err, &text)
+	if err := d.WriteJSON(&text); err != nil || !strings.Contains(text.String(), `"y":[1,null,null,2]`) || !strings.HasSuffix(text.String(), `"wrong":[]}`+"\n") {
+		t.Errorf("%v: got %s, want null for each gap, and an empty list", err, &text)
 	}
 }
 

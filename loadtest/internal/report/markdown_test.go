@@ -11,7 +11,7 @@ func TestMarkdown(t *testing.T) {
 		Scenario: "chaos", Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26"}, Seed: 7,
 		Summary: []string{"It went well."}, Warnings: []string{"a short run"},
 		Sections: []Section{{
-			Name:    "the last 1%",
+			Name: "the last 1%", Plots: []Plot{{Name: "left", Title: "What is left [units]"}},
 			Table:   &Table{[]string{"", "a|b"}, [][]string{{"<x>", "1"}}},
 			Targets: []Target{AtMost("stranded", 0, 0)}, Notes: []string{"one note"},
 		}, {Name: "empty"}},
@@ -51,23 +51,4 @@ func (d Document) markdown(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return text.String()
-}
-
-func TestCommandRepeatsTheRun(t *testing.T) {
-	t.Parallel()
-	d := Document{Scenario: "flash-sale", Seed: 42, Flags: []Flag{
-		{"stock", "10000"},
-		{"segments", "10"},
-		{"rate", "5000"},
-		{"quick", "false"},
-		{"private-servers", "true"},
-		{"arrivals", "my file.csv"},
-		{"seed", "0"},
-		{"url", ""},
-		{"note", "it's"},
-	}}
-	want := `go run ./loadtest flash-sale --stock=10000 --segments=10 --rate=5000 --private-servers '--arrivals=my file.csv' '--note=it'\''s' --seed=42`
-	if got := strings.Join(d.Command(), " "); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
 }

@@ -129,8 +129,8 @@ func (t Target) Markdown() string {
 	return "- " + escaped(t.figure(), "<") + ", " + t.verdict("met", "undecided", "**missed**")
 }
 
-// told is the value with its interval, if it has one.
-func (t Target) told() string {
+// Told is the value with its interval, if it has one.
+func (t Target) Told() string {
 	if t.exact() || math.IsNaN(t.Low) {
 		return Number(t.Value)
 	}
@@ -139,5 +139,5 @@ func (t Target) told() string {
 
 // figure is the target with its value.
 func (t Target) figure() string {
-	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, t.told(), t.Sign, Number(t.Bound))
+	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, t.Told(), t.Sign, Number(t.Bound))
 }

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// plots are all of a document.
+func (d Document) plots() (all []Plot) {
+	for _, s := range d.Sections {
+		all = append(all, s.Plots...)
+	}
+	return all
+}
+
+// wantDrawing demands that a plot is SVG without a place that is no number, and returns its text.
+func wantDrawing(t interface{ Fatalf(string, ...any) }, p Plot) string {
+	text, err := p.svg()
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	for decoder := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return text
+		}
+		if err != nil {
+			t.Fatalf("%s: %v in %s", p.Name, err, text)
+		}
+		start, _ := token.(xml.StartElement)
+		for _, a := range start.Attr {
+			if strings.Contains("x y d width height transform", a.Name.Local) && (strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf")) {
+				t.Fatalf("%s: %s of %s is %s", p.Name, a.Name.Local, start.Name.Local, a.Value)
+			}
+		}
+	}
+}
+
+func TestPlotsTellWhatIsInThem(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{
+		"rate":              {"answers per second", "sold out", "retries begin"},
+		"latency-over-time": {">100<", "p99 of accepted"},
+		"contenders":        {"one row, no lock", "one Redis lock, bsm/redislock, by three…", "80,548", "512 callers"},
+		"segments":          {">16<", "30,100"},
+	}
+	for _, p := range sample(1).plots() {
+		text := wantDrawing(t, p)
+		for _, says := range want[p.Name] {
+			if !strings.Contains(text, says) {
+				t.Errorf("%s does not say %q in %s", p.Name, says, text)
+			}
+		}
+	}
+}
+
+// TestAnyNumbersCanBeDrawn, also those that are none.
+func TestAnyNumbersCanBeDrawn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, -1, 100, math.NaN(), math.Inf(1), math.MaxFloat64}), rapid.Float64Range(-10, 1e6))
+		values := rapid.SliceOfN(value, 0, 5)
+		p := Plot{
+			Name: "any", Kind: rapid.SampledFrom([]PlotKind{Lines, Bars}).Draw(t, "kind"), Y: Axis{Log: rapid.Bool().Draw(t, "log")},
+			Categories: []string{"a", "b"}, Series: []Series{{"s", values.Draw(t, "x"), values.Draw(t, "y")}},
+			Marks: []Mark{{X: value.Draw(t, "mark"), Label: "m"}},
+		}
+		wantDrawing(t, p)
+	})
+}
