@@ -167,8 +167,9 @@ func SoldOutStateOf(segments []Segment) SoldOutState {
 }
 
 // Pruning asks to fold old deductions of an archived SKU into a sum, so that tables stop growing. A deduction is old if it is
-// no longer reserved, and its creation, the end of its reservation and its amendments lie before an instant. A cancel leaves
-// no instant. Pruned order ids sell nothing again: a SKU stays archived, and an order of several SKUs leaves its row.
+// no longer reserved, and all its instants lie before a given one: its creation, the end of its reservation, its commit, its
+// cancel or last return, and its amendments. Pruned order ids sell nothing again: a SKU stays archived, and an order of
+// several SKUs leaves its row.
 type Pruning struct {
 	SKU      string
 	OrderIDs []string  // keys, as [Store.DeductionPage] returns them; other deductions stay

@@ -194,7 +194,7 @@ func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
 	one, other := httptest.NewServer(handler), httptest.NewServer(handler)
 	defer one.Close()
 	defer other.Close()
-	s, err := Open(Config{URLs: []string{one.URL, other.URL}, Patience: 50 * ms, Promise: history.Promise{AnswerWithin: time.Second}})
+	s, err := Open(Config{URLs: []string{one.URL, other.URL}, Patience: time.Second, Promise: history.Promise{AnswerWithin: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
