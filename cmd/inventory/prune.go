@@ -13,8 +13,21 @@ import (
 
 type pruneCommand struct {
 	databaseFlag
-	Before time.Time `help:"Prune orders that were taken, would have expired, and were last amended before this time, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
-	DryRun bool      `help:"Only count them." env:"-"`
+	Before instant `help:"Prune orders that have ended, and to which nothing has happened since this time, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
+	DryRun bool    `help:"Only count them." env:"-"`
+}
+
+// An instant is a time that a flag names.
+type instant struct{ time.Time }
+
+// UnmarshalText reads a time as RFC 3339 writes it.
+func (i *instant) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a time with a date, a clock and a zone, such as 2026-01-31T00:00:00Z", text)
+	}
+	i.Time = at
+	return nil
 }
 
 // Help shows examples.
@@ -44,7 +57,7 @@ func (c *pruneCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	var skus int
 	var all stock.Pruned
-	err := app.Prune(ctx, c.DatabaseURL, c.Before, c.DryRun, func(sku string, pruned stock.Pruned) error {
+	err := app.Prune(ctx, c.DatabaseURL, c.Before.Time, c.DryRun, func(sku string, pruned stock.Pruned) error {
 		skus, all.Deductions, all.Units = skus+1, all.Deductions+pruned.Deductions, all.Units+pruned.Units
 		_, err := fmt.Fprintf(s.Out, "%s: %d deductions with %d units %s\n", sku, pruned.Deductions, pruned.Units, what)
 		return err

@@ -97,6 +97,7 @@ func TestPruneThatCannotBe(t *testing.T) {
 	cannotBe(t, []string{"prune", "--database-url", file}, []failure{
 		{nil, "--before", statusUsage},
 		{[]string{"--before", "yesterday"}, "--before", statusUsage},
+		{[]string{"--before", "2020-01-01"}, "such as 2026-01-31T00:00:00Z", statusUsage},
 		{[]string{"--before", time.Now().Add(time.Hour).Format(time.RFC3339)}, "must not lie in the future", statusUsage},
 		{[]string{"--before", "2026-01-01T00:00:00Z"}, "no SQLite file", statusFailed},
 		{[]string{"--before", "2026-01-01T00:00:00Z", "--database-url", database(t)}, "run inventory migrate up", statusFailed},

@@ -118,7 +118,7 @@ var (
 	ErrMissing    = errors.New("the request has no Authorization: Bearer header")
 	errScheme     = errors.New("the Authorization header must be Bearer, with an API key or a token")
 	errUnknownKey = errors.New("the API key is not known")
-	errNoTokens   = errors.New("tokens are not accepted here")
+	errNoTokens   = errors.New("the text after Bearer is not an API key, and tokens are not accepted here")
 )
 
 // Costs reports whether Authenticate has to check a signature.
