@@ -61,9 +61,9 @@ func printAudit(out io.Writer, r api.AuditReport) error {
 		_, err := fmt.Fprintf(table, strings.Repeat("%v\t", len(columns))+"\n", columns...)
 		return err
 	}
-	err := line("SKU", "initial", "restocked", "adjusted", "available", "reserved", "committed", "difference")
+	err := line("SKU", "initial", "restocked", "adjusted", "written off", "available", "reserved", "committed", "difference")
 	for _, s := range r.SKUs {
-		err = errors.Join(err, line(s.SKU, s.Initial, s.Restocked, s.Adjusted, s.Available, s.Reserved, s.Committed, s.Difference))
+		err = errors.Join(err, line(s.SKU, s.Initial, s.Restocked, s.Adjusted, s.WrittenOff, s.Available, s.Reserved, s.Committed, s.Difference))
 	}
 	if err = errors.Join(err, table.Flush()); err != nil {
 		return err
