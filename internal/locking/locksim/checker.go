@@ -36,7 +36,8 @@ type entry struct {
 	state  map[shown]int64 // the highest token that a server has shown
 	free   time.Time       // when the last hold ended
 	asking map[*Actor]int
-	begun  map[*Actor]int // how many calls there have been
+	since  map[*Actor]time.Time // when the first of the calls began that have been asking without a gap
+	begun  map[*Actor]int       // how many calls there have been
 	doubts []doubt
 	forces []force
 	rises  []rise
@@ -103,7 +104,7 @@ func (b *checker) entry(name string) *entry {
 	name = lockOf(name)
 	e := b.names[name]
 	if e == nil {
-		e = &entry{asking: make(map[*Actor]int), begun: make(map[*Actor]int), state: make(map[shown]int64)}
+		e = &entry{asking: make(map[*Actor]int), since: make(map[*Actor]time.Time), begun: make(map[*Actor]int), state: make(map[shown]int64)}
 		b.names[name] = e
 	}
 	return e
@@ -127,8 +128,9 @@ type call struct {
 	gone  func() time.Time // when it has
 	crowd map[string]bool  // others wait for these locks, or may hold them
 
-	shared map[string]bool // other calls of the same owner ask for them
-	begun  map[string]int  // how many calls of the owner there had been, with this one
+	shared map[string]bool      // other calls of the same owner ask for them
+	since  map[string]time.Time // from when on this call, or one of those, may have got them
+	begun  map[string]int       // how many calls of the owner there had been, with this one
 }
 
 // asks notes the beginning of a call.
@@ -137,8 +139,13 @@ func (b *checker) asks(c *call) {
 	defer b.mu.Unlock()
 	b.longest = max(b.longest, c.lease)
 	c.crowd, c.shared, c.begun = make(map[string]bool), make(map[string]bool), make(map[string]int)
+	c.since = make(map[string]time.Time)
 	for _, name := range c.names {
 		e := b.entry(name)
+		if e.asking[c.who] == 0 {
+			e.since[c.who] = c.begin
+		}
+		c.since[name] = e.since[c.who]
 		c.crowd[name], c.shared[name] = b.crowded(name, c.who), e.asking[c.who] > 0
 		e.asking[c.who]++
 		e.begun[c.who]++

@@ -42,22 +42,24 @@ func (g *grip) kind(k Kind) Kind {
 	return k
 }
 
-// recordGrant notes a hold. b.mu is held.
+// recordGrant notes a hold. It may be part of one that another call of the owner got before, such as a MultiLock that still
+// waits for its other parts and fails in the end: that call is in no history, so this one has got the lock since then. b.mu
+// is held.
 func (b *checker) recordGrant(c *call, g *grip) {
 	b.recorded(g.name).Add(Op{
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: c.crowd[g.name] || !g.who.Client.calm(),
 		Shared: c.shared[g.name], Before: b.entry(g.name).before(g, c),
-	}, c.begin, time.Now())
+	}, c.since[g.name], time.Now())
 	if isRed(g.name) && b.forced(g) {
 		b.recordEnd(g, c.begin)
 	}
 }
 
-// before returns the tokens that a grant may have come with before they were raised, in the time of its call.
+// before returns the tokens that a grant may have come with before they were raised, since it may have come.
 func (e *entry) before(g *grip, c *call) []int64 {
 	token, tokens := g.token, []int64(nil)
 	for _, r := range slices.Backward(e.rises) {
-		if r.reads == g.reads() && r.to == token && !r.at.Before(c.begin) {
+		if r.reads == g.reads() && r.to == token && !r.at.Before(c.since[g.name]) {
 			token, tokens = r.from, append(tokens, r.from)
 		}
 	}
