@@ -22,7 +22,7 @@ SHORT    ?= $(filter-out %/servertest %/classroom %/citus,$(shell $(GO) list ./i
 
 # What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still,
 # sales of thousands of SKUs, databases that are killed or take no writes.
-SLOW := LocksFollow|NobodyLocks|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|APromotedStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$|ActiveSKUsAreCheap|KilledDatabase|TakesNoWrites
+SLOW := LocksFollow|NobodyLocks|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|APromotedStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$|ActiveSKUsAreCheap|KilledDatabase|TakesNoWrites|InEveryMode$$
 
 # The compiler and the linker collect garbage less often, for memory: that saves a sixth of their time. The tests collect
 # theirs as ever.

@@ -79,9 +79,6 @@ func TestStore(t *testing.T) {
 // TestStoreInEveryMode sends every statement in each other way that the driver knows and a URL may ask for: shared ones, and where
 // these refuse something, those of one batch. Who meets whom does not depend on the way.
 func TestStoreInEveryMode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the quick tests send statements in the usual way")
-	}
 	for _, mode := range []string{"cache_describe", "describe_exec", "exec"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

@@ -76,9 +76,6 @@ func TestEveryDesignSells(t *testing.T) {
 
 func TestEverySiteAnswers(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the program's own test of contenders measures this case")
-	}
 	wantRows(t, measure(t, "over HTTP")[0], 10, 8)
 }
 
