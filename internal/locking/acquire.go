@@ -53,10 +53,10 @@ func (acq *acquisition) take(run []*target) error {
 	defer l.calls.Done()
 	a := first.kind.newAsker(acq, run)
 	err := l.seek(acq, a, run)
+	a.leave() // may take a round trip
 	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
 	}
-	a.leave()
 	if missing := unheld(run); err == nil || len(missing) > 0 {
 		l.reportGrants(acq, run[:len(run)-len(missing)])
 	} // a grant that came too late is a failure and nothing else
