@@ -53,7 +53,7 @@ func (acq *acquisition) take(run []*target) error {
 	defer l.calls.Done()
 	a := first.kind.newAsker(acq, run)
 	err := l.seek(acq, a, run)
-	a.leave() // may take a round trip
+	a.leave()                                // may take a round trip
 	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
 	}
