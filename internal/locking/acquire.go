@@ -53,8 +53,8 @@ func (acq *acquisition) take(run []*target) error {
 	defer l.calls.Done()
 	a := first.kind.newAsker(acq, run)
 	err := l.seek(acq, a, run)
-	a.leave()                                // may take a round trip
-	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
+	a.leave() // may take a round trip, in which the caller may go
+	if err == nil && endOf(acq.ctx) != nil {
 		err = ended(acq.ctx, nil)
 	}
 	if missing := unheld(run); err == nil || len(missing) > 0 {

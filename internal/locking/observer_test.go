@@ -181,6 +181,48 @@ func TestObserverCountsACallOnce(t *testing.T) {
 	})
 }
 
+// A lingering kind of lock takes its time to leave the line after a grant.
+type lingering struct {
+	kind
+	leave func()
+}
+
+type lingeringAsker struct {
+	asker
+	leaves func()
+}
+
+func (k lingering) newAsker(acq *acquisition, run []*target) asker {
+	return lingeringAsker{k.kind.newAsker(acq, run), k.leave}
+}
+
+func (a lingeringAsker) leave() {
+	a.leaves()
+	a.asker.leave()
+}
+
+func TestCallerWhoGoesBetweenGrantAndReturnIsNotAdmitted(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, seen, rdb := w.ctx(), &diary{}, w.client()
+		l := w.locks(Observe(seen))
+		for _, one := range []interface {
+			Locker
+			single
+		}{l.Mutex(w.name), l.FairMutex(w.name), l.RWMutex(w.name).Reader(), l.RWMutex(w.name).Writer()} {
+			going, leave := context.WithCancel(ctx)
+			a := one.self()
+			a.kind = lingering{a.kind, leave}
+			if h, err := one.Lock(going); !errors.Is(err, context.Canceled) {
+				w.t.Errorf("%s: got %v, %v, want %v", a.kind.is(), h, err, context.Canceled)
+			}
+			if got, want := seen.since(), fmt.Sprintf("failed %s ended", a.kind.is()); len(got) != 1 || got[0] != want {
+				w.t.Errorf("%s: got %q, want %q alone", a.kind.is(), got, want)
+			}
+			w.soon("it is free", func() bool { return w.exists(rdb, a.stateKey) == 0 })
+		}
+	})
+}
+
 // The same where the lock is handed to a caller of the process that leaves just then.
 func TestObserverCountsASuccessorThatLeavesOnce(t *testing.T) {
 	onRedis(t, func(w *world) {
