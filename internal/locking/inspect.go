@@ -88,7 +88,8 @@ func readState(answer any) (State, sighting, error) {
 // ForceUnlock frees the lock, whoever holds it and however often, and reports whether it did. It asks who holds the lock, and
 // then takes it from them: who gets the lock after that question keeps it. Of an RWMutex it frees this side: all readers, or the
 // writer. The holders learn of the loss at their next renewal, or when they unlock. Until then their work and the next
-// holder's can overlap, and only the fencing token tells them apart.
+// holder's can overlap, and only the fencing token tells them apart; and callers of the holder's process, which wait for it to
+// hand over, may find the lock busy if they wait for less than a second.
 func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
 	until := time.Now().Add(policy.Release)
 	before := a.locks.grantsOf(a) // whoever gets the lock after it was freed keeps it

@@ -29,9 +29,18 @@ func (b *checker) recorded(name string) *History {
 func (b *checker) recordFailure(c *call, err error) {
 	if len(c.names) == 1 && errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
 		name := c.names[0]
-		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: c.crowd[name] || c.shared[name] || b.world.weather.Wild || !c.who.Client.calm()}
+		crowded := c.crowd[name] || c.shared[name] || b.world.weather.Wild || !c.who.Client.calm() || b.misled(c, name)
+		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: crowded}
 		b.recorded(name).Add(op, c.begin, time.Now())
 	}
+}
+
+// misled tells whether a call waited for a hold of its own process that had been freed by force: the process had not learned of
+// it, and a waiter in its line asks the server only after a poll. b.mu is held.
+func (b *checker) misled(c *call, name string) bool {
+	return time.Since(c.begin) < pollTime && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool {
+		return g.who.Client == c.who.Client && b.forced(g) && (g.ended.IsZero() || g.ended.After(c.begin))
+	})
 }
 
 // kind is the operation on the side of a grip.
