@@ -441,20 +441,16 @@ type RetakeFacts struct {
 	At       time.Time
 }
 
-// RetakePlan is the deduction as it is then, and what each segment gives; nothing, if it was committed before.
+// RetakePlan is the deduction as it is then, and what each segment gives.
 type RetakePlan struct {
 	Deduction Deduction
 	Parts     []Part
 }
 
-// Plan decides a retake.
+// Plan decides a retake of a deduction whose reservation has expired. Any other is settled, as by [PlanSettlement].
 func (r Retake) Plan(d Deduction, facts RetakeFacts) (plan RetakePlan, err error) {
 	if r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID {
 		return plan, UnknownDeduction(r.SKU, r.Request.OrderID)
-	}
-	if d.Status != StatusExpired {
-		plan.Deduction, _, err = r.Request.on(d, nil, facts.At)
-		return plan, err
 	}
 	d.Parts, d.Merged = nil, false
 	units := cmp.Or(r.Request.Quantity, d.Quantity)

@@ -108,6 +108,7 @@ func CalmCases() []Case {
 		{"requests meet", testRequestsMeet},
 		{"an order is settled as a whole", testSettleOrder},
 		{"an order expires", testOrderExpires},
+		{"a half of an order is taken again", testRetakeOfAHalf},
 		{"amend together", testAmendTogether},
 		{"buyer limit", testLimit},
 		{"buyer limit counts turns", testLimitCountsTurns},

@@ -142,6 +142,15 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	if !found {
 		return stock.Deduction{}, cmp.Or[error](SKUExists(ctx, tx, r.SKU), stock.UnknownDeduction(r.SKU, id))
 	}
+	switch {
+	case d.Due(facts.At): // more expired than are ended at once
+		return stock.Deduction{}, stock.ErrStale
+	case d.Status != stock.StatusExpired:
+		request := stock.Settlement{SKU: r.SKU, Requests: []stock.SettleRequest{r.Request}}
+		plan := stock.PlanSettlement(request, there, nil, facts.At, len(*segments))
+		write.Settle(tx, r.SKU, plan, facts.At)
+		return plan.Results[0].Deduction, cmp.Or(plan.Results[0].Err, tx.Send(ctx, write))
+	}
 	if d.BuyerID != "" && r.Limit > 0 {
 		if err := tx.Each(ctx, Into(facts.Held), "buyer_units", r.SKU, []string{d.BuyerID}); err != nil {
 			return stock.Deduction{}, err
