@@ -169,8 +169,8 @@ func (e *exporter) Shutdown(ctx context.Context) error {
 	return e.SpanExporter.Shutdown(ctx)
 }
 
-// tracedStore gives every batch of a worker a span. A batch serves many requests and belongs to none of their spans.
-// All other calls are made for one request, in its context.
+// tracedStore gives every write of orders and settlements a span. A batch and a settlement serve many requests and belong to
+// none of their spans. All other calls are made for one request, in its context.
 type tracedStore struct {
 	stock.Store
 	tracer trace.Tracer
@@ -178,34 +178,54 @@ type tracedStore struct {
 
 // Deduct implements [stock.Store].
 func (s tracedStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
-	ctx, span := s.tracer.Start(ctx, "batch", trace.WithAttributes(
+	return spanned(ctx, s, "batch", func(ctx context.Context) (stock.BatchResult, error) { return s.Store.Deduct(ctx, batch) },
 		attribute.String("inventory.sku", batch.SKU),
 		attribute.Int("inventory.segment", batch.Segment),
 		attribute.Int("inventory.orders", len(batch.Orders)),
-		attribute.Bool("inventory.locked", batch.Fence.Token != 0),
-	))
-	result, err := s.Store.Deduct(ctx, batch)
-	end(span, err)
-	return result, err
+		attribute.Bool("inventory.locked", batch.Fence.Token != 0))
 }
 
 // Merge implements [stock.Store].
 func (s tracedStore) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
-	ctx, span := s.tracer.Start(ctx, "merge", trace.WithAttributes(
+	return spanned(ctx, s, "merge", func(ctx context.Context) (stock.MergeResult, error) {
+		result, err := s.Store.Merge(ctx, merge)
+		trace.SpanFromContext(ctx).SetAttributes(attribute.Int("inventory.merged", result.Merged))
+		return result, err
+	},
 		attribute.String("inventory.sku", merge.SKU),
 		attribute.Int("inventory.orders", len(merge.Orders)),
-		attribute.Int("inventory.locks", len(merge.Fences)),
-	))
-	result, err := s.Store.Merge(ctx, merge)
-	span.SetAttributes(attribute.Int("inventory.merged", result.Merged))
-	end(span, err)
-	return result, err
+		attribute.Int("inventory.locks", len(merge.Fences)))
 }
 
-func end(span trace.Span, err error) {
+// Settle implements [stock.Store].
+func (s tracedStore) Settle(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
+	return spanned(ctx, s, "settlement", func(ctx context.Context) ([]stock.Settled, error) { return s.Store.Settle(ctx, settlement) },
+		attribute.String("inventory.sku", settlement.SKU),
+		attribute.Int("inventory.requests", len(settlement.Requests)))
+}
+
+// SettleOrder implements [stock.Store].
+func (s tracedStore) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]stock.Settled, error) {
+	return spanned(ctx, s, "settlement of an order", func(ctx context.Context) ([]stock.Settled, error) { return s.Store.SettleOrder(ctx, o) },
+		attribute.Int("inventory.lines", len(o.SKUs)))
+}
+
+// Retake implements [stock.Store].
+func (s tracedStore) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) ([]stock.Deduction, error) {
+	return spanned(ctx, s, "retake", func(ctx context.Context) ([]stock.Deduction, error) { return s.Store.Retake(ctx, deadline, retakes...) },
+		attribute.Int("inventory.lines", len(retakes)))
+}
+
+// spanned makes a call in a span.
+func spanned[R any](
+	ctx context.Context, s tracedStore, name string, call func(context.Context) (R, error), attributes ...attribute.KeyValue,
+) (R, error) {
+	ctx, span := s.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
+	defer span.End()
+	result, err := call(ctx)
 	if err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
-	span.End()
+	return result, err
 }

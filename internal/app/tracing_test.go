@@ -101,6 +101,8 @@ func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	send(http.MethodPut, "/v1/skus/traced", `{"stock":10}`, "")
 	send(http.MethodPost, "/v1/skus/traced/deductions", `{"order_id":"o","quantity":1}`, "00-"+traceID+"-b7ad6b7169203331-01")
 	send(http.MethodGet, "/v1/skus/traced", "", "")
+	send(http.MethodPost, "/v1/orders", `{"order_id":"basket","reserve_for":"1m","lines":[{"sku":"traced","quantity":1}]}`, "")
+	send(http.MethodPost, "/v1/orders/basket/commit", "", "")
 	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +117,11 @@ func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	batch := spans.named("batch")
 	if len(batch) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" || len(spans.named("WITH", batch...)) != 1 {
 		t.Errorf("its batch has spans %v with statements %v", batch, spans.named("WITH", batch...))
+	}
+	commit := spans.named("POST /v1/orders/:order_id/commit")
+	settled := spans.named("settlement of an order", commit...)
+	if len(commit) != 1 || len(settled) != 1 || len(spans.named("batch start", settled...)) == 0 {
+		t.Errorf("a commit of an order has spans %v, and below them %v with statements %v", commit, settled, spans.named("batch start", settled...))
 	}
 	if len(spans.named("evalsha")) == 0 {
 		t.Error("the lock has no span")

@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"inventory/internal/stock"
+)
+
+var errFailing = errors.New("it fails")
+
+// failingStore fails at what is traced, and looks whether it is called in a span.
+type failingStore struct {
+	stock.Store
+	inSpan *bool
+}
+
+func (s failingStore) fail(ctx context.Context) error {
+	*s.inSpan = trace.SpanContextFromContext(ctx).IsValid()
+	return errFailing
+}
+
+func (s failingStore) Deduct(ctx context.Context, _ stock.Batch) (stock.BatchResult, error) {
+	return stock.BatchResult{}, s.fail(ctx)
+}
+
+func (s failingStore) Merge(ctx context.Context, _ stock.Merge) (stock.MergeResult, error) {
+	return stock.MergeResult{}, s.fail(ctx)
+}
+
+func (s failingStore) Settle(ctx context.Context, _ stock.Settlement) ([]stock.Settled, error) {
+	return nil, s.fail(ctx)
+}
+
+func (s failingStore) SettleOrder(ctx context.Context, _ stock.OrderSettlement) ([]stock.Settled, error) {
+	return nil, s.fail(ctx)
+}
+
+func (s failingStore) Retake(ctx context.Context, _ time.Time, _ ...stock.Retake) ([]stock.Deduction, error) {
+	return nil, s.fail(ctx)
+}
+
+// TestWritesHaveSpans: each write of orders and settlements is called in a span, which has its error.
+func TestWritesHaveSpans(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, call := range map[string]func(stock.Store) error{
+		"batch":                  func(s stock.Store) error { _, err := s.Deduct(ctx, stock.Batch{}); return err },
+		"merge":                  func(s stock.Store) error { _, err := s.Merge(ctx, stock.Merge{}); return err },
+		"settlement":             func(s stock.Store) error { _, err := s.Settle(ctx, stock.Settlement{}); return err },
+		"settlement of an order": func(s stock.Store) error { _, err := s.SettleOrder(ctx, stock.OrderSettlement{}); return err },
+		"retake":                 func(s stock.Store) error { _, err := s.Retake(ctx, time.Time{}, stock.Retake{}); return err },
+	} {
+		var inSpan bool
+		spans := tracetest.NewSpanRecorder()
+		traces := &tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))}
+		err := call(traces.store(failingStore{inSpan: &inSpan}))
+		ended := spans.Ended()
+		if !errors.Is(err, errFailing) || !inSpan || len(ended) != 1 || ended[0].Name() != name || ended[0].Status().Code != codes.Error {
+			t.Errorf("%s: got %v, called in a span %v, spans %v, want one that has failed", name, err, inSpan, ended)
+		}
+	}
+}
