@@ -14,7 +14,6 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/flashsale"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
@@ -163,7 +162,7 @@ func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 
 // plan reads the orders, all of them before anything is started.
 func (c *replayCommand) plan() (replay.Plan, error) {
-	lines, err := orderfile.ReadFile(c.Orders)
+	lines, err := replay.ReadOrders(c.Orders)
 	if errors.Is(err, fs.ErrNotExist) && c.Orders == defaultOrders {
 		err = fmt.Errorf("%w; run from the root of the repository, or name a file with --orders", err)
 	}
@@ -171,7 +170,7 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 		return replay.Plan{}, err
 	}
 	if c.Quick {
-		lines = orderfile.FirstOrders(lines, 1500)
+		lines = replay.FirstOrders(lines, 1500)
 	}
 	plan, err := replay.NewPlan(lines, c.StockFactor, c.WholeOrders)
 	if err != nil {

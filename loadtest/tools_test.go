@@ -21,7 +21,7 @@ import (
 	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
-	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -225,7 +225,7 @@ func (s *shop) rows(t *testing.T, sku string) (orders, units int64) {
 
 func (s *shop) audit(t *testing.T) {
 	t.Helper()
-	audit, err := reconcile.Audit(t.Context(), s.databaseURL)
+	audit, err := history.AuditRows(t.Context(), s.databaseURL)
 	if err != nil || !audit.OK() {
 		t.Fatalf("%v: the rows do not add up: %+v", err, audit)
 	}

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -69,13 +68,12 @@ func run(ctx context.Context, c experiment.Config) (r result, err error) {
 	}
 	defer func() { err = errors.Join(err, on.Close()) }()
 	r = result{kinds: breakable(on.URLs), Document: report.Document{
-		Scenario: "locks-break", Started: time.Now(), Environment: on.About,
+		Scenario: "locks-break", Environment: on.About,
 	}}
-	r.breaks, err = tryAll(ctx, c, on.URLs)
-	r.Elapsed = time.Since(r.Started).Seconds()
-	if r.Interrupted = ctx.Err() != nil; r.Interrupted {
-		err = fmt.Errorf("the faults were stopped: %w", context.Cause(ctx)) // whatever came of that
-	}
+	err = r.Run(ctx, "breaking of locks", func(ctx context.Context) (err error) {
+		r.breaks, err = tryAll(ctx, c, on.URLs)
+		return err
+	})
 	r.tell()
 	return r, err
 }

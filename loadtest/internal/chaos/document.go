@@ -15,7 +15,6 @@ import (
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
@@ -60,7 +59,7 @@ const (
 // run is a run, and what came of it.
 type run struct {
 	Config
-	load.Drill
+	report.Document
 	rounds []Round
 	read   *gauges.Readings // of a run without faults; nil: of another
 }

@@ -83,8 +83,8 @@ func faultKinds(redis string) []faultKind {
 		{name: "PostgreSQL's sessions ended", beginAll: (*stack).endSessions},
 		{
 			name:     "PostgreSQL killed",
-			beginAll: func(s *stack, _ context.Context) error { return s.postgres.Kill() },
-			endAll:   func(s *stack, ctx context.Context) error { return s.postgres.Restart(ctx) },
+			beginAll: func(s *stack, _ context.Context) error { return s.Postgres.Kill() },
+			endAll:   func(s *stack, ctx context.Context) error { return s.Postgres.Restart(ctx) },
 		},
 	}
 	kinds = append(kinds, ofNetwork("PostgreSQL", func(p *process) *faultproxy.Proxy { return p.postgres })...)
@@ -150,7 +150,7 @@ func (p *process) lateWrites(ctx context.Context) (err error) {
 func (s *stack) emptyRedis(ctx context.Context) error { return s.redis.empty(ctx) }
 
 func (s *stack) endSessions(ctx context.Context) error {
-	return servers.Execute(ctx, s.database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
+	return servers.Execute(ctx, s.DatabaseURL, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 }
 
 // chosen are the kinds of faults with these names; no names: all; None: none.

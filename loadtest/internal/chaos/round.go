@@ -15,7 +15,6 @@ import (
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/servers"
 )
 
 // The work of a round.
@@ -185,7 +184,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 			}
 		}
 	}
-	rows, err := history.ReadRows(ctx, r.stack.database, r.name+"-")
+	rows, err := history.ReadRows(ctx, r.stack.DatabaseURL, r.name+"-")
 	if err != nil {
 		return err
 	}
@@ -218,20 +217,18 @@ func Run(ctx context.Context, c Config) (d report.Document, err error) {
 	if err != nil {
 		return report.Document{}, err
 	}
-	s := &stack{}
+	s, err := start(ctx, c)
+	if err != nil {
+		return report.Document{}, err
+	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.start(ctx, c); err != nil {
-		return report.Document{}, err
-	}
-	r := &run{Config: c, Drill: load.Drill{Document: report.Document{Scenario: "chaos", Seed: c.Seed}, Name: "run"}}
-	if r.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
-		return report.Document{}, err
-	}
-	stopped := r.Play(ctx, func(ctx context.Context) error { return r.play(ctx, s, kinds) })
+	r := &run{Config: c}
+	stopped := r.Run(ctx, "run", func(ctx context.Context) error { return r.play(ctx, s, kinds) })
 	if len(r.rounds) > 0 {
+		r.Scenario, r.Document.Seed, r.Environment = "chaos", c.Seed, s.About
 		r.tell()
 	}
-	return r.Report(), stopped
+	return r.Document, stopped
 }
 
 // readEvery is how often the machine and the servers are looked at in a run without faults.
@@ -239,7 +236,7 @@ const readEvery = 5 * time.Second
 
 // sources are what a run without faults looks at. Its processes stay the same.
 func (s *stack) sources() gauges.Sources {
-	all := gauges.Sources{GeneratorSelf: true, DatabaseURL: s.database, PostmasterPID: s.postgres.PID(), RedisPID: s.redis.nodes[0].PID()}
+	all := gauges.Sources{GeneratorSelf: true, DatabaseURL: s.DatabaseURL, PostmasterPID: s.Postgres.PID(), RedisPID: s.redis.nodes[0].PID()}
 	for _, p := range s.processes {
 		all.ServiceMetricsURLs = append(all.ServiceMetricsURLs, p.worker.AdminURL+"/metrics")
 	}
@@ -271,9 +268,7 @@ func (r *run) play(ctx context.Context, s *stack, kinds []faultKind) error {
 		if err != nil {
 			return fmt.Errorf("round of seed %d: %w", seed, err)
 		}
-		if r.rounds = append(r.rounds, round); r.Parts == nil {
-			r.Parts = []*load.Result{}
-		}
+		r.rounds = append(r.rounds, round)
 		if _, err := fmt.Fprintf(r.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
 			seed, round.Operations, round.Accepted, len(round.Faults), len(round.Broken)); err != nil {
 			return fmt.Errorf("print: %w", err)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/faultproxy"
-	"inventory/internal/servertest"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
@@ -27,11 +27,9 @@ const startWithin = 30 * time.Second
 // stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach each over networks of their
 // own, but for a group.
 type stack struct {
-	postgres  *servertest.Postgres
-	redis     *redisServers
-	processes [processes]*process
-	database  string // URL without a network of ours
-	servers.Closers
+	*servers.Servers // whose addresses have no network of ours
+	redis            *redisServers
+	processes        [processes]*process
 }
 
 // process is one process of the service.
@@ -46,16 +44,27 @@ type process struct {
 }
 
 // start starts everything.
-func (s *stack) start(ctx context.Context, c Config) (err error) {
-	if s.postgres, err = servertest.StartPostgres(ctx, servertest.Durable()); err != nil {
+func start(ctx context.Context, c Config) (*stack, error) {
+	redis, err := openRedis(ctx, c.Redis)
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{redis: redis}
+	if s.Servers, err = servers.Open(ctx, servers.URLs{RedisURL: redis.nodes[0].URL()}); err != nil {
+		return nil, errors.Join(err, redis.stop())
+	}
+	s.OnClose(redis.stop)
+	if err := s.prepare(ctx, c); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *stack) prepare(ctx context.Context, c Config) (err error) {
+	if err := s.MakeDatabase(ctx, "chaos_"); err != nil {
 		return err
 	}
-	s.OnClose(s.postgres.Stop)
-	if s.redis, err = openRedis(ctx, c.Redis); err != nil {
-		return err
-	}
-	s.OnClose(s.redis.stop)
-	if s.database, _, err = s.postgres.CreateDatabase(ctx, ""); err != nil {
+	if s.About, err = s.Durable(ctx); err != nil {
 		return err
 	}
 	for i := range s.processes {
@@ -63,7 +72,7 @@ func (s *stack) start(ctx context.Context, c Config) (err error) {
 			return err
 		}
 	}
-	return servers.Execute(ctx, s.database, fences)
+	return servers.Execute(ctx, s.DatabaseURL, fences)
 }
 
 //go:embed fences.sql
@@ -71,7 +80,7 @@ var fences string
 
 // readFences reads how often a row of each SKU was written under an older token.
 func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
-	return servers.Connected(ctx, s.database, func(conn *pgx.Conn) error {
+	return servers.Connected(ctx, s.DatabaseURL, func(conn *pgx.Conn) error {
 		for i := range skus {
 			if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, skus[i].Name).Scan(&skus[i].FencesFell); err != nil {
 				return err
@@ -92,7 +101,7 @@ func (s *stack) open() (*load.Services, error) {
 }
 
 func (s *stack) openProcess(ctx context.Context, c Config) (*process, error) {
-	database, err := url.Parse(s.database)
+	database, err := url.Parse(s.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
 	}

@@ -2,13 +2,11 @@
 package compare
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/report"
 )
 
 // Median returns the middle value, or the mean of the two in the middle; no number of none.
@@ -51,48 +49,4 @@ func Quantile(waits *latency.Histogram, percent float64) float64 {
 		return math.NaN()
 	}
 	return Milliseconds(waits.Quantile(percent))
-}
-
-// Measure is a number of each round, as tables, figures and sentences have it.
-type Measure[R any] struct {
-	Name, Unit string
-	Of         func(round R) float64
-	Figure     bool // it is a figure of the report
-}
-
-// Over is the number of each round.
-func (m Measure[R]) Over(rounds []R) []float64 {
-	all := make([]float64, len(rounds))
-	for i, r := range rounds {
-		all[i] = m.Of(r)
-	}
-	return all
-}
-
-// Value is that of all rounds together; no number where a round has none.
-func (m Measure[R]) Value(rounds []R) float64 {
-	all := m.Over(rounds)
-	if slices.ContainsFunc(all, math.IsNaN) {
-		return math.NaN()
-	}
-	return Median(all)
-}
-
-// Words are the value for a sentence, with its unit.
-func (m Measure[R]) Words(rounds []R) string {
-	text := report.Number(m.Value(rounds)) + " " + m.Unit
-	if all := m.Over(rounds); len(all) > 1 {
-		text += fmt.Sprintf(" (median of %d rounds, %s to %s)", len(rounds), report.Number(slices.Min(all)), report.Number(slices.Max(all)))
-	}
-	return text
-}
-
-// Figures are the figures of a report. What is no number is left out.
-func Figures[R any](all []Measure[R], rounds []R) (figures []report.Figure) {
-	for _, m := range all {
-		if value := m.Value(rounds); m.Figure && !math.IsNaN(value) {
-			figures = append(figures, report.Figure{Name: m.Name, Unit: m.Unit, Value: value})
-		}
-	}
-	return figures
 }

@@ -10,8 +10,8 @@ import (
 	"inventory/internal/latency"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -162,7 +162,7 @@ func TestMixesChooseAsTheyAreNamed(t *testing.T) {
 // TestMixesAreHeldAgainstTheRows, all SKUs together.
 func TestMixesAreHeldAgainstTheRows(t *testing.T) {
 	t.Parallel()
-	told := reconcile.Expected{}
+	told := history.Expected{}
 	told.Add(manySKUs, 10, 2)
 	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
 		rows := stock.Audit{SKUs: []stock.Balance{{SKU: mixedSKU + "1", Committed: orders - 4}, {SKU: mixedSKU + "2", Reserved: 4}, {SKU: "hot-1", Committed: 7}}}

@@ -15,8 +15,8 @@ import (
 	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -111,7 +111,7 @@ type world struct {
 	pool        *pgxpool.Pool
 
 	entrants []*entrant
-	expected reconcile.Expected
+	expected history.Expected
 	audits   []auditor
 	servers.Closers
 }
@@ -182,7 +182,7 @@ func (w *world) caseOf(q question) experiment.Case {
 // audit compares all rows with one another and with the answers. An audit that cannot be made after ctx has ended is a finding,
 // and no error.
 func (w *world) audit(ctx context.Context, result *experiment.Result) error {
-	patience, cancel := reconcile.Patience(ctx)
+	patience, cancel := history.Patience(ctx)
 	defer cancel()
 	var all stock.Audit
 	for _, audit := range w.audits {
@@ -225,6 +225,6 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 }
 
 func (w *world) audited(databaseURL string) string {
-	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return reconcile.Audit(ctx, databaseURL) })
+	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return history.AuditRows(ctx, databaseURL) })
 	return databaseURL
 }

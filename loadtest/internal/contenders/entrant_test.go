@@ -11,8 +11,8 @@ import (
 	"inventory/internal/latency"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/report"
 )
 
@@ -20,7 +20,7 @@ import (
 // nobody heard, and one has a row.
 func ledger(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, expected: reconcile.Expected{}}
+	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, expected: history.Expected{}}
 	w.audits = []auditor{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	seller := func(name string) *entrant {
 		n := 0

@@ -15,8 +15,8 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -78,7 +78,7 @@ func visit(t *testing.T, stock int) (*site, *shelf) {
 	t.Helper()
 	shelf := &shelf{t: t, known: map[string]bool{}, stock: stock}
 	server := httptest.NewServer(shelf)
-	w := &world{Config: Config{Scale: Tiny()}, expected: reconcile.Expected{}}
+	w := &world{Config: Config{Scale: Tiny()}, expected: history.Expected{}}
 	s := &site{world: w, url: server.URL}
 	if err := s.connect(); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, expected: reconcile.Expected{}}
+	w := &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, expected: history.Expected{}}
 	w.OnClose(private.Close)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {

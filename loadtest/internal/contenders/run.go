@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/experiment"
-	"inventory/loadtest/internal/reconcile"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
@@ -148,7 +148,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 		for _, q := range questions(c.Scale) {
 			asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-				w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: reconcile.Expected{}}
+				w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: history.Expected{}}
 				w.URLs = on.URLs
 				if q.slices {
 					w.Scale.Rounds, w.Scale.Window = w.Scale.Rounds*w.Scale.Slices, w.Scale.Window/time.Duration(w.Scale.Slices)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,9 +63,8 @@ func Compare(ctx context.Context, c Config, scenario string, needs servers.Needs
 	if err != nil {
 		return Report{}, err
 	}
-	r.Document = report.Document{Scenario: scenario, Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings}
-	err = r.ask(ctx, c, all)
-	r.Elapsed = time.Since(r.Started).Seconds()
+	r.Document = report.Document{Scenario: scenario, Seed: c.Seed, Environment: on.About, Warnings: on.Warnings}
+	err = r.Run(ctx, "comparison", func(ctx context.Context) error { return r.ask(ctx, c, all) })
 	r.tell(on.LeftOut)
 	return r, err
 }
@@ -77,15 +77,11 @@ func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
 		}
 		c.Progress(a.Name)
 		result, err := a.Ask(ctx)
-		r.Interrupted = ctx.Err() != nil
 		if len(result.Case.Contenders) > 0 {
-			result.Name, result.Interrupted = a.Name, r.Interrupted
+			result.Name, result.Interrupted = a.Name, ctx.Err() != nil
 			r.Results = append(r.Results, result)
 		}
-		switch {
-		case r.Interrupted: // err is only its consequence
-			return fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
-		case err != nil:
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return fmt.Errorf("case %q: %w", a.Name, err)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/reconcile"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -58,7 +58,7 @@ const firstWindow = 100 * time.Millisecond
 type shop struct {
 	*servers.Servers
 	service   *selling.Service // that makes the SKUs
-	expected  reconcile.Expected
+	expected  history.Expected
 	design    design
 	scale     Scale
 	gcPercent uint64 // of the processes that sell
@@ -67,7 +67,7 @@ type shop struct {
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Database: "explain_", Generator: "callers inside the processes that sell"}
-	s := &shop{design: c.design(), scale: c.Scale, expected: reconcile.Expected{}}
+	s := &shop{design: c.design(), scale: c.Scale, expected: history.Expected{}}
 	r, err := experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
 		service, err := app.Start(ctx, app.Config{DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone})
 		if err != nil {
@@ -91,9 +91,9 @@ func (s *shop) sell(ctx context.Context, c Config) experiment.Result {
 	rules := c.Rules(c.Scale.Window, 0)
 	rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.OnRound
 	r := experiment.Run(ctx, s.question(), rules)
-	patience, cancel := reconcile.Patience(ctx)
+	patience, cancel := history.Patience(ctx)
 	defer cancel()
-	audit, err := reconcile.Audit(patience, s.DatabaseURL)
+	audit, err := history.AuditRows(patience, s.DatabaseURL)
 	if r.SKUs, r.Wrong = len(audit.SKUs), s.expected.Against(audit); err != nil {
 		r.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
 	}

@@ -1,6 +1,7 @@
 package flashsale
 
 import (
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -102,5 +103,20 @@ func TestASeedRepeatsItsRequests(t *testing.T) {
 		if first := plan(3, 0); reflect.DeepEqual(first.At, other.At) || first.Operations[0].ID == other.Operations[0].ID {
 			t.Error("another seed or round has the same requests")
 		}
+	}
+}
+
+func TestMeasuresAreToldByTheirDefinition(t *testing.T) {
+	t.Parallel()
+	wait := measure{name: "wait", unit: "ms", of: func(r *round) float64 { return float64(r.number) }}
+	rounds := []*round{{number: 3}, {number: 1}, {number: 2}}
+	for want, got := range map[string]string{"2 ms (median of 3 rounds, 1 to 3)": wait.words(rounds), "3 ms": wait.words(rounds[:1])} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	unknown := measure{of: func(r *round) float64 { return math.Sqrt(float64(r.number - 2)) }}
+	if got := unknown.value(rounds); !math.IsNaN(got) {
+		t.Errorf("got %v, want no number where a round has none", got)
 	}
 }

@@ -79,7 +79,7 @@ func (a account) behind() float64 {
 func (s *Sale) tell() {
 	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
 	s.Environment.Measurement = append(s.Environment.Measurement, fmt.Sprintf("%d rounds", len(s.rounds)))
-	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds), s.gauges.Figures(accepted)...)
+	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), s.figures()
 	s.Sections = append([]report.Section{
 		s.All.OutcomeSection(), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
@@ -88,29 +88,70 @@ func (s *Sale) tell() {
 	}, s.gauges.Sections(accepted)...)
 }
 
-// typical is the round whose p99 of accepted orders is the median: plots show it.
-func (s *Sale) typical() *round {
-	p99 := latency(99, load.Accepted).Over(s.rounds)
-	return s.rounds[floats.NearestIdx(p99, latency(99, load.Accepted).Value(s.rounds))]
+// figures are those of the report. What is no number is left out.
+func (s *Sale) figures() (all []report.Figure) {
+	for _, m := range measures() {
+		if value := m.value(s.rounds); m.figure && !math.IsNaN(value) {
+			all = append(all, report.Figure{Name: m.name, Unit: m.unit, Value: value})
+		}
+	}
+	return all
 }
 
-// measure is a number of each round.
-type measure = compare.Measure[*round]
+// typical is the round whose p99 of accepted orders is the median: plots show it.
+func (s *Sale) typical() *round {
+	p99 := latency(99, load.Accepted).over(s.rounds)
+	return s.rounds[floats.NearestIdx(p99, latency(99, load.Accepted).value(s.rounds))]
+}
+
+// measure is a number of each round, as tables, figures and sentences have it. It is no number where a round has none.
+type measure struct {
+	name, unit string
+	figure     bool // of the report
+	of         func(*round) float64
+}
+
+// over is the number of each round.
+func (m measure) over(rounds []*round) []float64 {
+	all := make([]float64, len(rounds))
+	for i, r := range rounds {
+		all[i] = m.of(r)
+	}
+	return all
+}
+
+// value is that of all rounds together; no number where a round has none.
+func (m measure) value(rounds []*round) float64 {
+	all := m.over(rounds)
+	if slices.ContainsFunc(all, math.IsNaN) {
+		return math.NaN()
+	}
+	return compare.Median(all)
+}
+
+// words are the value for a sentence, with its unit.
+func (m measure) words(rounds []*round) string {
+	text := report.Number(m.value(rounds)) + " " + m.unit
+	if all := m.over(rounds); len(all) > 1 {
+		text += fmt.Sprintf(" (median of %d rounds, %s to %s)", len(rounds), report.Number(slices.Min(all)), report.Number(slices.Max(all)))
+	}
+	return text
+}
 
 // latency is a quantile of an outcome; NaN where no request came to it.
 func latency(percent float64, o load.Outcome) measure {
-	return measure{Name: fmt.Sprintf("%s p%v", o.String(), percent), Unit: "ms", Figure: true, Of: func(r *round) float64 {
+	return measure{name: fmt.Sprintf("%s p%v", o.String(), percent), unit: "ms", figure: true, of: func(r *round) float64 {
 		return compare.Quantile(r.result.Latencies(o), percent)
 	}}
 }
 
 func count[N int | int64](name, unit string, of func(account) N) measure {
-	return measure{Name: name, Unit: unit, Figure: true, Of: func(r *round) float64 { return float64(of(r.account)) }}
+	return measure{name: name, unit: unit, figure: true, of: func(r *round) float64 { return float64(of(r.account)) }}
 }
 
 // soldOut is when the last unit was sold. That follows from the flags; how far it is behind the plan is a figure.
 func soldOut() measure {
-	return measure{Name: "sold out after", Unit: "s", Of: func(r *round) float64 {
+	return measure{name: "sold out after", unit: "s", of: func(r *round) float64 {
 		if r.soldOut == never {
 			return math.NaN()
 		}
@@ -119,18 +160,18 @@ func soldOut() measure {
 }
 
 func behind() measure {
-	return measure{Name: "sold out behind the plan", Unit: "ms", Figure: true, Of: func(r *round) float64 { return r.account.behind() }}
+	return measure{name: "sold out behind the plan", unit: "ms", figure: true, of: func(r *round) float64 { return r.account.behind() }}
 }
 
 // measures are those of each round.
 func measures() []measure {
 	replayed := latency(99, load.Replayed)
-	replayed.Figure = false
+	replayed.figure = false
 	return []measure{
 		count("sold", "units", func(a account) int64 { return a.units }), soldOut(), behind(),
 		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), replayed,
-		{Name: "all who were due p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
-		{Name: "lag p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
+		{name: "all who were due p99", unit: "ms", figure: true, of: func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
+		{name: "lag p99", unit: "ms", figure: true, of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
 		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
 		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
 		count("false sold-outs, at most", "", func(a account) int { return a.refusals.False.Most }),
@@ -147,9 +188,9 @@ func (s *Sale) roundSection() report.Section {
 	}
 	table.Rows = append(table.Rows, []string{"median"}, []string{"least"}, []string{"most"})
 	for _, m := range measures() {
-		table.Columns = append(table.Columns, m.Name+" "+m.Unit)
-		values := m.Over(s.rounds)
-		for n, value := range append(values, m.Value(s.rounds), slices.Min(values), slices.Max(values)) {
+		table.Columns = append(table.Columns, m.name+" "+m.unit)
+		values := m.over(s.rounds)
+		for n, value := range append(values, m.value(s.rounds), slices.Min(values), slices.Max(values)) {
 			table.Rows[n] = append(table.Rows[n], report.Number(value))
 		}
 	}
@@ -172,16 +213,16 @@ func (s *Sale) summary() []string {
 	if len(s.rounds) > 1 {
 		sold += fmt.Sprintf(" in %d rounds", len(s.rounds))
 	}
-	if math.IsNaN(soldOut().Value(s.rounds)) {
+	if math.IsNaN(soldOut().value(s.rounds)) {
 		sold += "; not sold out."
 	} else {
 		sold += fmt.Sprintf("; sold out %s after the sale opened, %s after enough orders for that had come.",
-			soldOut().Words(s.rounds), behind().Words(s.rounds))
+			soldOut().words(s.rounds), behind().words(s.rounds))
 	}
 	lines := []string{sold, fmt.Sprintf("Units oversold: %s, stranded: %s; false sold-outs: at least %d, at most %d.",
 		humanize.Comma(oversold), humanize.Comma(stranded), falsely.Least, falsely.Most)}
 	if s.All.Counts(0, load.Forever)[load.Accepted] > 0 {
-		lines = append(lines, "Of those who got something 99% were answered within "+latency(99, load.Accepted).Words(s.rounds)+
+		lines = append(lines, "Of those who got something 99% were answered within "+latency(99, load.Accepted).words(s.rounds)+
 			", counted from the moment their order was to be sent.")
 	}
 	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Config.Seed, s.to.Name))

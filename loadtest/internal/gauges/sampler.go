@@ -206,22 +206,6 @@ func (r Readings) Sections(accepted int64) []report.Section {
 	return all
 }
 
-// Figures are the numbers of the readings by which two runs are compared. Unknown ones are left out.
-func (r Readings) Figures(accepted int64) []report.Figure {
-	all := []report.Figure{
-		{Name: "generator CPU per order", Unit: "ms", Value: each(r.CPU(Generator)*milli, accepted)},
-		{Name: "service CPU per order", Unit: "ms", Value: each(r.CPU(Service)*milli, accepted)},
-		{Name: "Redis CPU per order", Unit: "ms", Value: each(r.CPU(Redis)*milli, accepted)},
-		{Name: "PostgreSQL CPU per order", Unit: "ms", Value: each(r.CPU(PostgreSQL)*milli, accepted)},
-		{Name: "WAL syncs per order", Value: each(r.Grown(walSyncs), accepted)},
-		{Name: "WAL bytes per order", Unit: "bytes", Value: each(r.Grown(walBytes), accepted)},
-		{Name: "lock wait mean", Unit: "ms", Value: r.mean(lockWaits) * milli},
-		{Name: "merges", Value: r.Grown(merges)},
-		{Name: "most memory", Unit: "MB", Value: r.most(Memory) / megabyte},
-	}
-	return slices.DeleteFunc(all, func(f report.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
-}
-
 // mean is that of a histogram.
 func (r Readings) mean(histogram Quantity) float64 {
 	return r.Grown(sum(histogram)) / r.Grown(histogram)

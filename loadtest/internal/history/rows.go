@@ -13,7 +13,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"inventory/internal/stock/sqlite"
-	"inventory/loadtest/internal/reconcile"
 )
 
 // Rows are what the database holds in the end.
@@ -112,7 +111,7 @@ func ReadRows(ctx context.Context, databaseURL, prefix string) (rows Rows, err e
 	if err := rows.read(ctx, databaseURL, prefix); err != nil {
 		return Rows{}, fmt.Errorf("read the rows: %w", err)
 	}
-	audit, err := reconcile.Audit(ctx, databaseURL)
+	audit, err := AuditRows(ctx, databaseURL)
 	if err != nil {
 		return Rows{}, fmt.Errorf("audit the rows: %w", err)
 	}
@@ -200,16 +199,4 @@ func (t *instant) Scan(value any) error {
 func behind(prefix string) string {
 	last := len(prefix) - 1
 	return prefix[:last] + string(prefix[last]+1)
-}
-
-// Audit reads the rows of the SKUs whose names begin with a prefix, and holds operations against them. It outlives the end of ctx
-// for a while, as what was sold until then is audited too. Rows that cannot be read are a violation.
-func Audit(ctx context.Context, databaseURL, prefix string, operations []Operation, promise Promise) (Rows, Findings) {
-	auditing, cancel := reconcile.Patience(ctx)
-	defer cancel()
-	rows, err := ReadRows(auditing, databaseURL, prefix)
-	if err != nil {
-		return Rows{}, Findings{Violations: []Violation{{Name: "audit", What: err.Error()}}}
-	}
-	return rows, Check(operations, rows, promise)
 }

@@ -43,16 +43,11 @@ func (d *Drill) At(ctx context.Context, to *target.Target, generator string, mea
 // Play plays, and holds the answers against the rows. It returns what ended it early, such as the end of ctx; what was sent until
 // then is audited, too.
 func (d *Drill) Play(ctx context.Context, play func(context.Context) error) error {
-	d.Started = time.Now()
-	stopped := play(ctx)
-	if ctx.Err() != nil {
-		stopped = fmt.Errorf("the %s was stopped: %w", d.Name, context.Cause(ctx))
-	}
+	stopped := d.Run(ctx, d.Name, play)
 	d.Interrupted, d.All = stopped != nil, together(d.Parts)
 	if d.Prefix != "" && d.Parts != nil {
 		d.Judge(history.Audit(ctx, d.DatabaseURL, d.Prefix, d.All.Operations, d.Promise))
 	}
-	d.Elapsed = time.Since(d.Started).Seconds()
 	return stopped
 }
 

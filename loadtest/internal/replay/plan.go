@@ -12,14 +12,13 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/history"
-	"inventory/loadtest/internal/orderfile"
 )
 
 const (
 	// mostSegments is how many segments a SKU has that has as many units.
 	mostSegments = 10
-	// maxRefBytes is the service's limit.
-	maxRefBytes = 128
+	// maxIDBytes is the service's limit for ids and refs.
+	maxIDBytes = 128
 )
 
 // Plan is what a replay does.
@@ -57,11 +56,11 @@ type planner struct {
 type key struct{ orderID, sku string }
 
 // NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, or SKU by SKU.
-func NewPlan(lines []orderfile.Line, factor float64, whole bool) (Plan, error) {
+func NewPlan(lines []Line, factor float64, whole bool) (Plan, error) {
 	p := planner{whole: whole, skus: map[string]int{}, requests: map[key]int{}}
 	for _, l := range lines {
 		if err := p.add(l); err != nil {
-			return Plan{}, &orderfile.LineError{Line: l.Number, Err: err}
+			return Plan{}, &LineError{Line: l.Number, Err: err}
 		}
 	}
 	if len(lines) > 0 {
@@ -71,7 +70,7 @@ func NewPlan(lines []orderfile.Line, factor float64, whole bool) (Plan, error) {
 }
 
 // add plans a line. Lines that are no goods, and corrections by the shop, are left out.
-func (p *planner) add(l orderfile.Line) error {
+func (p *planner) add(l Line) error {
 	quantity := l.Quantity
 	if l.IsReturn() {
 		quantity = -quantity
@@ -97,8 +96,8 @@ func (p *planner) add(l orderfile.Line) error {
 		return fmt.Errorf("order %q asks for more than %d units of %s", l.OrderID, stock.MaxQuantity, l.SKU)
 	case len(request.Lines) > stock.MaxLines:
 		return fmt.Errorf("order %q has more than %d SKUs", l.OrderID, stock.MaxLines)
-	case l.IsReturn() && len(request.ID) > maxRefBytes:
-		return fmt.Errorf("order_id %q of a return is too long for a ref of %d bytes with %s", l.OrderID, maxRefBytes, l.SKU)
+	case l.IsReturn() && len(request.ID) > maxIDBytes:
+		return fmt.Errorf("order_id %q of a return is too long for a ref of %d bytes with %s", l.OrderID, maxIDBytes, l.SKU)
 	case !l.IsReturn():
 		sku.Demand += quantity
 	}
@@ -106,7 +105,7 @@ func (p *planner) add(l orderfile.Line) error {
 }
 
 // request is the one that a line belongs to. Its place is that of its first line.
-func (p *planner) request(l orderfile.Line) *Request {
+func (p *planner) request(l Line) *Request {
 	k, o := key{l.OrderID, l.SKU}, history.Operation{Kind: history.Deduct, ID: l.OrderID, Buyer: l.BuyerID}
 	switch {
 	case l.IsReturn():

@@ -11,13 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"inventory/loadtest/internal/history"
-	"inventory/loadtest/internal/orderfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // linesOf reads "order sku quantity" lines, which follow each other by a minute.
-func linesOf(t testing.TB, text string) []orderfile.Line {
+func linesOf(t testing.TB, text string) []Line {
 	t.Helper()
 	file := "order_id,at,buyer_id,sku,quantity\n"
 	at := time.Date(2010, 12, 1, 8, 0, 0, 0, time.UTC)
@@ -26,7 +25,7 @@ func linesOf(t testing.TB, text string) []orderfile.Line {
 		file += strings.Join([]string{f[0], at.Format(time.RFC3339), "b" + f[0], f[1], f[2]}, ",") + "\n"
 		at = at.Add(time.Minute)
 	}
-	lines, err := orderfile.Read(strings.NewReader(file))
+	lines, err := readOrders(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +121,7 @@ func TestPlanRefusesWhatTheServiceWould(t *testing.T) {
 		"factor below zero": {"1 10001 1", -0.1, "factor", 0},
 	} {
 		_, err := NewPlan(linesOf(t, c.lines), c.factor, false)
-		var wrong *orderfile.LineError
+		var wrong *LineError
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -133,9 +132,9 @@ func TestPlanRefusesWhatTheServiceWould(t *testing.T) {
 }
 
 // drawLines draws lines of few orders and SKUs, so that they meet often.
-func drawLines(t *rapid.T) []orderfile.Line {
-	lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) orderfile.Line {
-		return orderfile.Line{
+func drawLines(t *rapid.T) []Line {
+	lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Line {
+		return Line{
 			OrderID:  rapid.SampledFrom([]string{"1", "2", "3", "4", "5", "C6", "C7"}).Draw(t, "order"),
 			SKU:      rapid.SampledFrom([]string{"10001", "10002A", "10002a", "POST"}).Draw(t, "sku"),
 			Quantity: rapid.Int64Range(-9, 9).Draw(t, "quantity"),

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -33,6 +34,17 @@ type Document struct {
 	Figures     []Figure    `json:"figures"`  // those that one looks for first
 	Sections    []Section   `json:"sections"`
 	Wrong       []string    `json:"wrong"` // what must not happen, and did
+}
+
+// Run runs a scenario, and notes when and for how long. Who stops it gets what was measured until then, and an error that says so.
+func (d *Document) Run(ctx context.Context, name string, run func(ctx context.Context) error) error {
+	d.Started = time.Now()
+	err := run(ctx)
+	d.Elapsed = time.Since(d.Started).Seconds()
+	if d.Interrupted = ctx.Err() != nil; d.Interrupted {
+		return fmt.Errorf("the %s was stopped: %w", name, context.Cause(ctx)) // whatever came of that
+	}
+	return err
 }
 
 // AuditOK reports whether nothing happened that must not happen.

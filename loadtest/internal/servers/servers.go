@@ -29,7 +29,8 @@ type Servers struct {
 	About         report.Environment
 	Warnings      []string // why figures may not be what they seem
 	LeftOut       []string // locks without their servers
-	Closers                // of what was started
+	Started
+	Closers // of what was started
 }
 
 // Needs are what a measurement needs of its servers.

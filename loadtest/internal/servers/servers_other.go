@@ -7,6 +7,9 @@ import (
 	"errors"
 )
 
+// Started has nothing.
+type Started struct{}
+
 // start cannot start anything here: the private servers need a Unix.
 func (s *Servers) start(context.Context) error {
 	if s.RedisURL == "" || s.DatabaseURL == "" {

@@ -13,6 +13,9 @@ import (
 	"inventory/internal/servertest"
 )
 
+// Started has the PostgreSQL that was started, for a run that does things to it; nil: none was.
+type Started struct{ Postgres *servertest.Postgres }
+
 // launches are servers that start side by side.
 type launches struct {
 	*errgroup.Group
@@ -43,7 +46,7 @@ func (s *Servers) start(ctx context.Context) error {
 	l := &launches{Group: starting, on: s}
 	if s.DatabaseURL == "" {
 		launch(l, func() (*servertest.Postgres, error) { return servertest.StartPostgres(ctx, servertest.Durable()) },
-			func(p *servertest.Postgres) { s.DatabaseURL, s.PostmasterPID = p.URL(), p.PID() })
+			func(p *servertest.Postgres) { s.DatabaseURL, s.PostmasterPID, s.Postgres = p.URL(), p.PID(), p })
 	}
 	if s.RedisURL == "" {
 		launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },

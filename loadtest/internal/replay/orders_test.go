@@ -1,4 +1,4 @@
-package orderfile
+package replay
 
 import (
 	"bytes"
@@ -10,16 +10,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
 const (
 	header   = "order_id,at,buyer_id,sku,quantity\n"
 	shopFile = "../../testdata/online-retail-2010-12-01.csv.gz"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func packed(t testing.TB, text string) []byte {
 	t.Helper()
@@ -53,7 +49,7 @@ func TestReadTakesWhatShopsWrite(t *testing.T) {
 		"carriage":       []byte(strings.ReplaceAll(text, "\n", "\r\n")),
 		"no end of line": []byte(strings.TrimSpace(text)),
 	} {
-		got, err := Read(bytes.NewReader(file))
+		got, err := readOrders(bytes.NewReader(file))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -95,7 +91,7 @@ func TestReadTellsTheLineThatIsWrong(t *testing.T) {
 		"sku too long":       {header + "1,2010-12-01T08:26:00Z,2," + long[:41] + ",6\n", 2, "40 characters"},
 	} {
 		for form, file := range map[string][]byte{"plain": []byte(c.text), "gzip": packed(t, c.text)} {
-			lines, err := Read(bytes.NewReader(file))
+			lines, err := readOrders(bytes.NewReader(file))
 			var wrong *LineError
 			if !errors.As(err, &wrong) || wrong.Line != c.line || !strings.Contains(err.Error(), c.says) || lines != nil {
 				t.Errorf("%s, %s: %d lines, %v; want line %d and %q", name, form, len(lines), err, c.line, c.says)
@@ -115,29 +111,29 @@ func TestReadNoticesDamage(t *testing.T) {
 		damaged = append(damaged, whole[:size])
 	}
 	for _, file := range damaged {
-		if lines, err := Read(bytes.NewReader(file)); err == nil || lines != nil {
+		if lines, err := readOrders(bytes.NewReader(file)); err == nil || lines != nil {
 			t.Errorf("%d of %d bytes: %d lines, %v; want an error", len(file), len(whole), len(lines), err)
 		}
 	}
 }
 
-func TestReadFile(t *testing.T) {
+func TestReadOrders(t *testing.T) {
 	t.Parallel()
-	lines, err := ReadFile(shopFile)
+	lines, err := ReadOrders(shopFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := len(lines); n != 22523 || lines[n-1].Number != 22524 {
 		t.Errorf("%d lines, the last of which is number %d", n, lines[n-1].Number)
 	}
-	if _, err := ReadFile(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadOrders(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	damaged := filepath.Join(t.TempDir(), "damaged.csv")
 	if err := os.WriteFile(damaged, []byte("what\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(damaged); err == nil || !strings.Contains(err.Error(), damaged+": line 1: ") {
+	if _, err := ReadOrders(damaged); err == nil || !strings.Contains(err.Error(), damaged+": line 1: ") {
 		t.Errorf("damaged file: %v", err)
 	}
 }
@@ -173,7 +169,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(packed(f, header+"536365,2010-12-01T08:26:00Z,17850,85123A,6\n"))
 	f.Add(packed(f, header)[:20])
 	f.Fuzz(func(t *testing.T, file []byte) {
-		lines, err := Read(bytes.NewReader(file))
+		lines, err := readOrders(bytes.NewReader(file))
 		if err != nil {
 			if lines != nil {
 				t.Fatalf("%d lines and %v", len(lines), err)
@@ -187,7 +183,7 @@ func FuzzRead(f *testing.F) {
 			}
 			last = l
 		}
-		if again, err := Read(bytes.NewReader(file)); err != nil || !reflect.DeepEqual(again, lines) {
+		if again, err := readOrders(bytes.NewReader(file)); err != nil || !reflect.DeepEqual(again, lines) {
 			t.Fatalf("read again: %v", err)
 		}
 	})

@@ -1,5 +1,4 @@
-// Package orderfile reads order lines: a CSV, gzipped or not. A file is read and checked whole, before anything is sent.
-package orderfile
+package replay
 
 import (
 	"bufio"
@@ -59,14 +58,14 @@ func FirstOrders(lines []Line, n int) []Line {
 	return lines[:n]
 }
 
-// ReadFile reads the lines of a file.
-func ReadFile(path string) (lines []Line, err error) {
+// ReadOrders reads order lines from a file, a CSV, gzipped or not. It is read and checked whole, before anything is sent.
+func ReadOrders(path string) (lines []Line, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read orders: %w", err)
 	}
 	defer file.Close()
-	if lines, err = Read(file); err != nil {
+	if lines, err = readOrders(file); err != nil {
 		return nil, fmt.Errorf("read orders from %s: %w", path, err)
 	}
 	return lines, nil
@@ -75,8 +74,8 @@ func ReadFile(path string) (lines []Line, err error) {
 // columns are the names that the header must have.
 func columns() []string { return []string{"order_id", "at", "buyer_id", "sku", "quantity"} }
 
-// Read reads all lines, or none and the first thing that is wrong.
-func Read(r io.Reader) (lines []Line, err error) {
+// readOrders reads all lines, or none and the first thing that is wrong.
+func readOrders(r io.Reader) (lines []Line, err error) {
 	text, err := unpacked(r)
 	if err != nil {
 		return nil, err
@@ -125,8 +124,6 @@ func unpacked(r io.Reader) (io.Reader, error) {
 }
 
 const (
-	// maxIDBytes is the service's limit.
-	maxIDBytes = 128
 	// maxGoodsBytes leaves room, in the 64 that the service allows, for the prefix of a run.
 	maxGoodsBytes = 40
 	// nameLetters are those that the service allows in the name of a SKU.

@@ -1,5 +1,4 @@
-// Package reconcile compares the answers to orders with the rows.
-package reconcile
+package history
 
 import (
 	"context"
@@ -53,8 +52,8 @@ func (e Expected) Against(audit stock.Audit) (wrong []string) {
 	return wrong
 }
 
-// Audit recomputes a database from its rows.
-func Audit(ctx context.Context, databaseURL string) (audit stock.Audit, err error) {
+// AuditRows recomputes a database from its rows.
+func AuditRows(ctx context.Context, databaseURL string) (audit stock.Audit, err error) {
 	store, err := app.OpenForReading(ctx, databaseURL)
 	if err != nil {
 		return stock.Audit{}, err
@@ -82,4 +81,16 @@ func patience(ctx context.Context, limit, lateLimit time.Duration) (audit contex
 		stop()
 		end()
 	}
+}
+
+// Audit reads the rows of the SKUs whose names begin with a prefix, and holds operations against them. It outlives the end of ctx
+// for a while, as what was sold until then is audited too. Rows that cannot be read are a violation.
+func Audit(ctx context.Context, databaseURL, prefix string, operations []Operation, promise Promise) (Rows, Findings) {
+	auditing, cancel := Patience(ctx)
+	defer cancel()
+	rows, err := ReadRows(auditing, databaseURL, prefix)
+	if err != nil {
+		return Rows{}, Findings{Violations: []Violation{{Name: "audit", What: err.Error()}}}
+	}
+	return rows, Check(operations, rows, promise)
 }
