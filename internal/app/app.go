@@ -37,7 +37,6 @@ type App struct {
 	events      *events.Hub
 	store       stock.Store
 	nodes       func() map[string]error // see [api.AdminConfig]
-	placing     int                     // see [selling.Config]
 	guard       *access.Guard           // nil: the service asks for no key
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // counts by address; nil: none
@@ -140,7 +139,7 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.logStart(d)
 	if a.config.Store != nil {
-		a.store, a.placing = a.config.Store, d.placing()
+		a.store = a.config.Store
 		return nil
 	}
 	if a.traces != nil {
@@ -161,7 +160,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}
-	a.store, a.placing = store, d.placing()
+	a.store = store
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
 	return nil
 }
@@ -189,8 +188,8 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	config := selling.Config{
 		Store: a.store, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
-		LockAlways: a.config.Lock == LockFair, Placing: a.placing,
-		Observer: &noticesObserver{Observer: observer, warnings: a.warnings, outage: a.outage},
+		LockAlways: a.config.Lock == LockFair,
+		Observer:   &noticesObserver{Observer: observer, warnings: a.warnings, outage: a.outage},
 	}
 	if len(a.redisAt) > 0 {
 		if redis, err = a.openRedis(ctx); err != nil {

@@ -86,18 +86,6 @@ func (d database) String() string {
 	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
 
-// placing returns how many orders of several SKUs go to the database at a time; 0 is few.
-func (d database) placing() int {
-	switch {
-	case d.file != "":
-		return 1 // SQLite has one writer
-	case d.citus:
-		return 64 // a transaction over nodes costs as much as a hundred rows: let many orders share it
-	default:
-		return 0
-	}
-}
-
 // own claims a SQLite file for this process. release gives it up.
 func (d database) own() (release func() error, err error) {
 	if d.file == "" {

@@ -92,6 +92,9 @@ type Placement struct {
 	Lines []PlacedLine // as many as Order.Lines
 	// KnownOnly takes nothing: CodeUnknownDeduction if the same order is not there already.
 	KnownOnly bool
+	// AtOnce says that the caller has not looked at the SKUs. A store may then return ErrLayout, with nothing taken, if it cannot take
+	// the order in one write.
+	AtOnce bool
 	// OfBuyer answers as if another buyer's order did not exist.
 	OfBuyer bool
 	// Emptied is called for each SKU of which the order may have left a segment empty, before it is taken for good; nil: nobody asks.

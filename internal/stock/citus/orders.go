@@ -62,36 +62,13 @@ func (s *Store) placed(ctx context.Context, orderID string) (*stock.PlacedOrder,
 	return there.order, nil
 }
 
-// errApart says that orders cannot be written together. Nothing of them is written.
-var errApart = errors.New("the orders do not go together")
-
-// placeOrders writes orders in one transaction over nodes, and returns when each was taken, nil if it was not. If one of them is not taken, because it is there already or a
-// segment holds too little, none is: then it tries each half, until that order is by itself.
-func placeOrders(ctx context.Context, s *postgres.Store, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
-	at, err := placeGroup(ctx, s, deadline, orders)
-	switch {
-	case !errors.Is(err, errApart) && !postgres.NothingWritten(err):
-		return at, err
-	case len(orders) == 1:
-		return make([]*time.Time, 1), nil
-	}
-	first, err := placeOrders(ctx, s, deadline, orders[:len(orders)/2])
-	if err != nil {
-		return nil, err
-	}
-	second, err := placeOrders(ctx, s, deadline, orders[len(orders)/2:])
-	if errors.Is(err, stock.ErrUnwritten) { // but the first half is written: let the others go by themselves
-		second, err = make([]*time.Time, len(orders)-len(first)), nil
-	}
-	return append(first, second...), err
-}
-
-// placeGroup writes orders, all of them or none.
-func placeGroup(ctx context.Context, s *postgres.Store, deadline time.Time, orders []stock.Placement) (at []*time.Time, err error) {
+// placeOrders writes orders in one transaction over nodes, and returns when each was taken. If one of them is not taken, because it
+// is there already or a segment holds too little, none is, and the error is [postgres.ErrApart].
+func placeOrders(ctx context.Context, s *postgres.Store, deadline time.Time, orders []stock.Placement) (at []*time.Time, err error) {
 	err = s.InTx(ctx, deadline, func(tx tables.Tx) error {
 		at, err = takeOrders(ctx, tx, orders)
 		if postgres.Answered(err) {
-			return errors.Join(errApart, err)
+			return errors.Join(postgres.ErrApart, err)
 		}
 		return err
 	})
@@ -125,7 +102,7 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 		}
 		for _, line := range p.Lines {
 			if line.SaleWindow.Refusal("", decided) != nil {
-				return nil, errApart
+				return nil, postgres.ErrApart
 			}
 			each = append(each, decided)
 		}
@@ -141,7 +118,7 @@ func takeOrders(ctx context.Context, tx tables.Tx, orders []stock.Placement) ([]
 func takesAll(rows int) func(int64) error {
 	return func(written int64) error {
 		if written != int64(rows) {
-			return errApart
+			return postgres.ErrApart
 		}
 		return nil
 	}

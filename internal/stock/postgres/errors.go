@@ -56,9 +56,6 @@ func Deadlocked(err error) bool {
 	return state == deadlockDetected || state == lockNotAvailable
 }
 
-// NothingWritten reports whether a transaction of several writes was undone because of one of them.
-func NothingWritten(err error) bool { return nothingWritten(err) }
-
 // refused reports whether a statement was refused before it wrote anything: one of our functions says so, or a table is not there.
 func refused(err error) bool {
 	state := StateOf(err)

@@ -237,12 +237,15 @@ func (*gatherer[W, A]) setAside(w *sharedWrite[W, A]) {
 	}
 }
 
+// ErrApart says that writes cannot be written together. Nothing of them is written.
+var ErrApart = errors.New("the writes do not go together")
+
 // nothingWritten reports whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
 // passed, another transaction did not commit an order id in time or has changed what the write rests on, or its tables are not
 // there any more.
 func nothingWritten(err error) bool {
 	state := StateOf(err)
-	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, stock.ErrLate) || refused(err) ||
+	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, ErrApart) || errors.Is(err, stock.ErrLate) || refused(err) ||
 		state == lockNotAvailable || state == deadlockDetected ||
 		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
 }

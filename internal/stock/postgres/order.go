@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,8 +27,12 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 
 // Place takes an order, and reports false if it is there already.
 func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
-		return lines, created, translate(err)
+	lines, known, err := s.orderTogether(ctx, placement)
+	switch {
+	case lines != nil || known || err != nil:
+		return lines, lines != nil, translate(err)
+	case placement.AtOnce:
+		return nil, false, stock.ErrLayout
 	}
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(read, write *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
@@ -61,10 +66,11 @@ func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, l
 	return tx.postpone(ctx, p.At, taken)
 }
 
-// mostSharedLines bounds the lines of one shared write of orders of several SKUs. A larger order goes by itself.
-const mostSharedLines = 256
+// mostSharedLines bounds the lines of one shared write of orders of several SKUs. An order may have more: then nothing shares its write.
+const mostSharedLines = 512
 
-// newOrderSharing returns a gatherer that lets orders of several SKUs share a write. The answer is when an order was taken.
+// newOrderSharing returns a gatherer that lets orders of several SKUs share a write. The answer is when an order was taken: nil if it
+// was not, the zero time if it is there already.
 func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
 	carry := s.orderShared
 	if write := s.pool.access.Orders; write != nil {
@@ -72,12 +78,39 @@ func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
 			return write(ctx, s, deadline, orders)
 		}
 	}
-	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: carry}
+	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: inHalves(carry)}
 }
 
-// orderTogether places an order by a statement that it may share with others. It reports false if the statement has not taken
-// the order: then it goes by itself.
-func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []stock.Deduction, taken bool, err error) {
+// inHalves returns a carrier that halves what carry cannot write together again and again: so a write that nothing goes with is
+// left alone, and is not answered.
+func inHalves(carry carrier[stock.Placement, *time.Time]) carrier[stock.Placement, *time.Time] {
+	var halves carrier[stock.Placement, *time.Time]
+	halves = func(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
+		at, err := carry(ctx, deadline, orders)
+		late := !deadline.IsZero() && time.Now().After(deadline)
+		if !nothingWritten(err) || len(orders) == 1 || late {
+			return at, err
+		}
+		half := len(orders) / 2
+		first, err := halves(ctx, deadline, orders[:half])
+		if nothingWritten(err) {
+			first, err = make([]*time.Time, half), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		second, err := halves(ctx, deadline, orders[half:])
+		if nothingWritten(err) || errors.Is(err, stock.ErrUnwritten) { // but the first half may be written
+			second, err = make([]*time.Time, len(orders)-half), nil
+		}
+		return append(first, second...), err
+	}
+	return halves
+}
+
+// orderTogether places an order by a statement that it may share with others. It returns no lines if the statement has not taken
+// the order: because it is known, or otherwise because it has to go by itself.
+func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []stock.Deduction, known bool, err error) {
 	if s.sharing.which == sharedNone || !mayShareOrder(p) {
 		return nil, false, nil
 	}
@@ -85,13 +118,15 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	if at == nil || err != nil {
 		return nil, false, err
 	}
-	return p.Taken(at.UTC()), true, nil
+	if at.IsZero() {
+		return nil, true, nil
+	}
+	return p.Taken(at.UTC()), false, nil
 }
 
 // mayShareOrder reports whether an order may go into a shared write: each line has a segment, and no buyers are counted.
 func mayShareOrder(p stock.Placement) bool {
-	return len(p.Lines) <= mostSharedLines &&
-		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
+	return !slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
 }
 
 // segmentOf names a row of a segment.
@@ -104,12 +139,12 @@ func rowOf(p stock.Placement, line int) segmentOf {
 	return segmentOf{p.Order.Lines[line].SKU, p.Lines[line].Segment}
 }
 
-// roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not
+// roomForOrders takes as many lines as one write may have, and at least one order. Two orders that know different layouts or fences of one row do not
 // go together, nor do two with one id.
 func roomForOrders() func(stock.Placement) bool {
 	rows, ids, lines := make(map[segmentOf]stock.PlacedLine), make(map[string]bool), 0
 	return func(p stock.Placement) bool {
-		if lines+len(p.Lines) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
+		if lines > 0 && lines+len(p.Lines) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
 			return false
 		}
 		lines += len(p.Lines)
@@ -131,14 +166,54 @@ func agrees(p stock.Placement, rows map[segmentOf]stock.PlacedLine) bool {
 	return true
 }
 
-// orderShared writes orders in one statement. It returns when each was taken, nil if it was not.
+// orderShared writes orders in one statement: all of them, or else each that can be taken at once.
 func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
-	var taken []int64
+	o := tables.OrdersOf(orders)
+	at, err := s.orderAll(ctx, deadline, orders, o)
+	if nothingWritten(err) {
+		at, err = s.orderEach(ctx, deadline, orders, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("place orders: %w", err)
+	}
+	return at, nil
+}
+
+// orderAll takes all orders, or nothing.
+func (s *Store) orderAll(ctx context.Context, deadline time.Time, orders []stock.Placement, o tables.Orders) ([]*time.Time, error) {
+	var now time.Time
+	var emptied []string
+	starts, ends := o.Rows.Window()
+	args := append(rowArguments(o.Rows)[:6], o.Rows.Reserved, instant(starts), instant(ends), s.deadline(deadline), sharedWait,
+		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven),
+		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given))
+	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
+	sent := time.Now()
+	if err := tables.Single(ctx, writing{s.pool}, []any{&now, &emptied, nil}, "order_together", args...); err != nil {
+		return nil, err
+	}
+	s.clock.note(sent, now)
+	at := make([]*time.Time, len(orders))
+	for n, p := range orders {
+		if at[n] = &now; !p.At.IsZero() {
+			at[n] = &p.At
+		}
+		p.LeftEmpty(emptied)
+	}
+	return at, nil
+}
+
+// orderEach takes the orders whose rows are free and hold what all orders want from them.
+func (s *Store) orderEach(ctx context.Context, deadline time.Time, orders []stock.Placement, o tables.Orders) ([]*time.Time, error) {
+	var taken, known []int64
 	var instants []time.Time
 	var emptied []string
+	args := append(rowArguments(o.Rows), s.deadline(deadline), sharedWait, o.Of, o.From, o.Lines.Quantities,
+		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths)
 	sent := time.Now()
-	if err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants, &emptied}, "order_shared", s.orderArguments(deadline, orders)...); err != nil {
-		return nil, fmt.Errorf("place orders: %w", err)
+	err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants, &emptied, &known}, "order_shared", append(args, o.Heads.Texts...)...)
+	if err != nil {
+		return nil, err
 	}
 	at := make([]*time.Time, len(orders))
 	for i, n := range taken {
@@ -148,15 +223,10 @@ func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []st
 			s.clock.note(sent, instants[i])
 		}
 	}
+	for _, n := range known {
+		at[n-1] = &time.Time{}
+	}
 	return at, nil
-}
-
-// orderArguments returns the arguments of the statement.
-func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []any {
-	o := tables.OrdersOf(orders)
-	args := append(rowArguments(o.Rows), s.deadline(deadline), sharedWait, o.Of, o.From, o.Lines.Quantities,
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths)
-	return append(args, o.Heads.Texts...)
 }
 
 // rowArguments returns the first arguments of a shared write.

@@ -7,11 +7,11 @@
 --      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0, or null for the array:
 --      committed at once),
 --      $16 the instant of the decision (null: now), $17 how many lines, $18 buyer_ids
--- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, the instants, and the SKUs of which a
---      segment holds nothing now.
+-- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, the instants, the SKUs of which a
+--      segment holds nothing now, and the numbers of the orders that are there already.
 --      It fails by inventory_require if it ends after the deadline or the end of a sale.
 --
--- It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
+-- order_together.sql was tried first. It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
 -- match, or that does not hold what all lines want from it, and so every order with a line there. An order id that is there
 -- already is not taken again; if a deduction has it, the primary key aborts the statement.
 WITH locked AS MATERIALIZED (
@@ -41,7 +41,7 @@ WITH locked AS MATERIALIZED (
     RETURNING order_id
 ), taken AS MATERIALIZED (
     SELECT n, at, sku, segment AS s, id AS o, q, r, buyer_id
-    FROM placed JOIN filled ON id = order_id JOIN fillable USING (n)
+    FROM filled JOIN fillable USING (n) WHERE (id IN (SELECT order_id FROM placed)) IS TRUE -- IS TRUE: by a hash, and not one by one
 ), listed AS (
     INSERT INTO order_lines (order_id, sku_id, quantity) SELECT o, sku, q FROM taken
 ), inserted AS (
@@ -68,4 +68,6 @@ WITH locked AS MATERIALIZED (
     WHERE g.sku_id = sums.sku_id AND g.segment = sums.segment
     RETURNING g.sku_id, g.available
 )
-SELECT array_agg(n), array_agg(at), (SELECT array_agg(sku_id) FROM updated WHERE available = 0) FROM (SELECT DISTINCT n, at FROM taken) AS done
+SELECT array_agg(n), array_agg(at), (SELECT array_agg(sku_id) FROM updated WHERE available = 0),
+       (SELECT array_agg(n) FROM filled WHERE n NOT IN (SELECT n FROM taken))
+FROM (SELECT DISTINCT n, at FROM taken) AS done

@@ -218,3 +218,57 @@ func TestALateOrderWritesNothing(t *testing.T) {
 	}
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20, "d": 20})
 }
+
+// TestAnOrderThatNothingGoesWithCostsTheOthersNothing: a deduction has its id, which aborts each statement with it. The others have no
+// transactions of their own.
+func TestAnOrderThatNothingGoesWithCostsTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 12)
+	s.wants("other", s.soon(s.deduct(t.Context(), one("a", "other"))), stock.Accepted)
+	orders := []stock.Placement{several("other", "a", "b")}
+	for n := range 9 {
+		orders = append(orders, several(fmt.Sprint("o", n), name(n+1), name(n+2)))
+	}
+	s.statements.begun.Store(0)
+	got := s.placeTogether(orders...)
+	if code := stock.CodeOf(got[0].err); code != stock.CodeOrderIDReused {
+		t.Errorf("the order: got %q, want %q", code, stock.CodeOrderIDReused)
+	}
+	for n, a := range got[1:] {
+		if a.err != nil || !a.created {
+			t.Errorf("order %d: %+v", n, a)
+		}
+	}
+	if n := s.statements.begun.Load(); n != 1 {
+		t.Errorf("got %d transactions of single orders, want 1", n)
+	}
+	s.holds(map[string]int64{"a": 19, "b": 19, "c": 18, "k": 19})
+}
+
+// TestAnOrderThatIsWrittenAtOnceOrNotAtAll: what one write does not take is looked at first.
+func TestAnOrderThatIsWrittenAtOnceOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 6)
+	good, short, stale := several("good", "a", "b"), several("short", "c", "d"), several("stale", "e", "f")
+	short.Order.Lines[0].Quantity, stale.Lines[1].Layout = 11, 2
+	for _, p := range []*stock.Placement{&good, &short, &stale} {
+		p.AtOnce = true
+	}
+	s.statements.begun.Store(0)
+	got := s.placeTogether(good, short, stale)
+	if got[0].err != nil || !got[0].created {
+		t.Errorf("the good one: %+v", got[0])
+	}
+	for _, a := range got[1:] {
+		if !errors.Is(a.err, stock.ErrLayout) {
+			t.Errorf("got %+v, want %v", a, stock.ErrLayout)
+		}
+	}
+	if lines, created, err := s.store.Order(t.Context(), good); err != nil || created || len(lines) != 2 {
+		t.Errorf("once more: got %+v, %t, %v, want a replay", lines, created, err)
+	}
+	if n := s.statements.begun.Load(); n != 0 {
+		t.Errorf("got %d transactions of single orders, want none", n)
+	}
+	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20, "d": 20, "e": 20, "f": 20})
+}

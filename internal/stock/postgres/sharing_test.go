@@ -30,7 +30,7 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 	switch query.SQL {
 	case statements.Of("deduct_shared").Text, statements.Of("deduct_shared_limited").Text:
 		c.shared.Add(1)
-	case statements.Of("order_shared").Text:
+	case statements.Of("order_together").Text:
 		c.orders.Add(1)
 	case statements.Of("deduct").Text, statements.Of("deduct_limited").Text:
 		c.alone.Add(1)

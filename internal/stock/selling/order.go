@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking"
@@ -14,12 +13,8 @@ import (
 )
 
 // Order deducts all lines of an order of several SKUs, or nothing. Created is false when the same order was accepted before;
-// its lines are then returned as they are now, and CodeOrderEnded means that none of them holds anything any more. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
-// belongs to another order, or to a deduction of one of the SKUs.
-//
-// It deducts each line from one segment, under a MultiLock over those SKUs where a lock saves waiting. If no single segment
-// holds enough, it deducts from all segments together. All writes lock in the same order, so the order of the lines does not
-// matter.
+// its lines are then returned as they are now, and CodeOrderEnded means that none of them holds anything any more. Refusals name the
+// SKU and are not stored. CodeOrderIDReused means that the order id belongs to another order, or to a deduction of one of the SKUs.
 func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	if err := order.Check(); err != nil {
 		return nil, false, err
@@ -27,7 +22,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	leave, err := s.placing.enter(waiting, order)
+	leave, err := s.enter(waiting, s.placing, order.Caller, min(len(order.Lines), s.placing.Places))
 	if err != nil {
 		return nil, false, err
 	}
@@ -37,13 +32,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		return nil, false, err
 	}
 	defer done()
-	sorted := order.Sorted()
-	if order.Own {
-		lines, sorted.OrderID, err = s.shopOrder(writing, sorted)
-	}
-	if lines == nil && err == nil {
-		lines, created, err = s.place(ctx, writing, sorted)
-	}
+	lines, created, err = s.place(ctx, writing, order.Sorted())
 	if err != nil {
 		return nil, false, stock.Unavailable(err, "write order")
 	}
@@ -88,8 +77,40 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	return lines, order.OrderID, stock.Unwritten(err)
 }
 
-// place writes an order whose lines are sorted, unless its caller has left.
+// place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs were seen is written at once. If that
+// does not take it, or if it has to be looked up under another id, it is placed with care.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
+	if !order.Own {
+		placed, known := s.seen.place(order, s.refuses)
+		p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
+		if known && len(s.locksOf(p)) == 0 {
+			lines, created, err = s.writeOrder(ctx, p)
+			if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
+				return lines, created, err
+			}
+			s.seen.forget(order)
+		}
+	}
+	deadline, _ := ctx.Deadline()
+	waiting, cancel := context.WithDeadline(caller, deadline)
+	defer cancel()
+	leave, err := s.enter(waiting, s.careful(order), order.Caller, len(order.Lines))
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	if order.Own {
+		lines, order.OrderID, err = s.shopOrder(ctx, order)
+	}
+	if lines == nil && err == nil {
+		lines, created, err = s.placeWithCare(caller, ctx, order)
+	}
+	return lines, created, err
+}
+
+// placeWithCare looks at the SKUs of an order, and then refuses it or writes it: each line from one segment, under a MultiLock over those
+// SKUs where a lock saves waiting, or from all segments together if no single one holds enough.
+func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	single := true // one segment is to fill each line
 	for tries := 1; ctx.Err() == nil; tries++ {
 		overtaken(ctx, tries)
@@ -126,6 +147,9 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 				return nil, false, refusal
 			}
 		case !errors.Is(err, stock.ErrLayout):
+			if created && !slices.ContainsFunc(placement.Lines, func(l stock.PlacedLine) bool { return l.Segment == noSegment }) {
+				s.seen.learn(views)
+			}
 			return lines, created, err
 		}
 	}
@@ -145,13 +169,17 @@ func (s *Service) readTerms(ctx context.Context, order stock.MultiOrder) (p stoc
 		if !ok {
 			return p, nil, nil, stock.UnknownSKU(line.SKU)
 		}
-		window := view.Terms.SaleWindow()
-		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: window, Segment: noSegment}
+		p.Lines[i] = placedLine(view, noSegment)
 		if refusal == nil {
 			refusal = s.refuses(view.Terms, line.SKU, order.Of(line))
 		}
 	}
 	return p, views, refusal, nil
+}
+
+// placedLine says where a line is to be taken from.
+func placedLine(view stock.View, segment int) stock.PlacedLine {
+	return stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
 }
 
 // choose finds for each line a segment that holds enough. All lines begin at one random number: two orders of the same SKUs that
@@ -165,6 +193,7 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 			segment := (first + n) % len(segments)
 			if segments[segment] >= line.Quantity {
 				p.Lines[i].Segment = segment
+				segments[segment] -= line.Quantity
 				break
 			}
 		}
@@ -300,62 +329,31 @@ func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int
 	return s.store.BuyerUnits(ctx, p.Order.BuyerID, limited)
 }
 
-// Orders of several SKUs have very different sizes. Each line costs the same time, and an order locks the rows of all its
-// lines until its end. So each size has its own places, and the larger ones leave time for other orders.
+// Orders of several SKUs have very different sizes. So callers take turns by the lines that they order, and those that are under way
+// have a bounded number of lines. An order that needs more than one write takes its time, and a connection: then few are under way.
 const (
-	smallOrder  = 10  // lines; these orders have as many places as the store wants
-	mediumOrder = 100 // lines; these have as many places, and use them at most half of the time
-	// The others, up to MaxLines, have one place, and use it at most a quarter of the time.
-	mediumRest     = 1
-	largeRest      = 3
-	defaultPlacing = 4               // places, if the configuration does not say
-	turnWait       = 4 * time.Second // for a place
+	placingLines = 2048            // lines of the orders that are under way
+	placingAlone = 4               // orders that are placed with care, of at most mediumOrder lines
+	mediumOrder  = 100             // lines
+	turnWait     = 4 * time.Second // for a place
 )
 
-// placing is where orders of several SKUs wait until they may be placed. Callers take turns by the lines that they order.
-type placing struct {
-	service              *Service
-	small, medium, large *turns.Turns
-	last                 atomic.Int64 // when the last small order came, in nanoseconds
+func newPlacing(lines int) *turns.Turns {
+	return turns.New(turns.Config{Places: lines, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
 }
 
-func newPlacing(s *Service, places int) *placing {
-	p := &placing{service: s}
-	config := turns.Config{Places: places, Waiting: queueLimit, Patience: turnWait}
-	p.small = turns.New(config)
-	config.Rest = p.rest(mediumRest)
-	p.medium = turns.New(config)
-	config.Places, config.Rest = 1, p.rest(largeRest)
-	p.large = turns.New(config)
-	return p
+// newCareful returns the places of orders that are placed with care, of medium and of large ones.
+func newCareful() (medium, large *turns.Turns) {
+	config := turns.Config{Places: placingAlone, Waiting: queueLimit, Patience: turnWait}
+	medium = turns.New(config)
+	config.Places = 1
+	return medium, turns.New(config)
 }
 
-// rest leaves the rows to smaller orders, if there are any, for a multiple of the time that the last order took.
-func (p *placing) rest(times int) func(int, time.Duration) time.Duration {
-	return func(_ int, took time.Duration) time.Duration {
-		if !p.others() {
-			return 0
-		}
-		return time.Duration(times) * took
+// careful returns where an order waits to be placed with care: small ones do not wait behind large ones.
+func (s *Service) careful(order stock.MultiOrder) *turns.Turns {
+	if len(order.Lines) > mediumOrder {
+		return s.carefulLarge
 	}
-}
-
-// others reports whether there are smaller orders.
-func (p *placing) others() bool {
-	p.service.workers.RLock()
-	defer p.service.workers.RUnlock()
-	return len(p.service.workers.selling) > 0 || time.Since(time.Unix(0, p.last.Load())) < idleFor
-}
-
-// enter waits for the turn of an order.
-func (p *placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(), err error) {
-	lines, size := len(order.Lines), p.large
-	switch {
-	case lines <= smallOrder:
-		size = p.small
-		p.last.Store(time.Now().UnixNano())
-	case lines <= mediumOrder:
-		size = p.medium
-	}
-	return p.service.enter(ctx, size, order.Caller, lines)
+	return s.carefulMedium
 }

@@ -44,9 +44,12 @@ type Service struct {
 	breaker       breaker      // between the workers and the locks
 	requests      sync.Pool    // of *request
 	overloaded    error        // shared by all requests that a full queue refuses
-	placing       *placing     // of orders of several SKUs
+	seen          *seen        // by orders of several SKUs
+	placing       *turns.Turns // of these orders, all of them
 	many          *turns.Turns // of requests with many orders
 	workers       registry
+
+	carefulMedium, carefulLarge *turns.Turns // of the orders of several SKUs that need care
 }
 
 // at is the instant by which a write decides: zero for the store's own clock, or the time of a test's clock.
@@ -100,7 +103,7 @@ type Config struct {
 	Lock func(sku string, segment int) locking.Locker
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
-	Placing    int // orders of several SKUs, with up to ten lines each, that are placed at the same time; 0 is 4
+	Placing    int // lines of the orders of several SKUs that are under way at the same time; 0 is 2,048
 	// BatchLimit is how many orders one write carries out at most; 0 is no limit but the queue's. The lab measures what batches
 	// are worth with 1.
 	BatchLimit int
@@ -125,7 +128,8 @@ func NewService(c Config) *Service {
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
-	s.placing = newPlacing(s, cmp.Or(c.Placing, defaultPlacing))
+	s.seen, s.placing = newSeen(), newPlacing(cmp.Or(c.Placing, placingLines))
+	s.carefulMedium, s.carefulLarge = newCareful()
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)

@@ -1,6 +1,8 @@
 package tables
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -80,6 +82,17 @@ func (r *Rows) Add(sku string, line stock.PlacedLine, units int64) {
 	r.Starts, r.Ends = append(r.Starts, Instant(line.SaleWindow.StartsAt)), append(r.Ends, Instant(line.SaleWindow.EndsAt))
 }
 
+// Window returns the latest beginning and the earliest end of the rows' sales; the zero time is none.
+func (r *Rows) Window() (starts, ends time.Time) {
+	for i := range r.Starts {
+		if at := time.Time(r.Starts[i]); at.After(starts) {
+			starts = at
+		}
+		ends = stock.Earlier(ends, time.Time(r.Ends[i]))
+	}
+	return starts, ends
+}
+
 // OrNull returns null in place of an array of which all elements are null, which is the usual case: unnest makes nulls of it.
 func OrNull(instants []Instant) any {
 	if slices.ContainsFunc(instants, func(i Instant) bool { return !time.Time(i).IsZero() }) {
@@ -97,34 +110,53 @@ type Orders struct {
 	SKUs     []string // of lines
 	Segments []int32
 	Of, From []int64 // the numbers of each line's order and row, from 1
-	Rows     Rows
+	Rows     Rows    // ascending
+	// LinesGiven are the instants of the decisions, for each line.
+	LinesGiven []Instant
+}
+
+// rowKey names the row of a segment.
+type rowKey struct {
+	sku     string
+	segment int
+}
+
+func (s rowKey) compare(other rowKey) int {
+	return cmp.Or(cmp.Compare(s.sku, other.sku), cmp.Compare(s.segment, other.segment))
+}
+
+// addRows adds the rows of orders, ascending, and returns their numbers, from 0.
+func (r *Rows) addRows(placements []stock.Placement) map[rowKey]int {
+	places := make(map[rowKey]stock.PlacedLine)
+	for _, p := range placements {
+		for i, place := range p.Lines {
+			places[rowKey{p.Order.Lines[i].SKU, place.Segment}] = place
+		}
+	}
+	numbers := make(map[rowKey]int, len(places))
+	for n, at := range slices.SortedFunc(maps.Keys(places), rowKey.compare) {
+		numbers[at] = n
+		r.Add(at.sku, places[at], 0)
+	}
+	return numbers
 }
 
 // OrdersOf returns the arrays of orders, of which each line has a segment.
 func OrdersOf(placements []stock.Placement) (o Orders) {
-	type row struct {
-		sku     string
-		segment int
-	}
-	numbers := make(map[row]int)
+	numbers := o.Rows.addRows(placements)
 	var heads, lines []stock.Order
 	for n, p := range placements {
 		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, Instant(p.At))
 		o.Lengths = append(o.Lengths, int64(len(p.Lines)))
 		for i, place := range p.Lines {
 			line := p.Order.Lines[i]
-			at, there := numbers[row{line.SKU, place.Segment}]
-			if !there {
-				at = len(numbers)
-				numbers[row{line.SKU, place.Segment}] = at
-				o.Rows.Add(line.SKU, place, 0)
-			}
+			at := numbers[rowKey{line.SKU, place.Segment}]
 			o.Rows.Units[at] += line.Quantity
 			if p.Order.ReserveFor > 0 {
 				o.Rows.Reserved[at] += line.Quantity
 			}
 			lines, o.SKUs = append(lines, p.Order.Of(line)), append(o.SKUs, line.SKU)
-			o.Segments = append(o.Segments, o.Rows.Segments[at])
+			o.Segments, o.LinesGiven = append(o.Segments, o.Rows.Segments[at]), append(o.LinesGiven, Instant(p.At))
 			o.Of, o.From = append(o.Of, int64(n+1)), append(o.From, int64(at+1))
 		}
 	}
