@@ -67,12 +67,14 @@ func settlingOf(settlement stock.Settlement) *settling {
 
 // SettleOrder implements [stock.Store].
 func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+	look := o.Request.MayReturn()
 	err = s.inTx(ctx, o.Deadline, func(tx transaction) error {
 		lines, bySKU := make([]*settling, len(o.SKUs)), make(map[string]*settling, len(o.SKUs))
 		for i, sku := range o.SKUs {
 			lines[i] = settlingOf(o.Of(sku))
-			lines[i].look, bySKU[sku] = true, lines[i]
+			lines[i].look, bySKU[sku] = look, lines[i]
 		}
+		look = true // if it begins anew, it gives something back
 		now, err := lockAll(ctx, tx, &tables.Statements{}, &tables.Statements{}, lines...)
 		if err != nil {
 			return err

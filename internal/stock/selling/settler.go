@@ -55,9 +55,11 @@ func (s *Service) settleOr(
 	}
 	to.OrderID = key
 	if to.Verb == stock.Extend {
-		if to.MostExtend, err = s.longestReservation(looking, sku); err != nil {
+		most, err := s.longestReservations(looking, sku)
+		if err != nil {
 			return stock.Deduction{}, err
 		}
+		to.MostExtend = most[sku]
 	}
 	d, err := s.settleKey(ctx, deadline, sku, to)
 	if e, ok := errors.AsType[*stock.Error](err); ok && late != nil && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
@@ -117,13 +119,21 @@ func (s *Service) retakeAll(ctx context.Context, deadline time.Time, skus []stri
 	}
 }
 
-// longestReservation returns how long a reservation of a SKU may last.
-func (s *Service) longestReservation(ctx context.Context, sku string) (time.Duration, error) {
-	view, err := s.view(ctx, sku)
+// longestReservations returns how long a reservation of each SKU may last.
+func (s *Service) longestReservations(ctx context.Context, skus ...string) (map[string]time.Duration, error) {
+	views, err := s.store.Views(ctx, skus...)
 	if err != nil {
-		return 0, err
+		return nil, stock.Unavailable(stock.Unwritten(err), "look at the SKU")
 	}
-	return cmp.Or(view.Terms.MaxReserveFor, s.maxReserve), nil
+	most := make(map[string]time.Duration, len(skus))
+	for _, sku := range skus {
+		view, ok := views[sku]
+		if !ok {
+			return nil, stock.UnknownSKU(sku)
+		}
+		most[sku] = cmp.Or(view.Terms.MaxReserveFor, s.maxReserve)
+	}
+	return most, nil
 }
 
 // settleKey settles the deduction of a key, not after the deadline.
@@ -270,14 +280,11 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late 
 	}
 	to.OrderID, to.InOrder = key, true
 	o := stock.OrderSettlement{
-		Request: to, Deadline: deadline, At: s.at(), MostExtend: make(map[string]time.Duration),
+		Request: to, Deadline: deadline, At: s.at(),
 		SKUs: stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU }),
 	}
-	for _, sku := range o.SKUs {
-		if to.Verb != stock.Extend {
-			break
-		}
-		if o.MostExtend[sku], err = s.longestReservation(looking, sku); err != nil {
+	if to.Verb == stock.Extend {
+		if o.MostExtend, err = s.longestReservations(looking, o.SKUs...); err != nil {
 			return stock.PlacedOrder{}, err
 		}
 	}

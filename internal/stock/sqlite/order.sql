@@ -22,10 +22,11 @@ WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT 1 FROM order_lines
 -- Out: buyer_id ('': none), for how many microseconds it is reserved, whether its lines were pruned
 SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1;
 
--- name: order_deductions
+-- name: placed_order
 -- In:  $1 order_id
--- Out: the deductions of its lines, ascending by SKU
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
-FROM order_lines l JOIN deductions d USING (sku_id, order_id)
-WHERE l.order_id = $1 ORDER BY l.sku_id;
+-- Out: the columns of "order", and those of the deduction of each line, ascending by SKU; without lines one row of which sku_id is ''
+SELECT coalesce(o.buyer_id, ''), o.reserve_micros, o.pruned, coalesce(d.sku_id, ''), o.order_id, coalesce(d.quantity, 0),
+       coalesce(d.asked, d.quantity, 0), coalesce(d.status, ''), coalesce(d.created_at, o.created_at), d.expires_at, d.reserve_micros,
+       coalesce(d.committed, 0), coalesce(d.buyer_id, '')
+FROM orders o LEFT JOIN order_lines l ON l.order_id = o.order_id LEFT JOIN deductions d ON d.sku_id = l.sku_id AND d.order_id = l.order_id
+WHERE o.order_id = $1 ORDER BY l.sku_id;

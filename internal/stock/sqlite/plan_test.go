@@ -40,7 +40,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"status":            {[]any{"a", 1}, byExpiry},
 		"skus_with_expired": {[]any{1, 1}, byExpiry},
 		"deductions_by_id":  {[]any{"a", "[]"}, byID},
-		"order_deductions":  {[]any{"a"}, byID},
+		"placed_order":      {[]any{"a"}, byID},
 		"deduction":         {[]any{"a", "o"}, byID},
 		"update_deductions": {[]any{"a", "[]", "[]", "[]", "[]", "[]", 1}, byID},
 		"retake":            {[]any{"a", "o", 1, 1, 1}, byID},

@@ -21,11 +21,20 @@ func (b Base) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrd
 	return placedOrder(ctx, b.DB, orderID)
 }
 
-func placedOrder(ctx context.Context, q Querier, orderID string) (*stock.PlacedOrder, error) {
-	there, err := Order(ctx, q, orderID)
-	if there != nil {
-		there.Lines, err = inOrder(ctx, q, "order_deductions", orderID)
-	}
+func placedOrder(ctx context.Context, q Querier, orderID string) (there *stock.PlacedOrder, err error) {
+	var order stock.PlacedOrder
+	var line Deduction
+	columns := append([]any{&order.BuyerID, (*Micros)(&order.ReserveFor), &order.Pruned}, line.Columns()...)
+	err = q.Each(ctx, func(row Row) error {
+		if err := row.Scan(columns...); err != nil {
+			return err
+		}
+		if d := line.Read(); d.SKU != "" {
+			order.Lines = append(order.Lines, d)
+		}
+		there = &order
+		return nil
+	}, "placed_order", orderID)
 	return there, err
 }
 
