@@ -75,6 +75,7 @@ func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
 
 type explainCommand struct {
 	comparisonFlags
+	Quick     bool          `help:"One short round. Default: off."`
 	Segments  []int         `help:"Numbers of segments that are compared, 1 to 1024 each, with the first. Default: ${default}." default:"1,10" placeholder:"NUMBER,…"`
 	Processes []int         `help:"Numbers of processes that are compared, 1 to 16 each, with the first. Default: ${default}." default:"1,3" placeholder:"NUMBER,…"`
 	For       time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION" least:"1s" most:"24h"`
@@ -89,17 +90,18 @@ func (c *explainCommand) Validate() error {
 // Run measures, and delivers the report.
 func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, nil, func(ctx context.Context, config experiment.Config) (report.Document, error) {
-		scale := explain.Full()
-		if scale.For = c.For; c.Tiny {
-			scale = explain.Tiny()
-		}
+		scale := scaleOf(c.Tiny, c.Quick, explain.Tiny, explain.Quick, func() explain.Scale {
+			full := explain.Full()
+			full.For = c.For
+			return full
+		})
 		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, Segments: c.Segments, Processes: c.Processes, OnRound: roundsTo(s)})
 	})
 }
 
 // roundsTo reports the progress of rounds.
 func roundsTo(s cli.Streams) func(rounds int) {
-	return func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) }
+	return func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %s\n", report.Count(rounds, "round")) }
 }
 
 type locksCommand struct {

@@ -27,7 +27,7 @@ import (
 type reportFlags struct {
 	JSON       string             `help:"Write the report as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	HTML       string             `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
-	Markdown   string             `help:"Write the report as Markdown, for a page of a repository, to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	Markdown   string             `help:"Write the report as Markdown, for a page of a repository, to this file, with its pictures beside it if the name ends in .md; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Target     map[string]float64 `mapsep:"none" help:"Another bound for the target of this name, as the report tells it; given several times, for several. Default: those of the scenario." placeholder:"NAME=VALUE"`
 	FailOnMiss bool               `help:"Exit status 1 where a target is missed. One that is undecided is not. Default: off."`
 
@@ -57,7 +57,7 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure measure
 			err = errors.Join(err, o.write(document))
 		}
 		if missed := document.Missed(); f.FailOnMiss && len(missed) > 0 {
-			err = errors.Join(err, fmt.Errorf("%d targets are missed: %s", len(missed), strings.Join(missed, "; ")))
+			err = errors.Join(err, fmt.Errorf("missed: %s: %s", report.Count(len(missed), "target"), strings.Join(missed, "; ")))
 		}
 	}
 	return errors.Join(err, closeAll(outputs))
@@ -78,7 +78,7 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 	forms := []struct {
 		flag, name string
 		form       form
-	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--html", f.HTML, report.Document.WriteHTML}, {"--markdown", f.Markdown, report.Document.WriteMarkdown}}
+	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--html", f.HTML, report.Document.WriteHTML}, {"--markdown", f.Markdown, f.writeMarkdown}}
 	printed, taken := true, map[string]string{}
 	for _, o := range forms {
 		if other, is := taken[o.name]; is && o.name != "" {
@@ -103,6 +103,15 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 		}
 	}
 	return all, nil
+}
+
+// writeMarkdown writes pictures beside FILE.md.
+func (f reportFlags) writeMarkdown(d report.Document, to io.Writer) error {
+	beside, isFile := strings.CutSuffix(f.Markdown, ".md")
+	if !isFile {
+		beside = ""
+	}
+	return d.WriteMarkdown(to, beside)
 }
 
 func (o output) write(d report.Document) error {

@@ -29,8 +29,8 @@ const (
 // abouts are those of all scenarios, by the names of their commands.
 func abouts() map[string]string {
 	return map[string]string{
-		"explain": about("in five sentences, with intervals, what batches, segments, locks and processes each buy, and when a lock costs more "+
-			"than it brings; below them all combinations.", "about three minutes; --for says otherwise.", needsServers),
+		"explain": about("in four rows what batches, segments, locks and processes each buy, and what to do; below them all combinations, with intervals.",
+			"about three minutes; --for says otherwise; with --quick 20 seconds.", needsServers),
 		"flash-sale": about("latencies from the planned send across the opening and the sell-out, false sold-outs, what is "+
 			"stranded, what retries are told, and how far the generator lagged.",
 			"about a minute and a half; with --quick under 20 seconds.", needsNothing),

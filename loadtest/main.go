@@ -25,7 +25,7 @@ import (
 
 // scenarios are the sub-commands.
 type scenarios struct {
-	Explain    explainCommand    `cmd:"" help:"Tell in five sentences what batches, segments, locks and processes each buy, and when a lock costs more than it brings. Exit status 1 if the rows do not add up."`
+	Explain    explainCommand    `cmd:"" help:"Tell what batches, segments, locks and processes each buy, and what to do. Exit status 1 if the rows do not add up."`
 	FlashSale  flashSaleCommand  `cmd:"" help:"Sell one hot SKU to buyers who come when they like, from before the sale opens until after it has sold out, and hold the answers against the rows. Exit status 1 if a request failed or anything does not add up."`
 	Replay     replayCommand     `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`

@@ -111,7 +111,7 @@ func (t *trial) dies(ctx context.Context) error {
 
 // standsStill is a pause of the holder's process beyond its lease, between reading and writing.
 func (t *trial) standsStill(ctx context.Context) error {
-	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, "nobody else got in, and everybody waited until the holder went on")
+	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, "kept until the holder went on")
 }
 
 // losesUnlock is a network that is gone while the holder unlocks.
@@ -138,7 +138,7 @@ func (t *trial) losesNetwork(ctx context.Context) error {
 		_, err := t.holder.must(toCut)
 		return err
 	}
-	return t.overtaken(ctx, cut, func() error { return nil }, kept, "the lock was kept for "+kept.String()+", and given back")
+	return t.overtaken(ctx, cut, func() error { return nil }, kept, "kept for "+kept.String()+", and given back")
 }
 
 // overtaken causes something for a holder that has read its row, and has the rival wait for the lock up to a bound. If the
@@ -235,10 +235,10 @@ func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 		t.became(broken, "both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
 	case told == "":
 		t.result.Refused++
-		t.became(broken, "the row refused the late write, but nobody told its holder")
+		t.became(broken, "late write refused, holder not told")
 	default:
 		t.result.Refused++
-		t.became(refused, "the row refused the late write, and its holder was told: %s", told)
+		t.became(refused, "late write refused, holder told")
 	}
 	return nil
 }

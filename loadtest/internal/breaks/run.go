@@ -68,7 +68,7 @@ func run(ctx context.Context, c experiment.Config) (r result, err error) {
 	}
 	defer func() { err = errors.Join(err, on.Close()) }()
 	r = result{kinds: breakable(on.URLs), Document: report.Document{
-		Scenario: "locks-break", Environment: on.About,
+		Scenario: "locks", Environment: on.About,
 	}}
 	err = r.Run(ctx, "breaking of locks", func(ctx context.Context) (err error) {
 		r.breaks, err = tryAll(ctx, c, on.URLs)
@@ -131,34 +131,41 @@ func (r *result) wrong() (lines []string) {
 	return lines
 }
 
-// tell adds a table for each fault to the report, and one of the known flaws.
+// tell adds a matrix of locks and faults to the report.
 func (r *result) tell() {
 	r.Wrong = r.wrong()
 	r.Summary = append(r.count("Ours", true), append(r.count("Those of others", false),
 		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases))...)
-	brokenBy := map[string][]string{}
+	matrix, notes := &report.Table{Columns: []string{""}}, []string{}
+	rows := make(map[string][]string)
 	for _, f := range faults() {
-		table := report.Table{Columns: []string{"", "waited ms", "stale writes accepted", "refused", "what happened"}}
-		for _, b := range r.breaks {
-			if b.Fault != f.name {
-				continue
-			}
-			table.Rows = append(table.Rows, []string{b.Lock, report.Number(b.Waited), fmt.Sprint(b.Stale), fmt.Sprint(b.Refused), b.Outcome})
-			if b.Broken {
-				brokenBy[b.Lock] = append(brokenBy[b.Lock], f.name)
-			}
+		if !slices.ContainsFunc(r.breaks, func(b Break) bool { return b.Fault == f.name }) {
+			continue
 		}
-		if len(table.Rows) > 0 {
-			r.Sections = append(r.Sections, report.Section{Name: f.name, Table: &table, Notes: []string{f.steps}})
+		matrix.Columns, notes = append(matrix.Columns, f.name), append(notes, f.name+": "+f.steps)
+		for _, k := range r.kinds {
+			cell := report.Open + " not tried"
+			for _, b := range r.breaks {
+				if b.Fault == f.name && b.Lock == k.Name {
+					cell = b.cell()
+				}
+			}
+			rows[k.Name] = append(rows[k.Name], cell)
 		}
 	}
-	known := report.Table{Columns: []string{"", "broken when the holder", "known flaw"}}
 	for _, k := range r.kinds {
-		if k.Flaw != "" {
-			known.Rows = append(known.Rows, []string{k.Name, strings.Join(brokenBy[k.Name], "; "), k.Flaw})
-		}
+		matrix.Rows = append(matrix.Rows, append([]string{k.Name}, rows[k.Name]...))
 	}
-	r.Sections = append(r.Sections, report.Section{Name: "known flaws", Table: &known})
+	r.Sections = []report.Section{{Name: "what becomes of a lock when its holder …", Table: matrix, Notes: notes}}
+}
+
+// cell is what came of a fault, in the matrix.
+func (b Break) cell() string {
+	_, what, _ := strings.Cut(b.Outcome, ": ")
+	if b.Broken {
+		return report.Bad + " " + what
+	}
+	return report.Good + " " + what
 }
 
 // count is what came of the locks of ours, or of others, in a sentence.

@@ -204,7 +204,7 @@ func (r Round) plot() report.Plot {
 		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "accepted a second"}, Series: []report.Series{line},
 	}
 	for _, f := range r.Faults {
-		plot.Marks = append(plot.Marks, report.Mark{X: f.From, Label: f.What, Broke: true}, report.Mark{X: f.To, Label: "over"})
+		plot.Marks = append(plot.Marks, report.Mark{X: f.From, To: f.To, Label: f.What})
 	}
 	return plot
 }

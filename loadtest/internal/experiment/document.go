@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -99,7 +98,7 @@ func (r *Report) tell(leftOut []string) {
 		}
 		sentences = append(sentences, one.sentences()...)
 	}
-	r.Summary = slices.Concat([]string{report.Verdict(r.Targets())}, sentences, leftOut)
+	r.Summary = slices.Concat(sentences, leftOut)
 }
 
 // String is the figure with its interval.
@@ -107,7 +106,7 @@ func (e Estimate) String() string { return report.Number(e.Value) + e.Interval()
 
 // Interval is the interval behind a figure, and nothing where there were too few rounds.
 func (e Estimate) Interval() string {
-	if math.IsNaN(e.Low) {
+	if !e.Known() {
 		return ""
 	}
 	return fmt.Sprintf(" (%s to %s)", report.Number(e.Low), report.Number(e.High))
@@ -131,7 +130,7 @@ func (r Result) Section(name string) report.Section {
 		s.Notes = append(s.Notes, "audit: "+wrong)
 	}
 	if r.SKUs > 0 && len(r.Wrong) == 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", r.SKUs))
+		s.Notes = append(s.Notes, fmt.Sprintf("audit of %s: OK, the rows are those that callers were told of", report.Count(r.SKUs, "SKU")))
 	}
 	return s
 }
@@ -241,16 +240,19 @@ func (r Result) exact() []Metric {
 	return slices.DeleteFunc(r.shown(), func(m Metric) bool { return !m.Exact })
 }
 
-// plots have a bar of each contender for each exact metric.
-func (r Result) plots(name string) (all []report.Plot) {
-	for _, m := range r.exact() {
-		p := report.Plot{Name: report.PlotName(name, m.Name), Title: m.Name, Kind: report.Bars, Y: report.Axis{Label: m.Name}}
-		bars := report.Series{}
-		for _, c := range r.Case.Contenders {
-			p.Categories, bars.Y = append(p.Categories, c.Name), append(bars.Y, r.Of(c.Name, m.Name).Value)
-		}
-		p.Series = []report.Series{bars}
-		all = append(all, p)
+// plots have a dot of each contender for the first exact metric.
+func (r Result) plots(name string) []report.Plot {
+	exact := r.exact()
+	if len(exact) == 0 {
+		return nil
 	}
-	return all
+	metric, dots := exact[0].Name, report.Series{}
+	p := report.Plot{Name: report.PlotName(name, metric), Title: metric, Kind: report.Dots, Y: report.Axis{Label: metric, Log: true}}
+	for _, c := range r.Case.Contenders {
+		e := r.Of(c.Name, metric)
+		p.Categories = append(p.Categories, c.Name)
+		dots.Y, dots.Low, dots.High = append(dots.Y, e.Value), append(dots.Low, e.Low), append(dots.High, e.High)
+	}
+	p.Series = []report.Series{dots}
+	return []report.Plot{p}
 }

@@ -23,6 +23,9 @@ type Estimate struct {
 	Rounds           int
 }
 
+// Known reports whether there were enough rounds for an interval.
+func (e Estimate) Known() bool { return !math.IsNaN(e.Low) }
+
 // Above reports whether all of the interval is above a bound.
 func (e Estimate) Above(bound float64) bool { return e.Low > bound }
 

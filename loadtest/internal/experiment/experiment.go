@@ -52,7 +52,7 @@ type Sample map[string]float64
 // Metric is a number of each window. A metric that no contender has is left out.
 type Metric struct {
 	Name  string // with its unit
-	Exact bool   // it has an interval and a plot
+	Exact bool   // it has an interval; the first one also a plot
 	Sum   bool   // of all rounds, and not their mean
 }
 

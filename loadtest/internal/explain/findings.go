@@ -35,34 +35,36 @@ type level struct {
 	number int    // of segments or processes
 	cell   string // in a table
 	words  string // in a sentence
-	doing  string // what it does in comparison with the first level
+	name   string // in comparison with the first level
+	advice
 }
+
+// advice is what to do where a level sells more than the first one, less, or about as much.
+type advice struct{ more, less, same string }
 
 // design has all factors.
 type design [factorCount]factor
 
 // newDesign has these numbers of segments and processes.
 func newDesign(segments, processes []int) design {
+	const survive = "add processes to survive the loss of one, not for speed"
 	return design{
-		bySegments: {"segments", counts(segments, "segment", "segments", "splitting the SKU into %s")},
-		byLock: {"lock", []level{
-			{cell: app.LockNone, words: "no lock"}, {cell: app.LockReentrant, words: "a lock", doing: "locking the segments"},
-		}},
-		byProcesses: {"processes", counts(processes, "process", "processes", "selling by %s")},
-		byBatching: {"batching", []level{
-			{cell: "off", words: "order by order"}, {cell: "on", words: "in batches", doing: "writing orders in batches"},
-		}},
+		bySegments: {"segments", counts(segments, "segment", advice{"split a SKU for which orders queue", "keep a SKU whole", "leave a SKU as it is"})},
+		byLock: {"lock", []level{{cell: app.LockNone, words: "no lock"}, {cell: app.LockReentrant, words: "a lock", name: "locks, not none", advice: advice{
+			"leave them on", "turn them off (--lock none): rows guard the stock", "on or off (--lock none), as you like: rows guard the stock",
+		}}}},
+		byProcesses: {"processes", counts(processes, "process", advice{"add processes for speed, and to survive the loss of one", survive, survive})},
+		byBatching: {"batching", []level{{cell: "off", words: "order by order"}, {cell: "on", words: "in batches", name: "batches, not order by order", advice: advice{
+			"leave them on", "write orders one by one", "leave them on: they cost nothing",
+		}}}},
 	}
 }
 
 // counts are levels of so many things.
-func counts(numbers []int, one, several, doing string) (all []level) {
+func counts(numbers []int, thing string, a advice) (all []level) {
 	for _, n := range numbers {
-		words := fmt.Sprintf("%d %s", n, several)
-		if n == 1 {
-			words = "1 " + one
-		}
-		all = append(all, level{n, strconv.Itoa(n), words, fmt.Sprintf(doing+" instead of %d", words, numbers[0])})
+		words := report.Count(n, thing)
+		all = append(all, level{n, strconv.Itoa(n), words, fmt.Sprintf("%s, not %d", words, numbers[0]), a})
 	}
 	return all
 }
@@ -124,10 +126,10 @@ func (d design) effect(factor, level int, within levels) experiment.Comparison {
 
 // finding is what a factor buys.
 type finding struct {
+	level
 	Factor string              // with its level, if it has more than two
 	Ratio  experiment.Estimate // over all cells
-	Cases  []findingAt
-	doing  string
+	Cases  []findingAt         // the least first
 }
 
 // findingAt is what a factor buys with one combination of the others.
@@ -140,7 +142,7 @@ type findingAt struct {
 func (d design) find(r experiment.Result) (all []finding) {
 	for i, f := range d {
 		for n := 1; n < len(f.levels); n++ {
-			found := finding{Factor: f.name, doing: f.levels[n].doing, Ratio: r.Compare(d.effect(i, n, everywhere()))}
+			found := finding{level: f.levels[n], Factor: f.name, Ratio: r.Compare(d.effect(i, n, everywhere()))}
 			if len(f.levels) > 2 {
 				found.Factor += ", " + f.levels[n].cell
 			}
@@ -156,94 +158,66 @@ func (d design) find(r experiment.Result) (all []finding) {
 }
 
 // tell adds the findings to a report, before its table of cells.
-func (d design) tell(to *report.Document, r experiment.Result) {
-	to.Summary = d.sentences(r)
-	if !r.Narrow {
-		to.Warnings = append(slices.Clone(to.Warnings), fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
-			len(r.Rounds), 100*(experiment.Narrow-1)))
+func (d design) tell(to *report.Document, r experiment.Result, callers int) {
+	rounds := report.Count(len(r.Rounds), "round")
+	switch first := r.Compare(d.effect(byLock, 1, everywhere())); {
+	case !first.Known():
+		to.Warnings = append(slices.Clone(to.Warnings), rounds+": too few rounds to say what is certain; --for says how long to go on")
+	case !r.Narrow:
+		to.Warnings = append(slices.Clone(to.Warnings), fmt.Sprintf("after %s not all intervals are as narrow as %.0f %%: --for says how long to go on",
+			rounds, 100*(experiment.Narrow-1)))
 	}
+	none, all := everywhere(), everywhere()
+	for i, f := range d {
+		none[i], all[i] = 0, len(f.levels)-1
+	}
+	sells := func(cell levels) string {
+		return fmt.Sprintf("%s orders a second with %s", report.Number(r.Of(d.words(cell), throughput).Value), d.words(cell))
+	}
+	absolute := fmt.Sprintf("from %s to %s; PostgreSQL, Redis, the service and %s share %s", sells(none), sells(all),
+		report.Count(callers, "caller"), report.Count(to.Environment.CPUs, "processor"))
 	cells := &to.Sections[0]
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
-	to.Sections = append(effects(d.find(r)), to.Sections...)
+	to.Sections = append(effects(d.find(r), absolute), to.Sections...)
 }
 
-// effects have a row and a bar for each finding, and then a row for each combination with the other factors.
-func effects(findings []finding) []report.Section {
-	brief := &report.Table{Columns: []string{"factor", "over all combinations", "least", "with", "most", "with"}}
+// effects have a row and a dot for each finding, and then a row for each combination with the other factors.
+func effects(findings []finding, absolute string) []report.Section {
+	brief := &report.Table{Columns: []string{"with", "orders a second", "range over setups", "so"}}
 	all := &report.Table{Columns: []string{"factor", "with", "times the orders"}}
-	plot := report.Plot{Name: "effects", Title: "what each buys, over all combinations", Kind: report.Bars, Y: report.Axis{Label: "times the orders a second"}}
-	bars := report.Series{}
+	dots := report.Series{}
+	plot := report.Plot{
+		Name: "effects", Title: "Times the orders a second: a dot for the mean of all setups, whiskers from the least to the most", Kind: report.Dots,
+		Y: report.Axis{Label: "times the orders a second", Log: true}, Marks: []report.Mark{{X: 1}},
+	}
 	for _, f := range findings {
-		least, most := f.Cases[0], f.Cases[len(f.Cases)-1]
-		brief.Rows = append(brief.Rows, []string{f.Factor, f.Ratio.String(), least.Ratio.String(), least.With, most.Ratio.String(), most.With})
+		least, most := f.Cases[0].Ratio.Value, f.Cases[len(f.Cases)-1].Ratio.Value
+		brief.Rows = append(brief.Rows, []string{f.name, times(f.Ratio.Value), times(least) + " to " + times(most), f.so()})
 		all.Rows = append(all.Rows, []string{f.Factor, "all combinations", f.Ratio.String()})
 		for _, c := range f.Cases {
 			all.Rows = append(all.Rows, []string{"", c.With, c.Ratio.String()})
 		}
-		plot.Categories, bars.Y = append(plot.Categories, f.Factor), append(bars.Y, f.Ratio.Value)
+		plot.Categories, dots.Y = append(plot.Categories, f.name), append(dots.Y, f.Ratio.Value)
+		dots.Low, dots.High = append(dots.Low, least), append(dots.High, most)
 	}
-	plot.Series = []report.Series{bars}
+	plot.Series = []report.Series{dots}
 	return []report.Section{
-		{Name: "what each buys, in times the orders a second", Table: brief, Plots: []report.Plot{plot}},
+		{Name: "what each buys", Table: brief, Plots: []report.Plot{plot}, Notes: []string{absolute}},
 		{Name: "each with the others", Table: all},
 	}
 }
 
-// sentences are the findings in words.
-func (d design) sentences(r experiment.Result) (all []string) {
-	var aboutLock string
-	for i, f := range d.find(r) {
-		all = append(all, f.sentence(i == 0))
-		if f.Factor == d[byLock].name {
-			aboutLock = f.lockSentence()
-		}
-	}
-	return append(all, aboutLock)
-}
+func times(ratio float64) string { return "× " + report.Number(ratio) }
 
-// sentence is the finding in words.
-func (f finding) sentence(first bool) string {
-	var text string
-	switch buys := capital(f.doing) + " buys"; {
-	case f.Ratio.Above(1) && first:
-		text = buys + " most:"
-	case f.Ratio.Above(1):
-		text = buys
-	case f.Ratio.Below(1):
-		text = capital(f.doing) + " costs more than it brings:"
-	default:
-		text = "Whether " + f.doing + " buys anything is undecided:"
+// so is what to do about a finding.
+func (f finding) so() string {
+	switch {
+	case !f.Ratio.Known():
+		return "too few rounds"
+	case f.Ratio.Above(experiment.Narrow):
+		return f.more
+	case f.Ratio.Below(1 / experiment.Narrow):
+		return f.less
 	}
-	least, most := f.Cases[0], f.Cases[len(f.Cases)-1]
-	return fmt.Sprintf("%s %s the orders a second; from %s with %s to %s with %s.",
-		text, times(f.Ratio), times(least.Ratio), least.With, times(most.Ratio), most.With)
+	return f.same
 }
-
-// lockSentence says when a lock costs more than it brings.
-func (f finding) lockSentence() string {
-	worst, best := f.Cases[0], f.Cases[len(f.Cases)-1]
-	costs, brings := 0, 0
-	for _, c := range f.Cases {
-		if c.Ratio.Below(1) {
-			costs++
-		}
-		if c.Ratio.Above(1) {
-			brings++
-		}
-	}
-	where := func(n int, most findingAt) string {
-		if n == 0 {
-			return "in none"
-		}
-		return fmt.Sprintf("in %d, most with %s: %s", n, most.With, times(most.Ratio))
-	}
-	return fmt.Sprintf("Of %d combinations of the others, a lock costs more than it brings %s; it brings more than it costs %s; undecided are %d.",
-		len(f.Cases), where(costs, worst), where(brings, best), len(f.Cases)-costs-brings)
-}
-
-// times is a ratio with its interval.
-func times(e experiment.Estimate) string {
-	return report.Number(e.Value) + " times" + e.Interval()
-}
-
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

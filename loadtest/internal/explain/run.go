@@ -46,6 +46,11 @@ func Full() Scale {
 	return Scale{Callers: 512, WarmUp: 300 * time.Millisecond, Window: 600 * time.Millisecond, For: 3 * time.Minute}
 }
 
+// Quick is the scale of a first look: one round.
+func Quick() Scale {
+	return Scale{Callers: 512, WarmUp: 100 * time.Millisecond, Window: 200 * time.Millisecond}
+}
+
 // Tiny is the scale of tests.
 func Tiny() Scale {
 	return Scale{Callers: 9, WarmUp: 10 * time.Millisecond, Window: 30 * time.Millisecond}
@@ -81,7 +86,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 		r.Environment.Measurement = append(r.Environment.Measurement, fmt.Sprintf(
 			"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
 			len(r.Results[0].Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
-		s.design.tell(&r.Document, r.Results[0])
+		s.design.tell(&r.Document, r.Results[0], c.Scale.Callers)
 	}
 	return r.Document, err
 }

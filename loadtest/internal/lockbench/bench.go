@@ -107,15 +107,11 @@ func Names() (names []string) {
 
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
 func Run(ctx context.Context, c Config) (report.Document, error) {
-	flaws := report.Section{Name: "what is wrong with the locks of others"}
+	var all []kinds.Kind
 	needs := servers.Needs{Nodes: true, Others: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
 	r, err := experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
 		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-		for _, k := range kinds.All(on.URLs) {
-			if k.Flaw != "" {
-				flaws.Notes = append(flaws.Notes, k.Name+": "+k.Flaw)
-			}
-		}
+		all = kinds.All(on.URLs)
 		for _, one := range crowds(c.Scale) {
 			asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {
 				return one.meet(ctx, c, on.URLs)
@@ -123,9 +119,9 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 		}
 		return asked, kinds.Prepare(ctx, on.URLs)
 	})
-	if r.Scenario != "" {
-		flaws.Notes = append(flaws.Notes, "--break shows it of locks on Redis")
-		r.Sections = append(r.Sections, flaws)
+	if len(r.Results) > 0 {
+		first, sentences := glance(r.Results, all)
+		r.Sections, r.Summary = append([]report.Section{first}, r.Sections...), append(sentences, r.Summary...)
 	}
 	return r.Document, err
 }
@@ -139,7 +135,6 @@ func (c crowd) meet(ctx context.Context, config Config, on servers.URLs) (result
 		Ratios: []experiment.Ratio{{Head: "x best peer", Metric: perSecond, To: func(r experiment.Result, _ experiment.Contender) string {
 			return r.Most(perSecond, peer)
 		}}},
-		About: func(experiment.Result) []string { return []string{kinds.Mutex} },
 	}
 	for _, k := range kinds.All(on) {
 		if k.Shared && c.job.Callers > 1 { // readers do not exclude one another

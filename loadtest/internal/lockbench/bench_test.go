@@ -35,11 +35,11 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 		}
 	}
 	want := []string{
-		"cycles, in parts of the fastest library's: 0.889 (0.889 to 0.889) (target: at least 0.78), met: yes",
-		"commands a cycle: 2 (2 to 2) (target: at most 2), met: yes",
-		"acquisitions, in parts of the fastest peer's: 0.8 (0.8 to 0.8) (target: at least 5), met: NO",
-		"Jain's index: 1 (1 to 1) (target: at least 0.95), met: yes",
-		"longest wait, in parts of the fastest library's: 0.01 (0.01 to 0.01) (target: at most 0.05), met: yes",
+		"✓ met: cycles, in parts of the fastest library's: 0.889 (0.889 to 0.889) (target: at least 0.78)",
+		"✓ met: commands a cycle: 2 (2 to 2) (target: at most 2)",
+		"✗ missed: acquisitions, in parts of the fastest peer's: 0.8 (0.8 to 0.8) (target: at least 5)",
+		"✓ met: Jain's index: 1 (1 to 1) (target: at least 0.95)",
+		"✓ met: longest wait, in parts of the fastest library's: 0.01 (0.01 to 0.01) (target: at most 0.05)",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -54,6 +54,34 @@ func TestTargetOnMissingDataIsMissed(t *testing.T) {
 			if target.Met || target.Undecided {
 				t.Errorf("%s: %s", c.name, target)
 			}
+		}
+	}
+}
+
+// TestAGlanceSaysWhoIsFastestFairestAndSafe has a fast lock that is not fair, and one that lets two in.
+func TestAGlanceSaysWhoIsFastestFairestAndSafe(t *testing.T) {
+	t.Parallel()
+	r := experiment.Run(t.Context(), experiment.Case{Metrics: metrics(), Contenders: []experiment.Contender{
+		of(kinds.Mutex, true, experiment.Sample{perSecond: 80, fairness: 0.99, waitMax: 7}),
+		of(kinds.Redsync, false, experiment.Sample{perSecond: 9000, fairness: 0.3, waitMax: 700}),
+		of(kinds.Fair, true, experiment.Sample{perSecond: 70, fairness: 1, waitMax: 5, violations: 2}),
+		of(sleeping, false, experiment.Sample{perSecond: 1e6}),
+	}}, experiment.Rules{Rounds: 6})
+	r.Name = "64 goroutines"
+	section, sentences := glance([]experiment.Result{r}, []kinds.Kind{{Name: kinds.Mutex}, {Name: kinds.Redsync, Flaw: "late"}, {Name: kinds.Fair}})
+	want := []string{
+		"Fastest: redsync with 64 goroutines.", "Fairest, with Jain's index of at least 0.95 in every crowd: inventory mutex, inventory fair.",
+		"Safe, as far as is known: inventory mutex.",
+	}
+	if strings.Join(sentences, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got  %q\nwant %q", sentences, want)
+	}
+	rows := []string{
+		"inventory mutex; 80; 7; ✓ 0.99; ✓ as far as is known", "redsync; ★ 9,000; 700; 0.3; ✗ has a flaw", "inventory fair; 70; 5; ✓ 1; ✗ let two in, 12 times",
+	}
+	for i, row := range section.Table.Rows {
+		if got := strings.Join(row, "; "); got != rows[i] {
+			t.Errorf("got  %s\nwant %s", got, rows[i])
 		}
 	}
 }

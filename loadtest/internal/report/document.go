@@ -11,13 +11,15 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 // Schema names the shape of a Document as JSON. The number grows when a member goes or changes its meaning; members may be
 // added without.
-const Schema = "inventory-lab/2"
+const Schema = "inventory-lab/3"
 
 // Document is what a run found.
 type Document struct {
@@ -110,13 +112,21 @@ type Section struct {
 	Notes   []string `json:"notes,omitempty"`
 }
 
-// Table has a cell of each row for each column. The first column names the row.
+// Table has a cell of each row for each column. The first column names the row. A cell that begins with [Good], [Bad] or [Open] has
+// a verdict, which pages tell in colour too.
 type Table struct {
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
 }
 
-// Plot is a picture. Lines have X in their series; bars have categories instead, a Y of each series for each.
+// The marks of verdicts.
+const (
+	Good = "✓"
+	Bad  = "✗"
+	Open = "?"
+)
+
+// Plot is a picture. Lines have X in their series; dots have categories instead, a Y of each series for each.
 type Plot struct {
 	Name       string   `json:"name"` // unique in a document, and that of the same question in another run: [a-z0-9-]+
 	Title      string   `json:"title"`
@@ -125,7 +135,7 @@ type Plot struct {
 	Y          Axis     `json:"y"`
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
-	Marks      []Mark   `json:"marks,omitempty"` // instants on the X axis
+	Marks      []Mark   `json:"marks,omitempty"` // instants on the X axis of lines; values on the Y axis of dots
 }
 
 // PlotKind is how a plot is drawn.
@@ -134,27 +144,29 @@ type PlotKind string
 // The kinds of plots.
 const (
 	Lines PlotKind = "lines"
-	Bars  PlotKind = "bars"
+	Dots  PlotKind = "dots" // whose Y axis is horizontal, because names are long
 )
 
 // Axis is a direction of a plot.
 type Axis struct {
 	Label string `json:"label"`         // with the unit
-	Log   bool   `json:"log,omitempty"` // it has equal steps for powers of ten: the Y axis of lines
+	Log   bool   `json:"log,omitempty"` // it has equal steps for powers of ten: the Y axis alone
 }
 
-// Series is a line, or the bars of one colour. What is not a number is a gap.
+// Series is a line, or the dots of one colour. What is not a number is a gap.
 type Series struct {
 	Name string    `json:"name"`
 	X    []float64 `json:"x,omitempty"`
 	Y    []float64 `json:"y"`
+	Low  []float64 `json:"low,omitempty"` // and High: the ends of a dot's whiskers
+	High []float64 `json:"high,omitempty"`
 }
 
-// Mark is an instant that explains what a plot shows, such as the sell-out.
+// Mark explains what a plot shows, such as the instant of the sell-out.
 type Mark struct {
 	X     float64 `json:"x"`
+	To    float64 `json:"to,omitzero"` // the end of a time
 	Label string  `json:"label"`
-	Broke bool    `json:"broke,omitempty"` // something was broken then
 }
 
 // padding is between the columns of a printed table.
@@ -179,14 +191,31 @@ func (t Table) Markdown() string {
 		}
 		text.WriteString("\n")
 		if n == 0 {
-			fmt.Fprintf(&text, "|---|%s\n", strings.Repeat("---:|", len(row)-1))
+			text.WriteString("|")
+			for column := range row {
+				text.WriteString(map[bool]string{true: "---|", false: "---:|"}[t.wordy(column)])
+			}
+			text.WriteString("\n")
 		}
 	}
 	return text.String()
 }
 
+// mostFigures are the letters of a figure with its interval, and of what stands beside it.
+const mostFigures = 30
+
+// wordy reports whether a column has words, which are aligned to the left, and not figures.
+func (t Table) wordy(column int) bool {
+	return column == 0 || slices.ContainsFunc(t.Rows, func(row []string) bool { return utf8.RuneCountInString(row[column]) > mostFigures })
+}
+
 // lines are the header and the rows.
 func (t Table) lines() [][]string { return slices.Concat([][]string{t.Columns}, t.Rows) }
+
+// Count is a number of things: 1 SKU, 2,000 SKUs.
+func Count[N int | int64](n N, thing string) string {
+	return humanize.Comma(int64(n)) + " " + english.PluralWord(int(n), thing, "")
+}
 
 // mostTold is further from 0 than any figure of a run.
 const mostTold = 1e18

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Print prints the document for a person: the summary, then each section with its table, notes and targets.
+// Print prints the document for a person: the summary, then each section with its table and notes, and targets last.
 func (d Document) Print(to io.Writer) error {
 	var text strings.Builder
 	for _, line := range d.Summary {
@@ -34,8 +37,13 @@ func (d Document) Print(to io.Writer) error {
 		for _, line := range s.Notes {
 			fmt.Fprintf(&text, "  %s\n", line)
 		}
+	}
+	if all := d.Targets(); len(all) > 0 {
+		fmt.Fprintf(&text, "\ntargets: %s\n", strings.Join(Verdicts(all), ", "))
+	}
+	for _, s := range d.Sections {
 		for _, t := range s.Targets {
-			fmt.Fprintf(&text, "  %s\n", t)
+			fmt.Fprintf(&text, "  %s: %s\n", s.Name, t)
 		}
 	}
 	fmt.Fprintf(&text, "\n%s\n", d.verdict())
@@ -127,8 +135,9 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with their targets and notes.
-func (d Document) WriteMarkdown(to io.Writer) error {
+// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with notes, and
+// targets last. Plots with dots become files whose names begin with beside; "": they are left out.
+func (d Document) WriteMarkdown(to io.Writer, beside string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s\n\n`%s` made this page.\n\n", escaped(d.Scenario, "<"), strings.Join(d.Command(), " "))
 	for _, line := range d.Summary {
@@ -138,7 +147,17 @@ func (d Document) WriteMarkdown(to io.Writer) error {
 		fmt.Fprintf(&text, "- WARNING: %s\n", escaped(line, "<"))
 	}
 	for _, s := range d.Sections {
-		s.markdown(&text)
+		if err := s.markdown(&text, beside); err != nil {
+			return err
+		}
+	}
+	if all := d.Targets(); len(all) > 0 {
+		fmt.Fprintf(&text, "\n## targets\n\n%s\n\n", strings.Join(Verdicts(all), ", "))
+	}
+	for _, s := range d.Sections {
+		for _, t := range s.Targets {
+			fmt.Fprintf(&text, "- %s: %s\n", escaped(s.Name, "<"), escaped(t.String(), "<"))
+		}
 	}
 	fmt.Fprintf(&text, "\n- %s\n", d.verdict())
 	for _, wrong := range d.Wrong {
@@ -149,20 +168,29 @@ func (d Document) WriteMarkdown(to io.Writer) error {
 	return err
 }
 
-func (s Section) markdown(text *strings.Builder) {
+func (s Section) markdown(text *strings.Builder, beside string) error {
 	fmt.Fprintf(text, "\n## %s\n", escaped(s.Name, "<"))
 	if s.Table != nil {
 		fmt.Fprintf(text, "\n%s", s.Table.Markdown())
 	}
-	if len(s.Targets)+len(s.Notes) > 0 {
-		text.WriteString("\n")
+	for _, p := range s.Plots {
+		if p.Kind != Dots || beside == "" {
+			continue
+		}
+		var image bytes.Buffer
+		file := beside + "-" + p.Name + ".svg"
+		if err := errors.Join(p.WriteSVG(&image), os.WriteFile(file, image.Bytes(), 0o644)); err != nil { //nolint:gosec // it is for everybody
+			return fmt.Errorf("write the picture %s: %w", file, err)
+		}
+		fmt.Fprintf(text, "\n![%s](%s)\n", escaped(p.Title, "[]<"), filepath.Base(file))
 	}
-	for _, t := range s.Targets {
-		fmt.Fprintln(text, t.Markdown())
+	if len(s.Notes) > 0 {
+		text.WriteString("\n")
 	}
 	for _, note := range s.Notes {
 		fmt.Fprintf(text, "- %s\n", escaped(note, "<"))
 	}
+	return nil
 }
 
 // escaped is a text in which some letters are not Markdown.

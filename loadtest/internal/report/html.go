@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"strings"
 )
 
 var (
@@ -16,15 +17,21 @@ var (
 // page is what the template needs in addition to the document.
 type page struct {
 	Document
-	Style   template.CSS
-	Met     int // of the targets
-	Targets []Target
+	Style template.CSS
 }
+
+// moods are the colours of verdicts, by the marks that they begin with.
+var moods = map[string]string{Good: "good", Bad: "bad", Open: "open"}
 
 // WriteHTML writes the document as one page that needs nothing else: its policy forbids it to load anything.
 func (d Document) WriteHTML(to io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"number": Number,
+		"number": Number, "verdicts": Verdicts,
+		"mood": func(verdict string) string {
+			mark, _, _ := strings.Cut(verdict, " ")
+			return moods[mark]
+		},
+		"class": func(t *Table, column int) string { return map[bool]string{true: "words"}[t.wordy(column)] },
 		"plot": func(p Plot) (template.HTML, error) {
 			image, err := p.svg()
 			return template.HTML(image), err //nolint:gosec // its texts are escaped
@@ -33,11 +40,5 @@ func (d Document) WriteHTML(to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := page{Document: d, Style: template.CSS(pageStyle), Targets: d.Targets()} //nolint:gosec // a file of this package
-	for _, target := range p.Targets {
-		if target.Met {
-			p.Met++
-		}
-	}
-	return t.Execute(to, p)
+	return t.Execute(to, page{d, template.CSS(pageStyle)}) //nolint:gosec // a file of this package
 }

@@ -29,10 +29,12 @@ func TestPageInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := browsertest.Open(t)
-	for _, width := range []int64{390, 1280} {
-		browsertest.Do(tab, chromedp.EmulateViewport(width, 900))
-		browsertest.Do(tab, chromedp.Navigate("file://"+name))
-		wantPlotsOnPaper(t, tab, d, width)
+	browsertest.Do(tab, chromedp.Navigate("file://"+name))
+	browsertest.LookAt(tab, "report")
+	for _, look := range browsertest.Looks() {
+		browsertest.See(tab, look)
+		wantPlotsOnPaper(t, tab, d, look.Width)
+		wantVerdictsApart(t, tab)
 	}
 	for _, url := range tab.Asked() {
 		if url != "file://"+name && url != "data:," { // the icon that keeps browsers from asking for one
@@ -41,6 +43,19 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	for _, complaint := range tab.Complaints() {
 		t.Errorf("the browser says: %s", complaint)
+	}
+}
+
+// wantVerdictsApart demands a colour for each verdict, and names of settings that are not broken in the middle of a word.
+func wantVerdictsApart(t *testing.T, tab *browsertest.Tab) {
+	t.Helper()
+	colours := browsertest.Do(tab, chromedp.Evaluate[[]string](`[...new Set([...document.querySelectorAll("#targets ~ .verdicts span")].map((v) => getComputedStyle(v).color))]`))
+	if len(colours) != 3 {
+		t.Errorf("the colours of three verdicts are %q", colours)
+	}
+	broken := browsertest.Do(tab, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".settings dt")].filter((n) => n.offsetHeight > 30).map((n) => n.innerText)`))
+	if len(broken) > 0 {
+		t.Errorf("names on several lines: %q", broken)
 	}
 }
 

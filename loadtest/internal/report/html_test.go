@@ -31,7 +31,7 @@ func TestPageTellsEverything(t *testing.T) {
 	}
 	for _, want := range []string{
 		`<h1>flash-sale</h1>`, "1 November 2026", "1m2.4s", "10,000 units sold out", "The generator lagged", "The run was interrupted",
-		"✗ audit FAILED", "10001 units sold of 10000", "✗ 1 of 2 targets met", "✓ met", "✗ missed", "(at least 20,000)",
+		"✗ audit FAILED", "10001 units sold of 10000", "✓ 1 met</span>", "✗ 1 missed</span>", "✓ met", "✗ missed", "? undecided", "(at least 20,000)", `<a href="#targets">`,
 		"<dd>61.2 <span>ms</span></dd>", `<h2 id="section-1">latency</h2>`, `<td>98.8</td>`, "Each point is a quarter",
 		"AMD EPYC 7B13", "3f129bedc0de", "<dt>arrivals</dt><dd>my file.csv</dd>", "--seed=42", "The seed 42",
 		`content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`,

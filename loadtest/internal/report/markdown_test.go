@@ -26,10 +26,15 @@ func TestMarkdown(t *testing.T) {
 |---|---:|
 | \<x> | 1 |
 
-- stranded: 0 (target: at most 0), met
 - one note
 
 ## empty
+
+## targets
+
+✓ 1 met
+
+- the last 1%: ✓ met: stranded: 0 (target: at most 0)
 
 - audit: OK
 - linux/amd64, 2 processors for all; go1.26.
@@ -47,7 +52,7 @@ func TestMarkdown(t *testing.T) {
 func (d Document) markdown(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
-	if err := d.WriteMarkdown(&text); err != nil {
+	if err := d.WriteMarkdown(&text, ""); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

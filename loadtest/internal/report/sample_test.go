@@ -27,7 +27,7 @@ func sample(scale float64) Document {
 		Environment: Environment{
 			OS: "linux", Arch: "amd64", CPUs: 2, CPU: "AMD EPYC 7B13", Go: "go1.26.8", Revision: "3f129bedc0de",
 			PostgreSQL: "15.18", Fsync: "on", SyncCommit: "on", Redis: "7.0.15", Target: "a service of its own process",
-			Measurement: []string{"latency from the planned send"},
+			Measurement: []string{"latency from the planned send, by a generator in this program, which was quiet before the start: 1% of all processors busy for a second"},
 		},
 	}
 	d.Sections = []Section{sampleTime(scale), sampleTail(scale), sampleContenders(scale)}
@@ -50,7 +50,7 @@ func sampleTime(scale float64) Section {
 		p99.X, p99.Y = append(p99.X, at), append(p99.Y, gapped*3)
 		p50.X, p50.Y = append(p50.X, at), append(p50.Y, gapped)
 	}
-	marks := []Mark{{X: 0, Label: "sale begins"}, {X: 8.3 * scale, Label: "sold out"}, {X: 10, Label: "retries begin"}, {X: math.NaN(), Label: "never"}}
+	marks := []Mark{{X: 0, Label: "sale begins"}, {X: 8.3 * scale, To: 9.5 * scale, Label: "sold out"}, {X: 10, Label: "retries begin"}, {X: math.NaN(), Label: "never"}}
 	return Section{
 		Name: "over time",
 		Plots: []Plot{
@@ -81,25 +81,38 @@ func sampleTail(scale float64) Section {
 		},
 		Targets: []Target{
 			AtMost("p99 of accepted, ms", 61.2, 100),
+			Target{What: "p50 of accepted, ms", Value: 3.9, Sign: LessThan, Bound: 4}.Within(3.7, 4.2),
 			Target{What: "accepted per second", Value: 1204.8 * scale, Sign: MoreThan, Bound: 20000}.judged(),
 		},
 	}
 }
 
-// sampleContenders has bars: with long names, and short ones.
+// sampleContenders has dots with long names, whiskers and gaps, and a table with verdicts and words.
 func sampleContenders(scale float64) Section {
+	nobody := math.NaN()
 	return Section{
 		Name: "who waited",
+		Table: &Table{
+			Columns: []string{"", "dies", "stands still", "so"},
+			Rows: [][]string{
+				{"one Redis lock, bsm/redislock", "✓ free after 1,012 ms", "✗ both wrote", "a late holder is not told, and nobody stops its writes"},
+				{"inventory", "✓ free after 998 ms", "? not known", "nothing"},
+			},
+		},
 		Plots: []Plot{
 			{
-				Name: "contenders", Title: "Accepted orders per second", Kind: Bars, Y: Axis{Label: "orders per second"},
+				Name: "contenders", Title: "Accepted orders per second", Kind: Dots, Y: Axis{Label: "orders per second", Log: true},
 				Categories: []string{"one row, no lock", "one Redis lock, bsm/redislock, by three processes", "inventory", "none"},
-				Series:     []Series{{Name: "64 callers", Y: []float64{2726, 3030 * scale, 29812, 0}}, {Name: "512 callers", Y: []float64{2623, 3016, 80548 * scale, math.Inf(1)}}},
+				Series: []Series{{
+					Name: "512 callers", Y: []float64{2623, 3016, 80548 * scale, math.Inf(1)},
+					Low: []float64{2400, nobody, 70000, 0}, High: []float64{2900, nobody, 91000, 0},
+				}},
 			},
 			{
-				Name: "segments", Title: "Orders per second by segments", Kind: Bars, X: Axis{Label: "segments"}, Y: Axis{Label: "orders per second"},
-				Categories: []string{"1", "2", "4", "8", "16"}, Series: []Series{{Y: []float64{9800, 15400 * scale, 22000, 30100, 31000}}},
+				Name: "segments", Title: "Orders per second by segments", Kind: Dots, X: Axis{Label: "segments"}, Y: Axis{Label: "orders per second"},
+				Categories: []string{"1", "2", "16"}, Series: []Series{{Y: []float64{9800, 15400 * scale, 31000}}}, Marks: []Mark{{X: 12000}},
 			},
+			{Name: "no-dots", Title: "Nobody", Kind: Dots, Categories: []string{"nobody"}, Series: []Series{{Y: []float64{nobody}}}},
 		},
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Target is what a figure has to reach.
@@ -67,7 +66,7 @@ func (d Document) Targets() (all []Target) {
 
 // SetBound gives the target of a name another bound.
 func (d *Document) SetBound(name string, bound float64) error {
-	before, found, names := Verdict(d.Targets()), false, []string{}
+	found, names := false, []string{}
 	for _, s := range d.Sections {
 		for i, t := range s.Targets {
 			if names = append(names, t.What); t.What == name {
@@ -78,9 +77,6 @@ func (d *Document) SetBound(name string, bound float64) error {
 	}
 	if !found {
 		return fmt.Errorf("there is no target %q; there are %q", name, names)
-	}
-	if i := slices.Index(d.Summary, before); i >= 0 {
-		d.Summary[i] = Verdict(d.Targets())
 	}
 	return nil
 }
@@ -97,36 +93,43 @@ func (d Document) Missed() (names []string) {
 
 func (t Target) missed() bool { return !t.Met && !t.Undecided }
 
-// verdict is one of three words.
-func (t Target) verdict(met, undecided, missed string) string {
+// verdict is the mark of the target and its word.
+func (t Target) verdict() (mark, word string) {
 	switch {
 	case t.Met:
-		return met
+		return Good, "met"
+	case t.Undecided && math.IsNaN(t.Low):
+		return Open, "too few rounds"
 	case t.Undecided:
-		return undecided
+		return Open, "undecided"
 	}
-	return missed
+	return Bad, "missed"
 }
 
-// Verdict counts targets by what came of them.
-func Verdict(targets []Target) string {
+// Verdict is the mark of the target and its word.
+func (t Target) Verdict() string {
+	mark, word := t.verdict()
+	return mark + " " + word
+}
+
+// Verdicts count targets by what came of them: "✓ 5 met".
+func Verdicts(targets []Target) (all []string) {
 	n := map[string]int{}
 	for _, t := range targets {
-		n[t.verdict("met", "undecided", "missed")]++
+		mark, _ := t.verdict()
+		n[mark]++
 	}
-	text := fmt.Sprintf("%d of %d targets are met", n["met"], len(targets))
-	if n["undecided"] > 0 {
-		text += fmt.Sprintf(", %d undecided", n["undecided"])
+	for _, v := range [][2]string{{Good, "met"}, {Bad, "missed"}, {Open, "undecided"}} {
+		if count := n[v[0]]; count > 0 {
+			all = append(all, fmt.Sprintf("%s %d %s", v[0], count, v[1]))
+		}
 	}
-	return text + "."
+	return all
 }
 
 // String is the target with its value and the verdict.
-func (t Target) String() string { return t.figure() + ", met: " + t.verdict("yes", "undecided", "NO") }
-
-// Markdown is the target as an item of a list.
-func (t Target) Markdown() string {
-	return "- " + escaped(t.figure(), "<") + ", " + t.verdict("met", "undecided", "**missed**")
+func (t Target) String() string {
+	return fmt.Sprintf("%s: %s: %s (target: %s %s)", t.Verdict(), t.What, t.Told(), t.Sign, Number(t.Bound))
 }
 
 // Told is the value with its interval, if it has one.
@@ -135,9 +138,4 @@ func (t Target) Told() string {
 		return Number(t.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", Number(t.Value), Number(t.Low), Number(t.High))
-}
-
-// figure is the target with its value.
-func (t Target) figure() string {
-	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, t.Told(), t.Sign, Number(t.Bound))
 }

@@ -15,10 +15,10 @@ func TestTargetsTellTheirVerdict(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("%v: %s", err, text)
 	}
-	if got := met.String(); got != "cost: 2 (target: at most 2), met: yes" {
+	if got := met.String(); got != "✓ met: cost: 2 (target: at most 2)" {
 		t.Error(got)
 	}
-	if got := missed.Markdown(); got != "- speed: 0.8 (target: at least 0.85), **missed**" {
+	if got := missed.String(); got != "✗ missed: speed: 0.8 (target: at least 0.85)" {
 		t.Error(got)
 	}
 }
@@ -33,15 +33,15 @@ func TestIntervalsDecideTargets(t *testing.T) {
 		target Target
 		want   string
 	}{
-		"above":            {atLeast.Within(2.5, 3.5), "x: 3 (2.5 to 3.5) (target: at least 2), met: yes"},
-		"around":           {atLeast.Within(1.5, 4.5), "x: 3 (1.5 to 4.5) (target: at least 2), met: undecided"},
-		"below":            {atLeast.Within(1, 1.5), "x: 3 (1 to 1.5) (target: at least 2), met: NO"},
-		"at most, below":   {atMost.Within(2, 4), "x: 3 (2 to 4) (target: at most 4), met: yes"},
-		"at most, around":  {atMost.Within(2, 5), "x: 3 (2 to 5) (target: at most 4), met: undecided"},
-		"at most, above":   {atMost.Within(5, 6), "x: 3 (5 to 6) (target: at most 4), met: NO"},
-		"no interval":      {atMost.Within(nobody, nobody), "x: 3 (target: at most 4), met: undecided"},
-		"no data":          {unmeasured.Within(nobody, nobody), "x: - (target: at most 4), met: NO"},
-		"no data, at once": {AtMost("x", nobody, 4), "x: - (target: at most 4), met: NO"},
+		"above":            {atLeast.Within(2.5, 3.5), "✓ met: x: 3 (2.5 to 3.5) (target: at least 2)"},
+		"around":           {atLeast.Within(1.5, 4.5), "? undecided: x: 3 (1.5 to 4.5) (target: at least 2)"},
+		"below":            {atLeast.Within(1, 1.5), "✗ missed: x: 3 (1 to 1.5) (target: at least 2)"},
+		"at most, below":   {atMost.Within(2, 4), "✓ met: x: 3 (2 to 4) (target: at most 4)"},
+		"at most, around":  {atMost.Within(2, 5), "? undecided: x: 3 (2 to 5) (target: at most 4)"},
+		"at most, above":   {atMost.Within(5, 6), "✗ missed: x: 3 (5 to 6) (target: at most 4)"},
+		"no interval":      {atMost.Within(nobody, nobody), "? too few rounds: x: 3 (target: at most 4)"},
+		"no data":          {unmeasured.Within(nobody, nobody), "✗ missed: x: - (target: at most 4)"},
+		"no data, at once": {AtMost("x", nobody, 4), "✗ missed: x: - (target: at most 4)"},
 	} {
 		if got := c.target.String(); got != c.want {
 			t.Errorf("%s: %s", name, got)
