@@ -16,8 +16,16 @@ func TestChaosStartsItself(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d := readReport(t, readFile(t, result))
-	if rounds := d.Sections[0].Table.Rows; d.Scenario != "chaos" || d.Seed == 0 || !d.AuditOK() || len(rounds) != 1 || rounds[0][3] == "0" || rounds[0][4] == "0" {
+	if rounds := d.Sections[2].Table.Rows; d.Scenario != "chaos" || d.Seed == 0 || !d.AuditOK() || len(rounds) != 1 || rounds[0][3] == "0" || rounds[0][4] == "0" {
 		t.Fatalf("wrong: %q, want nothing; rounds %q, want one with accepted orders and faults", d.Wrong, rounds)
+	}
+	for _, promise := range d.Sections[0].Table.Rows {
+		if held := promise[2] == "✓ yes" && promise[1] != "0"; !held && promise[2] != "? not tried" { // little is tried in so short a time
+			t.Errorf("got %q", promise)
+		}
+	}
+	if course := d.Sections[1].Plots[0]; len(course.Marks) == 0 || course.Marks[0].To <= course.Marks[0].X {
+		t.Errorf("got %+v, want a shade for each fault", course.Marks)
 	}
 }
 

@@ -193,9 +193,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
 	operations = append(operations, last.history...)
-	for _, v := range history.Check(operations, rows, promise).Violations {
-		result.Broken = append(result.Broken, v.String())
-	}
+	result.Found = history.Check(operations, rows, promise)
 	return nil
 }
 
@@ -269,8 +267,8 @@ func (r *run) play(ctx context.Context, s *stack, kinds []faultKind) error {
 			return fmt.Errorf("round of seed %d: %w", seed, err)
 		}
 		r.rounds = append(r.rounds, round)
-		if _, err := fmt.Fprintf(r.Progress, "chaos: seed %d: %d operations, %d accepted, %d faults, %d promises broken\n",
-			seed, round.Operations, round.Accepted, len(round.Faults), len(round.Broken)); err != nil {
+		if _, err := fmt.Fprintf(r.Progress, "chaos: seed %d: %s, %d accepted, %s, promises broken %s\n", seed,
+			report.Count(round.Operations, "operation"), round.Accepted, report.Count(len(round.Faults), "fault"), report.Count(len(round.Found.Violations), "time")); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}

@@ -41,8 +41,12 @@ func (c *checker) amendments(rows []Amendment, movements []Movement) {
 	}
 	for a, all := range asked {
 		for _, o := range all {
+			_, accepted := o.accepted()
+			if accepted {
+				c.tries("lost")
+			}
 			// Without a ref it may have found that all had been returned.
-			if _, accepted := o.accepted(); accepted && !there[a] && (a.ref != "" || c.rows[a.key].State != returned) {
+			if accepted && !there[a] && (a.ref != "" || c.rows[a.key].State != returned) {
 				c.violated(o, "amendment", "SKU %q: it was accepted, and is not there", a.sku)
 			}
 		}
@@ -173,6 +177,7 @@ func (c *checker) writeOffs(rows []Amendment, movements []Movement) {
 
 // inTime: a row is written while an attempt may write.
 func (c *checker) inTime(o *Operation, created time.Time, what string) {
+	c.tries("late")
 	if last := latest(o.Attempts, c.promise.over); created.After(last) {
 		c.violated(o, "late", "the %s was written %s too late", what, created.Sub(last))
 	}

@@ -31,7 +31,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	c := &checker{
 		operations: operations, promise: promise,
 		rows: make(map[key]Deduction), askers: make(map[key]*Operation), about: make(map[key][]*Operation),
-		found: Findings{Refusals: make(map[string]Refusals)},
+		found: Findings{Refusals: make(map[string]Refusals), Tried: make(map[string]int)},
 	}
 	for _, row := range rows.Deductions {
 		k := key{row.SKU, row.ID}
@@ -121,17 +121,25 @@ func (c *checker) violated(o *Operation, name, what string, values ...any) {
 	c.found.Violations = append(c.found.Violations, Violation{name, fmt.Sprintf(what, values...), o})
 }
 
+// tries counts that a promise is tried.
+func (c *checker) tries(name string) { c.found.Tried[name]++ }
+
 // answers: an accepted order has its row, as it was asked for, and each answer says so.
 func (c *checker) answers(o *Operation) {
 	var first Answer
 	for _, a := range o.Attempts {
-		if live, told := o.live(a.Answer); told && live != a.Answer.Accepted() {
+		live, told := o.live(a.Answer)
+		if told {
+			c.tries("ended")
+		}
+		if told && live != a.Answer.Accepted() {
 			c.violated(o, "ended", "an order that holds units is accepted, and one that does not has ended")
 		}
 		if !a.Answer.Accepted() {
 			continue
 		}
 		for _, line := range o.Lines {
+			c.tries("lost")
 			row, there := c.rows[key{line.SKU, o.ID}]
 			switch {
 			case !there:
@@ -175,6 +183,9 @@ func (c *checker) replays(o *Operation) {
 		mayHave = mayHave || a.Answer.Status == statusCreated || a.Unknown()
 		ended = ended || a.Answer.Code == orderEnded
 	}
+	if len(o.Attempts) > 1 {
+		c.tries("replay")
+	}
 	if created > 1 {
 		c.violated(o, "replay", "it was accepted %d times", created)
 	}
@@ -186,6 +197,9 @@ func (c *checker) replays(o *Operation) {
 // reasons: each kind of request is refused for some reasons alone.
 func (c *checker) reasons(o *Operation) {
 	for _, a := range o.Attempts {
+		if a.Answer.Refused() {
+			c.tries("no reason")
+		}
 		if a.Answer.Refused() && !c.isReason(o, a.Answer) {
 			c.violated(o, "no reason", "%s was refused as %d %s", o.Kind, a.Answer.Status, a.Answer.Code)
 		}
@@ -306,6 +320,9 @@ func (c *checker) isFinal(o *Operation, refusal int) bool {
 
 // together: the lines of an order are committed, cancelled and expired together, in the rows and in each answer.
 func (c *checker) together(o *Operation, readAt time.Time) {
+	if o.Kind == Order {
+		c.tries("half")
+	}
 	rows := make(States)
 	for _, line := range o.Lines {
 		if row, there := c.rows[key{line.SKU, o.ID}]; there {
@@ -367,6 +384,9 @@ func (c *checker) ledger(movements []Movement) {
 		rows := there[k]
 		delete(there, k)
 		_, accepted := o.accepted()
+		if accepted {
+			c.tries("lost")
+		}
 		switch {
 		case len(rows) > 1 || len(rows) == 1 && (rows[0].Kind != o.Kind.String() || rows[0].Quantity != o.Lines[0].Quantity):
 			c.violated(o, "ledger", "there are %v", rows)

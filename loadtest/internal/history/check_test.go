@@ -2,6 +2,9 @@ package history
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +77,48 @@ func (w *world) findings() Findings {
 	return Check(w.operations, w.rows, Promise{
 		Stocks: map[string]Stock{"a": {10, 5}, "b": {10, 0}}, AnswerWithin: 2 * time.Second, Staleness: time.Second, Sweep: 10 * time.Second,
 	})
+}
+
+// TestEveryPromiseHasItsTries: what is reported as kept was tried, and no violation is of a promise that is not told.
+func TestEveryPromiseHasItsTries(t *testing.T) {
+	t.Parallel()
+	lab, err := os.ReadFile("../../../docs/LAB.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, p := range Promises() {
+		for _, name := range p.Names {
+			told[name] = true
+			if !strings.Contains(string(lab), "`"+name+"`") {
+				t.Errorf("docs/LAB.md does not tell %q", name)
+			}
+		}
+	}
+	found, tried := regexp.MustCompile(`(violated\([^"\n]*|Violation\{\{Name: |tries\()"([a-z A-Z]+)"`), map[string]bool{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range found.FindAllStringSubmatch(string(text), -1) {
+			if tried[name[2]] = tried[name[2]] || name[1] == "tries("; !told[name[2]] && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s: %q is of no promise", file, name[2])
+			}
+		}
+	}
+	for _, p := range Promises() {
+		if !tried[p.Names[0]] {
+			t.Errorf("nobody counts how often %q is tried", p.Names[0])
+		}
+	}
+	if got := good().findings().Tried; got["lost"] != 5 || got["replay"] != 1 || got["half"] != 1 || got["oversold"] != 2 || got["late"] != 4 {
+		t.Errorf("got the tries %v", got)
+	}
 }
 
 func (w *world) check() []Violation { return w.findings().Violations }

@@ -216,6 +216,7 @@ func (v Violation) String() string {
 type Findings struct {
 	Violations []Violation
 	Refusals   map[string]Refusals // for want of units, by SKU
+	Tried      map[string]int      // how often each promise was tried, by its first name
 }
 
 // Refusals are what was found of refusals for want of units.

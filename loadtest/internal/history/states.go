@@ -68,6 +68,7 @@ func (c *checker) states(k key, all []*Operation) {
 	}
 	retaken := c.may(k, Operation.retakes) != nil
 	for i, before := range seen {
+		c.tries("undone")
 		c.cause(k, before)
 		for _, after := range seen[i+1:] {
 			if before.to.Before(after.from) && !follows(before.state, after.state, retaken) {
@@ -155,6 +156,7 @@ func (c *checker) times(k key, all []*Operation, readAt time.Time) {
 	if !there || row.Expires.IsZero() {
 		return
 	}
+	c.tries("too early")
 	ends := row.Expires
 	mayCancel, mayCommit := c.may(k, Operation.cancels) != nil, c.may(k, Operation.commits) != nil
 	mayHaveCommitted := slices.ContainsFunc(c.may(k, Operation.commits), func(o *Operation) bool {

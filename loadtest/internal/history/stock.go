@@ -22,6 +22,9 @@ func (c *checker) stock(rows Rows) {
 		should[row.SKU] -= row.held()
 	}
 	for _, s := range rows.SKUs {
+		c.tries("oversold")
+		c.tries("fence")
+		c.tries("audit")
 		switch lost := should[s.Name] - s.Available; {
 		case lost < 0 || s.Available < 0:
 			c.violated(nil, "oversold", "SKU %q has %d units left, %d too many", s.Name, s.Available, -lost)
@@ -55,6 +58,7 @@ func (c *checker) buyers(rows Rows) {
 		}
 	}
 	for who, units := range held {
+		c.tries("buyer limit")
 		if limit := c.promise.Stocks[who.sku].BuyerLimit; units > limit {
 			c.violated(nil, "buyer limit", "buyer %q holds %d units of SKU %q, of %d", who.buyer, units, who.sku, limit)
 		}
@@ -228,6 +232,7 @@ func (c *checker) refusal(o *Operation, a Attempt) {
 		least = least && (atLeast >= wanted || onlyFell && of.left >= wanted)
 		most = most && (atMost >= wanted || least)
 	}
+	c.tries("false refusal")
 	r := c.found.Refusals[o.Lines[0].SKU]
 	if least {
 		r.False.Least++
