@@ -43,6 +43,14 @@ func sharded() []struct{ table, key string } {
 	}
 }
 
+// Tables returns the names of the tables that have rows of SKUs and orders, each after those that it refers to.
+func Tables() (names []string) {
+	for _, t := range sharded() {
+		names = append(names, t.table)
+	}
+	return names
+}
+
 // distribution is a step: what it is, a query that returns whether it was done, and the queries that do it.
 type distribution struct {
 	what, isDone string

@@ -9,6 +9,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/internal/progress"
 	"inventory/migrations"
 )
 
@@ -16,6 +17,7 @@ type migrateCommand struct {
 	Up         migrateUp         `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this themselves."`
 	Down       migrateDown       `cmd:"" help:"Undo the last migration. Data that the older schema cannot hold is lost, but no stock and no sale."`
 	Distribute migrateDistribute `cmd:"" help:"Distribute the tables over the nodes of Citus, after up. It skips what is done already; run it again after a node was added. Stop the services first."`
+	Copy       migrateCopy       `cmd:"" help:"Copy all rows of a stopped service into an empty database of another kind: from a SQLite file to PostgreSQL, or back. Exit status 3 if the audits of both differ."`
 	Status     migrateStatus     `cmd:"" help:"List the migrations and whether the database has them. It changes nothing, and works while a service runs."`
 }
 
@@ -25,7 +27,8 @@ func (migrateCommand) Help() string {
 
     inventory migrate status
     inventory migrate up --database-url postgres://…
-    inventory migrate distribute --database-url citus://COORDINATOR/inventory --dry-run`
+    inventory migrate distribute --database-url citus://COORDINATOR/inventory --dry-run
+    inventory migrate copy --from sqlite:inventory.db --to postgres://… --dry-run`
 }
 
 type (
@@ -44,6 +47,12 @@ type (
 		DryRun bool `help:"Print the steps, and change nothing."`
 	}
 )
+
+type migrateCopy struct {
+	From   string `help:"Database to copy, of which nothing is changed: sqlite:FILE, postgres://… or citus://…" placeholder:"URL" required:""`
+	To     string `help:"Database to copy to, without rows: postgres://… or citus://…, or sqlite:FILE if the other is none." placeholder:"URL" required:""`
+	DryRun bool   `help:"Only count the rows." env:"-"`
+}
 
 func (f schemaFlags) url() string { return cmp.Or(f.DirectURL, f.DatabaseURL) }
 
@@ -93,6 +102,40 @@ func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
 		state = "begun by a newer program and not finished: its inventory migrate up finishes it"
 	}
 	_, err = fmt.Fprintf(s.Out, "%04d  %s\n", status.Version, state)
+	return err
+}
+
+// Run copies, and prints the tables.
+func (c *migrateCopy) Run(ctx context.Context, s cli.Streams) error {
+	var shown *progress.Progress
+	copied, err := app.Copy(ctx, app.Copying{From: c.From, To: c.To, DryRun: c.DryRun, Progress: func(rows int) func() {
+		shown = progress.New(s.Err, "rows copied", rows)
+		return shown.Add
+	}})
+	if shown != nil {
+		shown.Finish()
+	}
+	if err != nil {
+		return err
+	}
+	rows := 0
+	for _, table := range copied.Tables {
+		rows += table.Rows
+		if _, err := fmt.Fprintf(s.Out, "%-15s  %9d rows\n", table.Name, table.Rows); err != nil {
+			return err
+		}
+	}
+	what := "copied"
+	if c.DryRun {
+		what = "to copy"
+	}
+	if _, err := fmt.Fprintf(s.Out, "%s: %d rows from %s to %s\n", what, rows, copied.From, copied.To); err != nil || c.DryRun {
+		return err
+	}
+	if !copied.Audit.OK() {
+		return fmt.Errorf("the audits of both databases are the same, and %w", errAuditFailed)
+	}
+	_, err = fmt.Fprintf(s.Out, "the audits of both databases are the same: %d SKUs, every unit adds up\n", len(copied.Audit.SKUs))
 	return err
 }
 

@@ -38,8 +38,10 @@ func (*commands) Fail(s cli.Streams, args []string, err error) int {
 }
 
 func statusOf(err error) int {
-	if errors.Is(err, errAuditFailed) || errors.Is(err, errSaleFailed) {
-		return statusFound
+	for _, found := range []error{errAuditFailed, errSaleFailed, app.ErrAuditsDiffer} {
+		if errors.Is(err, found) {
+			return statusFound
+		}
 	}
 	_, unparsed := errors.AsType[*kong.ParseError](err)
 	_, unusable := errors.AsType[app.ConfigError](err)

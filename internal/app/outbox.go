@@ -17,6 +17,10 @@ func WithOutbox(ctx context.Context, databaseURL string, readOnly bool, work fun
 	if err != nil {
 		return err
 	}
+	return d.withOutbox(ctx, readOnly, work)
+}
+
+func (d database) withOutbox(ctx context.Context, readOnly bool, work func(stock.Outbox) error) (err error) {
 	open := sqlite.Open
 	if readOnly {
 		open = sqlite.OpenReader
@@ -34,4 +38,12 @@ func WithOutbox(ctx context.Context, databaseURL string, readOnly bool, work fun
 	default:
 		return work(store.(*postgres.Store).Outbox())
 	}
+}
+
+func (d database) outboxStatus(ctx context.Context) (status stock.OutboxStatus, err error) {
+	err = d.withOutbox(ctx, true, func(o stock.Outbox) error {
+		status, err = o.Status(ctx)
+		return err
+	})
+	return status, err
 }

@@ -26,7 +26,21 @@ func (s *Store) Outbox() *Outbox { return &Outbox{s} }
 
 // On implements [stock.Outbox].
 func (o *Outbox) On(ctx context.Context) error {
-	return o.change(ctx, "outbox_lock_on", "outbox_on_insert", "outbox_on_change", "outbox_watch_inserts", "outbox_watch_changes")
+	return o.change(ctx, append([]string{"outbox_lock_on"}, watching()...)...)
+}
+
+// watching names the statements that turn an outbox on.
+func watching() []string {
+	return []string{"outbox_on_insert", "outbox_on_change", "outbox_watch_inserts", "outbox_watch_changes"}
+}
+
+// TurnOutboxOn returns what [Outbox.On] does, for a transaction that has the tables to itself.
+func TurnOutboxOn() (statements []string) {
+	all := Statements()
+	for _, name := range watching() {
+		statements = append(statements, all.Of(name).Text)
+	}
+	return statements
 }
 
 // Off implements [stock.Outbox].

@@ -29,6 +29,12 @@ func (o *Outbox) On(ctx context.Context) error {
 	return o.change(ctx, "outbox_watch_inserts", "outbox_watch_changes")
 }
 
+// TurnOutboxOn returns what [Outbox.On] does, for another transaction.
+func TurnOutboxOn() []string {
+	all := tables.ReadSQL(files)
+	return []string{all.Of("outbox_watch_inserts").Text, all.Of("outbox_watch_changes").Text}
+}
+
 // Off implements [stock.Outbox].
 func (o *Outbox) Off(ctx context.Context) error {
 	return o.change(ctx, "outbox_ignore_inserts", "outbox_ignore_changes")

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// sold returns the URL of a database in which one SKU is sold, once its service has stopped.
+func sold(t *testing.T, url string) string {
+	t.Helper()
+	if r := invoke(t, "demo", "--database-url", url, "--stock", "30", "--segments", "3", "--buyers", "20"); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	return url
+}
+
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	for name, urls := range map[string][2]string{
+		"to postgres": {sqliteFile(t), database(t)},
+		"to sqlite":   {database(t), sqliteFile(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := sold(t, urls[0]), urls[1]
+			copies := func(args ...string) result {
+				t.Helper()
+				return invoke(t, append([]string{"migrate", "copy", "--from", from, "--to", to}, args...)...)
+			}
+			for _, step := range []struct {
+				args []string
+				says string
+			}{
+				{[]string{"--dry-run"}, "\nto copy: 24 rows from "},
+				{nil, "\ncopied: 24 rows from "},
+			} {
+				r := copies(step.args...)
+				if r.code != 0 || !strings.Contains(r.out, "deductions              20 rows\n") || !strings.Contains(r.out, step.says) || strings.Contains(r.out, "@") {
+					t.Errorf("%v: exit status %d, %s%s", step.args, r.code, r.out, r.err)
+				}
+				same := strings.HasSuffix(r.out, "\nthe audits of both databases are the same: 1 SKUs, every unit adds up\n")
+				if same != (step.args == nil) || strings.Contains(r.err, "rows copied: 24 of 24") != same {
+					t.Errorf("%v: %s%s", step.args, r.out, r.err)
+				}
+			}
+			for _, args := range [][]string{nil, {"--dry-run"}} {
+				oneLine(t, copies(args...), "is not empty")
+			}
+			audited(t, to)
+			sold(t, to)
+		})
+	}
+}
+
+func TestCopyThatCannotBe(t *testing.T) {
+	t.Parallel()
+	file, server := sold(t, sqliteFile(t)), database(t)
+	cannotBe(t, []string{"migrate", "copy"}, []failure{
+		{[]string{"--to", server}, "--from", statusUsage},
+		{[]string{"--from", file}, "--to", statusUsage},
+		{[]string{"--from", file, "--to", sqliteFile(t)}, "one of --from and --to must be sqlite:FILE", statusUsage},
+		{[]string{"--from", server, "--to", server}, "restore a backup", statusUsage},
+		{[]string{"--from", file, "--to", "mysql://x"}, "--to", statusUsage},
+		{[]string{"--from", file + "-none", "--to", server}, "no SQLite file", statusFailed},
+		{[]string{"--from", file, "--to", "postgres://u:" + canary + "@127.0.0.1:1/x"}, "reach PostgreSQL", statusFailed},
+		{[]string{"--from", server, "--to", sqliteFile(t)}, "run inventory migrate up", statusFailed},
+		{[]string{"--from", file, "--to", "citus" + strings.TrimPrefix(server, "postgres")}, "not distributed", statusFailed},
+	})
+
+	// A service holds the file, and has a session on the server.
+	copies := func(from, to, says string) {
+		t.Helper()
+		oneLine(t, invoke(t, "migrate", "copy", "--from", from, "--to", to), says)
+	}
+	held, other := sqliteFile(t), database(t)
+	p := serve(t, "--database-url", held, "--lock", "none")
+	copies(held, other, "in use by another process")
+	p.end(syscall.SIGTERM)
+	p = serve(t, "--database-url", other, "--lock", "none")
+	copies(file, other, "other sessions are connected to PostgreSQL")
+	copies(other, sqliteFile(t), "inventory notices")
+	p.end(syscall.SIGTERM)
+
+	// What has no SKU may still have rows, and what has another schema is left alone.
+	execute(t, server, `INSERT INTO orders (order_id, created_at) VALUES ('o', now())`)
+	copies(file, server, "is not empty: its table orders has 1 rows")
+	execute(t, server, `DELETE FROM orders`)
+	for _, step := range [][2]string{{"on", "the outbox is on"}, {"off", ""}} {
+		if r := invoke(t, "outbox", step[0], "--database-url", server); r.code != 0 {
+			t.Fatal(r.err)
+		}
+		if step[1] != "" {
+			copies(file, server, step[1])
+		}
+	}
+	execute(t, server, `ALTER TABLE buyers ADD COLUMN colour text`)
+	copies(file, server, `copy buyers: it has the columns`)
+	execute(t, server, `UPDATE schema_migrations SET version = 9999`)
+	copies(file, server, "newer program")
+}
