@@ -13,7 +13,7 @@ import (
 
 func TestHelpExplainsEveryFlag(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"serve", "demo", "migrate", "audit", "prune", "outbox"} {
+	for _, command := range []string{"serve", "demo", "migrate", "audit", "prune", "import", "outbox"} {
 		r := invoke(t, command, "--help")
 		if r.code != 0 || !strings.Contains(r.out, "Usage: inventory "+command) {
 			t.Errorf("%s: exit status %d, %s", command, r.code, r.out)

@@ -6,11 +6,12 @@
 //	inventory audit     does every unit add up?
 //	inventory prune     old orders of archived SKUs
 //	inventory key       API keys
+//	inventory import    SKUs of a table, at a running service
 //	inventory outbox    the outcomes of orders, for programs that pass them on
 //	inventory completion
 //
 // It exits with 0 on success, with 1 if something failed, with 2 if the call can never work, and with 3 if an audit has
-// found something.
+// found something, or an import SKUs that differ.
 package main
 
 import (
@@ -28,6 +29,7 @@ type commands struct {
 	Migrate    migrateCommand    `cmd:"" group:"look-after" help:"Change or show the database schema."`
 	Audit      auditCommand      `cmd:"" group:"look-after" help:"Recompute the balance of every SKU from the rows, also while services sell. Exit status 3 on any difference."`
 	Prune      pruneCommand      `cmd:"" group:"look-after" help:"Fold old orders of archived SKUs into a sum for each SKU, so that tables stop growing. It works while services sell."`
+	Import     importCommand     `cmd:"" group:"look-after" help:"Create the SKUs of a CSV file at a running service, and report those that are there and differ. Exit status 3 if one differs."`
 	Outbox     outboxCommand     `cmd:"" group:"look-after" help:"List the outcomes of orders, for programs that pass them on to a queue."`
 	Key        keyCommand        `cmd:"" group:"look-after" help:"API keys of callers."`
 	Completion completionCommand `cmd:"" group:"shell" help:"Print the script with which a shell completes commands and flags."`

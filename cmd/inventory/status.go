@@ -38,7 +38,7 @@ func (*commands) Fail(s cli.Streams, args []string, err error) int {
 }
 
 func statusOf(err error) int {
-	for _, found := range []error{errAuditFailed, errSaleFailed, app.ErrAuditsDiffer} {
+	for _, found := range []error{errAuditFailed, errSaleFailed, errDiffers, app.ErrAuditsDiffer} {
 		if errors.Is(err, found) {
 			return statusFound
 		}

@@ -83,6 +83,19 @@ func (n newSKU) sku(name string) (sku stock.NewSKU, err error) {
 	return sku, err
 }
 
+// ReadNewSKU reads a SKU to create as the service does, from the JSON body of the request, and refuses it with the same errors.
+func ReadNewSKU(name string, body []byte) (stock.NewSKU, error) {
+	var asked newSKU
+	if err := decodeText(body, &asked); err != nil {
+		return stock.NewSKU{}, err
+	}
+	sku, err := asked.sku(name)
+	if err == nil {
+		err = sku.Check()
+	}
+	return sku, err
+}
+
 func (n newSKU) terms() (t stock.Terms, err error) {
 	if t.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
 		return t, err
