@@ -292,6 +292,9 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late 
 	if e, ok := errors.AsType[*stock.Error](err); ok && late && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
 		there.Lines, err = s.retakeAll(ctx, deadline, o.SKUs, to)
 	}
+	if err == nil && to.Verb == stock.Commit && !slices.ContainsFunc(there.Lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
+		err = orderEnded(there.Lines)
+	}
 	for i := range there.Lines {
 		there.Lines[i].OrderID = orderID
 	}
@@ -299,7 +302,7 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late 
 }
 
 // settleLines settles the lines of an order in one transaction.
-func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) (lines []stock.Deduction, err error) {
+func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]stock.Deduction, error) {
 	writing, done, err := s.writeContext(ctx, o.Deadline)
 	if err != nil {
 		return nil, err
@@ -324,9 +327,5 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) (lin
 	if err := o.Refusal(results); err != nil {
 		return nil, err
 	}
-	lines = stock.Column(results, func(r stock.Settled) stock.Deduction { return r.Deduction })
-	if o.Request.Verb == stock.Commit && !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
-		return nil, orderEnded(lines)
-	}
-	return lines, nil
+	return stock.Column(results, func(r stock.Settled) stock.Deduction { return r.Deduction }), nil
 }

@@ -71,3 +71,45 @@ func TestAnOrderIsToldAsOne(t *testing.T) {
 		}
 	}
 }
+
+// beforeRetake is a store in which something happens just before units are taken again.
+type beforeRetake struct {
+	stock.Store
+	happens func()
+}
+
+func (b *beforeRetake) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) ([]stock.Deduction, error) {
+	b.happens()
+	return b.Store.Retake(ctx, deadline, retakes...)
+}
+
+// TestALateCommitOfWhatWasReturned: another process commits an order that has expired, and it is returned, while this one is about to
+// take its units again. Nobody is told that it holds any.
+func TestALateCommitOfWhatWasReturned(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	w.clock = newClock()
+	other := w.start(nil)
+	o := stock.MultiOrder{OrderID: "o", ReserveFor: time.Minute}
+	for i := range 2 {
+		if _, _, err := other.CreateSKU(t.Context(), stock.NewSKU{SKU: shopSKU(i), Stock: 5, Segments: 2}); err != nil {
+			t.Fatal(err)
+		}
+		o.Lines = append(o.Lines, stock.Line{SKU: shopSKU(i), Quantity: 2})
+	}
+	if _, created, err := other.Order(t.Context(), o); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	w.clock.advance(time.Minute)
+	s := w.startOn(&beforeRetake{Store: w.store, happens: func() {
+		for _, verb := range []stock.Verb{stock.Commit, stock.Return} {
+			if _, err := other.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: verb}, true); err != nil {
+				t.Error(err)
+			}
+		}
+	}}, nil)
+	there, err := s.SettleOrder(t.Context(), stock.SettleRequest{OrderID: "o", Verb: stock.Commit}, true)
+	if stock.CodeOf(err) != stock.CodeOrderEnded {
+		t.Errorf("got %+v, %v, want code %s", there, err, stock.CodeOrderEnded)
+	}
+}
