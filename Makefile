@@ -43,6 +43,9 @@ BENCHTIME  ?= 1s
 SIMTIME    ?= 10m
 CHECKS     ?= 500
 
+# At how many orders requests of two processes meet, of each kind on each store.
+MEETINGS   ?= 3000
+
 # How long requests that are made of the document are sent.
 APITIME    ?= 10m
 
@@ -236,6 +239,10 @@ fuzz-api: servers ## Send requests made of the document, right and wrong, for AP
 machine: servers ## Hold the whole service to its model by CHECKS random sequences
 	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock/selling -rapid.checks=$(CHECKS)
 
+.PHONY: meetings
+meetings: servers ## Let commits, cancels, returns, extensions and retakes of two processes meet at MEETINGS orders
+	$(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestSettlementsMeet$$' ./internal/stock/selling -meet.rounds=$(MEETINGS)
+
 .PHONY: shop
 shop: servers ## Replay all orders of a real shop on both stores, and hold the answers against the rows
 	$(GO) run ./loadtest replay
@@ -252,9 +259,9 @@ chaos: servers ## Sell amid faults for CHAOSTIME, then with Redis under Sentinel
 	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest
 
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, shop, chaos, test-citus, test-environments
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, meetings, shop, chaos, test-citus, test-environments
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) fuzz-api simulate machine shop chaos test-citus test-environments
+	$(MAKE) fuzz-api simulate machine meetings shop chaos test-citus test-environments
 
 .PHONY: clean
 clean: ## Remove what was built
