@@ -2,6 +2,7 @@ package selling_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strconv"
 	"sync"
@@ -12,48 +13,65 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// mostAllocations is what a deduction may allocate on its way through the service, with its part of a batch. Batches
-// are small here, because no order waits for a store that costs nothing.
-const mostAllocations = 4
+// full is a store that costs nothing, and answers a batch when all callers that are not in it wait for the next one. So batches
+// are as large as they can be, however busy the machine is.
+type full struct {
+	endless
+	service *selling.Service
+	callers atomic.Int64
+}
 
-// BenchmarkAllocations sells to 512 callers from a store that costs nothing, and fails if that takes more memory than
-// it may.
-//
-//	go test -run '^$' -bench Allocations ./internal/stock
-func BenchmarkAllocations(b *testing.B) {
-	s := selling.NewService(selling.Config{Store: endless{}})
-	defer func() {
-		if err := s.Close(context.WithoutCancel(b.Context())); err != nil {
-			b.Error(err)
-		}
-	}()
-	ids := make([]string, max(b.N, 1))
-	for i := range ids {
-		ids[i] = strconv.Itoa(i)
+func (f *full) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
+	for int64(f.service.Waiting()+len(b.Orders)) < f.callers.Load() {
+		runtime.Gosched()
 	}
-	var before, after runtime.MemStats
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	b.ReportAllocs()
-	b.ResetTimer()
-	runtime.ReadMemStats(&before)
-	for range 512 {
-		wg.Go(func() {
-			for {
-				i := next.Add(1) - 1
-				if i >= int64(b.N) {
-					return
-				}
-				if _, _, err := s.Deduct(b.Context(), sku, stock.Order{OrderID: ids[i], Quantity: 1}); err != nil {
+	return f.endless.Deduct(ctx, b)
+}
+
+// BenchmarkAllocations sells to callers from a store that costs nothing, and fails if a deduction allocates more than it may on its
+// way through the service, with its part of a batch. One caller alone has batches of one order, and 512 have batches of 256.
+//
+//	go test -run '^$' -bench Allocations ./internal/stock/selling
+func BenchmarkAllocations(b *testing.B) {
+	for callers, most := range map[int64]float64{1: 12.1, 512: 1.2} {
+		b.Run(fmt.Sprint("callers=", callers), func(b *testing.B) {
+			store := &full{}
+			store.callers.Store(callers)
+			s := selling.NewService(selling.Config{Store: store})
+			store.service = s
+			defer func() {
+				if err := s.Close(context.WithoutCancel(b.Context())); err != nil {
 					b.Error(err)
-					return
 				}
+			}()
+			ids := make([]string, b.N)
+			for i := range ids {
+				ids[i] = strconv.Itoa(i)
+			}
+			var before, after runtime.MemStats
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ReportAllocs()
+			b.ResetTimer()
+			runtime.ReadMemStats(&before)
+			for range callers {
+				wg.Go(func() {
+					defer store.callers.Add(-1)
+					for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
+						if _, _, err := s.Deduct(b.Context(), sku, stock.Order{OrderID: ids[i], Quantity: 1}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			runtime.ReadMemStats(&after)
+			each := float64(after.Mallocs-before.Mallocs) / float64(b.N)
+			b.ReportMetric(each, "allocations/deduction")
+			if b.N > 50_000 && each > most {
+				b.Errorf("%.2f allocations a deduction, at most %g are allowed", each, most)
 			}
 		})
-	}
-	wg.Wait()
-	runtime.ReadMemStats(&after)
-	if each := float64(after.Mallocs-before.Mallocs) / float64(b.N); b.N > 100_000 && each > mostAllocations {
-		b.Errorf("%.2f allocations a deduction, at most %d are allowed", each, mostAllocations)
 	}
 }
