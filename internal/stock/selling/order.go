@@ -65,6 +65,11 @@ func orderEnded(lines []stock.Deduction) error {
 // it returns the key of that id. If the id belongs to another order of the shop, or to one that was pruned, it returns the shop's
 // key, under which the order is refused as the shop's own would be.
 func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
+	done, err := s.reading(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer done()
 	lines, _, err = s.store.Order(ctx, stock.Placement{
 		Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
 	})
@@ -78,18 +83,21 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 }
 
 // place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs were seen is written at once. If that
-// does not take it, or if it has to be looked up under another id, it is placed with care.
+// does not take it, it is placed with care.
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
-	if !order.Own {
-		placed, known := s.seen.place(order, s.refuses)
-		p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
-		if known && len(s.locksOf(p)) == 0 {
-			lines, created, err = s.writeOrder(ctx, p)
-			if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
-				return lines, created, err
-			}
-			s.seen.forget(order)
+	if order.Own {
+		if lines, order.OrderID, err = s.shopOrder(ctx, order); lines != nil || err != nil {
+			return lines, false, err
 		}
+	}
+	placed, known := s.seen.place(order, s.refuses)
+	p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
+	if known && len(s.locksOf(p)) == 0 {
+		lines, created, err = s.writeOrder(ctx, p)
+		if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
+			return lines, created, err
+		}
+		s.seen.forget(order)
 	}
 	deadline, _ := ctx.Deadline()
 	waiting, cancel := context.WithDeadline(caller, deadline)
@@ -99,13 +107,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		return nil, false, err
 	}
 	defer leave()
-	if order.Own {
-		lines, order.OrderID, err = s.shopOrder(ctx, order)
-	}
-	if lines == nil && err == nil {
-		lines, created, err = s.placeWithCare(caller, ctx, order)
-	}
-	return lines, created, err
+	return s.placeWithCare(caller, ctx, order)
 }
 
 // placeWithCare looks at the SKUs of an order, and then refuses it or writes it: each line from one segment, under a MultiLock over those
