@@ -56,11 +56,13 @@ type contendersCommand struct {
 	comparisonFlags
 	Quick bool     `help:"One short round of each case. Default: off."`
 	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	Lines []int    `help:"Numbers of lines of the orders that the case baskets sells, 1 to 100 each. Default: ${default}." default:"3,10,20" placeholder:"NUMBER,…"`
 }
 
 // Validate returns an error that names the wrong flag.
 func (c *contendersCommand) Validate() error {
-	return wrongFlag("--case", experiment.Check(contenders.Names(), c.Case))
+	const mostLines = 100
+	return errors.Join(wrongFlag("--case", experiment.Check(contenders.Names(), c.Case)), wrongFlag("--lines", explain.CheckLevels(c.Lines, mostLines)))
 }
 
 // Run measures, and delivers the report.
@@ -68,7 +70,7 @@ func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, c.Case, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
 		return contenders.Run(ctx, contenders.Config{
-			Config: config, Process: target.Process{LogLevel: slog.LevelError}, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
+			Config: config, Lines: c.Lines, Process: target.Process{LogLevel: slog.LevelError}, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
 		})
 	})
 }

@@ -32,7 +32,7 @@ func TestTheReportTellsAllFlags(t *testing.T) {
 	for _, f := range flagsOf(parsed(t, "contenders", "--case=mix;over HTTP", "--quick")) {
 		got[f.Name] = f.Value
 	}
-	want := map[string]string{"case": "mix;over HTTP", "quick": "true", "redis-url": "", "database-url": ""}
+	want := map[string]string{"case": "mix;over HTTP", "lines": "3,10,20", "quick": "true", "redis-url": "", "database-url": ""}
 	for name, value := range want {
 		if told, there := got[name]; !there || told != value {
 			t.Errorf("%s is told as %q, %v", name, told, there)

@@ -41,8 +41,8 @@ func abouts() map[string]string {
 			"about five minutes; with --quick 20 seconds, or with --break 15.", needsServers+" ZooKeeper and MongoDB too where they are installed.",
 			"Cases: "+strings.Join(lockbench.Names(), ", ")+".", "Faults of --break: "+strings.Join(breaks.Names(), "; ")+"."),
 		"contenders": about("accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, "+
-			"with ratios within each round; of one hot SKU, and of mixes of many.",
-			"about half an hour, of which the mixes take half; with --quick under two minutes.", needsServers,
+			"with ratios within each round; of one hot SKU, of mixes of many, and of baskets. The case afternoon has the table of the README.",
+			"about half an hour, the case afternoon alone four minutes; with --quick under three minutes.", needsServers,
 			"Cases: "+strings.Join(contenders.Names(), ", ")+"."),
 		"chaos": about("whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing "+
 			"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, "+

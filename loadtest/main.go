@@ -14,8 +14,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/afternoon"
 	"inventory/loadtest/internal/breaks"
-	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/lockbench"
 	"inventory/loadtest/internal/report"
@@ -69,10 +69,10 @@ func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *tar
 // workers are the parts of scenarios that have processes of their own, of this program.
 func workers() map[string]worker.Work {
 	return map[string]worker.Work{
-		target.Worker:    target.Serve,         // a service under load
-		crowd.Worker:     crowd.Work,           // a service with a crowd of callers inside
-		contenders.Noop:  contenders.ServeNoop, // a server that does nothing
-		lockbench.Worker: lockbench.Work,       // callers who compete with others for a lock
-		breaks.Worker:    breaks.Hold,          // a lock, while something happens to it
+		target.Worker:    target.Serve,    // a service under load
+		crowd.Worker:     crowd.Work,      // a service with a crowd of callers inside
+		afternoon.Worker: afternoon.Serve, // the service of an afternoon
+		lockbench.Worker: lockbench.Work,  // callers who compete with others for a lock
+		breaks.Worker:    breaks.Hold,     // a lock, while something happens to it
 	}
 }

@@ -3,6 +3,7 @@ package contenders
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,10 +14,13 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+	"inventory/loadtest/internal/afternoon"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
-	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -96,24 +100,38 @@ func together(sku string, sales []load.Sale) sold {
 	return r
 }
 
-// mix is a way of buyers to choose among SKUs.
+// mix is a way of buyers to choose what they order.
 type mix struct {
-	name string
-	skus []string // as often as each is chosen
+	name  string
+	skus  []string // as often as each is chosen
+	lines int      // of an order: different SKUs, a unit of each
 }
 
-// The names of mixes that targets are about, and of the service that sells them over HTTP.
+// choose chooses the SKUs of an order.
+func (m mix) choose() []string {
+	chosen := make([]string, 0, m.lines)
+	for len(chosen) < m.lines {
+		if sku := m.skus[rand.IntN(len(m.skus))]; !slices.Contains(chosen, sku) {
+			chosen = append(chosen, sku)
+		}
+	}
+	return chosen
+}
+
+// The names of mixes that targets are about.
 const (
-	hotMix       = "one hot SKU"
-	zipfMix      = "Zipf"
-	hotAmidMix   = "one hot amid many"
-	basketMix    = "baskets of 3 of 1,000"
-	overHTTPName = "inventory over HTTP"
-	mixedSKU     = "mix-" // begins the names of SKUs that are sold in mixes
-	basketLines  = 3      // SKUs of a basket, a unit of each
+	hotMix     = "one hot SKU"
+	zipfMix    = "Zipf"
+	hotAmidMix = "one hot amid many"
+	soldOutMix = "sold out"
+	mixedSKU   = "mix-" // begins the names of SKUs that are sold in mixes
 )
 
 func uniformName(skus int) string { return "uniform over " + humanize.Comma(int64(skus)) }
+
+func basketName(lines, skus int) string {
+	return fmt.Sprintf("baskets of %d of %s", lines, humanize.Comma(int64(skus)))
+}
 
 // mixesOf are the mixes of some SKUs: one alone; all alike, of some and of many; the first most often, the second half as often,
 // the third a third as often (Zipf's law, s = 1); half of all orders for one, and the others for the rest.
@@ -130,7 +148,12 @@ func mixesOf(s Scale) []mix {
 		}
 		amid = append(amid, some[0], name)
 	}
-	return []mix{{hotMix, names[:1]}, {uniformName(len(some)), some}, {uniformName(len(names)), names}, {zipfMix, zipf}, {hotAmidMix, amid}}
+	return []mix{{hotMix, names[:1], 1}, {uniformName(len(some)), some, 1}, {uniformName(len(names)), names, 1}, {zipfMix, zipf, 1}, {hotAmidMix, amid, 1}}
+}
+
+// basketsOf are orders of several of some SKUs, all alike.
+func basketsOf(s Scale, lines int) mix {
+	return mix{basketName(lines, s.SKUs[0]), mixesOf(s)[1].skus, lines}
 }
 
 // manySKUs stands for all SKUs of mixes among the expected: their answers are not counted separately.
@@ -148,86 +171,184 @@ func mixed(all stock.Audit) stock.Balance {
 	return sum
 }
 
-// mixOfSKUs compares ways to sell many SKUs at once, and several in one order. All sell the same ones, from one database: plain
-// SQL, one statement or transaction an order; a Redis lock for each segment around a transaction; and the service, in process and
-// over HTTP.
+// buyer buys a unit of each of some SKUs in one order.
+type buyer func(ctx context.Context, id string, skus ...string) (load.Outcome, error)
+
+// through buys through a service inside this process.
+func through(service *selling.Service) buyer {
+	return func(ctx context.Context, id string, skus ...string) (load.Outcome, error) {
+		if len(skus) == 1 {
+			return load.Through(service)(ctx, load.Order{SKU: skus[0], ID: id})
+		}
+		order := stock.MultiOrder{OrderID: id}
+		for _, sku := range skus {
+			order.Lines = append(order.Lines, stock.Line{SKU: sku, Quantity: 1})
+		}
+		_, _, err := service.Order(ctx, order)
+		return load.Became(err)
+	}
+}
+
+// plainly buys by plain SQL of an afternoon.
+func plainly(sell func(ctx context.Context, id string, lines []afternoon.Line) (load.Outcome, error)) buyer {
+	return func(ctx context.Context, id string, skus ...string) (load.Outcome, error) {
+		lines := make([]afternoon.Line, len(skus))
+		for i, sku := range skus {
+			lines[i] = afternoon.Line{SKU: sku, Quantity: 1}
+		}
+		return sell(ctx, id, lines)
+	}
+}
+
+// sellMix has an entrant enter that sells a mix; at is the site that it asks, if it does.
+func (w *world) sellMix(ctx context.Context, name string, x mix, callers int, buy buyer, at *site) {
+	w.sell(ctx, &entrant{name: name, mix: x.name, callers: callers, units: int64(x.lines)}, shop{
+		site: at, sku: manySKUs, warmUp: w.Scale.WarmUp, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) { return buy(ctx, o.ID, x.choose()...) },
+	})
+}
+
+// stock puts SKUs of mixes up for sale somewhere.
+func (w *world) stock(ctx context.Context, skus []string, create func(ctx context.Context, sku string) error) error {
+	creating, stop := errgroup.WithContext(ctx)
+	creating.SetLimit(w.Scale.many())
+	for _, sku := range skus {
+		w.expected.Add(sku, 0, stock.MaxStock)
+		creating.Go(func() error { return create(stop, sku) })
+	}
+	if err := creating.Wait(); err != nil {
+		return fmt.Errorf("put SKUs up for sale: %w", err)
+	}
+	return nil
+}
+
+// sites starts the service on a database, and that of an afternoon, and puts the same SKUs up for sale at both.
+func (w *world) sites(ctx context.Context, databaseURL string, skus []string) (ours, theirs *site, err error) {
+	if ours, err = w.serve(ctx, databaseURL, w.URLs.RedisURL); err != nil {
+		return nil, nil, err
+	}
+	if theirs, err = w.serveAfternoon(ctx, afternoonConnections); err != nil {
+		return nil, nil, err
+	}
+	return ours, theirs, errors.Join(w.stock(ctx, skus, ours.create), w.stock(ctx, skus, theirs.create))
+}
+
+// mixOfSKUs compares ways to sell many SKUs at once: plain SQL, one statement an order; the service in process and over HTTP; and
+// that of an afternoon.
 func mixOfSKUs(ctx context.Context, w *world) error {
 	if err := w.openMarket(ctx, mostConnections); err != nil {
 		return err
 	}
 	mixes := mixesOf(w.Scale)
-	all := mixes[2].skus
-	for _, sku := range all {
-		w.expected.Add(sku, 0, stock.MaxStock)
-	}
-	creating, stop := errgroup.WithContext(ctx)
-	creating.SetLimit(w.Scale.many())
-	for _, sku := range all {
-		creating.Go(func() error { return w.create(0)(stop, sku) })
-	}
-	if err := creating.Wait(); err != nil {
-		return fmt.Errorf("put SKUs up for sale: %w", err)
-	}
-	over, err := w.serve(ctx, w.databaseURL, w.URLs.RedisURL)
+	ours, theirs, err := w.sites(ctx, w.databaseURL, mixes[2].skus)
 	if err != nil {
 		return err
 	}
-	textbook, err := locked(textbookName, kinds.SetNX, 0, (*world).takeInSteps).open(ctx, w, w.Scale.many())
-	if err != nil {
-		return fmt.Errorf("open %s: %w", textbookName, err)
-	}
-	plain := func(ctx context.Context, o load.Order) (load.Outcome, error) {
-		return w.take(ctx, o, rand.IntN(w.Scale.Segments))
+	plain := func(ctx context.Context, id string, skus ...string) (load.Outcome, error) {
+		return w.take(ctx, load.Order{SKU: skus[0], ID: id}, rand.IntN(w.Scale.Segments))
 	}
 	for _, x := range mixes {
 		for _, callers := range w.Scale.Callers {
-			w.sellMix(ctx, plainSQLName, x, callers, shop{sell: load.Among(x.skus, plain)})
-			w.sellMix(ctx, textbookName, x, callers, shop{sell: load.Among(x.skus, textbook.sell)})
-			w.sellMix(ctx, inventoryName, x, callers, shop{sell: load.Among(x.skus, load.Through(w.service))})
-			w.sellMix(ctx, overHTTPName, x, callers, shop{sell: load.Among(x.skus, over.one), site: over})
+			w.sellMix(ctx, plainSQLName, x, callers, plain, nil)
+			w.sellMix(ctx, inventoryName, x, callers, through(w.service), nil)
+			w.sellMix(ctx, overHTTPName, x, callers, ours.buy, ours)
+			w.sellMix(ctx, afternoonName, x, callers, theirs.buy, theirs)
 		}
-	}
-	for _, callers := range w.Scale.Callers {
-		w.sellBaskets(ctx, mix{basketMix, mixes[1].skus}, callers, over)
 	}
 	return nil
 }
 
-// sellMix has an entrant enter that sells a mix.
-func (w *world) sellMix(ctx context.Context, name string, x mix, callers int, s shop) {
-	e := &entrant{name: name, mix: x.name, callers: callers}
-	if x.name == basketMix {
-		e.units = basketLines
+// ofBaskets compares ways to sell several SKUs in one order: plain SQL in a transaction and in one statement, the service in
+// process, embedded and over HTTP, and that of an afternoon.
+func ofBaskets(ctx context.Context, w *world) error {
+	if err := w.openMarket(ctx, mostConnections); err != nil {
+		return err
 	}
-	s.sku = manySKUs
-	w.sell(ctx, e, s)
+	skus := mixesOf(w.Scale)[1].skus
+	ours, theirs, err := w.sites(ctx, w.databaseURL, skus)
+	if err != nil {
+		return err
+	}
+	plain, err := afternoon.Open(ctx, theirs.databaseURL, mostConnections)
+	if err != nil {
+		return err
+	}
+	w.OnClose(func() error { plain.Close(); return nil })
+	databaseURL, err := w.sqlite()
+	if err != nil {
+		return err
+	}
+	embedded, err := w.start(ctx, app.Config{DatabaseURL: databaseURL, RedisURL: app.Embedded})
+	if err != nil {
+		return err
+	}
+	if err := w.stock(ctx, skus, w.createAt(embedded, 0)); err != nil {
+		return err
+	}
+	for _, lines := range w.Lines {
+		for _, callers := range w.Scale.Callers {
+			x := basketsOf(w.Scale, lines)
+			w.sellMix(ctx, plainSQLName, x, callers, plainly(plain.Sell), nil)
+			w.sellMix(ctx, onceName, x, callers, plainly(plain.SellAtOnce), nil)
+			w.sellMix(ctx, inventoryName, x, callers, through(w.service), nil)
+			w.sellMix(ctx, embeddedName, x, callers, through(embedded), nil)
+			w.sellMix(ctx, overHTTPName, x, callers, ours.buy, ours)
+			w.sellMix(ctx, afternoonName, x, callers, theirs.buy, theirs)
+		}
+	}
+	return nil
 }
 
-// sellBaskets has entrants enter that sell orders of several SKUs: those of a basket are neighbours.
-func (w *world) sellBaskets(ctx context.Context, x mix, callers int, over *site) {
-	basket := func() (skus []string) {
-		for i, from := 0, rand.IntN(len(x.skus)); i < basketLines; i++ {
-			skus = append(skus, x.skus[(from+i)%len(x.skus)])
-		}
-		return skus
+// besideAfternoon compares the service with that of an afternoon, in all kinds of work.
+func besideAfternoon(ctx context.Context, w *world) error {
+	mixes := mixesOf(w.Scale)
+	ours, theirs, err := w.sites(ctx, "", mixes[1].skus)
+	if err != nil {
+		return err
 	}
-	w.sellMix(ctx, plainSQLName, x, callers, shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-		return w.takeAll(ctx, o, basket())
-	}})
-	w.sellMix(ctx, inventoryName, x, callers, shop{sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-		order := stock.MultiOrder{OrderID: o.ID}
-		for _, sku := range basket() {
-			order.Lines = append(order.Lines, stock.Line{SKU: sku, Quantity: 1})
+	gone, err := ours.soldOut(ctx)
+	theirGone, err2 := theirs.soldOut(ctx)
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	for _, callers := range w.Scale.Callers {
+		for _, x := range []mix{mixes[0], mixes[1], basketsOf(w.Scale, fewLines)} {
+			w.sellMix(ctx, afternoonName, x, callers, theirs.buy, theirs)
+			w.sellMix(ctx, overHTTPName, x, callers, ours.buy, ours)
 		}
-		_, _, err := w.service.Order(ctx, order)
-		return load.Became(err)
-	}})
-	w.sellMix(ctx, overHTTPName, x, callers, shop{site: over, sell: func(_ context.Context, o load.Order) (load.Outcome, error) {
-		return over.buy(o.ID, basket()...)
-	}})
+		w.sell(ctx, &entrant{name: afternoonName, mix: soldOutMix, callers: callers, answers: true}, theirGone)
+		w.sell(ctx, &entrant{name: overHTTPName, mix: soldOutMix, callers: callers, answers: true}, gone)
+	}
+	return nil
+}
+
+// beside is the comparison in brief: a row for each kind of work, and for each number of connections what the service of an
+// afternoon and ours do, and how many times as much that is.
+func beside(r experiment.Result, s Scale) report.Section {
+	t := &report.Table{Columns: []string{"answers a second"}}
+	for _, n := range s.Callers {
+		t.Columns = append(t.Columns, fmt.Sprintf("the afternoon's, %d connections", n), "inventory", "times")
+	}
+	for _, x := range []string{hotMix, uniformName(s.SKUs[0]), basketName(fewLines, s.SKUs[0]), soldOutMix} {
+		row := []string{x}
+		for _, n := range s.Callers {
+			theirs, ours := at(afternoonName+", "+x, n), at(overHTTPName+", "+x, n)
+			row = append(row, report.Number(r.Of(theirs, counted).Value), report.Number(r.Of(ours, counted).Value), experiment.Times(counted, ours, theirs)(r).String())
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return report.Section{Name: "beside what a team writes in an afternoon", Table: t, Notes: []string{fmt.Sprintf(
+		"both run in a process of their own, with the same garbage collection, on one PostgreSQL; the afternoon's has a pool of %d connections, inventory the usual one; "+
+			"in brackets is the interval of 95%%; sold out: one request in ten is a winner's retry", afternoonConnections)}}
 }
 
 const (
+	overHTTPName  = "inventory over HTTP"
+	afternoonName = "an afternoon's over HTTP"
+	onceName      = "plain SQL, one statement"
+	fewLines      = 3 // of the usual basket
+	// afternoonConnections make it fast: more of them wait for the rows of hot SKUs, and for processors.
+	afternoonConnections = 8
+
 	noopName     = "noop"
 	embeddedName = "inventory embedded"
 	soldOutName  = "inventory sold out"
@@ -238,7 +359,7 @@ const (
 
 // overHTTP compares the service with a handler that does nothing.
 func overHTTP(ctx context.Context, w *world) error {
-	noop, err := w.serveNoop(ctx)
+	noop, err := w.serveAfternoon(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -259,8 +380,8 @@ func overHTTP(ctx context.Context, w *world) error {
 		return err
 	}
 	for _, connections := range w.Scale.Callers {
-		w.sell(ctx, &entrant{name: noopName, callers: connections}, shop{site: noop, sell: func(_ context.Context, o load.Order) (load.Outcome, error) {
-			return noop.buy(o.ID, "hot") // there is none
+		w.sell(ctx, &entrant{name: noopName, callers: connections}, shop{site: noop, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			return noop.buy(ctx, o.ID, "hot") // there is none
 		}})
 		w.sell(ctx, &entrant{name: inventoryName, callers: connections}, shop{site: service, prepare: service.create, sell: service.one})
 		w.sell(ctx, &entrant{name: manyName, callers: connections, orders: manySize}, shop{site: service, prepare: service.create, sell: service.together})

@@ -19,11 +19,11 @@ import (
 // measure runs cases as the program does: it starts itself as the other processes.
 func measure(t *testing.T, cases ...string) []report.Section {
 	t.Helper()
-	d, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny()})
-	if err != nil || d.Err() != nil || d.Environment.Fsync != "on" || len(d.Sections) != len(cases) {
+	d, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny(), Lines: []int{3, 10}})
+	if err != nil || d.Err() != nil || d.Environment.Fsync != "on" || len(d.Sections) < len(cases) {
 		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Fsync, len(d.Sections), len(cases))
 	}
-	for _, s := range d.Sections {
+	for _, s := range d.Sections[len(d.Sections)-len(cases):] { // before them is what tells of them in brief
 		if len(s.Plots) != 2 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
 			t.Errorf("%s: %d plots, notes %q", s.Name, len(s.Plots), s.Notes)
 		}
@@ -49,7 +49,7 @@ func wantSales(t *testing.T, s report.Section) {
 			t.Errorf("%s: %q did nothing", s.Name, row)
 		}
 		known := slices.Contains(s.Table.Columns, serviceCost) && cell(serviceCost) != "-"
-		if known != (strings.HasPrefix(row[0], overHTTPName) || s.Name == "over HTTP" && row[0] != noopName) {
+		if known != (strings.HasSuffix(row[0], "over HTTP") || s.Name == "over HTTP") {
 			t.Errorf("%s: %q: the costs of the service are known: %t", s.Name, row, known)
 		}
 	}
@@ -81,7 +81,25 @@ func TestEverySiteAnswers(t *testing.T) {
 
 func TestMixesAreSold(t *testing.T) {
 	t.Parallel()
-	wantRows(t, measure(t, "mix")[0], 5*2*4+2*3, 6)
+	wantRows(t, measure(t, "mix")[0], 5*2*4, 12)
+}
+
+func TestBasketsAreSold(t *testing.T) {
+	t.Parallel()
+	wantRows(t, measure(t, "baskets")[0], 2*2*6, 4)
+}
+
+// TestAfternoonIsBesideOurs in a row for each kind of work.
+func TestAfternoonIsBesideOurs(t *testing.T) {
+	t.Parallel()
+	s := measure(t, besideName)
+	wantRows(t, s[0], 4, 0)
+	wantRows(t, s[1], 2*4*2, 2)
+	for _, row := range s[0].Table.Rows {
+		if len(row) != 7 || slices.Contains(row, "0") || slices.Contains(row, "-") {
+			t.Errorf("of some work nothing is known: %q", row)
+		}
+	}
 }
 
 func TestServersThatForgetAreRefused(t *testing.T) {

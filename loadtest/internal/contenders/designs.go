@@ -15,6 +15,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
@@ -23,8 +24,6 @@ import (
 var (
 	//go:embed take.sql
 	takeSQL string
-	//go:embed take_unlocked.sql
-	takeUnlockedSQL string
 	//go:embed take_units.sql
 	takeUnitsSQL string
 	//go:embed insert_order.sql
@@ -55,6 +54,7 @@ type shop struct {
 	prepare func(ctx context.Context, sku string) error // puts a fresh SKU up for sale in each round; nil: they are there
 	sku     string                                      // that is there, or stands for several; "": its rows are not audited
 	after   func(ctx context.Context, r sold) error     // is called after each round; nil: nothing is to be done
+	warmUp  time.Duration                               // of each round: a service forgets what nobody has ordered for a second
 	site    *site                                       // that does the work; nil: this process does
 }
 
@@ -81,6 +81,9 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (r s
 			return sold{}, fmt.Errorf("put a SKU up for sale: %w", err)
 		}
 	}
+	if r.warm, err = load.Buy(ctx, r.sku, callers, 0, s.warmUp, s.sell); err != nil {
+		return r, err
+	}
 	stop := s.site.watch(ctx)
 	r.Sale, err = load.Buy(ctx, r.sku, callers, 0, window, s.sell)
 	r.spent = stop()
@@ -97,16 +100,14 @@ func designs() []design {
 		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*world).take),
 		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*world).take),
 		locked(textbookName, kinds.SetNX, 0, (*world).takeInSteps),
-		locked(textbookName+", one statement", kinds.SetNX, 0, (*world).take),
 		statement("segment rows, no locks", 0, (*world).take),
-		statement("segment rows, SKIP LOCKED", 0, (*world).takeUnlocked),
 		luaStream(),
 	}, inventories()...)
 }
 
 // openMarket opens what entrants inside this process share.
 func (w *world) openMarket(ctx context.Context, peersConnections int) (err error) {
-	if w.databaseURL, err = w.postgres(ctx); err != nil {
+	if w.databaseURL, err = w.postgres(ctx, history.AuditRows); err != nil {
 		return err
 	}
 	if w.service, err = w.start(ctx, app.Config{DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL}); err != nil {
@@ -129,11 +130,6 @@ func (w *world) start(ctx context.Context, config app.Config) (*selling.Service,
 	return service.Service(), nil
 }
 
-// hot is a SKU that will not be sold out.
-func hot(sku string, segments int) stock.NewSKU {
-	return stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}
-}
-
 // segments is the number of a SKU's segments: the design's own, or the usual one.
 func (w *world) segments(own int) int {
 	if own > 0 {
@@ -144,8 +140,12 @@ func (w *world) segments(own int) int {
 
 // create puts a SKU of some segments up for sale. Peers sell the rows of the service, so one audit is for all.
 func (w *world) create(segments int) func(ctx context.Context, sku string) error {
+	return w.createAt(w.service, segments)
+}
+
+func (w *world) createAt(service *selling.Service, segments int) func(ctx context.Context, sku string) error {
 	return func(ctx context.Context, sku string) error {
-		_, _, err := w.service.CreateSKU(ctx, hot(sku, w.segments(segments)))
+		_, _, err := service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: w.segments(segments)})
 		return err
 	}
 }
@@ -215,11 +215,6 @@ func (w *world) take(ctx context.Context, o load.Order, segment int) (load.Outco
 	return inserted(w.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
 }
 
-// takeUnlocked takes it from a segment whose row is not locked, and refuses if there is none.
-func (w *world) takeUnlocked(ctx context.Context, o load.Order, _ int) (load.Outcome, error) {
-	return inserted(w.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID))
-}
-
 // takeInSteps takes it in a transaction of two statements.
 func (w *world) takeInSteps(ctx context.Context, o load.Order, segment int) (became load.Outcome, err error) {
 	err = pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
@@ -238,19 +233,6 @@ func inserted(tag pgconn.CommandTag, err error) (load.Outcome, error) {
 		return load.Refused, err
 	}
 	return load.Accepted, nil
-}
-
-// takeAll takes a unit of each of some SKUs for an order, in one transaction that locks their rows in the order of their names.
-func (w *world) takeAll(ctx context.Context, o load.Order, skus []string) (load.Outcome, error) {
-	slices.Sort(skus)
-	return load.Accepted, pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
-		for _, sku := range skus {
-			if err := taken(tx.Exec(ctx, takeSQL, sku, rand.IntN(w.Scale.Segments), o.ID)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // taken is inserted where there is enough for all.
@@ -311,10 +293,7 @@ func inventory(name string, change func(w *world, c *app.Config) error) design {
 				return shop{}, err
 			}
 		}
-		return shop{sell: load.Through(service), prepare: func(ctx context.Context, sku string) error {
-			_, _, err := service.CreateSKU(ctx, hot(sku, w.segments(0)))
-			return err
-		}}, nil
+		return shop{sell: load.Through(service), prepare: w.createAt(service, 0)}, nil
 	}}
 }
 

@@ -68,6 +68,7 @@ type entrant struct {
 // sold is what came of a round.
 type sold struct {
 	load.Sale
+	warm  load.Sale          // what came before the window, for the audit alone
 	sku   string             // whose rows are those of the round; "": it has none
 	spent map[string]float64 // seconds of processors, by the metrics of what they are in microseconds an order; nil: not known
 	share float64            // of the whole, that the process with the least got; 0 where there is one process
@@ -126,7 +127,7 @@ func (w *world) enter(e *entrant) { w.entrants = append(w.entrants, e) }
 func (w *world) expect(e *entrant, r sold) {
 	if r.sku != "" {
 		units := max(1, e.orders) * max(1, e.units)
-		w.expected.Add(r.sku, units*r.Counts[load.Accepted], units*r.Unanswered)
+		w.expected.Add(r.sku, units*(r.Counts[load.Accepted]+r.warm.Counts[load.Accepted]), units*(r.Unanswered+r.warm.Unanswered))
 	}
 }
 
@@ -136,11 +137,7 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 	if err := q.ask(ctx, w); err != nil {
 		return experiment.Result{}, err
 	}
-	rules := w.Rules(w.Scale.Window, w.Scale.Rounds)
-	if q.warm && rules.Rounds > 1 {
-		rules.WarmUp = rules.Window
-	}
-	result = experiment.Run(ctx, w.caseOf(q), rules)
+	result = experiment.Run(ctx, w.caseOf(q), w.Rules(w.Scale.Window, w.Scale.Rounds))
 	return result, w.audit(ctx, &result)
 }
 
@@ -208,12 +205,12 @@ func (w *world) sqlite() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return w.audited("sqlite:" + filepath.Join(folder, "inventory.db")), nil
+	return w.audited("sqlite:"+filepath.Join(folder, "inventory.db"), history.AuditRows), nil
 }
 
-// postgres makes an empty database on the PostgreSQL server, and audits it. On a server of others it is dropped in the
-// end.
-func (w *world) postgres(ctx context.Context) (string, error) {
+// postgres makes an empty database on the PostgreSQL server, which is audited in some way. On a server of others it is dropped in
+// the end.
+func (w *world) postgres(ctx context.Context, audit func(ctx context.Context, databaseURL string) (stock.Audit, error)) (string, error) {
 	databaseURL, drop, err := servers.CreateDatabase(ctx, w.URLs.DatabaseURL, "contenders_")
 	if err != nil {
 		return "", err
@@ -221,10 +218,10 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 	if w.postmaster == 0 { // a server of this run ends soon, and a drop takes a checkpoint
 		w.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
 	}
-	return w.audited(databaseURL), nil
+	return w.audited(databaseURL, audit), nil
 }
 
-func (w *world) audited(databaseURL string) string {
-	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return history.AuditRows(ctx, databaseURL) })
+func (w *world) audited(databaseURL string, audit func(ctx context.Context, databaseURL string) (stock.Audit, error)) string {
+	w.audits = append(w.audits, func(ctx context.Context) (stock.Audit, error) { return audit(ctx, databaseURL) })
 	return databaseURL
 }

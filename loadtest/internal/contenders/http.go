@@ -9,19 +9,18 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/afternoon"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -30,39 +29,12 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// Noop is the kind of a worker that serves a plain Echo handler with nothing behind it.
-const Noop = "noop"
-
-// ServeNoop is the work of a Noop.
-func ServeNoop(_ context.Context, lab *worker.Lab) error {
-	if err := lab.Read(new(any)); err != nil { // there is nothing to prepare
-		return err
-	}
-	app.SpendMemory(nil) // as the service does
-	e := echo.New()
-	e.POST("/v1/skus/:sku/deductions", func(c echo.Context) error {
-		var o struct {
-			SKU      string `param:"sku" json:"sku"`
-			OrderID  string `json:"order_id"`
-			Quantity int64  `json:"quantity"`
-			Status   string `json:"status"`
-		}
-		if err := c.Bind(&o); err != nil {
-			return err
-		}
-		o.Status = "committed"
-		return c.JSON(http.StatusCreated, o)
-	})
-	server := httptest.NewServer(e)
-	defer server.Close()
-	return lab.Serve(server.URL)
-}
-
 // site is a process that answers over HTTP, and connections to it.
 type site struct {
 	world           *world
 	url, adminURL   string // adminURL is "" where there are no metrics
-	redisURL        string
+	redisURL        string // "": it has none
+	databaseURL     string
 	buyer, operator *load.Services
 }
 
@@ -73,21 +45,28 @@ const (
 	patience = 10 * time.Second
 )
 
-// serveNoop starts a site that does nothing.
-func (w *world) serveNoop(ctx context.Context) (*site, error) {
-	s := &site{world: w}
-	process, err := worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: Noop, Limit: siteLimit}, &s.url)
+// serveAfternoon starts a site of an afternoon on a database of its own; without connections, one that does nothing.
+func (w *world) serveAfternoon(ctx context.Context, connections int) (s *site, err error) {
+	j := afternoon.Job{Connections: connections}
+	if connections > 0 {
+		if j.DatabaseURL, err = w.postgres(ctx, afternoon.Audit); err != nil {
+			return nil, err
+		}
+	}
+	s = &site{world: w}
+	process, err := worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: afternoon.Worker, Job: j, Limit: siteLimit}, &s.url)
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(process.End)
+	s.adminURL, s.databaseURL = s.url, j.DatabaseURL
 	return s, s.connect()
 }
 
 // serve starts the service on a database, or on one of its own.
 func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *site, err error) {
 	if databaseURL == "" {
-		if databaseURL, err = w.postgres(ctx); err != nil {
+		if databaseURL, err = w.postgres(ctx, history.AuditRows); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +78,7 @@ func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *sit
 		return nil, err
 	}
 	w.OnClose(service.End)
-	s = &site{world: w, url: service.URL, adminURL: service.AdminURL, redisURL: redisURL}
+	s = &site{world: w, url: service.URL, adminURL: service.AdminURL, redisURL: redisURL, databaseURL: databaseURL}
 	return s, s.connect()
 }
 
@@ -173,8 +152,8 @@ func (s *site) create(ctx context.Context, sku string) error {
 	return s.operator.Create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
 }
 
-// buy sends an order of a unit of each of some SKUs.
-func (s *site) buy(id string, skus ...string) (load.Outcome, error) {
+// buy sends an order of a unit of each of some SKUs. It implements [buyer].
+func (s *site) buy(_ context.Context, id string, skus ...string) (load.Outcome, error) {
 	o := history.Operation{Kind: history.Deduct, ID: id}
 	for _, sku := range skus {
 		o.Lines = append(o.Lines, history.Line{SKU: sku, Quantity: 1})
@@ -186,7 +165,9 @@ func (s *site) buy(id string, skus ...string) (load.Outcome, error) {
 }
 
 // one sends an order of one SKU. It implements [load.Seller].
-func (s *site) one(_ context.Context, o load.Order) (load.Outcome, error) { return s.buy(o.ID, o.SKU) }
+func (s *site) one(ctx context.Context, o load.Order) (load.Outcome, error) {
+	return s.buy(ctx, o.ID, o.SKU)
+}
 
 // together sends many orders in one request.
 func (s *site) together(_ context.Context, o load.Order) (load.Outcome, error) {
@@ -238,19 +219,19 @@ func (s *site) soldOut(ctx context.Context) (shop, error) {
 	winners := make([]string, units)
 	for i := range winners {
 		winners[i] = uuid.NewString()
-		if got, err := s.buy(winners[i], sku); err != nil || got != load.Accepted {
+		if got, err := s.buy(ctx, winners[i], sku); err != nil || got != load.Accepted {
 			return shop{}, errors.Join(fmt.Errorf("sell a SKU out: unit %d of %d is %s", i+1, units, got), err)
 		}
 	}
 	var sent, repeated, forgotten atomic.Int64
 	return shop{
 		site: s, sku: sku,
-		sell: func(_ context.Context, o load.Order) (load.Outcome, error) {
+		sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			if sent.Add(1)%winnersReturn > 0 {
-				return s.buy(o.ID, sku)
+				return s.buy(ctx, o.ID, sku)
 			}
 			repeated.Add(1)
-			got, err := s.buy(winners[rand.IntN(units)], sku)
+			got, err := s.buy(ctx, winners[rand.IntN(units)], sku)
 			if err == nil && got != load.Replayed {
 				forgotten.Add(1)
 			}

@@ -51,7 +51,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status := http.StatusCreated
 	for _, o := range orders {
-		if _, idErr := uuid.Parse(o.OrderID); err != nil || idErr != nil || o.Quantity != 1 && len(o.Lines) != basketLines {
+		if _, idErr := uuid.Parse(o.OrderID); err != nil || idErr != nil || o.Quantity != 1 && len(o.Lines) != fewLines {
 			s.t.Errorf("%s was sent %+v, %v", r.URL.Path, b, err)
 		}
 		switch {
@@ -101,7 +101,7 @@ func TestSiteHearsWhatWasSold(t *testing.T) {
 		"orders":      {func(s *site) load.Seller { return s.one }, 1},
 		"many orders": {func(s *site) load.Seller { return s.together }, manySize},
 		"baskets": {func(s *site) load.Seller {
-			return func(_ context.Context, o load.Order) (load.Outcome, error) { return s.buy(o.ID, "a", "b", "c") }
+			return func(ctx context.Context, o load.Order) (load.Outcome, error) { return s.buy(ctx, o.ID, "a", "b", "c") }
 		}, 1},
 	} {
 		s, shelf := visit(t, stock.MaxStock)
@@ -168,14 +168,14 @@ func TestServicesAskForKeys(t *testing.T) {
 	if err := s.create(t.Context(), "hot"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.buy(uuid.NewString(), "hot"); err != nil || got != load.Accepted {
+	if got, err := s.buy(t.Context(), uuid.NewString(), "hot"); err != nil || got != load.Accepted {
 		t.Errorf("with the key: %v, %v", got, err)
 	}
 	w.keys.buyer, w.keys.admin = "", ""
 	if err := s.connect(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.buy(uuid.NewString(), "hot"); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := s.buy(t.Context(), uuid.NewString(), "hot"); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a key: %v", err)
 	}
 	if err := s.create(t.Context(), "another"); err == nil {

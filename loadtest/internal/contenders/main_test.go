@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
+	"inventory/loadtest/internal/afternoon"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/target"
 	"inventory/loadtest/internal/worker"
@@ -13,7 +14,7 @@ import (
 
 // TestMain makes the test program the processes that it starts.
 func TestMain(m *testing.M) {
-	worker.Main(map[string]worker.Work{target.Worker: target.Serve, crowd.Worker: crowd.Work, Noop: ServeNoop})
+	worker.Main(map[string]worker.Work{target.Worker: target.Serve, crowd.Worker: crowd.Work, afternoon.Worker: afternoon.Serve})
 	logging.Disable()
 	goleak.VerifyTestMain(m)
 }

@@ -37,6 +37,7 @@ import (
 type Config struct {
 	experiment.Config
 	Scale   Scale
+	Lines   []int          // of baskets
 	Process target.Process // that serves
 }
 
@@ -45,7 +46,7 @@ type Scale struct {
 	Rounds   int           // at most
 	Window   time.Duration // of one contender in one round
 	Slices   int           // into which the window of one caller is cut
-	WarmUp   time.Duration // of fresh processes
+	WarmUp   time.Duration // of fresh processes, and of mixes in each round
 	Callers  [2]int        // some, and many; over HTTP they are connections
 	Segments int           // of a SKU
 	Units    int           // of the SKU that is sold out
@@ -71,11 +72,14 @@ func Quick() Scale {
 func Tiny() Scale {
 	return Scale{
 		Rounds: 1, Window: 40 * time.Millisecond, Slices: 2, WarmUp: 20 * time.Millisecond, Callers: [2]int{3, 8}, Segments: 3,
-		Units: 30, SKUs: [2]int{5, 20},
+		Units: 30, SKUs: [2]int{20, 30},
 	}
 }
 
 func (s Scale) many() int { return s.Callers[1] }
+
+// besideName is the case whose table is in the README.
+const besideName = "afternoon"
 
 // question is a case.
 type question struct {
@@ -84,12 +88,11 @@ type question struct {
 	about   string // the entrant that the summary names
 	ask     func(ctx context.Context, w *world) error
 	slices  bool // short rounds, and as many times more
-	warm    bool // the first round does not count
 	targets []experiment.Target
 }
 
 // questions are all cases in the order of the report.
-func questions(s Scale) []question {
+func questions(s Scale, lines []int) []question {
 	// inParts are targets for what counts of one entrant, in parts of another one: a bound with some callers, and one with many; 0 is
 	// none. A # in the name stands for the number of callers.
 	inParts := func(what, of, to string, bounds ...float64) (all []experiment.Target) {
@@ -106,6 +109,18 @@ func questions(s Scale) []question {
 	toHot := func(mix string, some, many float64) []experiment.Target {
 		return inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, many)
 	}
+	toAfternoon := func(mix string) []experiment.Target {
+		return inParts(mix+" over HTTP, # connections, in parts of an afternoon's", overHTTPName+", "+mix, afternoonName+", "+mix, 2, 2)
+	}
+	var ofSizes []experiment.Target
+	for _, n := range lines {
+		bound := 1.2 // with many connections, small ones have more to share
+		if n <= fewLines {
+			bound = 1.5
+		}
+		mix := basketName(n, s.SKUs[0])
+		ofSizes = append(ofSizes, inParts(mix+" over HTTP, # connections, in parts of plain SQL", overHTTPName+", "+mix, plainSQLName+", "+mix, 1.2, bound)...)
+	}
 	return []question{
 		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: slices.Concat( // where batches pay
 			inParts("inventory, # callers, in parts of textbook segments", inventoryName, textbookName, 0, 15),
@@ -121,12 +136,14 @@ func questions(s Scale) []question {
 			),
 		},
 		{
-			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs, warm: true, // of a thousand SKUs without orders
+			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs,
 			targets: slices.Concat(
 				toHot(uniformName(s.SKUs[0]), 0.65, 0.65), toHot(zipfMix, 0, 0.8), toHot(hotAmidMix, 0, 0.8),
-				inParts("baskets over HTTP, # connections, in parts of plain SQL", overHTTPName+", "+basketMix, plainSQLName+", "+basketMix, 1.2, 1.5),
+				toAfternoon(uniformName(s.SKUs[0])), toAfternoon(uniformName(s.SKUs[1])), toAfternoon(zipfMix), toAfternoon(hotAmidMix),
 			),
 		},
+		{name: "baskets", ratio: plainSQLName, about: overHTTPName, ask: ofBaskets, targets: ofSizes},
+		{name: besideName, ratio: afternoonName, ask: besideAfternoon, targets: toAfternoon(uniformName(s.SKUs[0]))},
 		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),
 		)},
@@ -135,7 +152,7 @@ func questions(s Scale) []question {
 
 // Names are the names of all cases.
 func Names() (names []string) {
-	for _, q := range questions(Scale{}) {
+	for _, q := range questions(Scale{}, nil) {
 		names = append(names, q.name)
 	}
 	return names
@@ -146,7 +163,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Generator: "this program"}
 	r, err := experiment.Compare(ctx, c.Config, "contenders", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
 		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-		for _, q := range questions(c.Scale) {
+		for _, q := range questions(c.Scale, c.Lines) {
 			asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
 				w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: history.Expected{}}
 				w.URLs = on.URLs
@@ -158,5 +175,10 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 		}
 		return asked, nil
 	})
+	for _, result := range r.Results {
+		if result.Name == besideName {
+			r.Sections = append([]report.Section{beside(result, c.Scale)}, r.Sections...)
+		}
+	}
 	return r.Document, err
 }

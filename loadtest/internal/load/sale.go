@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -149,17 +148,6 @@ func Became(err error) (Outcome, error) {
 		return Overloaded, err
 	}
 	return Unknown, err
-}
-
-// Among has each order choose its SKU at random; of none it keeps its own.
-func Among(skus []string, sell Seller) Seller {
-	if len(skus) == 0 {
-		return sell
-	}
-	return func(ctx context.Context, o Order) (Outcome, error) {
-		o.SKU = skus[rand.IntN(len(skus))]
-		return sell(ctx, o)
-	}
 }
 
 const (
