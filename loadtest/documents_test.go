@@ -3,19 +3,27 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestDocumentsShowWhatExplainWrote: README.md and BENCHMARKS.md have a table of the page that explain --markdown wrote.
+// TestDocumentsShowWhatExplainWrote: README.md and BENCHMARKS.md have the table, the plot and the line of the page that
+// explain --markdown wrote, and the plot is of the same run.
 func TestDocumentsShowWhatExplainWrote(t *testing.T) {
 	t.Parallel()
-	written := readFile(t, "../docs/benchmarks/explain.md")
-	for _, document := range []string{"../README.md", "../docs/BENCHMARKS.md"} {
+	written, picture := readFile(t, "../docs/benchmarks/explain.md"), readFile(t, "../docs/benchmarks/explain-effects.svg")
+	for document, folder := range map[string]string{"../README.md": "docs/benchmarks/", "../docs/BENCHMARKS.md": "benchmarks/"} {
 		_, rest, begins := strings.Cut(readFile(t, document), "<!-- explain: begin -->\n")
-		table, _, ends := strings.Cut(rest, "<!-- explain: end -->")
-		if !begins || !ends || !strings.HasPrefix(table, "| factor |") || !strings.Contains(written, "\n\n"+table+"\n") {
-			t.Errorf("%s has, and docs/benchmarks/explain.md has not:\n%s", document, table)
+		block, _, ends := strings.Cut(rest, "<!-- explain: end -->")
+		shown := strings.Replace(block, "]("+folder, "](", 1)
+		if !begins || !ends || !strings.HasPrefix(block, "| with |") || shown == block || !strings.Contains(written, "\n\n"+shown+"\n") {
+			t.Errorf("%s has, and docs/benchmarks/explain.md has not:\n%s", document, block)
+		}
+		for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+, not [^|]+) \| × (\S+) \|`).FindAllStringSubmatch(block, -1) {
+			if !strings.Contains(picture, ">"+row[1]+"<") || !strings.Contains(picture, ">"+row[2]+"<") {
+				t.Errorf("the plot is of another run than %q", row[0])
+			}
 		}
 	}
 }

@@ -177,6 +177,7 @@ func (d design) tell(to *report.Document, r experiment.Result, callers int) {
 	absolute := fmt.Sprintf("from %s to %s; PostgreSQL, Redis, the service and %s share %s", sells(none), sells(all),
 		report.Count(callers, "caller"), report.Count(to.Environment.CPUs, "processor"))
 	cells := &to.Sections[0]
+	cells.Plots = nil // of sixteen setups, whose differences the first section draws
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
 	to.Sections = append(effects(d.find(r), absolute), to.Sections...)
 }

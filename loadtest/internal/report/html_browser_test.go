@@ -3,6 +3,7 @@
 package report
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -46,12 +47,17 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
-// wantVerdictsApart demands a colour for each verdict, and names of settings that are not broken in the middle of a word.
+// wantVerdictsApart demands a colour for each verdict, of targets and in tables, a shade for what lasts, and names of settings that are not broken in the middle of a word.
 func wantVerdictsApart(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
-	colours := browsertest.Do(tab, chromedp.Evaluate[[]string](`[...new Set([...document.querySelectorAll("#targets ~ .verdicts span")].map((v) => getComputedStyle(v).color))]`))
-	if len(colours) != 3 {
-		t.Errorf("the colours of three verdicts are %q", colours)
+	for _, verdicts := range []string{"#targets ~ .verdicts span", "td span"} {
+		colours := browsertest.Do(tab, chromedp.Evaluate[[]string](fmt.Sprintf(`[...new Set([...document.querySelectorAll(%q)].map((v) => getComputedStyle(v).color))]`, verdicts)))
+		if len(colours) != 3 {
+			t.Errorf("the colours of three verdicts in %s are %q", verdicts, colours)
+		}
+	}
+	if shades := browsertest.Do(tab, chromedp.Evaluate[int](`document.querySelectorAll("svg path[style*=fill-opacity]").length`)); shades == 0 {
+		t.Error("nothing shades the time of a mark that lasts")
 	}
 	broken := browsertest.Do(tab, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".settings dt")].filter((n) => n.offsetHeight > 30).map((n) => n.innerText)`))
 	if len(broken) > 0 {

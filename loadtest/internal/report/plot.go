@@ -63,7 +63,12 @@ func (p Plot) svg() (string, error) {
 	legend := drawing.Legend // which has its place above what it names
 	legend.Top, legend.Left, drawing.Legend = true, true, plot.NewLegend()
 	sans(10, &legend.TextStyle, &drawing.X.Label.TextStyle, &drawing.Y.Label.TextStyle, &drawing.X.Tick.Label, &drawing.Y.Tick.Label)
-	above := vg.Points(float64(6 + 12*len(p.Series)))
+	above := vg.Points(6)
+	for _, series := range p.Series {
+		if series.Name != "" {
+			above += vg.Points(12)
+		}
+	}
 	canvas := vgsvg.New(vg.Points(420), height+above)
 	paper := draw.New(canvas)
 	legend.Draw(paper)
