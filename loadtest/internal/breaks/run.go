@@ -180,5 +180,5 @@ func (r *result) count(who string, ours bool) []string {
 		}
 		accepted, late = accepted+b.Stale, late+b.Stale+b.Refused
 	}
-	return []string{fmt.Sprintf("%s: %d of %d faults broke a lock; of %d writes that came too late %d were accepted.", who, broken, faults, late, accepted)}
+	return []string{fmt.Sprintf("%s: of %s %d broke a lock; of %s that came too late, accepted: %d.", who, report.Count(faults, "fault"), broken, report.Count(late, "write"), accepted)}
 }

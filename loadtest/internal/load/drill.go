@@ -56,7 +56,7 @@ func (d *Drill) Play(ctx context.Context, play func(context.Context) error) erro
 func (d *Drill) Judge(rows history.Rows, found history.Findings) {
 	d.Rows, d.Found, d.Wrong = rows, found, history.Describe(found.Violations)
 	if failed := d.All.Counts(0, Forever).Of(d.Bad...); failed > 0 {
-		d.Wrong = append(d.Wrong, fmt.Sprintf("%d requests failed or got no answer, first: %v", failed, d.All.FirstError(d.Bad...)))
+		d.Wrong = append(d.Wrong, fmt.Sprintf("%s failed or got no answer, first: %v", report.Count(failed, "request"), d.All.FirstError(d.Bad...)))
 	}
 }
 

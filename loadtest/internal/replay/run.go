@@ -60,7 +60,7 @@ func newReplay(plan Plan, settings Settings) *Replay {
 // Play replays a plan at a target, and compares the answers with the rows, also if it is stopped.
 func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (*Replay, error) {
 	r := newReplay(plan, settings)
-	err := r.At(ctx, to, fmt.Sprintf("%d requests at once, each when an answer has come", settings.Concurrency))
+	err := r.At(ctx, to, report.Count(settings.Concurrency, "request")+" at once, each when an answer has come")
 	if err != nil {
 		return r, err
 	}
@@ -267,7 +267,7 @@ func (r *Replay) tell() {
 		{Name: "units sold", Value: float64(r.UnitsSold)},
 	}
 	if r.Errors > 0 {
-		r.Wrong = append(r.Wrong, fmt.Sprintf("%d lines failed, first: %v", r.Errors, r.firstError))
+		r.Wrong = append(r.Wrong, fmt.Sprintf("%s failed, first: %v", report.Count(r.Errors, "line"), r.firstError))
 	}
 }
 
