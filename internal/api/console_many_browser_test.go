@@ -40,7 +40,7 @@ func TestManyInABrowser(t *testing.T) {
 	tab.Shows("main", "1,001", "1 of 41", "a-large-one")
 	s.staysSmooth(tab, "tbody", func(n int) string { return fmt.Sprintf("sku-%03d", n%24) })
 	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/a-large-one"))
-	tab.Draws(".vessels", "1024 segments")
+	tab.Draws(".vessels", "1,024 segments")
 	s.staysSmooth(tab, ".vessels", func(int) string { return "a-large-one" })
 	browsertest.LookAt(tab, "many-segments")
 	tab.IsClean(s.url, "net::ERR_ABORTED")
