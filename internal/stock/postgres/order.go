@@ -129,20 +129,10 @@ func mayShareOrder(p stock.Placement) bool {
 	return !slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
 }
 
-// segmentOf names a row of a segment.
-type segmentOf struct {
-	sku     string
-	segment int
-}
-
-func rowOf(p stock.Placement, line int) segmentOf {
-	return segmentOf{p.Order.Lines[line].SKU, p.Lines[line].Segment}
-}
-
 // roomForOrders takes as many lines as one write may have, and at least one order. Two orders that know different layouts or fences of one row do not
 // go together, nor do two with one id.
 func roomForOrders() func(stock.Placement) bool {
-	rows, ids, lines := make(map[segmentOf]stock.PlacedLine), make(map[string]bool), 0
+	rows, ids, lines := make(map[tables.SegmentRow]stock.PlacedLine), make(map[string]bool), 0
 	return func(p stock.Placement) bool {
 		if lines > 0 && lines+len(p.Lines) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
 			return false
@@ -150,16 +140,16 @@ func roomForOrders() func(stock.Placement) bool {
 		lines += len(p.Lines)
 		ids[p.Order.OrderID] = true
 		for i, line := range p.Lines {
-			rows[rowOf(p, i)] = line
+			rows[tables.RowOf(p, i)] = line
 		}
 		return true
 	}
 }
 
 // agrees reports whether an order knows the same layouts and fences of rows as others do.
-func agrees(p stock.Placement, rows map[segmentOf]stock.PlacedLine) bool {
+func agrees(p stock.Placement, rows map[tables.SegmentRow]stock.PlacedLine) bool {
 	for i, line := range p.Lines {
-		if other, there := rows[rowOf(p, i)]; there && (other.Layout != line.Layout || other.Fence != line.Fence) {
+		if other, there := rows[tables.RowOf(p, i)]; there && (other.Layout != line.Layout || other.Fence != line.Fence) {
 			return false
 		}
 	}

@@ -115,28 +115,33 @@ type Orders struct {
 	LinesGiven []Instant
 }
 
-// rowKey names the row of a segment.
-type rowKey struct {
-	sku     string
-	segment int
+// SegmentRow names the row of a segment.
+type SegmentRow struct {
+	SKU     string
+	Segment int
 }
 
-func (s rowKey) compare(other rowKey) int {
-	return cmp.Or(cmp.Compare(s.sku, other.sku), cmp.Compare(s.segment, other.segment))
+func (s SegmentRow) compare(other SegmentRow) int {
+	return cmp.Or(cmp.Compare(s.SKU, other.SKU), cmp.Compare(s.Segment, other.Segment))
+}
+
+// RowOf returns the row from which a line is to be taken.
+func RowOf(p stock.Placement, line int) SegmentRow {
+	return SegmentRow{p.Order.Lines[line].SKU, p.Lines[line].Segment}
 }
 
 // addRows adds the rows of orders, ascending, and returns their numbers, from 0.
-func (r *Rows) addRows(placements []stock.Placement) map[rowKey]int {
-	places := make(map[rowKey]stock.PlacedLine)
+func (r *Rows) addRows(placements []stock.Placement) map[SegmentRow]int {
+	places := make(map[SegmentRow]stock.PlacedLine)
 	for _, p := range placements {
 		for i, place := range p.Lines {
-			places[rowKey{p.Order.Lines[i].SKU, place.Segment}] = place
+			places[RowOf(p, i)] = place
 		}
 	}
-	numbers := make(map[rowKey]int, len(places))
-	for n, at := range slices.SortedFunc(maps.Keys(places), rowKey.compare) {
+	numbers := make(map[SegmentRow]int, len(places))
+	for n, at := range slices.SortedFunc(maps.Keys(places), SegmentRow.compare) {
 		numbers[at] = n
-		r.Add(at.sku, places[at], 0)
+		r.Add(at.SKU, places[at], 0)
 	}
 	return numbers
 }
@@ -148,9 +153,8 @@ func OrdersOf(placements []stock.Placement) (o Orders) {
 	for n, p := range placements {
 		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, Instant(p.At))
 		o.Lengths = append(o.Lengths, int64(len(p.Lines)))
-		for i, place := range p.Lines {
-			line := p.Order.Lines[i]
-			at := numbers[rowKey{line.SKU, place.Segment}]
+		for i, line := range p.Order.Lines {
+			at := numbers[RowOf(p, i)]
 			o.Rows.Units[at] += line.Quantity
 			if p.Order.ReserveFor > 0 {
 				o.Rows.Reserved[at] += line.Quantity
