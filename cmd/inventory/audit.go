@@ -75,7 +75,7 @@ func printAudit(out io.Writer, r api.AuditReport) error {
 	if !r.OK {
 		verdict = "NOT every unit adds up"
 	}
-	fmt.Fprintf(&text, "%d SKUs: %s\n", len(r.SKUs), verdict)
+	fmt.Fprintf(&text, "%s: %s\n", cli.Count(len(r.SKUs), "SKU"), verdict)
 	_, err = text.WriteTo(out)
 	return err
 }

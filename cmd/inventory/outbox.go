@@ -175,7 +175,7 @@ func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
 		state = "on"
 	}
 	if status.Rows > 0 {
-		rows = fmt.Sprintf("%d rows, from %s to %s", status.Rows, status.Oldest.Format(time.RFC3339), status.Newest.Format(time.RFC3339))
+		rows = fmt.Sprintf("%s, from %s to %s", cli.Count(status.Rows, "row"), status.Oldest.Format(time.RFC3339), status.Newest.Format(time.RFC3339))
 	}
 	_, err = fmt.Fprintf(s.Out, "the outbox is %s: %s\n", state, rows)
 	return err

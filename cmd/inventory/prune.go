@@ -59,9 +59,13 @@ func (c *pruneCommand) Run(ctx context.Context, s cli.Streams) error {
 	var all stock.Pruned
 	err := app.Prune(ctx, c.DatabaseURL, c.Before.Time, c.DryRun, func(sku string, pruned stock.Pruned) error {
 		skus, all.Deductions, all.Units = skus+1, all.Deductions+pruned.Deductions, all.Units+pruned.Units
-		_, err := fmt.Fprintf(s.Out, "%s: %d deductions with %d units %s\n", sku, pruned.Deductions, pruned.Units, what)
+		_, err := fmt.Fprintf(s.Out, "%s: %s %s\n", sku, told(pruned), what)
 		return err
 	})
-	_, printErr := fmt.Fprintf(s.Out, "%d SKUs: %d deductions with %d units %s\n", skus, all.Deductions, all.Units, what)
+	_, printErr := fmt.Fprintf(s.Out, "%s: %s %s\n", cli.Count(skus, "SKU"), told(all), what)
 	return errors.Join(err, printErr)
+}
+
+func told(p stock.Pruned) string {
+	return cli.Count(p.Deductions, "deduction") + " with " + cli.Count(p.Units, "unit")
 }

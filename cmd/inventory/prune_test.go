@@ -66,10 +66,10 @@ func TestPrune(t *testing.T) {
 			asks("200", "POST", "/orders", both) // it is a replay
 			asks("200", "DELETE", "/skus/mild", "")
 
-			says("hot: 2 deductions with 92 units to prune\nmild: 1 deductions with 1 units to prune\n2 SKUs: 3 deductions with 93 units to prune\n",
+			says("hot: 2 deductions with 92 units to prune\nmild: 1 deduction with 1 unit to prune\n2 SKUs: 3 deductions with 93 units to prune\n",
 				"prune", "--dry-run", "--before", before)
 			asks("200", "POST", "/skus/hot/deductions", `{"order_id":"a","quantity":90}`)
-			says("hot: 2 deductions with 92 units pruned\nmild: 1 deductions with 1 units pruned\n2 SKUs: 3 deductions with 93 units pruned\n",
+			says("hot: 2 deductions with 92 units pruned\nmild: 1 deduction with 1 unit pruned\n2 SKUs: 3 deductions with 93 units pruned\n",
 				"prune", "--before", before)
 			says("0 SKUs: 0 deductions with 0 units pruned\n", "prune", "--before", before)
 

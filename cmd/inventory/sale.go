@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/api/client"
+	"inventory/internal/cli"
 	"inventory/internal/latency"
 	"inventory/internal/progress"
 	"inventory/internal/stock"
@@ -165,9 +166,9 @@ func (s saleSummary) print(out io.Writer, sku string) error {
 		failed = fmt.Sprintf(" (the last one: %v)", s.lastError)
 	}
 	_, err := fmt.Fprintf(out, `
-Flash sale of %s: %d units in %d segments, %d buyers
+Flash sale of %s: %s in %s, %s
 
-  accepted            %8d orders, %d units
+  accepted            %8d orders, %s
   sold out            %8d
   insufficient stock  %8d
   errors              %8d%s
@@ -181,7 +182,7 @@ Flash sale of %s: %d units in %d segments, %d buyers
   latency             %8.1f ms median, %.1f ms p99, %.1f ms longest
 
   audit               %s
-`, sku, s.Stock, s.Segments, s.Requests, s.Accepted, s.UnitsSold, s.SoldOut, s.InsufficientStock, s.Errors, failed,
+`, sku, cli.Count(s.Stock, "unit"), cli.Count(s.Segments, "segment"), cli.Count(s.Requests, "buyer"), s.Accepted, cli.Count(s.UnitsSold, "unit"), s.SoldOut, s.InsufficientStock, s.Errors, failed,
 		s.left, s.Oversold, s.Stranded, s.Merges, s.ElapsedSeconds, s.AcceptedPerSecond,
 		s.LatencyMS.P50, s.LatencyMS.P99, s.LatencyMS.Max, verdict)
 	return err

@@ -56,7 +56,7 @@ func kindOf(code stock.Code) kind {
 	case stock.CodeInsufficientStock:
 		return kind{http.StatusConflict, "Not enough stock"}
 	case stock.CodeBuyerLimit:
-		return kind{http.StatusConflict, "The buyer has all that one buyer may have"}
+		return kind{http.StatusConflict, "More than one buyer may have"}
 	case stock.CodeSaleClosed:
 		return kind{http.StatusConflict, "The SKU is not on sale now"}
 	case stock.CodeUnknownOrder:
@@ -227,7 +227,7 @@ func explanations() []explanation {
 		{stock.CodeUnknownSKU, "There is no SKU of this name. Nothing was changed.", "Create it, or correct the name. Names are compared byte by byte."},
 		{stock.CodeUnknownDeduction, "The SKU has no deduction of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
 		{stock.CodeSKUExists, "The SKU exists with other properties than those in the request, or is archived. Nothing was changed.", "Read it and compare. A request with the same properties is answered 200."},
-		{stock.CodeSKUArchived, "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and canceled."},
+		{stock.CodeSKUArchived, "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and cancelled."},
 		{stock.CodeSoldOut, "Nothing is left in any segment. Reserved units may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
 		{stock.CodeInsufficientStock, "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
 		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may.", "Cancel a reservation of this buyer, or ask for fewer units."},

@@ -79,3 +79,11 @@ func fail(s Streams, name string, err error) int {
 	_, _ = fmt.Fprintln(s.Err, name+":", line) // there is nowhere else to report it, and the status shows it too
 	return 1
 }
+
+// Count tells a number of things: "1 SKU", "2 SKUs".
+func Count[N ~int | ~int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -716,7 +716,7 @@ type NewDeductions struct {
 
 // NewID 1 to 128 bytes of visible UTF-8: no control or format characters, no line separators, no fillers, no blank at
 // either end. Two ids are the same if their bytes are: neither case nor the Unicode forms of a letter are
-// normalized, so always spell an id in the same way.
+// normalised, so always spell an id in the same way.
 //
 // Example: ann
 type NewID = string
