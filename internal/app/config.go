@@ -46,6 +46,7 @@ type Config struct {
 	// does not close it. Nil: it opens its own.
 	Store  stock.Store
 	Lock   string        // one of the kinds; "" is LockReentrant
+	Name   string        // what the owners of its locks begin with, so that people know the process; "": none
 	Access access.Config // who may call; the zero value lets anybody in
 	// AllowAnonymous permits a public address beyond loopback without Access.
 	AllowAnonymous bool

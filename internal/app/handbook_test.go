@@ -140,7 +140,7 @@ func TestTheHandbookKnowsTheEnvironments(t *testing.T) {
 	}
 }
 
-// TestTheTestsThatGuardTheLocksExist: docs/LOCKS.md names them, rule by rule.
+// TestTheTestsThatGuardTheLocksExist: docs/LOCKS-TESTS.md names them, rule by rule.
 func TestTheTestsThatGuardTheLocksExist(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
@@ -153,18 +153,37 @@ func TestTheTestsThatGuardTheLocksExist(t *testing.T) {
 			read(t, file, func(text []byte) error { _, err := code.Write(text); return err })
 		}
 	}
-	text, err := os.ReadFile("../../docs/LOCKS.md")
+	text, err := os.ReadFile("../../docs/LOCKS-TESTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "## Which test guards which rule")
-	names := regexp.MustCompile("`((?:Test|Fuzz)\\w+)").FindAllStringSubmatch(table, -1)
+	names := regexp.MustCompile("`((?:Test|Fuzz)\\w+)").FindAllStringSubmatch(string(text), -1)
 	if len(names) < 100 {
 		t.Errorf("it names %d", len(names))
 	}
 	for _, name := range names {
 		if !strings.Contains(code.String(), "func "+name[1]+"(") {
 			t.Errorf("there is no %s", name[1])
+		}
+	}
+}
+
+// TestDocumentsAreBritish: documents, the API's texts and the pages spell words in one way.
+func TestDocumentsAreBritish(t *testing.T) {
+	t.Parallel()
+	american := regexp.MustCompile(`(?i)\b(behavior|cancel(ed|ing)|catalog|favor|fulfill|gray|honor|labeled|neighbor|[a-z]*(organ|normal|real|recogn|serial|synchron|optim|minim|initial|random)iz(e|ed|es|ing))\b`)
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "internal/*/*.md", "internal/api/openapi.yaml", "internal/api/problem.go", "internal/*/web/*"} {
+		files, err := filepath.Glob("../../" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			read(t, file, func(text []byte) error {
+				if word := american.Find(text); word != nil {
+					t.Errorf("%s has the American %q", file, word)
+				}
+				return nil
+			})
 		}
 	}
 }

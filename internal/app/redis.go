@@ -204,7 +204,7 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 	var all []*locking.Locks
 	silent := new(atomic.Int32)
 	for _, server := range servers {
-		locks, err := locking.New(server.client, locking.WatchdogLease(lockLease), locking.Observe(&wakeups{Observer: observer, warnings: a.warnings, silent: silent}))
+		locks, err := locking.New(server.client, locking.Name(a.config.Name), locking.WatchdogLease(lockLease), locking.Observe(&wakeups{Observer: observer, warnings: a.warnings, silent: silent}))
 		if err != nil {
 			return nil, fmt.Errorf("open locks: %w", err)
 		}

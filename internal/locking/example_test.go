@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -20,7 +25,7 @@ func embedded() (*locking.Locks, func()) {
 	}
 	expiry := keyexpiry.Start(server)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
-	locks, err := locking.New(rdb)
+	locks, err := locking.New(rdb) // a redis.UniversalClient: one server, Sentinel, Cluster, or miniredis
 	if err != nil {
 		panic(err)
 	}
@@ -36,6 +41,29 @@ func ExampleLocks_Mutex() {
 	locks, stop := embedded()
 	defer stop()
 	ctx := context.Background()
+	write := func(_ context.Context, token int64) error {
+		fmt.Println("written under a token:", token > 0)
+		return nil
+	}
+	report := func() (err error) {
+		hold, err := locks.Mutex("report").Lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, hold.Unlock(ctx)) }()
+		return write(hold.Context(), hold.Token()) // the context ends when the lock is lost; the token is for the guard
+	}
+	fmt.Println(report())
+	// Output:
+	// written under a token: true
+	// <nil>
+}
+
+// An owner enters again under the context of its hold. Others do not.
+func ExampleLocks_Mutex_reentrant() {
+	locks, stop := embedded()
+	defer stop()
+	ctx := context.Background()
 	mu := locks.Mutex("report")
 
 	hold, err := mu.Lock(ctx)
@@ -44,8 +72,6 @@ func ExampleLocks_Mutex() {
 		return
 	}
 	defer func() { _ = hold.Unlock(ctx) }()
-
-	// Work under hold.Context(): it ends when the lock is lost, and it re-enters.
 	again, err := mu.Lock(hold.Context())
 	fmt.Println("re-entered:", err == nil && again.Token() == hold.Token())
 	_ = again.Unlock(ctx)
@@ -64,7 +90,7 @@ func ExampleLocks_FairMutex() {
 	ctx := context.Background()
 	mu := locks.FairMutex("ticket office")
 
-	hold, err := mu.Lock(ctx)
+	hold, err := locks.FairMutex("ticket office").Lock(ctx, locking.Wait(time.Minute))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -132,10 +158,9 @@ func ExampleRedLock() {
 		defer stop()
 		nodes = append(nodes, locks)
 	}
+	_ = nodes[2].Close() // one of them may be gone
 	ctx := context.Background()
 	mu := locking.RedLock("report", nodes...)
-
-	_ = nodes[2].Close() // one of them may be gone
 	hold, err := mu.Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
@@ -176,4 +201,27 @@ func ExampleMultiLock() {
 	// true
 	// true
 	// <nil>
+}
+
+// TestTheExamplesOfTheHandbookRun: each example of Go in docs/LOCKS.md is part of one here.
+func TestTheExamplesOfTheHandbookRun(t *testing.T) {
+	t.Parallel()
+	indented := regexp.MustCompile(`(?m)^\t+`)
+	var texts [2]string
+	for i, file := range []string{"example_test.go", "../../docs/LOCKS.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = indented.ReplaceAllString(string(text), "")
+	}
+	shown := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(texts[1], -1)
+	if len(shown) != 7 {
+		t.Errorf("got %d examples, want 7", len(shown))
+	}
+	for _, one := range shown {
+		if !strings.Contains(texts[0], one[1]) {
+			t.Errorf("no example has\n%s", one[1])
+		}
+	}
 }

@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 func TestInspectShowsHoldersAndWaiters(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
-		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		m, other := w.locks(Name("till7")).Mutex(w.name), w.locks().Mutex(w.name)
 		look := func() State {
 			w.t.Helper()
 			s, err := other.Inspect(ctx)
@@ -26,6 +27,9 @@ func TestInspectShowsHoldersAndWaiters(t *testing.T) {
 			w.t.Errorf("free: %+v", s)
 		}
 		h := w.must(m.Lock(ctx))
+		if _, err := New(w.client(), Name("till:7")); !strings.HasPrefix(h.Owner(), "till7-") || !errors.Is(err, ErrInvalid) {
+			w.t.Errorf("got the owner %s and %v, want one of till7, and no name with a colon", h.Owner(), err)
+		}
 		inner := w.must(m.Lock(h.Context(), Lease(time.Second)))
 		s := look()
 		if !s.Held() || len(s.Holders) != 1 || s.Holders[0].Owner != h.Owner() || s.Holders[0].Count != 2 || s.Token != h.Token() {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 
@@ -37,15 +39,15 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 			tickets: tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
 		},
 	}
-	l.address = l.server.Address()
-	l.cleaner = cleaner.New(l.server)
-	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
-	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
 			return nil, err
 		}
 	}
+	l.address = l.server.Address()
+	l.cleaner = cleaner.New(l.server)
+	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
+	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
 	l.loops.Go(l.watch)
 	l.loops.Go(func() { l.cleaner.Run(l.stop) })
 	l.loops.Go(func() { l.heartbeat.Run(l.stop) })
@@ -94,6 +96,21 @@ func (l *Locks) CheckServer(ctx context.Context) error {
 
 // An Option configures Locks.
 type Option func(*Locks) error
+
+// Name makes the owners of these Locks begin with a name and a dash, so that people who Inspect a lock know the process. It has
+// letters and digits, 32 at most; "" is none.
+func Name(name string) Option {
+	return func(l *Locks) error {
+		if name == "" {
+			return nil
+		}
+		if len(name) > 32 || strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			return fmt.Errorf("%w: name %q", ErrInvalid, name)
+		}
+		l.process = name + "-" + l.process
+		return nil
+	}
+}
 
 // WatchdogLease sets the lease of holds that are renewed: what a crashed process's locks take to become
 // free. They are renewed every third of it. Default 30 s; from 10 ms to 7 days.
