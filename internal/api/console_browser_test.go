@@ -19,15 +19,13 @@ import (
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
 	for n := range 60 {
 		s.want(s.send("PUT", fmt.Sprintf("/v1/skus/poster-%02d", n), fmt.Sprintf(`{"stock":%d,"segments":%d}`, n*20, 1+n%9)), 201, "")
 	}
 	s.want(s.send("PUT", "/v1/skus/later", `{"stock":5,"name":"Not yet","sale_starts_at":"2999-01-01T00:00:00Z"}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/poster-05/deductions", `{"order_id":"o","quantity":60,"reserve_for":"10m"}`), 201, "")
 	s.want(s.send("POST", "/v1/skus/poster-05/deductions", `{"order_id":"p","quantity":10}`), 201, "")
-	browsertest.See(tab, browsertest.Looks()[0])
-	browsertest.Do(tab, chromedp.Navigate(s.url+"/console"))
+	tab := browsertest.OpenAt(t, s.url+"/console")
 	tab.Shows("main", "later", "1 of 3")
 	tab.Shows("#link", "Live")
 	browsertest.LookAt(tab, "skus")
@@ -38,8 +36,12 @@ func TestConsoleInABrowser(t *testing.T) {
 	tab.Writes("dialog input[name=sku]", "sneaker-42")
 	tab.Writes("dialog input[name=stock]", "90")
 	browsertest.LookAt(tab, "new-sku")
-	tab.Clicks("dialog form button[type=submit]")
+	tab.Types("\r") // as people do who use no mouse
 	tab.Shows("main", "sneaker-42", "of 90 available", "10 of 10 segments have stock")
+	if frame := browsertest.Do(tab, chromedp.Evaluate[string](`getComputedStyle(document.activeElement).outlineStyle + " of " + document.activeElement.id`)); frame != "none of main" {
+		t.Errorf("got the outline %s, want none around the whole page", frame)
+	}
+	tab.Draws(".vessel:nth-child(10)", "Segment 9: 9 units, idle")
 	for n := range 50 {
 		s.want(s.send("POST", "/v1/skus/sneaker-42/deductions", fmt.Sprintf(`{"order_id":"o-%d","quantity":1}`, n)), 201, "")
 	}
@@ -109,10 +111,8 @@ func TestConsoleInABrowser(t *testing.T) {
 func TestReturnInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
 	s.want(s.send("PUT", "/v1/skus/lamp", `{"stock":9,"segments":1}`), 201, "")
-	browsertest.See(tab, browsertest.Looks()[0])
-	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/lamp"))
+	tab := browsertest.OpenAt(t, s.url+"/console#/sku/lamp")
 	tab.Shows(".total", "of 9 available")
 	tab.Writes("form[aria-label='Try an order'] input[name=quantity]", "3")
 	tab.Writes("form[aria-label='Try an order'] input[name=order_id]", "tried")
@@ -143,11 +143,9 @@ func TestReturnInABrowser(t *testing.T) {
 func TestWholeOrderInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
 	s.want(s.send("PUT", "/v1/skus/lamp", `{"stock":9,"segments":1}`), 201, "")
 	s.want(s.send("PUT", "/v1/skus/bulb", `{"stock":9,"segments":1}`), 201, "")
-	browsertest.See(tab, browsertest.Looks()[0])
-	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/lamp"))
+	tab := browsertest.OpenAt(t, s.url+"/console#/sku/lamp")
 	tab.Shows(".total", "of 9 available")
 	try := func(order, reserveFor, others string) {
 		t.Helper()
@@ -191,9 +189,7 @@ func TestWholeOrderInABrowser(t *testing.T) {
 func TestUnknownSKUInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
-	browsertest.See(tab, browsertest.Looks()[0])
-	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/none"))
+	tab := browsertest.OpenAt(t, s.url+"/console#/sku/none")
 	tab.Shows("main", "none", "There is no SKU of this name.")
 	tab.Shows("#link", "Unknown SKU")
 	if asks := browsertest.Do(tab, chromedp.Evaluate[bool](`document.querySelector("dialog") !== null`)); asks {

@@ -30,13 +30,11 @@ const busiest = 0.5
 func TestManyInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
 	for n := range 1000 {
 		s.want(s.send("PUT", fmt.Sprintf("/v1/skus/sku-%03d", n), `{"stock":100000,"segments":2}`), 201, "")
 	}
 	s.want(s.send("PUT", "/v1/skus/a-large-one", `{"stock":102400,"segments":1024}`), 201, "")
-	browsertest.See(tab, browsertest.Looks()[0])
-	browsertest.Do(tab, chromedp.Navigate(s.url+"/console"))
+	tab := browsertest.OpenAt(t, s.url+"/console")
 	tab.Shows("main", "1,001", "1 of 41", "a-large-one")
 	s.staysSmooth(tab, "tbody", func(n int) string { return fmt.Sprintf("sku-%03d", n%24) })
 	browsertest.Do(tab, chromedp.Navigate(s.url+"/console#/sku/a-large-one"))

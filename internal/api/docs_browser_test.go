@@ -16,9 +16,8 @@ import (
 func TestDocsPageInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
 	const route = "#operations-Stock-readSKU "
-	browsertest.Do(tab, chromedp.Navigate(s.app.URL()+"/docs"))
+	tab := browsertest.OpenAt(t, s.app.URL()+"/docs")
 	title := browsertest.Do(tab, chromedp.Text(chromedp.CSS(".info .title"), chromedp.NodeVisible))
 	browsertest.Do(tab, chromedp.Click(chromedp.CSS(route+".opblock-summary-control"), chromedp.NodeVisible))
 	browsertest.Do(tab, chromedp.Click(chromedp.CSS(route+".try-out__btn"), chromedp.NodeVisible))
@@ -48,8 +47,7 @@ func TestDocsPageInABrowser(t *testing.T) {
 func TestProblemPagesInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tab := browsertest.Open(t)
-	browsertest.Do(tab, chromedp.Navigate(s.app.URL()+"/docs/problems/"))
+	tab := browsertest.OpenAt(t, s.app.URL()+"/docs/problems/")
 	tab.Shows("h1", "Problems")
 	browsertest.LookAt(tab, "problems")
 	tab.Clicks(`a[href="sold_out"]`)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 )
@@ -42,6 +43,16 @@ const axeVariable = "AXE_CORE"
 
 // runAxe runs axe-core and makes a sentence of each fault.
 const runAxe = `axe.run().then(({ violations }) => violations.flatMap((rule) => rule.nodes.map((node) => rule.id + ": " + node.html)))`
+
+// Picture returns what the window shows, as WebP.
+func Picture(tab *Tab) []byte {
+	tab.t.Helper()
+	shot, err := chromedp.Call(tab.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(90))})
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	return shot.Data
+}
 
 // LookAt shows the page in each look, keeps a picture of each among the test's artefacts, and demands that the page is no
 // wider than the window and that faults.js finds no faults.

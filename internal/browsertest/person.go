@@ -63,6 +63,12 @@ func (tab *Tab) Opens(summary string) {
 	Do(tab, chromedp.Evaluate[any](fmt.Sprintf(`[...document.querySelectorAll("summary")].find((s) => s.innerText === %q).click()`, summary)))
 }
 
+// Types sends keys to the element that has the focus.
+func (tab *Tab) Types(keys string) {
+	tab.t.Helper()
+	Do(tab, chromedp.KeyEvent(keys))
+}
+
 // Writes replaces the text of a field.
 func (tab *Tab) Writes(selector, text string) {
 	tab.t.Helper()

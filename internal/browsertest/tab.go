@@ -58,6 +58,15 @@ func Open(t *testing.T) *Tab {
 	return tab
 }
 
+// OpenAt opens a page in a browser, in the first of the looks.
+func OpenAt(t *testing.T, url string) *Tab {
+	t.Helper()
+	tab := Open(t)
+	See(tab, Looks()[0])
+	Do(tab, chromedp.Navigate(url))
+	return tab
+}
+
 // Do runs an action in the tab.
 func Do[T any](tab *Tab, action chromedp.Action[T]) T {
 	tab.t.Helper()

@@ -8,14 +8,14 @@ const manySegments = 64; // beyond that, vessels are small and change without an
 
 export class Vessels {
 	constructor() {
-		this.list = el("div.vessels", { role: "img", "aria-label": "Segments that are not read yet" });
+		this.list = el("div.vessels", { role: "group", "aria-label": "Segments that are not read yet" });
 		this.pipe = el("div.pipe", { "aria-hidden": "true" });
 		this.legend = el("p.legend.quiet");
 		this.node = el("div", {}, this.list, this.pipe, this.legend);
 		this.levels = [];
 		this.shown = [];
 		this.holders = new Map(); // by segment
-		this.processes = new Map(); // the letter of each
+		this.processes = new Map(); // the number of each
 		this.full = 1;
 		this.draw = () => this.#draw();
 		this.pipe.addEventListener("animationend", () => this.pipe.classList.remove("flows"));
@@ -36,7 +36,7 @@ export class Vessels {
 	// hold takes the holders of a page of segments.
 	hold(from, size, locks) {
 		for (let segment = from; segment < from + size; segment++) this.holders.delete(segment);
-		for (const lock of locks) if (lock.holder) this.holders.set(lock.segment, this.#letter(lock.holder));
+		for (const lock of locks) if (lock.holder) this.holders.set(lock.segment, this.#number(lock.holder));
 		repaint(this.draw);
 	}
 
@@ -44,9 +44,11 @@ export class Vessels {
 		this.pipe.classList.add("flows");
 	}
 
-	#letter(holder) {
-		const process = holder.split(":")[0];
-		if (!this.processes.has(process)) this.processes.set(process, String.fromCharCode(65 + (this.processes.size % 26)));
+	// A process may have a name, as in a classroom. The others are counted.
+	#number(holder) {
+		const process = holder.split(":")[0], [name, id] = process.split("-");
+		if (id) return name;
+		if (!this.processes.has(process)) this.processes.set(process, String(this.processes.size + 1));
 		return this.processes.get(process);
 	}
 
@@ -57,6 +59,7 @@ export class Vessels {
 			left += level;
 			if (level === 0) empty++;
 			const shown = this.shown[i], holder = this.holders.get(i) ?? "";
+			if (shown.text) be(shown.node, "aria-label", `Segment ${i}: ${units(level)}, ${holder ? `locked by process ${holder}` : "idle"}`);
 			if (shown.level !== level || shown.full !== this.full) {
 				shown.level = level;
 				shown.full = this.full;
@@ -72,19 +75,20 @@ export class Vessels {
 		});
 		const held = this.holders.size;
 		be(this.list, "aria-label", `${units(this.levels.length, "segment")} with ${units(left)}, ${empty} empty, ${held} locked now`);
-		const letters = [...new Set(this.holders.values())].sort().join(", ");
+		const processes = [...new Set(this.holders.values())].sort().join(", ");
 		say(this.legend, `${count(this.levels.length - empty)} of ${units(this.levels.length, "segment")} ${this.levels.length === 1 ? "has" : "have"} stock.` +
-			(held ? ` ${held} locked now by process ${letters}.` : " None is locked now."));
+			(held ? ` ${held} locked now by process ${processes}.` : " None is locked now."));
 	}
 
 	#make() {
 		const small = this.levels.length > manySegments;
 		this.list.className = small ? "vessels small" : "vessels";
+		this.list.role = small ? "img" : "group"; // of many, the sum is read alone
 		this.shown = this.levels.map(() => {
 			const fill = el("i");
 			const mark = small ? null : el("b");
 			const text = small ? null : el("span");
-			const node = small ? el("div.vessel", {}, fill) : el("div.vessel", {}, mark, el("div.glass", {}, fill), text);
+			const node = small ? el("div.vessel", {}, fill) : el("div.vessel", { role: "img" }, mark, el("div.glass", {}, fill), text);
 			return { node, fill, mark, text, level: -1, full: 0, holder: "" };
 		});
 		this.list.replaceChildren(...this.shown.map((shown) => shown.node));
