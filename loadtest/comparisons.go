@@ -111,7 +111,7 @@ type locksCommand struct {
 	Quick      bool     `help:"One short round of each case. Default: off."`
 	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to SET NX. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
 	Case       []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
+	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod is on PATH." placeholder:"URL"`
 }
 
 // Validate returns an error that names the wrong flag.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,34 +58,13 @@ func startNode(ctx context.Context, t TLS) (*Redis, error) {
 
 // form makes a cluster of nodes that do not know each other.
 func (c *Cluster) form(ctx context.Context) error {
-	for i, node := range c.nodes {
-		if _, err := node.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
-			return err
-		}
-		if i < clusterMasters {
-			first, next := i*clusterSlots/clusterMasters, (i+1)*clusterSlots/clusterMasters
-			if _, err := node.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, next-1); err != nil {
-				return err
-			}
-		}
-		for _, other := range c.nodes[:i] { // all of them: faster than by gossip
-			if _, err := node.do(ctx, "CLUSTER", "MEET", "127.0.0.1", other.port, other.port-busDistance); err != nil {
-				return err
-			}
-		}
+	program, err := exec.LookPath("redis-cli")
+	if err != nil {
+		return errMissing("redis-cli")
 	}
-	for i, replica := range c.nodes[clusterMasters:] {
-		master, err := c.nodes[i].text(ctx, "CLUSTER", "MYID")
-		if err != nil {
-			return err
-		}
-		err = await(ctx, "a node to meet its master", func(ctx context.Context) error {
-			_, err := replica.do(ctx, "CLUSTER", "REPLICATE", master)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	arguments := slices.Concat([]string{"--cluster", "create"}, c.Addrs(), []string{"--cluster-replicas", "1", "--cluster-yes"}, c.nodes[0].tls.ofClient())
+	if output, err := exec.CommandContext(ctx, program, arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("forming a cluster: %w; redis-cli says:\n%s", err, output)
 	}
 	return c.Settled(ctx)
 }
@@ -295,11 +275,7 @@ func (c *Cluster) shard(ctx context.Context, slot int) (shard, error) {
 
 // shards returns how a node sees the cluster, in the order of the slots.
 func (c *Cluster) shards(ctx context.Context, node *Redis) ([]shard, error) {
-	answer, err := ask(ctx, node, func(ctx context.Context, r *redis.Client) *redis.ClusterSlotsCmd {
-		command := redis.NewClusterSlotsCmd(ctx, "CLUSTER", "SLOTS")
-		_ = r.Process(ctx, command) // the command has the error
-		return command
-	})
+	answer, err := ask(ctx, node, func(ctx context.Context, r *redis.Client) *redis.ClusterSlotsCmd { return r.ClusterSlots(ctx) })
 	if err != nil {
 		return nil, err
 	}

@@ -2,17 +2,17 @@
 
 // Package servertest starts private Redis and PostgreSQL servers for tests and
 // for the load lab: single ones, and Redis with replicas, under Sentinel and as
-// a Cluster. If ZooKeeper, MongoDB and Citus are installed, it starts them too.
+// a Cluster, PostgreSQL with a standby or by Citus, and any other program.
 //
 // # Protocol
 //
 // A server gets its own temporary folder and a free port on 127.0.0.1. Start
 // returns when the server has answered a real request and has proved, by its
 // process id or its data folder, that it is the one just started and not
-// another program that took the port first. Of ZooKeeper, MongoDB
-// and any other program it is enough that it accepts connections. Start tries again on another port
-// after a bind failure; it returns every other failure together with the end of
-// the server's log.
+// another program that took the port first. Of any other program it is enough
+// that it accepts connections. Start tries again on another port after a bind
+// failure; it returns every other failure together with the end of the server's
+// log.
 //
 //	          Start
 //	            |

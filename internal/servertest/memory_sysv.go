@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,17 +28,13 @@ func (p *Postgres) releaseMemory() error {
 	if err != nil {
 		return fmt.Errorf("cleaning up after PostgreSQL: %w", err)
 	}
-	if lines := strings.Split(string(text), "\n"); len(lines) >= 7 {
-		if fields := strings.Fields(lines[6]); len(fields) == 2 {
-			id, err := strconv.Atoi(fields[1])
-			if err != nil {
-				return fmt.Errorf("reading %s: %w", path, err)
-			}
-			_, err = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-			if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
-				return fmt.Errorf("removing shared memory segment %d: %w", id, err)
-			}
-		}
+	lines := strings.Split(string(text), "\n")
+	var key, id int
+	if n, _ := fmt.Sscan(lines[min(6, len(lines)-1)], &key, &id); n < 2 {
+		return nil // it was killed before it had a segment
+	}
+	if _, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
+		return fmt.Errorf("removing shared memory segment %d: %w", id, err)
 	}
 	return nil
 }

@@ -22,13 +22,7 @@ const oldestPostgres = 15
 // folders that packages use.
 func postgresPrograms() (string, error) {
 	var folders []string
-	if path, err := exec.LookPath("postgres"); err == nil {
-		if target, err := filepath.EvalSymlinks(path); err == nil {
-			path = target // in that folder is pg_basebackup too
-		}
-		folders = append(folders, filepath.Dir(path))
-	}
-	folders = append(folders, installedFolders(
+	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 		"/usr/pgsql-*/bin",                   // Red Hat
 		"/usr/libexec/postgresql*",           // Alpine
@@ -36,7 +30,17 @@ func postgresPrograms() (string, error) {
 		"/usr/local/opt/postgresql@*/bin",    // macOS on Intel
 		"/Library/PostgreSQL/*/bin",          // macOS, EDB's installer
 		"/usr/local/pgsql/bin",               // built from source
-	)...)
+	} {
+		found, _ := filepath.Glob(pattern) // it is well formed
+		folders = append(folders, found...)
+	}
+	slices.SortStableFunc(folders, func(a, b string) int { return majorVersion(b) - majorVersion(a) })
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target // in that folder is pg_basebackup too
+		}
+		folders = slices.Insert(folders, 0, filepath.Dir(path))
+	}
 	for _, folder := range folders {
 		if _, err := os.Stat(filepath.Join(folder, "initdb")); err != nil {
 			continue // a package with the server program only
@@ -47,20 +51,6 @@ func postgresPrograms() (string, error) {
 		}
 	}
 	return "", errMissing(fmt.Sprintf("PostgreSQL %d or newer (initdb, postgres)", oldestPostgres))
-}
-
-// installedFolders returns the folders that match, newest version first.
-func installedFolders(patterns ...string) []string {
-	var found []string
-	for _, pattern := range patterns {
-		matches, err := filepath.Glob(pattern)
-		if err != nil {
-			continue // a malformed pattern matches nothing
-		}
-		found = append(found, matches...)
-	}
-	slices.SortStableFunc(found, func(a, b string) int { return majorVersion(b) - majorVersion(a) })
-	return found
 }
 
 // majorVersion returns the first number in text, or 0: 15 for

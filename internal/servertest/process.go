@@ -11,14 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
-	"time"
 
 	gopsutil "github.com/shirou/gopsutil/v4/process"
 )
-
-// goneTimeout bounds the wait for a killed process. The kernel needs
-// milliseconds; a process in the middle of a slow disk write needs longer.
-const goneTimeout = 20 * time.Second
 
 // process is a started program.
 type process struct {
@@ -100,14 +95,9 @@ func (p *process) kill() error {
 			return fmt.Errorf("killing process %d, a child of %d: %w", child.Pid, p.pid(), err)
 		}
 	}
-	select {
-	case <-p.done:
-	case <-time.After(goneTimeout):
-		return fmt.Errorf("process %d is still there %v after SIGKILL", p.pid(), goneTimeout)
-	}
-	return await(context.Background(), "the children of a killed process to go", func(context.Context) error {
-		if slices.ContainsFunc(children, alive) {
-			return errors.New("some are there")
+	return await(context.Background(), "a killed process and its children to go", func(context.Context) error {
+		if p.running() || slices.ContainsFunc(children, alive) {
+			return fmt.Errorf("process %d, or a child of it, is there", p.pid())
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Program is a private server of any program that runs in the foreground: a pooler or a proxy.
+// Program is a private server of any program that runs in the foreground, such as a pooler or a proxy.
 type Program struct{ server }
 
 // Setup is what a program reads, and its command line. It is called again for each port that is tried.
@@ -25,10 +25,6 @@ func StartProgram(ctx context.Context, name string, setup Setup) (*Program, erro
 	if err != nil {
 		return nil, err
 	}
-	return startProgram(ctx, name, account, setup)
-}
-
-func startProgram(ctx context.Context, name string, account *account, setup Setup) (*Program, error) {
 	program, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrNotFound) {
 		program, err = exec.LookPath(filepath.Join("/usr/sbin", name)) // not on everybody's PATH

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -108,30 +107,6 @@ func fieldsOf(text string) map[string]string {
 		}
 	}
 	return fields
-}
-
-// running reports whether the server's process exists, paused or not.
-func (s *server) running() bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return !s.stopped && s.process.running()
-}
-
-// await calls is until it returns no error, or the time is up.
-func await(ctx context.Context, what string, is func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		err := is(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
-		case <-time.After(readyPoll):
-		}
-	}
 }
 
 // fleet is a group of servers that are started and stopped together.

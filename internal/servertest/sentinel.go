@@ -116,18 +116,17 @@ func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 }
 
 func (s *Sentinel) masterOf(ctx context.Context, sentinel *Redis) (*Redis, error) {
-	answer, err := ask(ctx, sentinel, func(ctx context.Context, r *redis.Client) *redis.StringSliceCmd {
-		command := redis.NewStringSliceCmd(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelMaster)
-		_ = r.Process(ctx, command) // the command has the error
-		return command
+	answer, err := ask(ctx, sentinel, func(ctx context.Context, r *redis.Client) *redis.Cmd {
+		return r.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelMaster)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(answer.Val()) != 2 {
+	address, err := answer.StringSlice()
+	if err != nil || len(address) != 2 {
 		return nil, fmt.Errorf("the sentinel at %s answers %v", sentinel.Addr(), answer.Val())
 	}
-	return s.nodes.at(net.JoinHostPort(answer.Val()[0], answer.Val()[1]))
+	return s.nodes.at(net.JoinHostPort(address[0], address[1]))
 }
 
 // Failover promotes a replica while the master runs, and returns when all nodes follow it.
@@ -198,19 +197,11 @@ func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
 	if info["master0"] != want {
 		return fmt.Errorf("the sentinel at %s sees %s, not %s", sentinel.Addr(), info["master0"], want)
 	}
-	for _, node := range s.nodes.alive() {
-		if node == master {
-			continue
-		}
-		if err := seesReplica(ctx, sentinel, node); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.seesReplicas(ctx, sentinel, master)
 }
 
-// seesReplica returns an error unless a sentinel takes a node for a replica that works.
-func seesReplica(ctx context.Context, sentinel, node *Redis) error {
+// seesReplicas returns an error unless a sentinel takes all other running nodes for replicas that work.
+func (s *Sentinel) seesReplicas(ctx context.Context, sentinel, master *Redis) error {
 	answer, err := ask(ctx, sentinel, func(ctx context.Context, r *redis.Client) *redis.MapStringStringSliceCmd {
 		command := redis.NewMapStringStringSliceCmd(ctx, "SENTINEL", "REPLICAS", sentinelMaster)
 		_ = r.Process(ctx, command) // the command has the error
@@ -219,12 +210,15 @@ func seesReplica(ctx context.Context, sentinel, node *Redis) error {
 	if err != nil {
 		return err
 	}
-	for _, replica := range answer.Val() {
-		if replica["name"] == node.Addr() && replica["flags"] == "slave" && replica["role-reported"] == "slave" && replica["master-link-status"] == "ok" {
-			return nil
+	for _, node := range s.nodes.alive() {
+		sees := func(r map[string]string) bool {
+			return r["name"] == node.Addr() && r["flags"] == "slave" && r["role-reported"] == "slave" && r["master-link-status"] == "ok"
+		}
+		if node != master && !slices.ContainsFunc(answer.Val(), sees) {
+			return fmt.Errorf("the sentinel at %s does not see the replica at %s", sentinel.Addr(), node.Addr())
 		}
 	}
-	return fmt.Errorf("the sentinel at %s does not see the replica at %s", sentinel.Addr(), node.Addr())
+	return nil
 }
 
 // Stop ends all servers. Later calls do nothing.

@@ -209,39 +209,41 @@ func (s *server) start(ctx context.Context) error {
 		fmt.Errorf("starting %s on port %d: %w; the end of its log:\n%s", s.name, s.port, err, text), killErr)
 }
 
-// awaitReady checks until the server answers, ends, or the time is up.
+// awaitReady waits until the server answers. It gives up when the server ends, because another program on its port might never answer.
 func (s *server) awaitReady(ctx context.Context) error {
-	for {
-		err := s.ask(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-s.process.done:
-			return fmt.Errorf("it ended with %v", s.process.command.ProcessState)
-		case <-ctx.Done():
-			return fmt.Errorf("%w; last answer: %w", context.Cause(ctx), err)
-		case <-time.After(readyPoll):
-		}
-	}
-}
-
-// ask checks once. It gives up when the server ends, because another program on its port might never answer.
-func (s *server) ask(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
-	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
 		case <-s.process.done:
-			cancel()
+			giveUp(fmt.Errorf("it ended with %v", s.process.command.ProcessState))
 		case <-ctx.Done():
 		}
 	})
-	err := s.ready(ctx, s.process.pid())
-	cancel()
-	watching.Wait()
-	return err
+	defer watching.Wait()
+	defer giveUp(nil)
+	return await(ctx, "an answer", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+		defer cancel()
+		return s.ready(ctx, s.process.pid())
+	})
+}
+
+// await calls is until it returns no error, or the time is up.
+func await(ctx context.Context, what string, is func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := is(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+		case <-time.After(readyPoll):
+		}
+	}
 }
 
 // Kill ends the server with SIGKILL, as a crash would, and returns when it and
@@ -274,6 +276,13 @@ func (s *server) Stop() error {
 	}
 	s.stopped = true
 	return s.remove()
+}
+
+// running reports whether the server's process exists, paused or not.
+func (s *server) running() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.stopped && s.process.running()
 }
 
 // signal sends a signal to the running server.

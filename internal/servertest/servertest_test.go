@@ -31,10 +31,6 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if arguments := os.Getenv(asMongoDB); arguments != "" {
-		fmt.Println("error:", serveMongoDB(arguments))
-		os.Exit(1)
-	}
 	goleak.VerifyTestMain(m)
 }
 

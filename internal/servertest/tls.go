@@ -28,8 +28,8 @@ type TLS struct{ CA, Cert, Key string }
 // Authority issues certificates for tests.
 type Authority struct {
 	folder string
+	own    *x509.Certificate // nil: it has none yet
 	key    *ecdsa.PrivateKey
-	own    *x509.Certificate
 	issued int64
 }
 
@@ -38,19 +38,12 @@ const certificateLife = time.Hour
 
 // NewAuthority makes an authority that writes its files into a folder, which no other authority uses.
 func NewAuthority(folder string) (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	a := &Authority{folder: folder, key: key}
-	a.own = &x509.Certificate{
+	a := &Authority{folder: folder}
+	_, err := a.issue("ca", &x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority of " + filepath.Base(folder)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign,
-	}
-	if a.own, err = a.sign(a.own, &key.PublicKey, a.CA()); err != nil {
-		return nil, err
-	}
-	return a, nil
+	})
+	return a, err
 }
 
 // CA returns the file of the authority's own certificate.
@@ -59,10 +52,6 @@ func (a *Authority) CA() string { return filepath.Join(a.folder, "ca.pem") }
 // Issue issues a certificate for a server or a client. Names are host names or IP addresses; without one it is
 // 127.0.0.1.
 func (a *Authority) Issue(names ...string) (TLS, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return TLS{}, err
-	}
 	if len(names) == 0 {
 		names = []string{"127.0.0.1"}
 	}
@@ -77,27 +66,25 @@ func (a *Authority) Issue(names ...string) (TLS, error) {
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	file := filepath.Join(a.folder, strconv.FormatInt(a.issued, 10))
-	t := TLS{CA: a.CA(), Cert: file + ".pem", Key: file + ".key"}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return a.issue(strconv.FormatInt(a.issued, 10), template)
+}
+
+// issue completes a certificate, signs it, and writes it and its key to files. The first one is the authority's, which signs itself.
+func (a *Authority) issue(name string, template *x509.Certificate) (TLS, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return TLS{}, err
 	}
-	_, err = a.sign(template, &key.PublicKey, t.Cert)
-	return t, errors.Join(err, writePEM(t.Key, "PRIVATE KEY", der))
-}
-
-// sign completes a certificate, signs it, and writes it to a file.
-func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PublicKey, file string) (*x509.Certificate, error) {
+	if a.own == nil {
+		a.own, a.key = template, key
+	}
 	a.issued++
 	template.SerialNumber = big.NewInt(a.issued)
 	template.NotBefore, template.NotAfter = time.Now().Add(-certificateLife), time.Now().Add(certificateLife)
-	der, err := x509.CreateCertificate(rand.Reader, template, a.own, key, a.key)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := x509.ParseCertificate(der)
-	return signed, errors.Join(err, writePEM(file, "CERTIFICATE", der))
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.own, &key.PublicKey, a.key)
+	private, errKey := x509.MarshalPKCS8PrivateKey(key)
+	t := TLS{CA: a.CA(), Cert: filepath.Join(a.folder, name+".pem"), Key: filepath.Join(a.folder, name+".key")}
+	return t, errors.Join(err, errKey, writePEM(t.Cert, "CERTIFICATE", signed), writePEM(t.Key, "PRIVATE KEY", private))
 }
 
 func writePEM(file, kind string, der []byte) error {
@@ -113,6 +100,14 @@ func (t TLS) arguments(port int) []string {
 		"--port", "0", "--tls-port", strconv.Itoa(port), "--tls-replication", "yes", "--tls-cluster", "yes",
 		"--tls-ca-cert-file", t.CA, "--tls-cert-file", t.Cert, "--tls-key-file", t.Key,
 	}
+}
+
+// ofClient are the arguments of redis-cli.
+func (t TLS) ofClient() []string {
+	if t == (TLS{}) {
+		return nil
+	}
+	return []string{"--tls", "--cacert", t.CA, "--cert", t.Cert, "--key", t.Key}
 }
 
 // scheme is that of a URL.

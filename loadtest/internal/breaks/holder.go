@@ -227,7 +227,6 @@ func (s stock) write(ctx context.Context, name string, available int, hold kinds
 // cable carries the connections of a client, through a proxy for each server.
 type cable struct {
 	mu      sync.Mutex
-	out     bool
 	proxies map[string]*faultproxy.Proxy // by the address of their server
 }
 
@@ -250,9 +249,6 @@ func (c *cable) to(ctx context.Context, address string) (proxy *faultproxy.Proxy
 	if proxy, err = faultproxy.Start(ctx, address); err != nil {
 		return nil, err
 	}
-	if c.out {
-		proxy.Cut()
-	}
 	if c.proxies == nil {
 		c.proxies = make(map[string]*faultproxy.Proxy)
 	}
@@ -260,11 +256,10 @@ func (c *cable) to(ctx context.Context, address string) (proxy *faultproxy.Proxy
 	return proxy, nil
 }
 
-// set ends all connections. If the cable is then out, new ones end at once.
+// set ends all connections. If the cable is then out, new ones end at once: the holder has had one to each server before.
 func (c *cable) set(out bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = out
 	for _, proxy := range c.proxies {
 		if proxy.Cut(); !out {
 			proxy.Mend()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -149,7 +150,7 @@ func (c *checker) answers(o *Operation) {
 			}
 		}
 		switch {
-		case a.Answer.Status == statusCreated && a.Answer.Quantity != o.units():
+		case a.Answer.Status == http.StatusCreated && a.Answer.Quantity != o.units():
 			c.violated(o, "different", "the answer is of %d units", a.Answer.Quantity)
 		case o.Kind == Order:
 		case first.Status != 0 && !c.settles(o) && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
@@ -177,10 +178,10 @@ func (c *checker) settles(o *Operation) bool {
 func (c *checker) replays(o *Operation) {
 	created, mayHave, ended := 0, false, false
 	for _, a := range o.Attempts {
-		if a.Answer.Status == statusCreated {
+		if a.Answer.Status == http.StatusCreated {
 			created++
 		}
-		mayHave = mayHave || a.Answer.Status == statusCreated || a.Unknown()
+		mayHave = mayHave || a.Answer.Status == http.StatusCreated || a.Unknown()
 		ended = ended || a.Answer.Code == orderEnded
 	}
 	if len(o.Attempts) > 1 {
@@ -220,7 +221,7 @@ func (c *checker) isPart(o *Operation) bool {
 
 func (c *checker) isReason(o *Operation, a Answer) bool {
 	switch {
-	case a.Status == statusTimeout: // it came after its deadline
+	case a.Status == http.StatusRequestTimeout: // it came after its deadline
 		return true
 	case o.Kind.Takes():
 		return a.Short() || a.Code == BuyerLimit || a.Code == SaleClosed || a.Code == orderEnded
@@ -244,13 +245,6 @@ func (c *checker) isReason(o *Operation, a Answer) bool {
 		return false
 	}
 }
-
-// The statuses that mean something here.
-const (
-	statusCreated  = 201
-	statusTimeout  = 408
-	statusConflict = 409
-)
 
 // over is when an attempt can no longer happen.
 func (p Promise) over(a Attempt) time.Time {
@@ -289,7 +283,7 @@ func later(a, b time.Time) time.Time {
 // final: a refusal that was asked for when all attempts before were over stays one, unless the operation is tried again.
 func (c *checker) final(o *Operation) {
 	for i, refused := range o.Attempts {
-		if refused.Answer.Status != statusConflict || refused.Answer.Code == orderEnded || !c.isFinal(o, i) {
+		if refused.Answer.Status != http.StatusConflict || refused.Answer.Code == orderEnded || !c.isFinal(o, i) {
 			continue
 		}
 		for _, line := range o.Lines {

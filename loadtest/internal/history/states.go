@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -93,9 +94,9 @@ func stateTold(o *Operation, a Answer, sku string) string {
 		return committed
 	case o.Kind == Cancel && o.Ref == "":
 		return cancelled
-	case o.Kind.Takes() && a.Status == statusCreated && o.ReserveFor == 0:
+	case o.Kind.Takes() && a.Status == http.StatusCreated && o.ReserveFor == 0:
 		return committed
-	case o.Kind.Takes() && a.Status == statusCreated:
+	case o.Kind.Takes() && a.Status == http.StatusCreated:
 		return reserved
 	default:
 		return unknown

@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"inventory/internal/servertest"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -28,70 +27,37 @@ func open(t *testing.T, kind string, s Setting) Lock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mustStop(t, client.Close) })
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return client.Lock("a/b")
 }
 
-// startOthers leaves out servers that are not installed: the lab leaves them out as well, and says so.
-func startOthers(t *testing.T, on *servers.URLs) {
+// startServers starts those of all kinds that are installed.
+func startServers(t *testing.T) servers.URLs {
 	t.Helper()
-	zooKeeper, err := servertest.StartZooKeeper(t.Context())
-	switch {
-	case errors.Is(err, servertest.ErrNoZooKeeper):
-		t.Log(err)
-	case err != nil:
-		t.Fatal(err)
-	default:
-		t.Cleanup(func() { mustStop(t, zooKeeper.Stop) })
-		on.ZooKeeper = zooKeeper.Addr()
-	}
-	mongoDB, err := servertest.StartMongoDB(t.Context())
-	switch {
-	case errors.Is(err, servertest.ErrNoMongoDB):
-		t.Log(err)
-	case err != nil:
-		t.Fatal(err)
-	default:
-		t.Cleanup(func() { mustStop(t, mongoDB.Stop) })
-		on.MongoDBURL = "mongodb://" + mongoDB.Addr() + "/"
-	}
-}
-
-func startRedis(t *testing.T) (redisURL string) {
-	t.Helper()
-	server, err := servertest.StartRedis(t.Context())
+	on, err := servers.Prepare(t.Context(), servers.URLs{}, servers.Needs{Nodes: true, Others: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mustStop(t, server.Stop) })
-	return server.URL()
-}
-
-func startPostgres(t *testing.T) (databaseURL string) {
-	t.Helper()
-	server, err := servertest.StartPostgres(t.Context())
-	if err != nil {
+	t.Cleanup(func() {
+		if err := on.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := Prepare(t.Context(), on.URLs); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mustStop(t, server.Stop) })
-	if err := Prepare(t.Context(), servers.URLs{DatabaseURL: server.URL()}); err != nil {
-		t.Fatal(err)
-	}
-	return server.URL()
-}
-
-func mustStop(t *testing.T, stop func() error) {
-	t.Helper()
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	t.Log(on.LeftOut)
+	return on.URLs
 }
 
 // TestLocksExclude holds every kind for which there are servers to what it promises when nothing fails.
 func TestLocksExclude(t *testing.T) {
 	t.Parallel()
-	on := servers.URLs{RedisURL: startRedis(t), DatabaseURL: startPostgres(t)}
-	startOthers(t, &on)
+	on := startServers(t)
 	for _, k := range All(on) {
 		if k.Shared {
 			continue
@@ -114,6 +80,8 @@ func TestLocksExclude(t *testing.T) {
 			exclude(t, lock)
 		})
 	}
+	t.Run("a release wakes a waiter", func(t *testing.T) { releaseWakesAWaiter(t, on) })
+	t.Run("waiters outlive a holder", func(t *testing.T) { waitersOutliveAHolder(t, on) })
 }
 
 // left returns how long a context with a deadline still lasts.
@@ -159,20 +127,18 @@ func exclude(t *testing.T, lock Lock) {
 	}
 }
 
-// TestReleaseWakesAWaiter: no waiter idles until the next try, which is a second away.
-func TestReleaseWakesAWaiter(t *testing.T) {
-	t.Parallel()
+// releaseWakesAWaiter: no waiter idles until the next try, which is a second away.
+func releaseWakesAWaiter(t *testing.T, on servers.URLs) {
 	begun := time.Now()
-	exclude(t, open(t, SetNX, Setting{URLs: servers.URLs{RedisURL: startRedis(t)}, Lease: time.Minute, Poll: time.Hour}))
+	exclude(t, open(t, SetNX, Setting{URLs: on, Lease: time.Minute, Poll: time.Hour}))
 	if took := time.Since(begun); took > 5*time.Second { // each of 24 would wait for a second, on average half of one
 		t.Errorf("took %v, want less than 5s", took)
 	}
 }
 
-// TestWaitersOutliveAHolder that has died, so that no release wakes them.
-func TestWaitersOutliveAHolder(t *testing.T) {
-	t.Parallel()
-	lock := open(t, SetNX, Setting{URLs: servers.URLs{RedisURL: startRedis(t)}, Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
+// waitersOutliveAHolder that has died, so that no release wakes them.
+func waitersOutliveAHolder(t *testing.T, on servers.URLs) {
+	lock := open(t, SetNX, Setting{URLs: on, Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
 	late := must(t, lock)
 	if err := must(t, lock).Unlock(t.Context()); err != nil {
 		t.Error(err)

@@ -35,8 +35,6 @@ func openDocument(ctx context.Context, s Setting) (*Client, error) {
 // Its flaws: the caller's clock says when a hold ends, and that of the next caller whether it has ended: where they differ by
 // more than a lease, there is no exclusion. A holder that was stopped for longer than its lease goes on as if it had the lock,
 // as the next one does, and without a fencing token its writes are accepted.
-//
-// FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
 func document(locks *mongo.Collection, name string, s Setting) Lock {
 	return recipe{
 		take: func(ctx context.Context, owner string) (bool, error) {

@@ -94,7 +94,7 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 	return nil
 }
 
-// askMongoDB adds the version of a MongoDB, or of a FerretDB in its place, which reports both.
+// askMongoDB adds the version of a MongoDB.
 func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -103,18 +103,13 @@ func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) e
 		return err
 	}
 	var server struct {
-		Version  string `bson:"version"`
-		FerretDB string `bson:"ferretdbVersion"`
+		Version string `bson:"version"`
 	}
 	err = locks.Database().RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&server)
 	if err := errors.Join(err, disconnect()); err != nil {
 		return fmt.Errorf("ask MongoDB for its version: %w", err)
 	}
-	name := "MongoDB " + server.Version
-	if server.FerretDB != "" {
-		name = "FerretDB " + server.FerretDB + " in the place of MongoDB"
-	}
-	e.Measurement = append(e.Measurement, name)
+	e.Measurement = append(e.Measurement, "MongoDB "+server.Version)
 	return nil
 }
 

@@ -4,8 +4,6 @@ package servers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -23,13 +21,10 @@ type launches struct {
 	on *Servers
 }
 
-// launch starts a server that Close stops, and notes it. A program that is not installed is no error.
+// launch starts a server that Close stops, and notes it.
 func launch[S interface{ Stop() error }](l *launches, start func() (S, error), note func(S)) {
 	l.Go(func() error {
 		server, err := start()
-		if errors.Is(err, servertest.ErrNoZooKeeper) || errors.Is(err, servertest.ErrNoMongoDB) {
-			return nil
-		}
 		if err == nil {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -53,38 +48,4 @@ func (s *Servers) start(ctx context.Context) error {
 			func(r *servertest.Redis) { s.RedisURL, s.RedisPID = r.URL(), r.PID() })
 	}
 	return starting.Wait()
-}
-
-// nodes is the least number of Redis servers of which most are left when one fails.
-const nodes = 3
-
-// addForLocks starts the servers that only some locks need: three independent Redis servers, and ZooKeeper and MongoDB where
-// they are installed, unless there is a URL. It returns a line for each that is left out.
-func (s *Servers) addForLocks(ctx context.Context, n Needs) (leftOut []string, err error) {
-	starting, ctx := errgroup.WithContext(ctx)
-	l := &launches{Group: starting, on: s}
-	if n.Others {
-		launch(l, func() (*servertest.Program, error) { return servertest.StartZooKeeper(ctx) },
-			func(z *servertest.Program) { s.ZooKeeper = z.Addr() })
-	}
-	if n.Others && s.MongoDBURL == "" {
-		launch(l, func() (*servertest.Program, error) { return servertest.StartMongoDB(ctx) },
-			func(m *servertest.Program) { s.MongoDBURL = "mongodb://" + m.Addr() + "/" })
-	}
-	for range nodes {
-		if n.Nodes {
-			launch(l, func() (*servertest.Redis, error) { return servertest.StartRedis(ctx) },
-				func(r *servertest.Redis) { s.NodeURLs = append(s.NodeURLs, r.URL()) })
-		}
-	}
-	if err := starting.Wait(); err != nil {
-		return nil, fmt.Errorf("start private servers for locks: %w", err)
-	}
-	if n.Others && s.ZooKeeper == "" {
-		leftOut = append(leftOut, "the lock on ZooKeeper is left out: "+servertest.ErrNoZooKeeper.Error())
-	}
-	if n.Others && s.MongoDBURL == "" {
-		leftOut = append(leftOut, "the lock on MongoDB is left out: "+servertest.ErrNoMongoDB.Error()+", and there is no --mongodb-url")
-	}
-	return leftOut, nil
 }
