@@ -228,26 +228,27 @@ func partOf(quantity field[int64], ref field[string]) (units int64, once string,
 
 // extend gives a reservation a later end.
 func (s *server) extend(c echo.Context) error {
-	var body extendRequest
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	request, err := body.request()
+	request, err := decodeExtend(c)
 	if err != nil {
 		return err
 	}
 	return settle(c, s.service.Settle, request)
 }
 
-func (r extendRequest) request() (request stock.SettleRequest, err error) {
+// decodeExtend reads the body of a request for a later end.
+func decodeExtend(c echo.Context) (request stock.SettleRequest, err error) {
+	var body extendRequest
+	if err := decode(c, &body); err != nil {
+		return request, err
+	}
 	request.Verb = stock.Extend
-	if request.Ref, err = r.Ref.require("ref"); err != nil {
+	if request.Ref, err = body.Ref.require("ref"); err != nil {
 		return request, err
 	}
-	if _, err := r.ReserveFor.require("reserve_for"); err != nil {
+	if _, err := body.ReserveFor.require("reserve_for"); err != nil {
 		return request, err
 	}
-	request.ExtendFor, err = reserve("reserve_for", r.ReserveFor)
+	request.ExtendFor, err = reserve("reserve_for", body.ReserveFor)
 	return request, err
 }
 

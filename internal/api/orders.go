@@ -149,11 +149,7 @@ func (s *server) cancelOrder(c echo.Context) error {
 
 // extendOrder gives the reservations of all lines a later end.
 func (s *server) extendOrder(c echo.Context) error {
-	var body extendRequest
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	request, err := body.request()
+	request, err := decodeExtend(c)
 	if err != nil {
 		return err
 	}
