@@ -24,7 +24,7 @@ func measure(t *testing.T, cases ...string) []report.Section {
 		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Fsync, len(d.Sections), len(cases))
 	}
 	for _, s := range d.Sections[len(d.Sections)-len(cases):] { // before them is what tells of them in brief
-		if len(s.Plots) != 2 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
+		if len(s.Plots) != 1 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
 			t.Errorf("%s: %d plots, notes %q", s.Name, len(s.Plots), s.Notes)
 		}
 		wantSales(t, s)
