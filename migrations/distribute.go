@@ -70,14 +70,19 @@ const (
 	require   = `inventory_require(boolean, bigint)` // the migrations create it
 	hasOutbox = `SELECT coalesce(bool_and(success AND result = 't'), false) FROM run_command_on_all_nodes($cmd$
 		SELECT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = to_regclass('outbox') AND pg_get_expr(adbin, adrelid) LIKE '%outbox_tie%')
+			AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('outbox') AND attname = 'written_off' AND NOT attisdropped)
 		$cmd$)`
 )
 
 // distributions returns all steps, in their order.
 func distributions(shards int) ([]distribution, error) {
-	outbox, err := steps.ReadFile("postgres/0015_outbox.up.sql")
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+	var everywhere []string
+	for _, step := range []string{"0015_outbox", "0045_outbox_written_off"} {
+		text, err := steps.ReadFile("postgres/" + step + ".up.sql")
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %w", err)
+		}
+		everywhere = append(everywhere, string(text))
 	}
 	all := []distribution{
 		{what: "the function inventory_here on every node", isDone: fmt.Sprintf(hasFunction, here), work: []string{hereSQL, fmt.Sprintf(distributeFunction, here)}},
@@ -100,7 +105,7 @@ func distributions(shards int) ([]distribution, error) {
 		// The outbox's key has no SKU, and its order is the order of one server's transactions.
 		distribution{
 			what: "an outbox on every node", isDone: hasOutbox,
-			everywhere: []string{string(outbox), `CREATE SEQUENCE IF NOT EXISTS outbox_tie`, numberOutbox},
+			everywhere: append(everywhere, `CREATE SEQUENCE IF NOT EXISTS outbox_tie`, numberOutbox),
 		}), nil
 }
 

@@ -129,23 +129,28 @@ func (c *outboxRead) print(ctx context.Context, o stock.Outbox, out io.Writer) e
 
 // changeLine is a change as JSON.
 type changeLine struct {
-	Cursor    string                `json:"cursor"`
-	Version   int64                 `json:"version"`
-	SKU       string                `json:"sku"`
-	OrderID   string                `json:"order_id"`
-	Namespace string                `json:"namespace,omitempty"`
-	BuyerID   string                `json:"buyer_id,omitempty"`
-	Quantity  int64                 `json:"quantity"`
-	Status    stock.DeductionStatus `json:"status"`
-	At        time.Time             `json:"at"`
+	Cursor     string                `json:"cursor"`
+	Version    int64                 `json:"version"`
+	SKU        string                `json:"sku"`
+	OrderID    string                `json:"order_id"`
+	Namespace  string                `json:"namespace,omitempty"`
+	BuyerID    string                `json:"buyer_id,omitempty"`
+	Quantity   int64                 `json:"quantity"`
+	Status     stock.DeductionStatus `json:"status"`
+	WrittenOff int64                 `json:"written_off,omitempty"`
+	At         time.Time             `json:"at"`
 }
 
 func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {
 	if c.JSON {
 		return json.NewEncoder(out).Encode(changeLine(change))
 	}
-	_, err := fmt.Fprintf(out, "%s  %s  %-9s  %s  %d x %s  %s\n", change.Cursor, change.At.Format(time.RFC3339Nano),
-		change.Status, change.OrderID, change.Quantity, change.SKU, change.BuyerID)
+	writtenOff := ""
+	if change.WrittenOff > 0 {
+		writtenOff = fmt.Sprintf("  %d written off", change.WrittenOff)
+	}
+	_, err := fmt.Fprintf(out, "%s  %s  %-9s  %s  %d x %s  %s%s\n", change.Cursor, change.At.Format(time.RFC3339Nano),
+		change.Status, change.OrderID, change.Quantity, change.SKU, change.BuyerID, writtenOff)
 	return err
 }
 

@@ -38,7 +38,9 @@ type Deduction struct {
 	ExpiresAt time.Time // of a reservation, also when it has ended
 	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
 	Merged    bool      // several segments gave, so that each part has a row; only a settlement needs it
-	InOrder   bool      // it is a line of an order of several SKUs; only a settlement and [Store.Deduction] fill it
+	// WrittenOff is how many of its units a settlement writes off; only its plan has it.
+	WrittenOff int64
+	InOrder    bool // it is a line of an order of several SKUs; only a settlement and [Store.Deduction] fill it
 }
 
 // Due reports whether it is a reservation that has expired: the next write that finds it ends it.

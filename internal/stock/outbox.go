@@ -46,7 +46,9 @@ type Change struct {
 	BuyerID   string // "" for none
 	Quantity  int64
 	Status    DeductionStatus
-	At        time.Time // by the clock of the database
+	// WrittenOff is how many units this change has returned that are not sold again.
+	WrittenOff int64
+	At         time.Time // by the clock of the database
 }
 
 // ErrNoOutbox means that the database lacks the migration that an outbox needs.

@@ -93,8 +93,12 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 		} else {
 			after, back, err = request.on(before, amended, at)
 		}
+		writesOff := request.WriteOff && before.Status == StatusCommitted // a reservation that has expired goes back
+		if writesOff {
+			after.WrittenOff = unitsOf(back)
+		}
 		plan.settle(i, before, after, err)
-		if request.WriteOff && before.Status == StatusCommitted { // a reservation that has expired goes back
+		if writesOff {
 			plan.writeOff(i, before, back)
 		} else {
 			plan.add(before, back, segments)
@@ -200,7 +204,8 @@ func (s Settlement) WritesOff() bool {
 func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if p.Results[i].Err = err; err == nil {
 		p.Results[i].Deduction = after
-		p.Results[i].Deduction.Parts, p.Results[i].Deduction.Merged, p.Results[i].Deduction.InOrder = nil, false, false
+		d := &p.Results[i].Deduction
+		d.Parts, d.Merged, d.InOrder, d.WrittenOff = nil, false, false, 0
 	}
 	switch {
 	case after.Status != before.Status:

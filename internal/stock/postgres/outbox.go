@@ -78,7 +78,7 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 	}
 	changes, err := tables.All(ctx, o.store.pool, func(row tables.Row) (c stock.Change, err error) {
 		var at cursor
-		err = row.Scan(&at.xid, &at.position, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At))
+		err = row.Scan(&at.xid, &at.position, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At), &c.WrittenOff)
 		c.Cursor, c.Version = at.String(), at.position
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		return c, err

@@ -32,8 +32,9 @@ END $$;
 -- name: outbox_on_change :patient
 CREATE OR REPLACE FUNCTION outbox_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at)
-    SELECT sku_id, order_id, c.buyer_id, c.quantity, c.status, now()
+    INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at, written_off)
+    SELECT sku_id, order_id, c.buyer_id, c.quantity, c.status, now(),
+           nullif(coalesce(c.written_off, 0) - coalesce(b.written_off, 0), 0)
     FROM changed c JOIN before b USING (sku_id, order_id)
     WHERE (c.status, c.quantity) IS DISTINCT FROM (b.status, b.quantity)
     ORDER BY sku_id, order_id;
@@ -77,7 +78,7 @@ DROP FUNCTION IF EXISTS outbox_inserted, outbox_changed;
 -- later: they are given at the moment of the change.
 --
 -- The text must not be named xid: ORDER BY would mean the text, in which 1000 comes before 999.
-SELECT xid::text AS xid_text, position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at
+SELECT xid::text AS xid_text, position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
 FROM outbox
 WHERE (xid, position) > ($1::text::xid8, $2::bigint)
   AND xid < pg_snapshot_xmin(pg_current_snapshot())

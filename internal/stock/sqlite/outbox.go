@@ -24,9 +24,9 @@ var _ stock.Outbox = (*Outbox)(nil)
 // Outbox returns the outbox of the database. On a store that was opened for reading it can only be read.
 func (s *Store) Outbox() *Outbox { return &Outbox{s} }
 
-// On implements [stock.Outbox].
+// On implements [stock.Outbox]. Triggers of an older version are replaced.
 func (o *Outbox) On(ctx context.Context) error {
-	return o.change(ctx, "outbox_watch_inserts", "outbox_watch_changes")
+	return o.change(ctx, "outbox_ignore_inserts", "outbox_ignore_changes", "outbox_watch_inserts", "outbox_watch_changes")
 }
 
 // TurnOutboxOn returns what [Outbox.On] does, for another transaction.
@@ -75,7 +75,7 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		return nil, err
 	}
 	changes, err := tables.All(ctx, o.store.reader, func(row tables.Row) (c stock.Change, err error) {
-		err = row.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At))
+		err = row.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At), &c.WrittenOff)
 		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		c.Cursor = strconv.FormatInt(c.Version, 10)
 		return c, err

@@ -20,8 +20,9 @@ END;
 CREATE TRIGGER IF NOT EXISTS outbox_changed AFTER UPDATE ON deductions
 WHEN NEW.status <> OLD.status OR NEW.quantity <> OLD.quantity
 BEGIN
-    INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at)
-    VALUES (NEW.sku_id, NEW.order_id, NEW.buyer_id, NEW.quantity, NEW.status, CAST(unixepoch('subsec') * 1000000 AS INTEGER));
+    INSERT INTO outbox (sku_id, order_id, buyer_id, quantity, status, at, written_off)
+    VALUES (NEW.sku_id, NEW.order_id, NEW.buyer_id, NEW.quantity, NEW.status, CAST(unixepoch('subsec') * 1000000 AS INTEGER),
+            nullif(coalesce(NEW.written_off, 0) - coalesce(OLD.written_off, 0), 0));
 END;
 
 -- name: outbox_ignore_inserts
@@ -32,8 +33,8 @@ DROP TRIGGER IF EXISTS outbox_changed;
 
 -- name: outbox_read
 -- In:  $1 the position before the page, $2 its length
--- Out: position, sku_id, order_id, buyer_id ('': none), quantity, status, at
-SELECT position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at
+-- Out: position, sku_id, order_id, buyer_id ('': none), quantity, status, at, units written off
+SELECT position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
 FROM outbox WHERE position > $1 ORDER BY position LIMIT $2;
 
 -- name: outbox_last

@@ -34,6 +34,7 @@ func RunOutbox(t *testing.T, open func(t *testing.T) OutboxBench) {
 		{"what it tells", testOutboxTells},
 		{"every text of an order", testOutboxHasEveryText},
 		{"every way of an order", testOutboxWays},
+		{"what was written off", testOutboxWriteOffs},
 		{"on and off", testOutboxOnOff},
 		{"on and off while stock is sold", testOutboxWhileSelling},
 		{"trim", testOutboxTrim},
@@ -222,6 +223,27 @@ func testOutboxWays(k *outboxKit) {
 	}
 	if !maps.Equal(got, want) {
 		k.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// testOutboxWriteOffs: a return whose units are sold again and one that writes them off are not alike.
+func testOutboxWriteOffs(k *outboxKit) {
+	k.must(k.Outbox.On(k.Context()))
+	_, err := k.Store.Deduct(k.Context(), stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{{OrderID: "o", Quantity: 7}}})
+	k.must(err)
+	part, all := returns("o", "damaged", 2), returns("o", "", 0)
+	part.WriteOff, all.WriteOff = true, true
+	for _, request := range []stock.SettleRequest{returns("o", "a", 1), part, part, returns("o", "b", 1), all, all} { // with replays
+		results, err := k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}})
+		k.must(err)
+		k.must(results[0].Err)
+	}
+	got, want := "", "committed 7 -0, committed 6 -0, committed 4 -2, committed 3 -0, returned 3 -3, "
+	for _, c := range k.read("", 10, 5) {
+		got += fmt.Sprintf("%s %d -%d, ", c.Status, c.Quantity, c.WrittenOff)
+	}
+	if got != want {
+		k.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -65,17 +65,18 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 	id := func(d stock.Deduction) string { return d.OrderID }
 	quantity := func(d stock.Deduction) int32 { return int32(d.Quantity) }    //nolint:gosec // at most stock.MaxQuantity
 	asked := func(d stock.Deduction) int32 { return int32(d.Order.Quantity) } //nolint:gosec // as above
+	writtenOff := func(d stock.Deduction) int64 { return d.WrittenOff }
 	if changed := plan.Changed; len(changed) > 0 {
 		s.Exec("update_deductions", sku, stock.Column(changed, id),
 			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
 			stock.Column(changed, quantity), stock.Column(changed, asked),
-			stock.Column(changed, func(d stock.Deduction) int64 { return d.Committed }), at)
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.Committed }), at, stock.Column(changed, writtenOff))
 	}
 	if amended := plan.Amended; len(amended) > 0 {
 		s.Exec("update_amended", sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
 			stock.Column(amended, func(d stock.Deduction) int64 { return d.Committed }),
 			stock.Column(amended, func(d stock.Deduction) Instant { return Instant(d.ExpiresAt) }),
-			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }))
+			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }), stock.Column(amended, writtenOff))
 	}
 	if len(plan.Split) > 0 {
 		var kept parts
