@@ -88,7 +88,11 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 		if p != public {
 			connectionIn(c.Request().Context()).Admit()
 		}
-		return handler(&call{c, caller})
+		ctx := c.Request().Context() // a handler may replace it by one that ends with it
+		if err := handler(&call{c, caller}); err != nil {
+			return s.service.NameOrders(ctx, err, caller.Buyer)
+		}
+		return nil
 	}
 }
 

@@ -46,6 +46,20 @@ func TestDeductionsPageByPage(t *testing.T) {
 	if read != 123 {
 		t.Errorf("read %d, one after another", read)
 	}
+	// A token reads its own, a key of the scope buyer what keys have made for one buyer.
+	for _, c := range []struct{ caller, query, want string }{
+		{ann, "", own},
+		{ann, "?buyer_id=ann&limit=1000", own},
+		{ann, "?status=reserved", ""},
+		{bob, "", ""},
+		{shop, "?buyer_id=ann", first},
+		{shop, "?buyer_id=bob", ""},
+	} {
+		d.want(d.as(c.caller, "GET", "/v1/skus/shoe/deductions"+c.query, ""), 200, `{"sku":"shoe","deductions":[`+c.want+`]}`)
+	}
+	d.wantProblem(d.as(bob, "GET", "/v1/skus/shoe/deductions?buyer_id=ann", ""), 403, "forbidden")
+	d.wantProblem(d.as(shop, "GET", "/v1/skus/shoe/deductions", ""), 403, "forbidden", "buyer_id")
+	d.wantProblem(d.as(ann, "GET", "/v1/skus/none/deductions", ""), 404, "unknown_sku")
 	d.wantProblem(d.as(operator, "GET", "/v1/skus/none/deductions", ""), 404, "unknown_sku")
 	for _, query := range []string{"limit=0", "limit=1001", "after=", "after=A", "after=AA", "after=_w", "buyer_id=", "buyer_id=%00", "status=", "status=paid", "sku=a"} {
 		d.wantProblem(d.as(operator, "GET", "/v1/skus/shoe/deductions?"+query, ""), 400, "invalid_request")

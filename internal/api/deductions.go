@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
+	"inventory/internal/access"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
@@ -315,13 +316,23 @@ type listedDeduction struct {
 	ExpiresAt time.Time             `json:"expires_at,omitzero"`
 }
 
-// readDeductions returns a page of a SKU's deductions.
+// readDeductions returns a page of a SKU's deductions. Only an admin reads those of all buyers; the others read one buyer's, under
+// order ids of their own.
 func (s *server) readDeductions(c echo.Context) error {
 	query, err := deductionQuery(c.QueryParams())
 	if err != nil {
 		return err
 	}
 	query.SKU = param(c, "sku")
+	if caller := callerOf(c); caller.Scope < access.ScopeAdmin {
+		if query.BuyerID, _, err = buyerFor(c, query.BuyerID); err != nil {
+			return err
+		}
+		if query.BuyerID == "" {
+			return forbidden("this takes a buyer_id, or a key of the scope admin")
+		}
+		query.Namespace = &caller.Buyer
+	}
 	page, err := s.service.Deductions(c.Request().Context(), query)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
@@ -133,9 +134,14 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 		allowed, at = append(allowed, o), append(at, i)
 	}
 	decided, err := s.service.DeductAll(ctx, turnOf(c), allowed)
+	var naming sync.WaitGroup
 	for i, r := range decided {
 		results[at[i]] = r
+		if stock.CodeOf(r.Err) == stock.CodeBuyerLimit {
+			naming.Go(func() { results[at[i]].Err = s.service.NameOrders(ctx, r.Err, callerOf(c).Buyer) })
+		}
 	}
+	naming.Wait()
 	return results, err
 }
 

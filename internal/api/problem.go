@@ -115,6 +115,7 @@ type problem struct {
 	OrderStatus stock.DeductionStatus `json:"order_status,omitempty"`
 	Quantity    int64                 `json:"quantity,omitempty"`
 	Order       string                `json:"order,omitempty"`
+	OrderIDs    []string              `json:"order_ids,omitempty"`
 	Lines       []lineProblem         `json:"lines,omitempty"`
 }
 
@@ -132,7 +133,7 @@ func problemOf(err error) problem {
 	k := kindOf(e.Code)
 	p := problem{
 		Type: problemPath + string(e.Code), Title: k.title, Status: k.status, Detail: e.Message, Code: e.Code, Field: e.Field, SKU: e.SKU,
-		OrderStatus: e.Status, Quantity: e.Quantity,
+		OrderStatus: e.Status, Quantity: e.Quantity, OrderIDs: e.OrderIDs,
 	}
 	if e.OrderID != "" {
 		p.Order = orderPath(e.OrderID)
@@ -230,12 +231,12 @@ func explanations() []explanation {
 		{stock.CodeSKUArchived, "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and cancelled."},
 		{stock.CodeSoldOut, "Nothing is left in any segment. Reserved units may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
 		{stock.CodeInsufficientStock, "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
-		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may.", "Cancel a reservation of this buyer, or ask for fewer units."},
+		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may. The member order_ids has the buyer's orders that use the limit up, up to 20 of those whose ids are yours: a key sees the orders of keys, a token its own.", "Cancel a reservation of this buyer, or ask for fewer units."},
 		{stock.CodeSaleClosed, "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
 		{stock.CodeUnknownOrder, "There is no order of several SKUs of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
 		{stock.CodeStockChanged, "The stock of the SKU is another one than if_stock says: the member stock has it. Somebody else has changed it. Nothing was changed.", "Look at the present figure, and decide again, under a new ref."},
 		{stock.CodeOrderEnded, "This order was accepted before, and holds nothing any more: order_status says whether it was cancelled, has expired or was returned, and quantity how many units it held last.", "Do not deliver it. To buy, send the order under a new order id. If it was paid after its end, commit it with if_expired."},
-		{stock.CodeNotReserved, "There is no live reservation to commit, cancel in part or extend: order_status says what has become of it.", "If it has expired and was paid, commit it with if_expired, which takes the units again if they are there. Otherwise give the money back."},
+		{stock.CodeNotReserved, "There is no live reservation to commit, cancel in part or extend: order_status says what has become of it.", "If it has expired and was paid, commit it with if_expired, which takes the units again if they are there. If the buyer's limit is why they are not, order_ids has the orders that use it up. Otherwise give the money back."},
 		{stock.CodeAlreadyCommitted, "The deduction was committed before, with as many units as quantity says. Nothing was changed.", "A cancel that comes after the commit is too late: the order is paid. To take units back, return them."},
 		{stock.CodeNotCommitted, "Nothing of the deduction is committed, so nothing can be returned: order_status says what it is.", "Give up a reservation with cancel."},
 		{stock.CodePartOfOrder, "The deduction is a line of an order of several SKUs. Its lines are committed, cancelled and extended together. Nothing was changed.", "Send the request to the path that order names. Single lines can be returned."},

@@ -208,7 +208,7 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
-		{http.MethodGet, "/v1/skus/:sku/deductions?after&buyer_id&limit&status", admins, timed(s.readDeductions)},
+		{http.MethodGet, "/v1/skus/:sku/deductions?after&buyer_id&limit&status", buyers, timed(s.readDeductions)},
 		{http.MethodGet, "/v1/skus/:sku/movements?after&limit", admins, timed(s.readMovements)},
 		{http.MethodGet, "/v1/skus/:sku/locks?from&limit", admins, timed(s.readLocks)},
 		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},

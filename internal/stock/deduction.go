@@ -132,8 +132,10 @@ type DeductionQuery struct {
 	SKU     string
 	BuyerID string          // only this buyer's; "": any buyer's
 	Status  DeductionStatus // only in this state; "": in any
-	After   string          // the order key after which the page begins; "": before all
-	Limit   int             // deductions in the page, at most
+	// Namespace, with a buyer, leaves out what has an order id of another namespace; nil: nothing.
+	Namespace *string
+	After     string // the order key after which the page begins; "": before all
+	Limit     int    // deductions in the page, at most
 	// Scan is how many rows are read to find them, at most. The cost of a page grows with it alone, however many
 	// deductions there are and however few of them match.
 	Scan int
@@ -175,10 +177,30 @@ type DeductionPage struct {
 	Next       string
 }
 
-// Page returns a page of what was found. last is the last key that was read; "" if all were read.
+// Between returns the key after which a page begins, and the last one that it may have.
+func (q DeductionQuery) Between() (after, until string) {
+	if q.Namespace == nil || *q.Namespace == "" {
+		return q.After, BeyondKeys()
+	}
+	return max(q.After, OrderKey(*q.Namespace, "")), OrderKey(*q.Namespace, lastID())
+}
+
+// Others returns the beginning of the buyer's keys that are left out; "": none are.
+func (q DeductionQuery) Others() string {
+	if q.Namespace == nil || *q.Namespace != "" {
+		return ""
+	}
+	return OrderKey(q.BuyerID, "")
+}
+
+// Page returns a page of what was found. last is the last key that was read; "" if all were read. Next is no order id of a namespace
+// that is left out.
 func (q DeductionQuery) Page(found []Deduction, last string) DeductionPage {
 	if len(found) == q.Limit {
 		last = found[len(found)-1].OrderID
+	}
+	if namespace, _ := SplitOrderKey(last); q.Namespace != nil && namespace != *q.Namespace && last != "" {
+		last = OrderKey(namespace, lastID()) // they stand together: go on behind them
 	}
 	return DeductionPage{Deductions: found, Next: last}
 }

@@ -52,6 +52,9 @@ type Error struct {
 	Status   DeductionStatus
 	Quantity int64  // units it holds or held last; for CodeAlreadyCommitted, the units that were committed
 	OrderID  string // for CodePartOfOrder
+	// LimitOf is the buyer whose limit is why; OrderIDs are the buyer's orders that use it up, as far as the caller may know them.
+	LimitOf  string
+	OrderIDs []string
 	// Lines are the refusals of the lines of an order of several SKUs.
 	Lines []*Error
 }
@@ -186,8 +189,8 @@ func OrderIDReused() *Error {
 }
 
 // BuyerLimited is the error for an order with which a buyer would hold more units than one buyer may.
-func BuyerLimited(sku string, limit int64) *Error {
-	return &Error{Code: CodeBuyerLimit, SKU: sku, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
+func BuyerLimited(sku, buyerID string, limit int64) *Error {
+	return &Error{Code: CodeBuyerLimit, SKU: sku, LimitOf: buyerID, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
 }
 
 // Shortage is the error for an order of more units than the SKU has available.

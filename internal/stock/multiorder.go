@@ -181,7 +181,7 @@ func (p Placement) Place(
 	for i, line := range p.Lines {
 		outcomes, stale, err := decide[i]()
 		if err == nil {
-			err = line.refusal(p.Order.Lines[i].SKU, outcomes[0], p.At, stale)
+			err = line.refusal(p.Order.Lines[i].SKU, p.Order.BuyerID, outcomes[0], p.At, stale)
 		}
 		if err != nil {
 			return nil, err
@@ -206,7 +206,7 @@ func (p Placement) LeftEmpty(skus []string) {
 }
 
 // refusal returns the error of a line that was not taken. Stale says that expired reservations may have caused it.
-func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale bool) error {
+func (l PlacedLine) refusal(sku, buyerID string, o Outcome, at time.Time, stale bool) error {
 	switch {
 	case o.Kind == Accepted:
 		return nil
@@ -217,7 +217,7 @@ func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale bool) err
 	case o.Kind == Known:
 		return OrderIDReused()
 	case o.Kind == Limited:
-		return BuyerLimited(sku, l.Limit)
+		return BuyerLimited(sku, buyerID, l.Limit)
 	case o.Kind == Closed:
 		return l.SaleWindow.Refusal(sku, at)
 	case l.Segment >= 0:

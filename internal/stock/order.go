@@ -173,5 +173,8 @@ func CheckKey(text string) bool {
 // maxKeyBytes bounds a key: a namespace, the separator and an id.
 const maxKeyBytes = 2*maxIDBytes + len(keySeparator)
 
+// lastID returns an id that no other one in its namespace is above.
+func lastID() string { return strings.Repeat(string(unicode.MaxRune), maxIDBytes/utf8.UTFMax) }
+
 // BeyondKeys returns a text that is above all keys in the order of their bytes.
 func BeyondKeys() string { return strings.Repeat(string(unicode.MaxRune), maxKeyBytes/utf8.UTFMax+1) }

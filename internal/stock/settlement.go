@@ -473,7 +473,9 @@ func (r Retake) Plan(d Deduction, facts RetakeFacts) (plan RetakePlan, err error
 	case Sum(facts.Levels) < units:
 		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and fewer units are left")
 	case r.Limit > 0 && d.BuyerID != "" && facts.Held[d.BuyerID]+units > r.Limit:
-		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and with it the buyer would hold more than one buyer may")
+		limited := ofDeduction(d, CodeNotReserved, "the reservation has expired, and with it the buyer would hold more than one buyer may")
+		limited.LimitOf = d.BuyerID
+		return plan, limited
 	}
 	d.Status, d.Quantity = StatusCommitted, units
 	return RetakePlan{Deduction: d, Parts: takeFromFullest(slices.Clone(facts.Levels), units)}, nil

@@ -59,6 +59,11 @@ type Store interface {
 	// BuyerUnits reads how many units a buyer is counted with in each of the SKUs that count buyers, without any lock.
 	BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
 
+	// BuyerOrders reads the deductions of a buyer that hold units and count for the buyer limit, at most limit of them: those of the
+	// buyer's own namespace, or the shop's, in the order of their keys. What was taken before the SKU had a limit may
+	// be missing: see [MostMarked].
+	BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]Deduction, error)
+
 	// Deduct takes a batch from one segment.
 	Deduct(ctx context.Context, batch Batch) (BatchResult, error)
 	// Merge takes a batch from all segments of a SKU, whose rows it locks, so its refusals are final. Before it

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// MostMarked is how many deductions a first buyer limit marks as limited: what is not marked counts, and is not named by refusals.
+const MostMarked = 10_000
+
 // Terms say who may buy how much of a SKU, and when. A change of terms raises the layout, so the rows refuse a write that
 // knows older terms. The zero Terms allow everything.
 type Terms struct {

@@ -868,6 +868,10 @@ type Problem struct {
 	// Order With part_of_order, the path of the order
 	Order *OrderPath `json:"order,omitempty"`
 
+	// OrderIds With buyer_limit, the orders of the buyer that use the limit up, also when it refuses to take units again
+	// (not_reserved): of a key the orders that keys have made, of a token its own.
+	OrderIds *[]ID `json:"order_ids,omitempty"`
+
 	// OrderStatus The status of the deduction that refuses the request, as with order_ended
 	OrderStatus *Status `json:"order_status,omitempty"`
 
@@ -1839,9 +1843,13 @@ type ClientInterface interface {
 	// Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
 	// buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 	//
-	// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
-	// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
-	// because every order would pay for it.
+	// A key of the scope admin reads all of them. One of the scope buyer reads those that keys have made for one buyer_id,
+	// and a token reads its own.
+	//
+	// With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
+	// own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
+	// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
+	// the refusal says.
 	//
 	// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 	//
@@ -2626,9 +2634,13 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
 // buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 //
-// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
-// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
-// because every order would pay for it.
+// A key of the scope admin reads all of them. One of the scope buyer reads those that keys have made for one buyer_id,
+// and a token reads its own.
+//
+// With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
+// own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
+// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
+// the refusal says.
 //
 // An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 //
@@ -5355,9 +5367,13 @@ type ClientWithResponsesInterface interface {
 	// Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
 	// buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 	//
-	// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
-	// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
-	// because every order would pay for it.
+	// A key of the scope admin reads all of them. One of the scope buyer reads those that keys have made for one buyer_id,
+	// and a token reads its own.
+	//
+	// With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
+	// own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
+	// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
+	// the refusal says.
 	//
 	// An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 	//
@@ -10846,9 +10862,13 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // Deductions are sorted by the bytes of their order ids; an order that was placed with a token is sorted by its
 // buyer's id. Each page is read separately: a deduction that is made meanwhile is in a later page or in none.
 //
-// With buyer_id or status, the service searches at most 5,000 deductions for one page. So a page may have few
-// deductions or none, and still have a `next`: read on until there is none. There is no index by buyer or status,
-// because every order would pay for it.
+// A key of the scope admin reads all of them. One of the scope buyer reads those that keys have made for one buyer_id,
+// and a token reads its own.
+//
+// With buyer_id or status, the service searches at most 5,000 deductions for one page; for a token, only the buyer's
+// own. So a page may have few deductions or none, and still have a `next`: read on until there is none. There is no
+// index of all deductions by buyer or status, because every order would pay for it. Which orders use a buyer limit up,
+// the refusal says.
 //
 // An expired reservation is listed as reserved until the service ends it, usually within a second or so.
 //

@@ -9,7 +9,8 @@ export const setKey = (value) => (value ? sessionStorage.setItem(keyName, value)
 // Problem is a refusal by the service, with its text.
 export class Problem extends Error {
 	constructor(status, body) {
-		super(body.detail ?? body.title ?? `the service answered ${status}`);
+		const held = body.order_ids ? `; held by ${body.order_ids.join(", ")}` : "";
+		super((body.detail ?? body.title ?? `the service answered ${status}`) + held);
 		this.status = status;
 		this.code = body.code ?? "";
 	}

@@ -4,11 +4,11 @@
 -- by a parameter among the values. Parts of a WITH that write would be carried out one after another.
 
 -- name: insert_deductions
-INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, limited, buyer_id)
 SELECT k.sku_id, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-       at + nullif(r, 0) * interval '1 microsecond', at, nullif($7::boolean, false), nullif(buyer_id, '')
+       at + nullif(r, 0) * interval '1 microsecond', at, nullif($7::boolean, false), nullif($8::boolean, false), nullif(buyer_id, '')
 FROM skus k, (SELECT $6::timestamptz AS at) AS decided,
-     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $8::text[]) AS asked (o, q, r, s, buyer_id)
+     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $9::text[]) AS asked (o, q, r, s, buyer_id)
 WHERE k.sku_id = $1
 ORDER BY o COLLATE "C"
 ON CONFLICT (sku_id, order_id) DO NOTHING;

@@ -185,6 +185,13 @@ func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return on(ctx, s, sku, func(o *postgres.Store) (map[string]stock.Deduction, error) { return o.Deductions(ctx, sku, orderIDs) })
 }
 
+// BuyerOrders implements [stock.Store].
+func (s *Store) BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]stock.Deduction, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) ([]stock.Deduction, error) {
+		return o.BuyerOrders(ctx, sku, buyerID, own, limit)
+	})
+}
+
 // DeductionPage implements [stock.Store].
 func (s *Store) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	return on(ctx, s, query.SKU, func(o *postgres.Store) (stock.DeductionPage, error) { return o.DeductionPage(ctx, query) })

@@ -196,6 +196,7 @@ func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan
 	orders := stock.Pick(batch.Orders, plan.Admitted)
 	write.Count(batch.SKU, batch.Limit, orders)
 	c := tables.ArraysOf(orders)
+	c.Limited = batch.Limit > 0
 	for range orders {
 		c.Segments = append(c.Segments, &batch.Segment)
 	}

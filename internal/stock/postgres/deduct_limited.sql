@@ -38,9 +38,9 @@ WITH segment_row AS MATERIALIZED (
                                   THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM (SELECT (SELECT count(*) FROM counted) AS buyers, (SELECT available FROM segment_row) AS held) AS locked
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, limited, buyer_id)
     SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+           at + nullif(r, 0) * interval '1 microsecond', at, true, nullif(buyer_id, '')
     FROM decided, fresh
     WHERE (buyer_id IN (SELECT buyer_id FROM counted)) IS TRUE
       AND ($12::timestamptz IS NULL OR at >= $12) AND ($13::timestamptz IS NULL OR at < $13)

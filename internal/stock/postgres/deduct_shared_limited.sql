@@ -49,9 +49,9 @@ WITH locked AS MATERIALIZED (
     FROM locked, (SELECT count(*) AS buyers FROM counted) AS waited
     WHERE n IN (SELECT of FROM fresh)
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, buyer_id)
+    INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, limited, buyer_id)
     SELECT sku, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-           at + nullif(r, 0) * interval '1 microsecond', at, nullif(buyer_id, '')
+           at + nullif(r, 0) * interval '1 microsecond', at, true, nullif(buyer_id, '')
     FROM decided JOIN asked ON of = n
     WHERE (starts IS NULL OR at >= starts) AND (ends IS NULL OR at < ends)
     ORDER BY sku COLLATE "C", o COLLATE "C"

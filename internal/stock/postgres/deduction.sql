@@ -6,14 +6,14 @@
 -- name: insert_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
 --     committed at once), $5 segments (null: several gave); $6 the instant, $7 whether they are lines of
---     orders; arrays of the texts of orders ('': none): $8 buyer_ids
+--     orders, $8 whether the SKU has a buyer limit; arrays of the texts of orders ('': none): $9 buyer_ids
 --
 -- It skips what is there already.
-INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, limited, buyer_id)
 SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-       at + nullif(r, 0) * interval '1 microsecond', at, nullif($7::boolean, false), nullif(buyer_id, '')
+       at + nullif(r, 0) * interval '1 microsecond', at, nullif($7::boolean, false), nullif($8::boolean, false), nullif(buyer_id, '')
 FROM (SELECT $6::timestamptz AS at) AS decided,
-     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $8::text[]) AS asked (o, q, r, s, buyer_id)
+     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], $9::text[]) AS asked (o, q, r, s, buyer_id)
 ORDER BY o COLLATE "C"
 ON CONFLICT (sku_id, order_id) DO NOTHING;
 
@@ -62,7 +62,8 @@ SELECT order_id FROM deductions WHERE sku_id = $1 AND order_id > $2 ORDER BY ord
 LIMIT 1 OFFSET (SELECT CAST($3 AS bigint));
 
 -- name: page
--- In:  $1 sku_id, $2 the order_id before the page, $3 its last order_id, $4 buyer_id ('': any), $5 status ('': any), $6 its length
+-- In:  $1 sku_id, $2 the order_id before the page, $3 its last order_id, $4 buyer_id ('': any), $5 status ('': any), $6 the beginning of
+--      order_ids to leave out ('': none), $7 its length
 -- Out: deductions
 --
 -- Whatever plan the buyer and the status get, the keys bound what it reads.
@@ -70,7 +71,20 @@ SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
 FROM deductions d
 WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
-ORDER BY d.order_id LIMIT $6;
+  AND ($6 = '' OR NOT starts_with(d.order_id, $6))
+ORDER BY d.order_id LIMIT $7;
+
+-- name: orders_of_buyer
+-- In:  $1 sku_id, $2 buyer_id, $3 the beginning of order_ids, $4 whether those that have it are wanted, or the others, $5 how many
+-- Out: deductions that hold units, and were taken while the SKU had a buyer limit
+--
+-- The planner must not look for them in the order of the key: it would read those of all buyers.
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
+FROM (SELECT * FROM deductions
+      WHERE limited AND (status = 'reserved' OR status = 'committed') AND sku_id = $1 AND buyer_id = $2
+        AND starts_with(order_id, $3) = $4 OFFSET 0) AS d
+ORDER BY d.order_id LIMIT $5;
 
 -- name: dates
 -- In:  $1 sku_id, $2 order_id

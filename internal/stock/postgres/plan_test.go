@@ -40,7 +40,7 @@ var notPlanned = map[string]bool{
 	"session": true, "outbox_limit_wait": true, "outbox_is_there": true, "outbox_status": true, "outbox_lock_on": true, "outbox_on_insert": true, "outbox_on_change": true,
 	"outbox_watch_inserts": true, "outbox_watch_changes": true, "outbox_lock_off": true, "outbox_ignore_inserts": true,
 	"outbox_ignore_changes": true, "outbox_forget": true,
-	"accepted": true, "audit": true, "incomplete_lines": true, "count_all_buyers": true, "drop_buyers": true,
+	"accepted": true, "audit": true, "incomplete_lines": true, "count_all_buyers": true, "mark_limited": true, "drop_buyers": true,
 }
 
 // slow returns what is slow about a plan, "" if nothing is. The statement may want all amendments of an order.
@@ -54,6 +54,9 @@ func slow(plan []string, allAmendments bool) string {
 	for i, line := range plan {
 		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "JIT") {
 			return strings.TrimSpace(line)
+		}
+		if strings.Contains(line, "deductions_by_buyer") && (i+1 == len(plan) || !strings.Contains(plan[i+1], "buyer_id = ")) {
+			return "deductions_by_buyer without buyer_id"
 		}
 		if strings.Contains(line, "Index Scan using deductions_by_expiry") && (i+1 == len(plan) || !strings.Contains(plan[i+1], "expires_at")) {
 			return "deductions_by_expiry without expires_at"

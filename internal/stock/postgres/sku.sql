@@ -108,6 +108,15 @@ SELECT $1, buyer_id, sum(quantity), greatest(sum(quantity), $2)
 FROM deductions WHERE sku_id = $1 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
 GROUP BY buyer_id;
 
+-- name: mark_limited :patient
+-- In: $1 sku_id, $2 how many
+--
+-- It waits for nobody: a commit that holds a deduction may wait for the row of the SKU.
+UPDATE deductions SET limited = true WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM deductions
+    WHERE sku_id = $1 AND buyer_id IS NOT NULL AND limited IS NULL AND (status = 'reserved' OR status = 'committed')
+    LIMIT $2 FOR UPDATE SKIP LOCKED));
+
 -- name: drop_buyers :patient
 -- In: $1 sku_id
 DELETE FROM buyers WHERE sku_id = $1;

@@ -63,6 +63,17 @@ func (s *modelSKU) held(buyer string) (units int64) {
 	return units
 }
 
+// ordersOf returns the order ids under which a buyer holds units, ascending.
+func (s *modelSKU) ordersOf(buyer string) (ids []string) {
+	for id, d := range s.deductions {
+		if d.Status.Live() && d.BuyerID == buyer {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // refusals returns all codes with which a new order may be refused.
 func (s *modelSKU) refusals(o stock.Order, now time.Time) (codes []stock.Code) {
 	t := s.created.Terms

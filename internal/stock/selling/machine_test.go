@@ -127,6 +127,7 @@ func (m *machine) expect(t *rapid.T, what string, codes []stock.Code, call func(
 		begun := time.Now()
 		code, err := m.ask(call)
 		if slices.Contains(codes, code) {
+			m.names(t, what, err)
 			return code == ""
 		}
 		mayBeOld := code == stock.CodeSoldOut || code == stock.CodeInsufficientStock
@@ -134,6 +135,21 @@ func (m *machine) expect(t *rapid.T, what string, codes []stock.Code, call func(
 			t.Fatalf("%s: %v, want one of %q", what, err, codes)
 		}
 	}
+}
+
+// names holds the orders that a refusal by a buyer limit names to those of the model.
+func (m *machine) names(t *rapid.T, what string, err error) {
+	refusal, ok := errors.AsType[*stock.Error](err)
+	if !ok || refusal.LimitOf == "" {
+		return
+	}
+	want, got := m.model.skus[refusal.SKU].ordersOf(refusal.LimitOf), []string(nil)
+	for range timeOuts { // without names it is true as well
+		if got = m.services[0].NameOrders(m.world.Context(), err, "").(*stock.Error).OrderIDs; slices.Equal(got, want) {
+			return
+		}
+	}
+	t.Fatalf("%s: %v names %q, want %q", what, err, got, want)
 }
 
 // timeOuts is how many calls in a row may fail because the machine is busy: a statement has two seconds.

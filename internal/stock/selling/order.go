@@ -309,7 +309,7 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 			}
 			return nil, stock.ErrLayout
 		case limited:
-			return stock.BuyerLimited(line.SKU, p.Lines[i].Limit), nil
+			return stock.BuyerLimited(line.SKU, p.Order.BuyerID, p.Lines[i].Limit), nil
 		default:
 			return stock.Shortage(line.SKU, left), nil
 		}

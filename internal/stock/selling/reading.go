@@ -2,6 +2,7 @@ package selling
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"inventory/internal/stock"
@@ -201,6 +202,33 @@ func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (s
 		return stock.DeductionPage{}, err
 	}
 	return read(ctx, s, "read deductions", func() (stock.DeductionPage, error) { return s.store.DeductionPage(ctx, query) })
+}
+
+// mostNamed bounds the orders that a refusal names.
+const mostNamed = 20
+
+// NameOrders adds to a refusal by a buyer limit which orders of the buyer use the limit up: those of a namespace, which is the
+// caller's. It reads them once the refusal is made, so that other orders do not pay for it. If they cannot be read, the refusal is
+// true without them.
+func (s *Service) NameOrders(ctx context.Context, refusal error, namespace string) error {
+	e, ok := errors.AsType[*stock.Error](refusal)
+	if !ok || e.LimitOf == "" {
+		return refusal
+	}
+	orders, err := read(ctx, s, "read the buyer's orders", func() ([]stock.Deduction, error) {
+		return s.store.BuyerOrders(ctx, e.SKU, e.LimitOf, namespace != "", mostNamed)
+	})
+	if err != nil {
+		s.log.Debug("the orders that use a buyer limit up are not named", "sku", e.SKU, "error", err)
+		return refusal
+	}
+	named := *e
+	for _, d := range orders {
+		if _, orderID := stock.SplitOrderKey(d.OrderID); !s.mayBeDue(d) {
+			named.OrderIDs = append(named.OrderIDs, orderID)
+		}
+	}
+	return &named
 }
 
 // Movements reads a SKU's ledger after a position, the oldest first; the zero Position is before all. A reader that continues

@@ -109,7 +109,7 @@ func (s *Service) refuses(t stock.Terms, sku string, o stock.Order) error {
 		return err
 	}
 	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {
-		return stock.BuyerLimited(sku, t.PerBuyerLimit)
+		return stock.BuyerLimited(sku, o.BuyerID, t.PerBuyerLimit)
 	}
 	return nil
 }
@@ -158,11 +158,11 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, began ti
 	if stale && w.expiries < mostExpiries {
 		return w.expireFor(ctx, limited)
 	}
-	refusal := stock.BuyerLimited(w.sku, w.terms.PerBuyerLimit)
+	refusal := func(r *request) error { return stock.BuyerLimited(w.sku, r.order.BuyerID, w.terms.PerBuyerLimit) }
 	least := make(map[string]int64, len(limited)) // by buyer: a quantity that is too much
 	for _, r := range limited {
 		least[r.order.BuyerID] = r.order.Quantity
-		r.refuse(refusal)
+		r.refuse(refusal(r))
 	}
 	alike := w.queue.drain(func(r *request) bool {
 		quantity, refused := least[r.order.BuyerID]
@@ -172,11 +172,8 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, began ti
 	if err == nil {
 		unknown, err = w.replyKnown(ctx, unknown, ownID)
 	}
-	if err == nil {
-		err = refusal
-	}
 	for _, r := range unknown {
-		r.end(answer{err: err}, false) // whoever has joined it may have come later
+		r.end(answer{err: cmp.Or(err, refusal(r))}, false) // whoever has joined it may have come later
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func fits(batch stock.Batch, row stock.Segment) bool {
 func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
 	var before, fresh []int
 	for _, i := range plan.Admitted {
-		created, err := changed(tx.exec(ctx, "insert_deduction", values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At, batch.Orders[i].InOrder)...))
+		created, err := changed(tx.exec(ctx, "insert_deduction", values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At, batch.Orders[i].InOrder, batch.Limit > 0)...))
 		switch {
 		case err != nil:
 			return err
@@ -89,8 +89,8 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 }
 
 // values returns what insert_deduction inserts.
-func values(d *stock.Deduction, segment *int, at time.Time, inOrder bool) []any {
-	values := []any{d.SKU, d.OrderID, d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at), inOrder}
+func values(d *stock.Deduction, segment *int, at time.Time, inOrder, limited bool) []any {
+	values := []any{d.SKU, d.OrderID, d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at), inOrder, limited}
 	for _, text := range stock.KeptTexts() {
 		values = append(values, orNull(*text.Of(&d.Order)))
 	}

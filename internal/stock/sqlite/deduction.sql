@@ -8,24 +8,24 @@
 
 -- name: insert_deduction
 -- In: $1 sku_id, $2 order_id, $3 quantity, $4 segment (null: several gave), $5 expiry (null: no reservation), $6 status, $7 the
---     instant, $8 whether it is a line of an order, $9 buyer_id (null: none)
+--     instant, $8 whether it is a line of an order, $9 whether the SKU has a buyer limit, $10 buyer_id (null: none)
 --
 -- It skips what is there already.
-INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at, in_order, buyer_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, false), $9)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at, in_order, limited, buyer_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, false), nullif($9, false), $10)
 ON CONFLICT (sku_id, order_id) DO NOTHING;
 
 -- name: insert_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 for how many microseconds each is reserved (0, or null for the array:
 --     committed at once), $5 segments (null: several gave); $6 the instant, $7 whether they are lines of
---     orders; arrays of the texts of orders ('': none): $8 buyer_ids
+--     orders, $8 whether the SKU has a buyer limit; arrays of the texts of orders ('': none): $9 buyer_ids
 --
 -- It skips what is there already.
-INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, buyer_id)
+INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at, in_order, limited, buyer_id)
 SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-       at + nullif(r, 0), at, nullif($7, false), nullif(buyer_id, '')
+       at + nullif(r, 0), at, nullif($7, false), nullif($8, false), nullif(buyer_id, '')
 FROM (SELECT $6 AS at) AS decided,
-     (SELECT value AS o, $3 ->> key AS q, $4 ->> key AS r, $5 ->> key AS s, $8 ->> key AS buyer_id
+     (SELECT value AS o, $3 ->> key AS q, $4 ->> key AS r, $5 ->> key AS s, $9 ->> key AS buyer_id
       FROM json_each($2) LIMIT -1) AS asked
 ORDER BY o
 ON CONFLICT (sku_id, order_id) DO NOTHING;
@@ -63,7 +63,8 @@ SELECT order_id FROM deductions d WHERE sku_id = $1 AND order_id > $2 ORDER BY o
 LIMIT 1 OFFSET $3;
 
 -- name: page
--- In:  $1 sku_id, $2 the order_id before the page, $3 its last order_id, $4 buyer_id ('': any), $5 status ('': any), $6 its length
+-- In:  $1 sku_id, $2 the order_id before the page, $3 its last order_id, $4 buyer_id ('': any), $5 status ('': any), $6 the beginning of
+--      order_ids to leave out ('': none), $7 its length
 -- Out: deductions
 --
 -- Whatever plan the buyer and the status get, the keys bound what it reads.
@@ -71,7 +72,18 @@ SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
 FROM deductions d
 WHERE d.sku_id = $1 AND d.order_id > $2 AND d.order_id <= $3 AND ($4 = '' OR d.buyer_id = $4) AND ($5 = '' OR d.status = $5)
-ORDER BY d.order_id LIMIT $6;
+  AND ($6 = '' OR substr(d.order_id, 1, length($6)) <> $6)
+ORDER BY d.order_id LIMIT $7;
+
+-- name: orders_of_buyer
+-- In:  $1 sku_id, $2 buyer_id, $3 the beginning of order_ids, $4 whether those that have it are wanted, or the others, $5 how many
+-- Out: deductions that hold units, and were taken while the SKU had a buyer limit
+SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, '')
+FROM deductions d INDEXED BY deductions_by_buyer
+WHERE d.limited AND (d.status = 'reserved' OR d.status = 'committed') AND d.sku_id = $1 AND d.buyer_id = $2
+  AND (substr(d.order_id, 1, length($3)) = $3) = $4
+ORDER BY d.order_id LIMIT $5;
 
 -- name: dates
 -- In:  $1 sku_id, $2 order_id

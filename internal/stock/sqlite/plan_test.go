@@ -43,7 +43,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"placed_order":      {[]any{"a"}, byID},
 		"deduction":         {[]any{"a", "o"}, byID},
 		"update_deductions": {[]any{"a", "[]", "[]", "[]", "[]", "[]", 1, "[]"}, byID},
-		"retake":            {[]any{"a", "o", 1, 1, 1}, byID},
+		"retake":            {[]any{"a", "o", 1, 1, 1, true}, byID},
 		"dates":             {[]any{"a", "o"}, byID},
 		"amendments_of":     {[]any{"a", "o"}, "PRIMARY KEY (sku_id=? AND order_id=?)"},
 		"update_amended":    {[]any{"a", "[]", "[]", "[]", "[]", "[]", "[]", "[]"}, byID},
@@ -61,7 +61,8 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"delete_lines":      {[]any{"a", "[]"}, "PRIMARY KEY (order_id=? AND sku_id=?)"},
 		"mark_orders":       {[]any{"a", "[]"}, "PRIMARY KEY (order_id=?)"},
 		"page_end":          {[]any{"a", "b", 9}, behind},
-		"page":              {[]any{"a", "b", "c", "", "reserved", 9}, between},
+		"page":              {[]any{"a", "b", "c", "", "reserved", "", 9}, between},
+		"orders_of_buyer":   {[]any{"a", "b", "", true, 9}, "deductions_by_buyer (sku_id=? AND buyer_id=?)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := false

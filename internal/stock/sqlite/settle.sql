@@ -25,7 +25,7 @@ CROSS JOIN amendments AS a ON sku_id = $1 AND order_id = asked.id AND ref = aske
 
 -- name: update_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for, $6 that were committed
---     (0: as quantity); $7 the instant
+--     (0: as quantity); $7 the instant; $8 how many units are written off now
 UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
     committed = nullif(new.committed, 0),
     committed_at = CASE WHEN new.status = 'committed' THEN $7 ELSE d.committed_at END,
@@ -70,8 +70,10 @@ FROM (
 UPDATE skus SET kept = kept + $2 WHERE sku_id = $1;
 
 -- name: retake
--- In: $1 sku_id, $2 order_id, $3 the segment that gives all of it (null: several give), $4 quantity, $5 the instant
+-- In: $1 sku_id, $2 order_id, $3 the segment that gives all of it (null: several give), $4 quantity, $5 the instant, $6 whether
+--     the SKU has a buyer limit
 --
 -- The caller has seen, under the lock of the row, that its reservation has expired.
-UPDATE deductions SET status = 'committed', segment = $3, quantity = $4, asked = nullif(coalesce(asked, quantity), $4), committed_at = $5
+UPDATE deductions SET status = 'committed', segment = $3, quantity = $4, asked = nullif(coalesce(asked, quantity), $4), committed_at = $5,
+    limited = nullif(coalesce(limited, false) OR $6, false)
 WHERE sku_id = $1 AND order_id = $2;

@@ -107,6 +107,13 @@ SELECT $1, buyer_id, sum(quantity), max(sum(quantity), $2)
 FROM deductions WHERE sku_id = $1 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
 GROUP BY buyer_id;
 
+-- name: mark_limited
+-- In: $1 sku_id, $2 how many
+UPDATE deductions SET limited = true WHERE sku_id = $1 AND order_id IN (
+    SELECT order_id FROM deductions
+    WHERE sku_id = $1 AND buyer_id IS NOT NULL AND limited IS NULL AND (status = 'reserved' OR status = 'committed')
+    LIMIT $2);
+
 -- name: drop_buyers
 -- In: $1 sku_id
 DELETE FROM buyers WHERE sku_id = $1;

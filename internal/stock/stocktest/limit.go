@@ -44,6 +44,44 @@ func testLimit(_ *testing.T, k *kit) {
 	k.balance(at, 40-2-3-1-3-1-1-2-2-1, 0, 16)
 }
 
+// testBuyerOrders: what uses a buyer limit up is what holds units, whatever took it.
+func testBuyerOrders(_ *testing.T, k *kit) {
+	k.limit = 20
+	k.create(100, 2)
+	own := func(id string, quantity int64) stock.Order { return by("x", stock.OrderKey("x", id), quantity) }
+	k.deduct(0, stock.Fence{}, by("x", "d", 1))
+	k.deduct(0, stock.Fence{}, own("d", 1))
+	k.deduct(0, stock.Fence{}, own("c", 1), by("y", "x", 1), by("z", "short", 99)) // one by one
+	k.merge(nil, by("x", "m", 2), by("x", "gone", 1))
+	k.deduct(1, stock.Fence{}, stock.Order{OrderID: "r", BuyerID: "x", Quantity: 1, ReserveFor: time.Hour})
+	k.deduct(1, stock.Fence{}, stock.Order{OrderID: "cancelled", BuyerID: "x", Quantity: 1, ReserveFor: time.Hour})
+	p := placing("basket", []stock.Line{{SKU: sku, Quantity: 2}}, []stock.PlacedLine{{Layout: k.layout, Limit: k.limit, Segment: 1}})
+	p.Order.BuyerID = "x"
+	if _, created, err := k.store.Order(k.Context(), p); err != nil || !created {
+		k.Fatalf("order: created %v, %v", created, err)
+	}
+	k.settled(at, stock.SettleRequest{OrderID: "cancelled", Verb: stock.Cancel}, stock.StatusCancelled, 1, 1)
+	k.settled(at, returns("gone", "", 0), stock.StatusReturned, 1, 1)
+	k.settled(at, returns("m", "part", 1), stock.StatusCommitted, 1, 1)
+	k.settled(at, stock.SettleRequest{OrderID: "r"}, stock.StatusCommitted, 1, 0)
+	k.buyerOrders("x", false, 9, "basket", "d", "m", "r")
+	k.buyerOrders("x", false, 2, "basket", "d")
+	k.buyerOrders("x", true, 9, stock.OrderKey("x", "c"), stock.OrderKey("x", "d"))
+	k.buyerOrders("y", false, 9, "x")
+	k.buyerOrders("y", true, 9)
+	k.buyerOrders("nobody", false, 9)
+}
+
+// buyerOrders checks which orders use a buyer's limit up.
+func (k *kit) buyerOrders(buyer string, own bool, limit int, want ...string) {
+	k.Helper()
+	got, err := k.store.BuyerOrders(k.Context(), sku, buyer, own, limit)
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.equal("orders of "+buyer, fmt.Sprintf("%q", stock.Column(got, func(d stock.Deduction) string { return d.OrderID })), fmt.Sprintf("%q", append([]string{}, want...)))
+}
+
 // testLimitCountsTurns: also where a buyer occurs twice, which a worker avoids, nobody gets more than the limit.
 func testLimitCountsTurns(_ *testing.T, k *kit) {
 	k.limit = 3

@@ -10,6 +10,9 @@ import (
 	"inventory/internal/stock"
 )
 
+// lastID is an id that no other one in its namespace is above.
+var lastID = strings.Repeat("\U0010FFFF", 32)
+
 // testDeductionPages reads the deductions of a SKU in pages, all of them and those of a buyer or a status.
 func testDeductionPages(t *testing.T, k *kit) {
 	if _, err := k.store.DeductionPage(t.Context(), stock.DeductionQuery{SKU: sku, Limit: 1, Scan: 9}); stock.CodeOf(err) != stock.CodeUnknownSKU {
@@ -21,26 +24,32 @@ func testDeductionPages(t *testing.T, k *kit) {
 	own.BuyerID = "ann"
 	a, b := order("a", 1), reserved("b", 2, time.Hour)
 	a.BuyerID, b.BuyerID = "ann", "bob"
-	k.deduct(0, stock.Fence{}, a, b, own, order("ü", 3), order(strings.Repeat("\U0010FFFF", 32), 1))
+	k.deduct(0, stock.Fence{}, a, b, own, order("ü", 3), order(lastID, 1))
 	k.merge(nil, order("B", 70))
 	k.settled(at, returns("B", "", 0), stock.StatusReturned, 70, 70)
-	keys := []string{"B", "a", own.OrderID, "b", "ü", strings.Repeat("\U0010FFFF", 32)}
+	shop, anns := "", "ann"
+	keys := []string{"B", "a", own.OrderID, "b", "ü", lastID}
 	for _, c := range []struct {
-		buyer  string
-		status stock.DeductionStatus
-		want   []string
+		buyer     string
+		status    stock.DeductionStatus
+		namespace *string
+		want      []string
 	}{
-		{"", "", keys},
-		{"ann", "", []string{"a", own.OrderID}},
-		{"", stock.StatusReserved, []string{"b"}},
-		{"", stock.StatusReturned, []string{"B"}},
-		{"", stock.StatusCancelled, nil},
-		{"bob", stock.StatusCommitted, nil},
-		{"nobody", "", nil},
+		{"", "", nil, keys},
+		{"ann", "", nil, []string{"a", own.OrderID}},
+		{"ann", "", &shop, []string{"a"}},
+		{"ann", "", &anns, []string{own.OrderID}},
+		{"ann", stock.StatusReserved, &anns, nil},
+		{"bob", "", &shop, []string{"b"}},
+		{"", stock.StatusReserved, nil, []string{"b"}},
+		{"", stock.StatusReturned, nil, []string{"B"}},
+		{"", stock.StatusCancelled, nil, nil},
+		{"bob", stock.StatusCommitted, nil, nil},
+		{"nobody", "", nil, nil},
 	} {
 		for limit := 1; limit <= len(keys)+1; limit++ {
 			for scan := 1; scan <= len(keys)+1; scan++ {
-				q := stock.DeductionQuery{SKU: sku, BuyerID: c.buyer, Status: c.status, Limit: limit, Scan: scan}
+				q := stock.DeductionQuery{SKU: sku, BuyerID: c.buyer, Status: c.status, Namespace: c.namespace, Limit: limit, Scan: scan}
 				if read := k.readPages(q); !slices.Equal(read, c.want) {
 					t.Errorf("%+v: read %q, want %q", q, read, c.want)
 				}
@@ -69,6 +78,9 @@ func (k *kit) readPages(q stock.DeductionQuery) (keys []string) {
 		page, err := k.store.DeductionPage(k.Context(), q)
 		if err != nil || len(page.Deductions) > q.Limit {
 			k.Fatalf("%+v: %d in a page, %v", q, len(page.Deductions), err)
+		}
+		if namespace, id := stock.SplitOrderKey(page.Next); q.Namespace != nil && page.Next != "" && namespace != *q.Namespace && id != lastID {
+			k.Fatalf("%+v: goes on behind %q, which is of another namespace", q, page.Next)
 		}
 		for _, d := range page.Deductions {
 			alone, err := k.store.Deduction(k.Context(), sku, d.OrderID)

@@ -112,6 +112,7 @@ func CalmCases() []Case {
 		{"amend together", testAmendTogether},
 		{"buyer limit", testLimit},
 		{"buyer limit counts turns", testLimitCountsTurns},
+		{"what uses a buyer limit up", testBuyerOrders},
 		{"buyer limit and what comes back", testLimitAndWhatComesBack},
 		{"adjust", testAdjust},
 		{"adjust takes back what has expired first", testAdjustTakesBackFirst},

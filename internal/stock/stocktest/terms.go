@@ -120,6 +120,7 @@ func testLimitChanges(_ *testing.T, k *kit) {
 	k.settled(at, returns("c", "", 0), stock.StatusReturned, 3, 3)
 	k.merge(nil, by("z", "d", 60))
 	limit("comes", 3)
+	k.buyerOrders("x", false, 9, "a") // from before
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "e", 1), by("y", "f", 2)).Outcomes, stock.Limited, stock.Accepted)
 	limit("rises", 5)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "g", 1), by("y", "h", 3)).Outcomes, stock.Accepted, stock.Limited)
@@ -134,6 +135,7 @@ func testLimitChanges(_ *testing.T, k *kit) {
 	k.settled(at, returns("g", "", 0), stock.StatusReturned, 1, 1)
 	k.settled(at, returns("n", "", 0), stock.StatusReturned, 2, 2)
 	limit("comes again", 2)
+	k.buyerOrders("x", false, 9, "k")
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "o", 2)).Outcomes, stock.Limited)
 	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "p", 1)).Outcomes, stock.Accepted)
 	k.settled(at, returns("d", "", 0), stock.StatusReturned, 60, 60)

@@ -18,6 +18,7 @@ type Arrays struct {
 	Texts      []any   // a []string for each text
 	Units      int64
 	InOrder    bool // they are lines of orders of several SKUs
+	Limited    bool // the SKU has a buyer limit
 }
 
 // ArraysOf returns the arrays of orders.

@@ -112,19 +112,26 @@ func (b Base) Deduction(ctx context.Context, sku, orderID string) (stock.Deducti
 // the page longer, and the next page begins after it.
 func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	var last string
-	bounded, err := One(ctx, b.DB, []any{&last}, "page_end", query.SKU, query.After, query.Bound()-1)
+	after, until := query.Between()
+	bounded, err := One(ctx, b.DB, []any{&last}, "page_end", query.SKU, after, query.Bound()-1)
 	if err != nil {
 		return stock.DeductionPage{}, err
 	}
-	until := last
-	if !bounded {
-		until = stock.BeyondKeys()
+	if bounded = bounded && last <= until; bounded {
+		until = last
+	} else {
+		last = ""
 	}
-	found, err := inOrder(ctx, b.DB, "page", query.SKU, query.After, until, query.BuyerID, string(query.Status), query.Limit)
+	found, err := inOrder(ctx, b.DB, "page", query.SKU, after, until, query.BuyerID, string(query.Status), query.Others(), query.Limit)
 	if err == nil && found == nil && !bounded {
 		err = SKUExists(ctx, b.DB, query.SKU)
 	}
 	return query.Page(found, last), err
+}
+
+// BuyerOrders implements [stock.Store].
+func (b Base) BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]stock.Deduction, error) {
+	return inOrder(ctx, b.DB, "orders_of_buyer", sku, buyerID, stock.OrderKey(buyerID, ""), own, limit)
 }
 
 // BuyerUnits implements [stock.Store].

@@ -73,6 +73,7 @@ func holdAny(segments []int64) bool {
 // merged inserts the deductions of a merge, and the parts of those that have several.
 func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
 	c := ArraysOf(stock.Pick(merge.Orders, plan.Admitted))
+	c.Limited = merge.Limit > 0
 	var several parts
 	for _, i := range plan.Admitted {
 		if given := plan.Parts[i]; len(given) == 1 {
@@ -108,6 +109,6 @@ func (p *parts) insert(s *Statements, sku string) {
 
 // Insert inserts deductions from the segments of the arrays, unless they are there already.
 func (s *Statements) Insert(sku string, a Arrays, at time.Time) *Statement {
-	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at, a.InOrder}
+	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at, a.InOrder, a.Limited}
 	return s.Exec("insert_deductions", append(args, a.Texts...)...)
 }

@@ -187,7 +187,7 @@ func (s *Statements) retake(r stock.Retake, plan stock.RetakePlan, at time.Time)
 	}
 	s.Exec("delete_parts", r.SKU, []string{plan.Deduction.OrderID})
 	several.insert(s, r.SKU)
-	s.Exec("retake", r.SKU, plan.Deduction.OrderID, one, plan.Deduction.Quantity, at).Wrote = AllOf(1)
+	s.Exec("retake", r.SKU, plan.Deduction.OrderID, one, plan.Deduction.Quantity, at, r.Limit > 0).Wrote = AllOf(1)
 }
 
 // History implements [stock.Store].

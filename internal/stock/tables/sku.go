@@ -118,6 +118,7 @@ func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Move
 	switch counts {
 	case stock.CountAll:
 		write.Exec("count_all_buyers", m.SKU, now.PerBuyerLimit)
+		write.Exec("mark_limited", m.SKU, stock.MostMarked)
 	case stock.DropCounts:
 		write.Exec("drop_buyers", m.SKU)
 	}

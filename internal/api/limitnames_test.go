@@ -1,0 +1,55 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"inventory/internal/access"
+	"inventory/internal/app"
+)
+
+// TestALimitNamesTheOrdersThatUseItUp: whoever refuses by a buyer limit says which of the buyer's orders to cancel, and no caller
+// learns an order id of another namespace.
+func TestALimitNamesTheOrdersThatUseItUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, config app.Config) {
+		config.Access.TokenRights = access.Rights{Commit: true}
+		d := openDoors(t, config)
+		const deductions = "/v1/skus/shoe/deductions"
+		d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100,"segments":3,"per_buyer_limit":4}`), 201, "")
+		d.want(d.as(operator, "PUT", "/v1/skus/any", `{"stock":100}`), 201, "")
+		d.want(d.as(shop, "POST", deductions, `{"order_id":"late","buyer_id":"ann","quantity":2,"reserve_for":"1s"}`), 201, "")
+		d.want(d.as(ann, "POST", deductions, `{"order_id":"anns-late","quantity":1,"reserve_for":"1s"}`), 201, "")
+		for _, path := range []string{"/late", "/anns-late?buyer_id=ann"} {
+			for !strings.Contains(d.as(shop, "GET", deductions+path, "").body, `"status":"expired"`) {
+				if t.Context().Err() != nil {
+					t.Fatal(path, "does not expire")
+				}
+			}
+		}
+		d.want(d.as(shop, "POST", deductions, `{"order_id":"bobs","buyer_id":"bob","quantity":4}`), 201, "")
+		d.want(d.as(shop, "POST", deductions, `{"order_id":"returned","buyer_id":"ann","quantity":1}`), 201, "")
+		d.want(d.as(shop, "POST", deductions+"/returned/return", ""), 200, "")
+		d.want(d.as(shop, "POST", deductions, `{"order_id":"paid","buyer_id":"ann","quantity":1}`), 201, "")
+		d.want(d.as(shop, "POST", "/v1/orders", `{"order_id":"basket","buyer_id":"ann","reserve_for":"15m","lines":[{"sku":"any","quantity":1},{"sku":"shoe","quantity":2}]}`), 201, "")
+		d.want(d.as(ann, "POST", deductions, `{"order_id":"anns","quantity":1,"reserve_for":"15m"}`), 201, "")
+
+		for caller, want := range map[string]string{shop: `"order_ids":["basket","paid"]`, ann: `"order_ids":["anns"]`} {
+			id := strings.ReplaceAll(caller, " ", "-")
+			one := `{"order_id":"` + id + `","buyer_id":"ann","quantity":1}`
+			d.wantProblem(d.as(caller, "POST", deductions, one), 409, "buyer_limit", want)
+			d.wantProblem(d.as(caller, "POST", deductions, `{"order_id":"`+id+`","buyer_id":"ann","quantity":5}`), 409, "buyer_limit", want)
+			d.wantProblem(d.as(caller, "POST", "/v1/orders", `{"order_id":"`+id+`","buyer_id":"ann","lines":[{"sku":"any","quantity":1},{"sku":"shoe","quantity":1}]}`),
+				409, "buyer_limit", `"sku":"shoe"`, want)
+			if a := d.as(caller, "POST", many, bulk(`{"sku":"shoe",`+one[1:], `{"sku":"any",`+one[1:])); a.status != 200 || !strings.Contains(a.body, want) {
+				t.Errorf("many of %s: got %d %s, want %s", caller, a.status, a.body, want)
+			}
+		}
+		d.wantProblem(d.as(shop, "POST", deductions+"/late/commit", `{"if_expired":"retake"}`), 409, "not_reserved", `"order_ids":["basket","paid"]`)
+		d.wantProblem(d.as(ann, "POST", deductions+"/anns-late/commit", `{"if_expired":"retake"}`), 409, "not_reserved", `"order_ids":["anns"]`)
+		if a := d.as(bob, "POST", deductions, `{"order_id":"more","quantity":1}`); a.status != 409 || strings.Contains(a.body, "order_ids") {
+			t.Errorf("bob got %d %s, want no order id of the shop's", a.status, a.body)
+		}
+		d.want(d.as(shop, "POST", "/v1/orders/basket/cancel", ""), 200, "") // what it said to do helps
+		d.want(d.as(shop, "POST", deductions+"/late/commit", `{"if_expired":"retake"}`), 200, "")
+	})
+}

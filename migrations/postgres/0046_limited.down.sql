@@ -1,0 +1,1 @@
+ALTER TABLE deductions DROP COLUMN IF EXISTS limited;
