@@ -125,13 +125,8 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, created, nil
 }
 
-// deductLine carries out the batch of a line. If the segment holds too little, the units of expired reservations come back, and it is
-// tried again: so one segment fills more lines.
+// deductLine carries out a batch after it has given back the units of expired reservations, so that one segment fills more lines.
 func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch) (stock.BatchResult, error) {
-	result, err := s.deduct(ctx, tx, line)
-	if err != nil || result.Outcomes[0].Kind != stock.Short && result.Outcomes[0].Kind != stock.Limited {
-		return result, err
-	}
 	statements := &tables.Statements{}
 	tx.Expire(statements, line.SKU, line.At)
 	if err := tx.Send(ctx, statements); err != nil {
