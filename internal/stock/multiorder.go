@@ -126,6 +126,9 @@ func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned && !p.OfBuyer) {
 		return nil, UnknownDeduction(order.Lines[0].SKU, order.OrderID)
 	}
+	if p.AtOnce && there.Pruned { // a look finds that its SKUs are archived
+		return nil, ErrLayout
+	}
 	same := !there.Pruned && there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)
 	for i := 0; same && i < len(order.Lines); i++ {
 		same = there.Lines[i].SKU == order.Lines[i].SKU && there.Lines[i].Order.Quantity == order.Lines[i].Quantity
