@@ -119,6 +119,10 @@ test-browser: servers ## Run the tests of the pages (/docs, the console, the cla
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
 	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom ./loadtest/internal/report
 
+.PHONY: pictures
+pictures: ## Make the pictures of README.md in Chromium
+	$(GO) test -count 1 -tags browser -run '^TestClassroomInABrowser$$' ./internal/classroom -pictures $(CURDIR)/docs
+
 # Apart from make test, which installs no cluster's tools.
 .PHONY: test-deploy
 test-deploy: ## Let kubectl and systemd-analyze, which must be on PATH, read the files of deploy/

@@ -68,6 +68,32 @@ func TestReadmeBeginsWithTheDemo(t *testing.T) {
 	}
 }
 
+// TestEveningBeginsAsItExplains runs the demos of docs/EVENING.md, the first with fewer buyers, and holds their outcome against the
+// explanation: nothing is oversold, and orders larger than a segment are sold by merges.
+func TestEveningBeginsAsItExplains(t *testing.T) {
+	t.Parallel()
+	demos := regexp.MustCompile(`(?m)^go run ./cmd/inventory (demo.*)$`).FindAllStringSubmatch(document(t, filepath.Join("..", "..", "docs", "EVENING.md")), -1)
+	if len(demos) != 5 || demos[4][1] != "demo --watch" {
+		t.Fatalf("got %q, want four demos and the classroom", demos)
+	}
+	for i, demo := range demos[:4] {
+		args := append(strings.Fields(demo[1]), "--json")
+		if i < 3 {
+			args = append(args, "--stock", "1000", "--buyers", "2000")
+		}
+		var sold saleSummary
+		if r := spawn(t, args...); r.code != 0 || json.Unmarshal([]byte(r.out), &sold) != nil {
+			t.Fatalf("%q: exit status %d, %s", args, r.code, r.err)
+		}
+		if sold.Oversold != 0 || !sold.AuditOK {
+			t.Errorf("%q: got %+v, want every unit sold once", args, sold)
+		}
+		if i == 3 && (sold.Accepted != 6 || sold.Merges < 1 || sold.Merges > 6) {
+			t.Errorf("got %d orders by %d merges, want 6 by 1 to 6", sold.Accepted, sold.Merges)
+		}
+	}
+}
+
 // A typed is one command of a document, and the answer that is shown below it, "" if none is.
 type typed struct{ text, answer string }
 

@@ -7,13 +7,14 @@ import (
 
 // act is an action during a sale, with its effect on the speed, and whether the audit holds.
 type act struct {
-	ID     int       `json:"id"`
-	At     time.Time `json:"at"`
-	What   string    `json:"what"`
-	Why    string    `json:"why"`
-	Before pace      `json:"before"`
-	After  *pace     `json:"after"` // null: not measured yet
-	Audit  string    `json:"audit"` // "", "ok" or "wrong"
+	ID        int       `json:"id"`
+	At        time.Time `json:"at"`
+	What      string    `json:"what"`
+	Why       string    `json:"why"`
+	Before    *pace     `json:"before"` // null: no sale ran
+	After     *pace     `json:"after"`  // null: not measured yet, or the sale ended before
+	Audit     string    `json:"audit"`  // "", "ok" or "wrong"
+	Measuring bool      `json:"measuring"`
 }
 
 // pace is the speed of a sale.
@@ -22,35 +23,44 @@ type pace struct {
 	P99      float64 `json:"p99"`      // milliseconds, of the worst second
 }
 
-func paceOf(points []point) (p pace) {
+// paceOf returns the speed of some seconds; nil if there are none.
+func paceOf(points []point) *pace {
+	if len(points) == 0 {
+		return nil
+	}
+	var p pace
 	for _, one := range points {
 		p.Accepted += float64(one.Accepted) / float64(len(points))
 		p.P99 = max(p.P99, one.P99)
 	}
-	return p
+	return &p
 }
 
 const (
 	beforeSeconds = 3
+	settleSeconds = 1 // between an act and what is measured of its effect
 	afterSeconds  = 4
 	mostActs      = 20
 )
 
-// note records an act, and measures its effect for a few seconds.
-func (s *School) note(what, why string) {
+// paceNow returns the speed of the sale that runs; nil if none does. The caller holds mu.
+func (s *School) paceNow() *pace {
+	if !s.open {
+		return nil
+	}
+	return paceOf(s.sale.last(beforeSeconds))
+}
+
+// note records an act, and measures its effect for a few seconds if a sale runs. The caller holds mu.
+func (s *School) note(what, why string, before *pace) {
 	s.actsMu.Lock()
 	defer s.actsMu.Unlock()
 	s.acted++
-	a := &act{ID: s.acted, At: time.Now().UTC(), What: what, Why: why}
-	current := s.sale
-	if current != nil {
-		a.Before = paceOf(current.last(beforeSeconds))
-	}
+	a := &act{ID: s.acted, At: time.Now().UTC(), What: what, Why: why, Before: before, Measuring: s.open}
 	s.acts = append([]*act{a}, s.acts[:min(len(s.acts), mostActs-1)]...)
-	if current == nil {
-		return
+	if current := s.sale; s.open {
+		s.running.Go(func() { s.measure(a, current) })
 	}
-	s.running.Go(func() { s.measure(a, current) })
 }
 
 // measure completes an act.
@@ -58,13 +68,18 @@ func (s *School) measure(a *act, of *sale) {
 	select {
 	case <-s.ctx.Done():
 		return
-	case <-time.After(afterSeconds*time.Second + time.Second/2):
+	case <-time.After((settleSeconds+afterSeconds)*time.Second + time.Second/2):
 	}
-	after := paceOf(of.last(afterSeconds))
+	var after *pace
+	s.mu.RLock()
+	if s.open && s.sale == of {
+		after = paceOf(of.last(afterSeconds))
+	}
+	s.mu.RUnlock()
 	verdict := s.audit(s.ctx, of.SKU)
 	s.actsMu.Lock()
 	defer s.actsMu.Unlock()
-	a.After, a.Audit = &after, verdict
+	a.After, a.Audit, a.Measuring = after, verdict, false
 }
 
 // audit recomputes the balance of a SKU from the rows, also while something is broken.

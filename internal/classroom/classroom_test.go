@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,12 @@ func open(t *testing.T) (url string) {
 	return server.URL
 }
 
+type act struct {
+	What, Why, Audit string
+	Before, After    *struct{ Accepted float64 }
+	Measuring        bool
+}
+
 // told is the state that the classroom reports.
 type told struct {
 	Lock      string
@@ -47,12 +54,12 @@ type told struct {
 	Sale      *struct {
 		SKU     string
 		Running bool
-		Points  []struct{ Accepted, Failed int }
+		Points  []struct {
+			Accepted, Failed int
+			P99              float64
+		}
 	}
-	Acts []struct {
-		What, Why, Audit string
-		After            *struct{ Accepted float64 }
-	}
+	Acts   []act
 	Breaks []struct {
 		Name, Break, Mend, Why string
 		Each                   bool
@@ -116,7 +123,7 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 			}
 			do(t, url, "sale", `{"pace":200,"mix":"reserve","segments":4,"stock":500,"restock":true}`)
 			until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
-			acts := 0
+			acts := 1 // the sale
 			for _, b := range now.Breaks {
 				if b.Why == "" || b.Break == "" {
 					t.Errorf("got %+v, want a label and a reason", b)
@@ -128,12 +135,14 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 					acts++
 				}
 			}
-			now = until(t, url, func(now told) bool { return now.Acts[0].Audit != "" })
+			now = until(t, url, func(now told) bool {
+				return !slices.ContainsFunc(now.Acts, func(a act) bool { return a.Measuring })
+			})
 			if len(now.Acts) != acts+1 || !now.Redis || now.Services[1].Cut || now.Services[1].Stalled {
 				t.Errorf("got %+v, want %d acts, and no fault any more", now, acts+1)
 			}
 			for _, act := range now.Acts[:acts] {
-				if act.What == "" || act.Why == "" || act.Audit != "ok" || act.After == nil {
+				if act.What == "" || act.Why == "" || act.Audit != "ok" || act.After == nil || act.Measuring {
 					t.Errorf("got %+v, want its reason, a good audit and a rate after it", act)
 				}
 			}
@@ -151,13 +160,68 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 	}
 }
 
+// TestStoppedProcess: others sell what its buyers want, and who is alone sells nothing. The page says which.
+func TestStoppedProcess(t *testing.T) {
+	t.Parallel()
+	url := open(t)
+	for _, one := range []struct {
+		processes int
+		says      string
+	}{{1, "every order fails"}, {3, "to another process"}} {
+		do(t, url, "house", fmt.Sprintf(`{"lock":"reentrant","processes":%d}`, one.processes))
+		now := do(t, url, "sale", `{"pace":20,"mix":"singles","segments":10,"stock":100000}`)
+		until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
+		now = do(t, url, "break", `{"name":"stall","process":0,"broken":true}`)
+		if !strings.Contains(now.Acts[0].Why, one.says) {
+			t.Errorf("%d processes: got %q, want that it says %q", one.processes, now.Acts[0].Why, one.says)
+		}
+		seconds := len(now.Sale.Points)
+		until(t, url, func(now told) bool { // its buyers are among those of the last second
+			last := now.Sale.Points[len(now.Sale.Points)-1]
+			sells := last.Accepted > 0 && last.Failed == 0 && last.P99 > 2000
+			return len(now.Sale.Points) > seconds+2 && last.P99 < 3500 && (one.processes > 1 && sells || one.processes == 1 && last.Accepted == 0 && last.Failed > 0)
+		})
+		do(t, url, "break", `{"name":"stall","process":0,"broken":false}`)
+	}
+}
+
+// TestNoPaceWithoutASale: who breaks something after the end of a sale, or ends it right after, is told no pace.
+func TestNoPaceWithoutASale(t *testing.T) { // not parallel: it sells as fast as it can
+	url := open(t)
+	do(t, url, "sale", `{"pace":0,"mix":"singles","segments":1,"stock":100000}`)
+	until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
+	do(t, url, "break", `{"name":"redis","broken":true}`)
+	do(t, url, "stop", "{}")
+	if act := do(t, url, "break", `{"name":"redis","broken":false}`).Acts[0]; act.Before != nil || act.After != nil || act.Measuring {
+		t.Errorf("got %+v, want no pace of a sale that has ended", act)
+	}
+	now := until(t, url, func(now told) bool { return !now.Acts[1].Measuring })
+	if act := now.Acts[1]; act.Before == nil || act.After != nil || act.Audit != "ok" {
+		t.Errorf("got %+v, want a pace before, none after, and a good audit", act)
+	}
+}
+
+// TestHoldersHaveTheNumbersOfTheButtons: the locks of a process begin with its number.
+func TestHoldersHaveTheNumbersOfTheButtons(t *testing.T) {
+	t.Parallel()
+	url := open(t)
+	do(t, url, "house", `{"lock":"fair","processes":2,"singly":true}`) // takes a lock for every write
+	now := do(t, url, "sale", `{"pace":300,"mix":"singles","segments":8,"stock":100000}`)
+	for holders, deadline := "", time.Now().Add(20*time.Second); !strings.Contains(holders, `"holder":"1-`) || !strings.Contains(holders, `"holder":"2-`); {
+		_, one := ask(t, url+"/v1/skus/"+now.Sale.SKU+"/locks", "")
+		if holders += one; time.Now().After(deadline) {
+			t.Fatalf("got %.500s, want holders 1 and 2", holders)
+		}
+	}
+}
+
 // TestClassroomStandsForNobodyElse: it refuses senseless commands, and pages of other sites.
 func TestClassroomStandsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	url := open(t)
 	for command, body := range map[string]string{
 		"house": `{"lock":"paper","processes":1}`, "house?": `{"lock":"fair","processes":4}`, "break": `{"name":"wind","broken":true}`,
-		"break?": `{"name":"stall","process":1,"broken":true}`, "sale": `{"pace":0,"mix":"many","segments":1,"stock":1}`, "sale?": `{"more":1}`,
+		"break?": `{"name":"stall","process":1,"broken":true}`, "sale": `{"pace":-1,"mix":"many","segments":1,"stock":1}`, "sale?": `{"more":1}`,
 	} {
 		if status, answer := ask(t, url+"/classroom/"+command, body); status != http.StatusBadRequest || !strings.Contains(answer, "detail") {
 			t.Errorf("%s %s: %d %s", command, body, status, answer)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"inventory/internal/api/client"
@@ -16,14 +17,15 @@ import (
 
 const (
 	drain       = 3 * time.Second // for requests in flight when a process ends
-	patience    = time.Second     // of buyers with one process, before they try the next one
-	connections = 64
+	patience    = 2 * time.Second // of buyers with one process, before they ask the next one
+	connections = 256
 )
 
 // plan is the configuration of the processes.
 type plan struct {
 	Lock      string `json:"lock"`
 	Processes int    `json:"processes"`
+	Singly    bool   `json:"singly"` // each write carries out one order, and not those that wait at the time
 }
 
 const mostProcesses = 3
@@ -38,6 +40,37 @@ func (p plan) check() error {
 		return fmt.Errorf("processes: must be 1 to %d", mostProcesses)
 	}
 	return nil
+}
+
+// String describes the processes as people do.
+func (p plan) String() string {
+	processes, lock, writes := fmt.Sprintf("%d processes", p.Processes), p.Lock+" lock", "in batches"
+	if p.Processes == 1 {
+		processes = "1 process"
+	}
+	if p.Lock == app.LockNone {
+		lock = "no lock"
+	}
+	if p.Singly {
+		writes = "order by order"
+	}
+	return fmt.Sprintf("%s, %s, %s", processes, lock, writes)
+}
+
+// why says what the change from another plan does.
+func (p plan) why(before plan) string {
+	switch {
+	case p.Singly && !before.Singly:
+		return "Each order now waits for a write and a commit of its own."
+	case before.Singly && !p.Singly:
+		return "Orders that wait at the same time are written together, in one statement with one commit: most of the speed comes from that."
+	case p.Lock != before.Lock:
+		return "A lock keeps processes off each other's rows. It makes nothing right that would be wrong without it: that does the guard of the database."
+	case p.Singly:
+		return "Processes write at the same time if there are segments enough. On one segment they take turns."
+	default:
+		return "Each process writes all orders that wait, so more processes make smaller batches, and not more orders a second."
+	}
 }
 
 // process is one of the services that sell. All are in one process of the operating system, and share only the database
@@ -63,11 +96,15 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 			err = errors.Join(err, h.close(context.WithoutCancel(ctx)))
 		}
 	}()
+	limit := 0 // the fastest
+	if p.Singly {
+		limit = 1
+	}
 	for number := range p.Processes {
 		gate := new(gate)
 		a, err := app.Start(ctx, app.Config{
-			DatabaseURL: databaseURL, Store: gatedStore{store, gate}, RedisDial: n.dialer(number, gate), Lock: p.Lock,
-			DrainTimeout: drain, Logger: log,
+			DatabaseURL: databaseURL, Store: gatedStore{store, gate}, RedisDial: n.dialer(number, gate), Lock: p.Lock, Name: strconv.Itoa(number + 1),
+			DrainTimeout: drain, BatchLimit: limit, Logger: log,
 		})
 		if err != nil {
 			return h, fmt.Errorf("start process %d: %w", number+1, err)
@@ -85,12 +122,20 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 // deduct sends an order to a process, and to the others until one has a final answer.
 func (h *house) deduct(ctx context.Context, n int, sku string, order client.NewDeduction) (answer client.Answer[client.Deduction], err error) {
 	for try := range h.processes {
-		answer, err = h.processes[(n+try)%len(h.processes)].service.Deduct(ctx, sku, order)
+		answer, err = h.processes[(n+try)%len(h.processes)].deduct(ctx, sku, order)
 		if err == nil && answer.Status != http.StatusServiceUnavailable {
 			break
 		}
 	}
 	return answer, err
+}
+
+// deduct sends an order to this process, and again while it may have been lost. After the buyers' patience the process does not carry
+// it out any more, however late it goes on.
+func (p *process) deduct(ctx context.Context, sku string, order client.NewDeduction) (client.Answer[client.Deduction], error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.service.Deduct(ctx, sku, order)
 }
 
 // target returns a process that does not stand still.

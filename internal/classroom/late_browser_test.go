@@ -60,9 +60,7 @@ func TestLateStatesInABrowser(t *testing.T) {
 		server.Close()
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
-	tab := browsertest.Open(t)
-	browsertest.See(tab, browsertest.Looks()[0])
-	browsertest.Do(tab, chromedp.Navigate(server.URL+"/"))
+	tab := browsertest.OpenAt(t, server.URL+"/")
 	<-late.read
 	if early := browsertest.Do(tab, chromedp.Evaluate[float64](`document.querySelectorAll("select").length`)); early != 0 {
 		t.Errorf("%v choices are offered before the state is known", early)

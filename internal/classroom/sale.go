@@ -16,7 +16,7 @@ import (
 
 // order is the settings of a sale that a person chooses.
 type order struct {
-	Pace     int    `json:"pace"` // orders a second
+	Pace     int    `json:"pace"` // orders a second; 0: as many as a crowd sends that orders again as soon as it is answered
 	Mix      string `json:"mix"`  // one of the mixes
 	Segments int    `json:"segments"`
 	Stock    int64  `json:"stock"`
@@ -30,12 +30,15 @@ const (
 	mixReserve = "reserve" // half of them reservations that expire
 )
 
-const mostPace = 20_000
+const (
+	mostPace = 20_000
+	crowd    = 256 // buyers of a sale that is as fast as it can be
+)
 
 func (o order) check() error {
 	switch {
-	case o.Pace < 1 || o.Pace > mostPace:
-		return fmt.Errorf("orders a second: must be 1 to %d", mostPace)
+	case o.Pace < 0 || o.Pace > mostPace:
+		return fmt.Errorf("orders a second: must be 1 to %d, or 0 for as many as can be", mostPace)
 	case o.Mix != mixSingles && o.Mix != mixMany && o.Mix != mixReserve:
 		return fmt.Errorf("there is no mix %q", o.Mix)
 	case o.Segments < 1 || o.Segments > stock.MaxSegments:
@@ -44,6 +47,26 @@ func (o order) check() error {
 		return fmt.Errorf("units: must be 1 to %d", stock.MaxQuantity)
 	}
 	return nil
+}
+
+// String describes the sale as people do.
+func (o order) String() string {
+	segments, pace := fmt.Sprintf("%d segments", o.Segments), "as fast as it can"
+	if o.Segments == 1 {
+		segments = "1 segment"
+	}
+	if o.Pace > 0 {
+		pace = fmt.Sprintf("%d orders a second", o.Pace)
+	}
+	return fmt.Sprintf("A sale: %s, %s", segments, pace)
+}
+
+// why says what the segments do.
+func (o order) why() string {
+	if o.Segments == 1 {
+		return "All units are in one row: every write waits for the one before it."
+	}
+	return "The units are in several rows. Processes write to different ones at the same time; one process alone gains little."
 }
 
 // point is a second of a sale.
@@ -96,7 +119,13 @@ func openSale(ctx context.Context, sku string, o order, house func() *house, sto
 	}
 	s := &sale{order: o, SKU: sku, house: house, store: store, room: make(chan struct{}, mostOrders), latencies: latency.New()}
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.running.Go(func() { s.send(ctx) })
+	if o.Pace > 0 {
+		s.running.Go(func() { s.send(ctx) })
+	} else {
+		for n := range crowd {
+			s.running.Go(func() { s.orderAgainAndAgain(ctx, n) })
+		}
+	}
 	s.running.Go(func() { s.keepTime(ctx) })
 	return s, nil
 }
@@ -129,6 +158,13 @@ func (s *sale) send(ctx context.Context) {
 				s.count(0, false, errFull)
 			}
 		}
+	}
+}
+
+// orderAgainAndAgain is a buyer of the crowd. The ids of its orders are apart from those of others.
+func (s *sale) orderAgainAndAgain(ctx context.Context, n int) {
+	for ; ctx.Err() == nil; n += crowd {
+		s.buy(ctx, n)
 	}
 }
 

@@ -81,7 +81,7 @@ func Open(ctx context.Context, c Config) (s *School, err error) {
 		return s, err
 	}
 	s.closers = append(s.closers, s.network.close)
-	s.house, err = build(ctx, plan{c.Lock, 1}, c.DatabaseURL, store, s.network, c.Logger)
+	s.house, err = build(ctx, plan{Lock: c.Lock, Processes: 1}, c.DatabaseURL, store, s.network, c.Logger)
 	return s, err
 }
 
@@ -151,14 +151,14 @@ func (s *School) build(p plan) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	pace, before := s.paceNow(), s.house.plan
 	if err := s.rebuild(p); err != nil {
 		return err
 	}
 	if p.Lock != app.LockNone {
 		s.locked = p.Lock
 	}
-	s.note(fmt.Sprintf("%d × %s", p.Processes, p.Lock), "More processes share the work of answering, and each takes segments of its own; "+
-		"how fast one SKU is written is decided by the database.")
+	s.note(p.String(), p.why(before), pace)
 	return nil
 }
 
@@ -167,6 +167,9 @@ func (s *School) start(o order) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	s.mu.RLock()
+	pace := s.paceNow()
+	s.mu.RUnlock()
 	s.stop()
 	next, err := s.openNext(o)
 	if err != nil {
@@ -175,6 +178,7 @@ func (s *School) start(o order) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sale, s.open = next, true
+	s.note(o.String(), o.why(), pace)
 	return nil
 }
 
@@ -221,16 +225,20 @@ func (s *School) breakIt(name string, process int, broken bool) error {
 	if b.Each && (process < 0 || process >= len(s.house.processes)) {
 		return fmt.Errorf("there is no process %d", process+1)
 	}
+	pace := s.paceNow()
 	if err := b.do(s, process, broken); err != nil {
 		return err
 	}
 	what, why := b.Break, b.Why
-	if !broken {
+	switch {
+	case !broken:
 		what, why = b.Mend, b.WhyMend
+	case s.house.Processes == 1 && b.Alone != "":
+		why = b.Alone
 	}
 	if b.Each {
 		what = fmt.Sprintf("%s %d", what, process+1)
 	}
-	s.note(what, why)
+	s.note(what, why, pace)
 	return nil
 }

@@ -32,14 +32,13 @@ export class Acts {
 	#complete(act) {
 		const shown = this.shown.get(act.id);
 		if (shown.done) return;
-		const before = act.before.accepted > 0, after = act.after;
-		const change = (from, to, unit) => [before ? rate(from) : "", after ? rate(to) : "…"].filter(Boolean).join(" → ") + unit;
-		if (before || after) {
-			say(shown.speed, change(act.before.accepted, after?.accepted, " orders a second"));
-			say(shown.slowest, `99 of 100 within ${change(act.before.p99, after?.p99, " ms")}`);
-		}
+		const { before, after } = act;
+		const change = (what, unit) => [before && rate(before[what]), after ? rate(after[what]) : act.measuring && "…"].filter(Boolean).join(" → ") + unit;
+		const measured = after || act.measuring;
+		say(shown.speed, measured ? change("accepted", " orders a second") : before ? "Not measured: the sale ended" : "");
+		say(shown.slowest, measured ? `99 of 100 within ${change("p99", " ms")}` : "");
 		say(shown.verdict, verdicts[act.audit]);
 		shown.verdict.className = act.audit === "wrong" ? "verdict bad" : "verdict good";
-		shown.done = act.after !== null;
+		shown.done = !act.measuring;
 	}
 }

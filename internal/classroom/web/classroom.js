@@ -19,9 +19,9 @@ const controls = new Controls(act);
 let state = null, sku = "", stop = () => {}, acted = 0;
 
 document.getElementById("board").append(
-	el("section", { "aria-label": "The sale now" }, el("dl.figures", {}, ...[accepted, refused, slow, failed].map((chart) => chart.node))),
-	el("section", {}, el("h2", {}, "Segments"), vessels.node),
-	el("section", {}, el("h2", {}, "What you did"), acts.node));
+	el("section.now", { "aria-label": "The sale now" }, el("dl.figures", {}, ...[accepted, refused, slow, failed].map((chart) => chart.node))),
+	el("section.segments", {}, el("h2", {}, "Segments"), vessels.node),
+	el("section.did", {}, el("h2", {}, "What you did"), acts.node));
 
 // act sends a command and shows the state that it returns.
 async function act(path, body) {
@@ -44,11 +44,11 @@ function draw() {
 	controls.show(state);
 	if (room.children.length === 0) room.append(...controls.nodes); // not earlier: a choice would be lost
 	acts.show(state.acts);
-	const points = state.sale?.points ?? [];
-	accepted.set(points.map((point) => point.accepted));
-	refused.set(points.map((point) => point.refused));
-	slow.set(points.map((point) => point.p99));
-	failed.set(points.map((point) => point.failed));
+	const points = state.sale?.points ?? [], ended = state.sale?.running ? [] : [null]; // nothing is sold now
+	accepted.set([...points.map((point) => point.accepted), ...ended]);
+	refused.set([...points.map((point) => point.refused), ...ended]);
+	slow.set([...points.map((point) => point.p99), ...ended]);
+	failed.set([...points.map((point) => point.failed), ...ended]);
 	toSKU.hidden = !state.sale;
 	if (state.sale) toSKU.href = `console#/sku/${state.sale.sku}`;
 }
