@@ -59,7 +59,7 @@ var mutants = map[string]struct {
 	},
 	"that sells again what was written off": {
 		flags: []string{"--fault=none"},
-		edits: []edit{{"../internal/stock/settlement.go", regexp.MustCompile(`if request\.WriteOff && err == nil`), "if request.WriteOff && request.OrderID == \"\" && err == nil"}},
+		edits: []edit{{"../internal/stock/settlement.go", regexp.MustCompile(`if request\.WriteOff && before\.Status`), "if request.WriteOff && request.OrderID == \"\" && before.Status"}},
 		says:  []string{"oversold", "audit"},
 	},
 	"that settles lines alone": {

@@ -11,7 +11,7 @@ import (
 func TestChaosStartsItself(t *testing.T) {
 	t.Parallel()
 	result := filepath.Join(t.TempDir(), "result.json")
-	out, err := exec.CommandContext(t.Context(), program, "chaos", "--quick", "--json", result).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "chaos", "--rounds=1", "--length=4s", "--json", result).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -12,7 +12,7 @@ import (
 func TestExplainStartsItself(t *testing.T) {
 	t.Parallel()
 	result := filepath.Join(t.TempDir(), "result.json")
-	out, err := exec.CommandContext(t.Context(), program, "explain", "--tiny", "--seed=7", "--json", result).Output()
+	out, err := exec.CommandContext(t.Context(), program, "explain", "--tiny", "--processes=1,2", "--seed=7", "--json", result).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

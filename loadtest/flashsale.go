@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/replay"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
 
@@ -154,7 +154,7 @@ func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
-			played, err := replay.Play(ctx, plan, replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
+			played, err := replay.Play(ctx, plan, replay.Settings{Prefix: servers.NewName("replay-") + "-", Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
 			return played.Report(), err
 		})
 	})
@@ -177,9 +177,4 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 		return replay.Plan{}, fmt.Errorf("plan the orders of %s: %w", c.Orders, err)
 	}
 	return plan, nil
-}
-
-// newPrefix begins the names of a run's SKUs. They are new, so that a database can be used again, and sort by time.
-func newPrefix() string {
-	return "replay-" + strconv.FormatInt(time.Now().Unix(), 36) + strings.ToLower(rand.Text()[:6]) + "-"
 }

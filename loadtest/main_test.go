@@ -21,6 +21,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/target"
 	"inventory/loadtest/internal/worker"
 )
@@ -163,6 +164,22 @@ func startService(t *testing.T) (url, databaseURL string) {
 		}
 	})
 	return service.URL(), databaseURL
+}
+
+// TestTheServiceCollectsGarbageAsTheProductDoes, which the lab compares with others.
+func TestTheServiceCollectsGarbageAsTheProductDoes(t *testing.T) { // not parallel: it sets a variable
+	t.Setenv("GOGC", "") // which the product obeys
+	service, err := target.Open(t.Context(), target.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := gauges.Scrape(t.Context(), service.AdminURLs[0]+"/metrics")
+	if percent := found.Total("go_gc_gogc_percent"); err != nil || percent != 400 {
+		t.Errorf("GOGC is %v, want 400; %v", percent, err)
+	}
+	if err := service.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // run is the program inside a test: it returns the exit status.

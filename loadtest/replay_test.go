@@ -134,7 +134,7 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	}
 	var played *replay.Replay
 	s := cli.Streams{Out: io.Discard, Err: io.Discard}
-	settings := replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: io.Discard}
+	settings := replay.Settings{Prefix: "replay-test-", Concurrency: c.Concurrency, Key: c.APIKey, Progress: io.Discard}
 	document, err := c.at(t.Context(), s, func(to *target.Target) (_ report.Document, err error) {
 		played, err = replay.Play(t.Context(), plan, settings, to)
 		return played.Document, err

@@ -161,10 +161,6 @@ func TestAuditFindsADifference(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	large := 5 // the demo's own size; the smaller ones sell out as well
-	if testing.Short() {
-		large = 1
-	}
 	soldOut := func(s saleSummary) bool { return s.Accepted == s.Stock && s.SoldOut == int64(s.Requests)-s.Stock }
 	nearlySoldOut := func(s saleSummary) bool { return s.UnitsSold > s.Stock-5 }
 	for _, c := range []struct {
@@ -173,13 +169,13 @@ func TestDemo(t *testing.T) {
 		args          []string
 		want          func(saleSummary) bool
 	}{
-		{"like the defaults", 2000 * large, 4000 * large, nil, soldOut},
+		{"like the defaults", 2000, 4000, nil, soldOut},
 		{"nothing divides", 1999, 3000, []string{"--segments", "7"}, soldOut},
 		{"mixed quantities", 2000, 4000, []string{"--quantity", "1-5"}, nearlySoldOut},
 		{"no locks", 2000, 1600, []string{"--lock", "none", "--quantity", "1-5"}, nearlySoldOut},
 		{"fair locks", 2000, 1600, []string{"--lock", "fair", "--quantity", "1-5"}, nearlySoldOut},
 		{"RedLocks", 2000, 1600, []string{"--lock", "redlock", "--quantity", "1-5"}, nearlySoldOut},
-		{"real servers", 2000 * large, 4000 * large, []string{"--quantity", "1-5", "--database-url", database(t), "--redis-url", redisServer.URL()}, nearlySoldOut},
+		{"real servers", 2000, 4000, []string{"--quantity", "1-5", "--database-url", database(t), "--redis-url", redisServer.URL()}, nearlySoldOut},
 		{"not sold out", 2000, 20, nil, func(s saleSummary) bool { return s.Accepted == int64(s.Requests) && s.SoldOut == 0 }},
 		{"nothing to sell", 0, 20, nil, soldOut},
 	} {

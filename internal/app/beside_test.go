@@ -16,8 +16,8 @@ import (
 // The windows in which honest callers are measured, alternately alone and together with others. Each pair is compared
 // separately, so that other work of the machine matters little.
 const (
-	besideLeadIn = 200 * time.Millisecond // in which the others start
-	besideWindow = 400 * time.Millisecond
+	besideLeadIn = 100 * time.Millisecond // in which the others start
+	besideWindow = 300 * time.Millisecond
 	besideRounds = 10 // at most, until one round suffices
 	besideEnough = 0.8
 )

@@ -121,7 +121,7 @@ func TestNothingBreaksTheAudit(t *testing.T) {
 			if now.Lock != lock || len(now.Services) != 2 {
 				t.Fatalf("got %+v, want 2 services with the lock %s", now, lock)
 			}
-			do(t, url, "sale", `{"pace":200,"mix":"reserve","segments":4,"stock":500,"restock":true}`)
+			do(t, url, "sale", `{"pace":60,"mix":"reserve","segments":4,"stock":500,"restock":true}`)
 			until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
 			acts := 1 // the sale
 			for _, b := range now.Breaks {

@@ -48,7 +48,7 @@ func Quick() Scale {
 
 // Tiny is that of a test, which only wants to know that all of it works.
 func Tiny() Scale {
-	return Scale{Rounds: 1, Window: 250 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1}
+	return Scale{Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1}
 }
 
 // crowd is a case: some callers who want one lock, again and again.
