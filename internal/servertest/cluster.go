@@ -275,7 +275,11 @@ func (c *Cluster) shard(ctx context.Context, slot int) (shard, error) {
 
 // shards returns how a node sees the cluster, in the order of the slots.
 func (c *Cluster) shards(ctx context.Context, node *Redis) ([]shard, error) {
-	answer, err := ask(ctx, node, func(ctx context.Context, r *redis.Client) *redis.ClusterSlotsCmd { return r.ClusterSlots(ctx) })
+	answer, err := ask(ctx, node, func(ctx context.Context, r *redis.Client) *redis.ClusterSlotsCmd {
+		command := redis.NewClusterSlotsCmd(ctx, "CLUSTER", "SLOTS")
+		_ = r.Process(ctx, command) // the command has the error
+		return command
+	})
 	if err != nil {
 		return nil, err
 	}
