@@ -41,7 +41,6 @@ func TestClassroomInABrowser(t *testing.T) {
 	tab.Draws(".vessels", "10 segments")
 	tab.Shows(".figures", "Accepted a second")
 	tab.Shows(".acts li:first-child", "10 segments, 200 orders a second", "every unit adds up")
-	tab.Shows(".segments .legend", "locked now by process")
 	tab.Clicks(".breaks .each button:nth-child(2)")
 	tab.Shows(".acts li:first-child", "Stop process 2", "every unit adds up", "to another process")
 	browsertest.LookAt(tab, "classroom")

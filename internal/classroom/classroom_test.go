@@ -169,9 +169,9 @@ func TestStoppedProcess(t *testing.T) {
 		says      string
 	}{{1, "every order fails"}, {3, "to another process"}} {
 		do(t, url, "house", fmt.Sprintf(`{"lock":"reentrant","processes":%d}`, one.processes))
-		now := do(t, url, "sale", `{"pace":20,"mix":"singles","segments":10,"stock":100000}`)
+		do(t, url, "sale", `{"pace":20,"mix":"singles","segments":10,"stock":100000}`)
 		until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
-		now = do(t, url, "break", `{"name":"stall","process":0,"broken":true}`)
+		now := do(t, url, "break", `{"name":"stall","process":0,"broken":true}`)
 		if !strings.Contains(now.Acts[0].Why, one.says) {
 			t.Errorf("%d processes: got %q, want that it says %q", one.processes, now.Acts[0].Why, one.says)
 		}
