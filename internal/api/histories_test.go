@@ -360,13 +360,21 @@ func TestHistories(t *testing.T) {
 			left lamp available=4 reserved=0 committed=1`,
 		"an order id whose order was pruned sells nothing again": `
 			create lamp stock=5                     => 201
+			create bulb stock=5                     => 201
 			order lamp/o quantity=2                 => 201
+			order b lamp:1 bulb:1                   => 201
 			archive lamp                            => 200
 			pass 24h
 			prune lamp
 			order lamp/o quantity=2                 => 410 sku_archived
 			return lamp/o                           => 404 unknown_deduction
-			left lamp available=3 reserved=0 committed=2`,
+			archive bulb                            => 200
+			pass 24h
+			prune bulb
+			prune lamp
+			order b lamp:1 bulb:1                   => 410 sku_archived
+			left lamp available=2 reserved=0 committed=3
+			left bulb available=4 reserved=0 committed=1`,
 
 		// Terms.
 
