@@ -99,3 +99,17 @@ func TestCopyThatCannotBe(t *testing.T) {
 	execute(t, server, `UPDATE schema_migrations SET version = 9999`)
 	copies(file, server, "newer program")
 }
+
+// TestCopyTellsWhatTheAuditsSay: a target that does not add up as its source does, and a source that does not add up itself.
+func TestCopyTellsWhatTheAuditsSay(t *testing.T) {
+	t.Parallel()
+	file, one, other := sold(t, sqliteFile(t)), database(t), database(t)
+	if r := invoke(t, "migrate", "up", "--database-url", one); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	execute(t, one, `CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.available = NEW.available + 1; RETURN NEW; END'`)
+	execute(t, one, `CREATE TRIGGER more BEFORE INSERT ON stock_segments FOR EACH ROW EXECUTE FUNCTION more()`)
+	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", one), "the audits of the two databases differ, first at SKU demo-", "do not sell from PostgreSQL")
+	change(t, file, `UPDATE stock_segments SET available = available + 1`)
+	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", other), "the audits of both databases are the same, and the audit found differences")
+}

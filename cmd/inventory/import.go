@@ -102,7 +102,7 @@ func (c *importCommand) print(out io.Writer, rows []skuRow) error {
 			same++
 		}
 	}
-	fmt.Fprintf(&text, "%d SKUs: %d %s, %d as they were, %d different\n", created+differ+same, created, state, same, differ)
+	fmt.Fprintf(&text, "%s: %d %s, %d as they were, %d different\n", cli.Count(created+differ+same, "SKU"), created, state, same, differ)
 	if _, err := text.WriteTo(out); err != nil || differ == 0 {
 		return err
 	}

@@ -135,7 +135,7 @@ func (c *migrateCopy) Run(ctx context.Context, s cli.Streams) error {
 	if !copied.Audit.OK() {
 		return fmt.Errorf("the audits of both databases are the same, and %w", errAuditFailed)
 	}
-	_, err = fmt.Fprintf(s.Out, "the audits of both databases are the same: %d SKUs, every unit adds up\n", len(copied.Audit.SKUs))
+	_, err = fmt.Fprintf(s.Out, "the audits of both databases are the same: %s, every unit adds up\n", cli.Count(len(copied.Audit.SKUs), "SKU"))
 	return err
 }
 
