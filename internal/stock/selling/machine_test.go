@@ -145,7 +145,10 @@ func (m *machine) names(t *rapid.T, what string, err error) {
 	}
 	want, got := m.model.skus[refusal.SKU].ordersOf(refusal.LimitOf), []string(nil)
 	for range timeOuts { // without names it is true as well
-		if got = m.services[0].NameOrders(m.world.Context(), err, "").(*stock.Error).OrderIDs; slices.Equal(got, want) {
+		if named, ok := errors.AsType[*stock.Error](m.services[0].NameOrders(m.world.Context(), err, "")); ok {
+			got = named.OrderIDs
+		}
+		if slices.Equal(got, want) {
 			return
 		}
 	}
