@@ -39,7 +39,7 @@ func TestCopy(t *testing.T) {
 				if r.code != 0 || !strings.Contains(r.out, "deductions              20 rows\n") || !strings.Contains(r.out, step.says) || strings.Contains(r.out, "@") {
 					t.Errorf("%v: exit status %d, %s%s", step.args, r.code, r.out, r.err)
 				}
-				same := strings.HasSuffix(r.out, "\nthe audits of both databases are the same: 1 SKUs, every unit adds up\n")
+				same := strings.HasSuffix(r.out, "\nthe audits of both databases are the same: 1 SKU, every unit adds up\n")
 				if same != (step.args == nil) || strings.Contains(r.err, "rows copied: 24 of 24") != same {
 					t.Errorf("%v: %s%s", step.args, r.out, r.err)
 				}

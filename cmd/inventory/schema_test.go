@@ -113,7 +113,7 @@ func TestOutboxStatus(t *testing.T) {
 		}
 		sell("one", 2)
 		want(true, 1)
-		if r := invoke(t, "outbox", "status", "--database-url", url); !strings.HasPrefix(r.out, "the outbox is on: 1 rows, from 20") {
+		if r := invoke(t, "outbox", "status", "--database-url", url); !strings.HasPrefix(r.out, "the outbox is on: 1 row, from 20") {
 			t.Error(r.out, r.err)
 		}
 	}
