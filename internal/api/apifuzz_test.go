@@ -233,7 +233,7 @@ func (f *fuzzer) one() {
 	}
 	q.header = f.headers(q.caller)
 	a, err := f.ask(q)
-	if errors.Is(err, syscall.ECONNRESET) && q.isNoRequest() {
+	if errors.Is(err, syscall.ECONNRESET) && (q.isNoRequest() || q.expects()) {
 		return
 	}
 	if err != nil {
@@ -454,6 +454,13 @@ func (q asked) String() string {
 func (q asked) isNoRequest() bool {
 	_, err := url.ParseRequestURI(q.target)
 	return err != nil
+}
+
+// expects reports whether net/http refuses the request for what it expects. It closes the connection then with the body unread, so the
+// answer may be lost.
+func (q asked) expects() bool {
+	expected := q.header.Get("Expect")
+	return expected != "" && !strings.EqualFold(expected, "100-continue")
 }
 
 // ask sends a request, with its target unchanged.

@@ -42,7 +42,7 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 		"skus_with_expired": {nil, 10},
 		"expire":            {"a", nil, 2000},
 		"page_end":          {"a", "order-2", 199},
-		"page":              {"a", "order-2", "order-2100", "nobody", "", 100},
+		"page":              {"a", "order-2", "order-2100", "nobody", "", "", 100},
 	} {
 		if pages := pagesOf(t, conn, all.Of(name).Text, args); pages > 100 {
 			t.Errorf("%s reads %d pages", name, pages)

@@ -119,9 +119,12 @@ func TestSoldOutSiteKnowsItsWinners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := gone.round(t.Context(), 4, 30*time.Millisecond)
-	if replayed, refused := r.Counts[load.Replayed], r.Counts[load.Refused]; err != nil || replayed == 0 || refused/replayed != winnersReturn-1 {
-		t.Errorf("%d replayed, %d refused, %v", replayed, refused, err)
+	const callers = 4
+	r, err := gone.round(t.Context(), callers, 30*time.Millisecond)
+	replayed, refused := r.Counts[load.Replayed], r.Counts[load.Refused]
+	off := refused - (winnersReturn-1)*replayed // of requests in a row; each caller may have one that began before the round
+	if err != nil || replayed == 0 || max(off, -off) > winnersReturn*(1+callers) {
+		t.Errorf("%d replayed, %d refused, %v, want one of %d replayed", replayed, refused, err, winnersReturn)
 	}
 	clear(shelf.known) // it forgets the winners
 	if _, err := gone.round(t.Context(), 4, 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "winners were not answered 200") {
