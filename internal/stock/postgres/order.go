@@ -66,7 +66,8 @@ func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, l
 	return tx.postpone(ctx, p.At, taken)
 }
 
-// mostSharedLines bounds the lines of one shared write of orders of several SKUs. An order may have more: then nothing shares its write.
+// mostSharedLines bounds the lines of one shared write of orders of several SKUs. A larger order goes by itself, and looks first
+// whether it is there already: to find that out by a write of all its rows would hold up everybody else at them.
 const mostSharedLines = 512
 
 // newOrderSharing returns a gatherer that lets orders of several SKUs share a write. The answer is when an order was taken: nil if it
@@ -126,15 +127,16 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 
 // mayShareOrder reports whether an order may go into a shared write: each line has a segment, and no buyers are counted.
 func mayShareOrder(p stock.Placement) bool {
-	return !slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
+	return len(p.Lines) <= mostSharedLines &&
+		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
 }
 
-// roomForOrders takes as many lines as one write may have, and at least one order. Two orders that know different layouts or fences of one row do not
+// roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not
 // go together, nor do two with one id.
 func roomForOrders() func(stock.Placement) bool {
 	rows, ids, lines := make(map[tables.SegmentRow]stock.PlacedLine), make(map[string]bool), 0
 	return func(p stock.Placement) bool {
-		if lines > 0 && lines+len(p.Lines) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
+		if lines+len(p.Lines) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
 			return false
 		}
 		lines += len(p.Lines)

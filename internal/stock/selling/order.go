@@ -19,10 +19,17 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	if err := order.Check(); err != nil {
 		return nil, false, err
 	}
+	if len(order.Lines) <= mediumOrder {
+		s.lastSmaller.Store(time.Now().UnixNano())
+	}
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	leave, err := s.enter(waiting, s.placing, order.Caller, min(len(order.Lines), s.placing.Places))
+	places := s.placing
+	if len(order.Lines) > mediumOrder {
+		places = s.large
+	}
+	leave, err := s.enter(waiting, places, order.Caller, min(len(order.Lines), s.placing.Places))
 	if err != nil {
 		return nil, false, err
 	}
@@ -90,6 +97,9 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 			return lines, false, err
 		}
 	}
+	if len(order.Lines) > mediumOrder { // it has the place of large ones: written at once, it would hold up all others at their rows
+		return s.placeWithCare(caller, ctx, order)
+	}
 	placed, known := s.seen.place(order, s.refuses)
 	p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
 	if known && len(s.locksOf(p)) == 0 {
@@ -102,7 +112,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 	deadline, _ := ctx.Deadline()
 	waiting, cancel := context.WithDeadline(caller, deadline)
 	defer cancel()
-	leave, err := s.enter(waiting, s.careful(order), order.Caller, len(order.Lines))
+	leave, err := s.enter(waiting, s.careful, order.Caller, len(order.Lines))
 	if err != nil {
 		return nil, false, err
 	}
@@ -336,7 +346,8 @@ func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int
 const (
 	placingLines = 2048            // lines of the orders that are under way
 	placingAlone = 4               // orders that are placed with care, of at most mediumOrder lines
-	mediumOrder  = 100             // lines
+	mediumOrder  = 100             // lines; a larger order is always placed with care, and one at a time
+	largeRest    = 3               // times as long as it took, the next large one leaves the rows to others
 	turnWait     = 4 * time.Second // for a place
 )
 
@@ -344,18 +355,22 @@ func newPlacing(lines int) *turns.Turns {
 	return turns.New(turns.Config{Places: lines, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
 }
 
-// newCareful returns the places of orders that are placed with care, of medium and of large ones.
-func newCareful() (medium, large *turns.Turns) {
+// newCareful returns the places of orders that are placed with care, and of large ones.
+func (s *Service) newCareful() (careful, large *turns.Turns) {
 	config := turns.Config{Places: placingAlone, Waiting: queueLimit, Patience: turnWait}
-	medium = turns.New(config)
-	config.Places = 1
-	return medium, turns.New(config)
+	careful = turns.New(config)
+	config.Places, config.Rest = 1, func(_ int, took time.Duration) time.Duration {
+		if !s.sellsSmaller() {
+			return 0
+		}
+		return largeRest * took
+	}
+	return careful, turns.New(config)
 }
 
-// careful returns where an order waits to be placed with care: small ones do not wait behind large ones.
-func (s *Service) careful(order stock.MultiOrder) *turns.Turns {
-	if len(order.Lines) > mediumOrder {
-		return s.carefulLarge
-	}
-	return s.carefulMedium
+// sellsSmaller reports whether there are orders that are not large.
+func (s *Service) sellsSmaller() bool {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	return len(s.workers.selling) > 0 || time.Since(time.Unix(0, s.lastSmaller.Load())) < idleFor
 }

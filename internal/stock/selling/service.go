@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -49,7 +50,9 @@ type Service struct {
 	many          *turns.Turns // of requests with many orders
 	workers       registry
 
-	carefulMedium, carefulLarge *turns.Turns // of the orders of several SKUs that need care
+	careful     *turns.Turns // of those of these orders that need care
+	large       *turns.Turns // of the large ones
+	lastSmaller atomic.Int64 // when the last one that is not large came, in nanoseconds
 }
 
 // at is the instant by which a write decides: zero for the store's own clock, or the time of a test's clock.
@@ -129,7 +132,7 @@ func NewService(c Config) *Service {
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
 	s.seen, s.placing = newSeen(), newPlacing(cmp.Or(c.Placing, placingLines))
-	s.carefulMedium, s.carefulLarge = newCareful()
+	s.careful, s.large = s.newCareful()
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
