@@ -188,7 +188,7 @@ func (s *site) shops() {
 		{"200", http.MethodPost, "/skus/left/deductions/a/extend", `{"ref":"longer","reserve_for":"10m"}`},
 		{"200", http.MethodPost, "/skus/left/deductions/a/cancel", `{"ref":"one","quantity":1}`},
 		{"200", http.MethodPost, "/skus/left/deductions/a/commit", `{"quantity":1}`},
-		{"200", http.MethodPost, "/skus/left/deductions/a/cancel", `{"ref":"back","quantity":1}`},
+		{"200", http.MethodPost, "/skus/left/deductions/a/return", `{"ref":"back","quantity":1}`},
 		{"201", http.MethodPost, "/orders", `{"order_id":"basket","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":10}]}`},
 		{"409 sold_out", http.MethodPost, "/orders", `{"order_id":"other","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":1}]}`},
 		{"200", http.MethodPost, "/orders", `{"order_id":"basket","lines":[{"sku":"left","quantity":2},{"sku":"right","quantity":10}]}`},
