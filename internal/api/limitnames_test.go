@@ -1,11 +1,19 @@
 package api_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"inventory/internal/access"
 	"inventory/internal/app"
+	"inventory/internal/stock"
+	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
 )
 
 // TestALimitNamesTheOrdersThatUseItUp: whoever refuses by a buyer limit says which of the buyer's orders to cancel, and no caller
@@ -52,4 +60,50 @@ func TestALimitNamesTheOrdersThatUseItUp(t *testing.T) {
 		d.want(d.as(shop, "POST", "/v1/orders/basket/cancel", ""), 200, "") // what it said to do helps
 		d.want(d.as(shop, "POST", deductions+"/late/commit", `{"if_expired":"retake"}`), 200, "")
 	})
+}
+
+// namesReads counts the reads of a buyer's orders.
+type namesReads struct {
+	stock.Store
+	reads atomic.Int64
+}
+
+func (r *namesReads) BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]stock.Deduction, error) {
+	r.reads.Add(1)
+	return r.Store.BuyerOrders(ctx, sku, buyerID, own, limit)
+}
+
+// TestManyRefusalsNameTheOrdersOnce: a request with many refusals reads once for each buyer of a SKU.
+func TestManyRefusalsNameTheOrdersOnce(t *testing.T) {
+	t.Parallel()
+	file, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store := &namesReads{Store: file}
+	handler, _, _ := watched(t, store)
+	send := func(method, path, body string) string {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return fmt.Sprint(w.Code, w.Body)
+	}
+	for _, sku := range []string{"shoe", "lace"} {
+		send(http.MethodPut, "/v1/skus/"+sku, `{"stock":100,"per_buyer_limit":1}`)
+		send(http.MethodPost, "/v1/skus/"+sku+"/deductions", `{"order_id":"first","buyer_id":"ann","quantity":1}`)
+	}
+	var orders []string
+	for n := range 20 {
+		orders = append(orders, fmt.Sprintf(`{"sku":%q,"order_id":"more-%d","buyer_id":"ann","quantity":1}`, []string{"shoe", "lace"}[n%2], n))
+	}
+	answer := send(http.MethodPost, many, bulk(orders...))
+	if named := strings.Count(answer, `"order_ids":["first"]`); named != len(orders) || store.reads.Load() != 2 {
+		t.Errorf("got %d of %d refusals with names after %d reads, want all after 2: %s", named, len(orders), store.reads.Load(), answer)
+	}
 }

@@ -1,9 +1,9 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
@@ -134,15 +134,29 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 		allowed, at = append(allowed, o), append(at, i)
 	}
 	decided, err := s.service.DeductAll(ctx, turnOf(c), allowed)
-	var naming sync.WaitGroup
 	for i, r := range decided {
 		results[at[i]] = r
-		if stock.CodeOf(r.Err) == stock.CodeBuyerLimit {
-			naming.Go(func() { results[at[i]].Err = s.service.NameOrders(ctx, r.Err, callerOf(c).Buyer) })
-		}
 	}
-	naming.Wait()
+	s.nameOrders(ctx, callerOf(c).Buyer, results)
 	return results, err
+}
+
+// nameOrders names the orders that use a buyer limit up, once for each buyer of a SKU and one after the other: a request with many
+// refusals takes one connection, and not all of them.
+func (s *server) nameOrders(ctx waiting, namespace string, results []selling.Result) {
+	type holder struct{ sku, buyer string }
+	named := make(map[holder]error)
+	for i, r := range results {
+		refusal, ok := errors.AsType[*stock.Error](r.Err)
+		if !ok || refusal.LimitOf == "" {
+			continue
+		}
+		of := holder{refusal.SKU, refusal.LimitOf}
+		if named[of] == nil {
+			named[of] = s.service.NameOrders(ctx, refusal, namespace)
+		}
+		results[i].Err = named[of]
+	}
 }
 
 // answerResults turns results into answers, and counts and logs them.
