@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -43,7 +42,6 @@ func TestCluster(t *testing.T) {
 		{"WakeUps", clusterWakeUps},
 		{"Queue", clusterQueue},
 		{"Renewals", clusterRenewals},
-		{"FarRenewals", clusterFarRenewals},
 		{"MultiLock", clusterMultiLock},
 		{"Order", clusterOrder},
 		{"DeadProcessInQueue", clusterDeadProcess},
@@ -193,59 +191,6 @@ func clusterQueue(w *clustered) {
 			w.ok(h.Unlock(ctx))
 		}
 	}
-}
-
-// farConn is a connection to a server whose answers take a while longer.
-type farConn struct {
-	net.Conn
-	distance time.Duration
-}
-
-func (c farConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	time.Sleep(c.distance)
-	return n, err
-}
-
-// Masters that are 400 ms away, and have never seen a script or have forgotten all, cost no lock with a lease of two seconds.
-// The client has used each of them before: to learn the slots and to connect takes longer than the lease, so that a first Lock
-// without that gets an error.
-func clusterFarRenewals(w *clustered) {
-	const distance, lease = 400 * time.Millisecond, 2 * time.Second
-	ctx := w.t.Context()
-	near := w.client()
-	forget := func() {
-		w.ok(near.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.ScriptFlush(ctx).Err() }))
-	}
-	names := w.names(w.locks())
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: w.cluster.Addrs(), DisableIdentity: true, ReadTimeout: 2 * time.Second,
-		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			time.Sleep(distance) // the handshake of TCP
-			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-			return farConn{conn, distance}, err
-		},
-	})
-	w.t.Cleanup(func() { _ = rdb.Close() })
-	w.ok(rdb.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() }))
-	w.ok(rdb.Set(ctx, w.name, "", time.Minute).Err()) // it learns the commands of the servers
-	l := w.locksOn(rdb, WatchdogLease(lease))
-	forget()
-	var holds []*Hold
-	for _, name := range names {
-		holds = append(holds, w.must(l.Mutex(name).Lock(ctx)))
-	}
-	for range 4 {
-		time.Sleep(lease * 3 / 5)
-		forget()
-	}
-	for i, h := range holds {
-		if cause := context.Cause(h.Context()); cause != nil {
-			w.t.Errorf("%s: %v", names[i], cause)
-		}
-		_ = h.Unlock(ctx)
-	}
-	w.ok(l.Close())
 }
 
 // Renewals go to several nodes in one pipeline, also when these have forgotten the script.
