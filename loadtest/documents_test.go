@@ -28,6 +28,19 @@ func TestDocumentsShowWhatExplainWrote(t *testing.T) {
 	}
 }
 
+// TestDocumentsShowTheAfternoon: README.md and BENCHMARKS.md have the first table of the page that contenders --markdown wrote.
+func TestDocumentsShowTheAfternoon(t *testing.T) {
+	t.Parallel()
+	written := readFile(t, "../docs/benchmarks/afternoon.md")
+	for _, document := range []string{"../README.md", "../docs/BENCHMARKS.md"} {
+		_, rest, begins := strings.Cut(readFile(t, document), "<!-- afternoon: begin -->\n")
+		block, _, ends := strings.Cut(rest, "<!-- afternoon: end -->")
+		if !begins || !ends || strings.Count(block, "\n| ") < 4 || !strings.Contains(written, "\n\n"+block+"\n") {
+			t.Errorf("%s has, and docs/benchmarks/afternoon.md has not:\n%s", document, block)
+		}
+	}
+}
+
 // TestPagesAreShort: long pages are not read.
 func TestPagesAreShort(t *testing.T) {
 	t.Parallel()
