@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
 
@@ -16,13 +15,14 @@ const (
 	withLimit    sharedStatement = "deduct_shared_limited" // the SKUs have buyer limits
 )
 
-// write writes batches of different SKUs in one transaction.
-func (h *sharing) write(ctx context.Context, deadline time.Time, batches []sharedBatch) (answers []batchAnswer, err error) {
+// writeEach decides each of some batches of different SKUs by itself, in one statement, or in one transaction if the SKUs are in
+// different tables: then there is a statement for each set of tables.
+func (h *sharing) writeEach(ctx context.Context, deadline time.Time, batches []taking) (answers []taken, err error) {
 	groups := h.groupsOf(deadline, batches)
 	if err := sendGroups(ctx, groups, string(h.statement)); err != nil {
 		return nil, err
 	}
-	answers = make([]batchAnswer, len(batches))
+	answers = make([]taken, len(batches))
 	for _, p := range groups {
 		for i, answer := range p.row.answers(p.batches) {
 			answers[p.places[i]] = answer
@@ -35,14 +35,14 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, batches []share
 type sharedGroup struct {
 	store   *Store
 	counts  bool // the statement counts buyers
-	batches []sharedBatch
+	batches []taking
 	places  []int // where these batches are among all
 	args    []any
 	row     sharedRow
 }
 
 // groupsOf divides batches into groups.
-func (h *sharing) groupsOf(deadline time.Time, batches []sharedBatch) (groups []*sharedGroup) {
+func (h *sharing) groupsOf(deadline time.Time, batches []taking) (groups []*sharedGroup) {
 	of := make(map[*Store]*sharedGroup)
 	for i, b := range batches {
 		p := of[b.store]
@@ -113,7 +113,7 @@ type sharedRow struct {
 
 // answers returns what the row says of each batch. Batches are numbered from 1. Nothing was written of a batch that is not in
 // had.
-func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
+func (r *sharedRow) answers(batches []taking) []taken {
 	found := make([]*batchRow, len(batches))
 	for i, n := range r.had {
 		found[n-1] = &batchRow{before: &r.available[i], at: &r.at[i]}
@@ -127,12 +127,12 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 	for i, sku := range r.insertedOf {
 		ids[sku] = append(ids[sku], r.inserted[i])
 	}
-	answers := make([]batchAnswer, len(batches))
+	answers := make([]taken, len(batches))
 	for n, b := range batches {
 		if found[n] != nil {
 			found[n].inserted = ids[b.SKU]
 		}
-		answers[n] = batchAnswer{row: found[n], skipped: true}
+		answers[n] = taken{row: found[n], skipped: true}
 	}
 	for _, n := range r.locked {
 		answers[n-1].skipped = false
@@ -148,7 +148,7 @@ func (p *sharedGroup) arguments(deadline time.Time) []any {
 	var orders tables.Arrays
 	for n, b := range p.batches {
 		limits = append(limits, b.Limit)
-		rows.Add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence}, b.orders.Units)
+		rows.Add(b.SKU, tables.LineOf(b.Batch), b.orders.Units)
 		given = append(given, tables.Instant(b.At))
 		for range b.orders.OrderIDs {
 			of = append(of, int64(n+1))

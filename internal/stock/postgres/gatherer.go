@@ -34,6 +34,7 @@ type gatherer[W, A any] struct {
 
 	mu      sync.Mutex
 	writers int       // how many of them run
+	single  int       // while it is above 0 no second writer starts
 	met     time.Time // the last time that another process was met
 	waiting []*sharedWrite[W, A]
 	closed  bool // no write is shared any more
@@ -107,9 +108,20 @@ func (g *gatherer[W, A]) close() {
 	g.running.Wait()
 }
 
-// needsSecondLocked reports whether a second writer pays: enough writes wait, and no other process writes as well.
+// needsSecondLocked reports whether a second writer pays: enough writes wait, no other process writes as well, and the two would not meet.
 func (g *gatherer[W, A]) needsSecondLocked() bool {
-	return g.enough > 0 && len(g.waiting) >= g.enough && time.Since(g.met) > othersFor
+	return g.enough > 0 && g.single == 0 && len(g.waiting) >= g.enough && time.Since(g.met) > othersFor
+}
+
+// one lets no second writer start until it is released.
+func (g *gatherer[W, A]) one() (release func()) {
+	add := func(n int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.single += n
+	}
+	add(1)
+	return func() { add(-1) }
 }
 
 // meet records that another process writes to the same rows.

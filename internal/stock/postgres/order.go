@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,39 +71,27 @@ func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, l
 // whether it is there already: to find that out by a write of all its rows would hold up everybody else at them.
 const mostSharedLines = 512
 
-// newOrderSharing returns a gatherer that lets orders of several SKUs share a write. The answer is when an order was taken: nil if it
-// was not, the zero time if it is there already.
-func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
-	carry := s.orderShared
-	if write := s.pool.access.Orders; write != nil {
-		carry = func(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
-			return write(ctx, s, deadline, orders)
-		}
-	}
-	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: inHalves(carry)}
-}
-
 // inHalves returns a carrier that halves what carry cannot write together again and again: so a write that nothing goes with is
 // left alone, and is not answered.
-func inHalves(carry carrier[stock.Placement, *time.Time]) carrier[stock.Placement, *time.Time] {
-	var halves carrier[stock.Placement, *time.Time]
-	halves = func(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
-		at, err := carry(ctx, deadline, orders)
+func inHalves(carry carrier[taking, taken]) carrier[taking, taken] {
+	var halves carrier[taking, taken]
+	halves = func(ctx context.Context, deadline time.Time, orders []taking) ([]taken, error) {
+		answers, err := carry(ctx, deadline, orders)
 		late := !deadline.IsZero() && time.Now().After(deadline)
 		if !nothingWritten(err) || len(orders) == 1 || late {
-			return at, err
+			return answers, err
 		}
 		half := len(orders) / 2
 		first, err := halves(ctx, deadline, orders[:half])
 		if nothingWritten(err) {
-			first, err = make([]*time.Time, half), nil
+			first, err = make([]taken, half), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		second, err := halves(ctx, deadline, orders[half:])
 		if nothingWritten(err) || errors.Is(err, stock.ErrUnwritten) { // but the first half may be written
-			second, err = make([]*time.Time, len(orders)-half), nil
+			second, err = make([]taken, len(orders)-half), nil
 		}
 		return append(first, second...), err
 	}
@@ -115,14 +104,16 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	if s.sharing.which == sharedNone || !mayShareOrder(p) {
 		return nil, false, nil
 	}
-	at, err := s.orders.together(ctx, time.Time{}, p)
-	if at == nil || err != nil {
+	done := s.orders.one()
+	got, err := s.orders.together(ctx, time.Time{}, taking{order: &p, store: s})
+	done()
+	if err = cmp.Or(err, got.err); got.at == nil || err != nil {
 		return nil, false, err
 	}
-	if at.IsZero() {
+	if got.at.IsZero() {
 		return nil, true, nil
 	}
-	return p.Taken(at.UTC()), false, nil
+	return p.Taken(got.at.UTC()), false, nil
 }
 
 // mayShareOrder reports whether an order may go into a shared write: each line has a segment, and no buyers are counted.
@@ -158,45 +149,32 @@ func agrees(p stock.Placement, rows map[tables.SegmentRow]stock.PlacedLine) bool
 	return true
 }
 
-// orderShared writes orders in one statement: all of them, or else each that can be taken at once.
-func (s *Store) orderShared(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
-	o := tables.OrdersOf(orders)
-	at, err := s.orderAll(ctx, deadline, orders, o)
-	if nothingWritten(err) {
-		at, err = s.orderEach(ctx, deadline, orders, o)
+// orderEach takes the orders whose rows are free and hold what all orders want from them.
+func orderEach(ctx context.Context, deadline time.Time, takings []taking) ([]taken, error) {
+	s := takings[0].store
+	orders := make([]stock.Placement, len(takings))
+	for i, t := range takings {
+		orders[i] = *t.order
 	}
+	write := s.orderEach
+	if orders := s.pool.access.Orders; orders != nil {
+		write = func(ctx context.Context, deadline time.Time, p []stock.Placement) ([]*time.Time, error) {
+			return orders(ctx, s, deadline, p)
+		}
+	}
+	at, err := write(ctx, deadline, orders)
 	if err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
-	return at, nil
+	answers := make([]taken, len(takings))
+	for i := range answers {
+		answers[i].at = at[i]
+	}
+	return answers, nil
 }
 
-// orderAll takes all orders, or nothing.
-func (s *Store) orderAll(ctx context.Context, deadline time.Time, orders []stock.Placement, o tables.Orders) ([]*time.Time, error) {
-	var now time.Time
-	var emptied []string
-	starts, ends := o.Rows.Window()
-	args := append(rowArguments(o.Rows)[:6], o.Rows.Reserved, instant(starts), instant(ends), s.deadline(deadline), sharedWait,
-		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven),
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given))
-	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
-	sent := time.Now()
-	if err := tables.Single(ctx, writing{s.pool}, []any{&now, &emptied, nil}, "order_together", args...); err != nil {
-		return nil, err
-	}
-	s.clock.note(sent, now)
-	at := make([]*time.Time, len(orders))
-	for n, p := range orders {
-		if at[n] = &now; !p.At.IsZero() {
-			at[n] = &p.At
-		}
-		p.LeftEmpty(emptied)
-	}
-	return at, nil
-}
-
-// orderEach takes the orders whose rows are free and hold what all orders want from them.
-func (s *Store) orderEach(ctx context.Context, deadline time.Time, orders []stock.Placement, o tables.Orders) ([]*time.Time, error) {
+func (s *Store) orderEach(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
+	o, _ := tables.OrdersOf(orders) // they agree: see roomForOrders
 	var taken, known []int64
 	var instants []time.Time
 	var emptied []string

@@ -11,8 +11,8 @@
 --      segment holds nothing now, and the numbers of the orders that are there already.
 --      It fails by inventory_require if it ends after the deadline or the end of a sale.
 --
--- order_together.sql was tried first. It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not
--- match, or that does not hold what all lines want from it, and so every order with a line there. An order id that is there
+-- It only accepts, as deduct_shared.sql does: it skips a row that another transaction holds, or whose layout or fence does not match,
+-- or that does not hold what all lines want from it, and so every order with a line there. An order id that is there
 -- already is not taken again; if a deduction has it, the primary key aborts the statement.
 WITH locked AS MATERIALIZED (
     SELECT w, sku, g.segment, available, units, starts, ends

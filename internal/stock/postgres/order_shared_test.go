@@ -83,9 +83,7 @@ func TestOrdersShareAStatement(t *testing.T) {
 			t.Errorf("order %d again: %+v, %t, %v", n, again, created, err)
 		}
 	}
-	if n := s.statements.orders.Load(); n != 11 { // one for all, and one for each repeated order
-		t.Errorf("%d statements for orders", n)
-	}
+	s.wrote(1+3, 10, 0) // one for all; of ten repeated orders three are tried before each is looked up
 	s.holds(map[string]int64{"a": 10, "b": 19, "c": 18, "l": 19})
 }
 
@@ -271,4 +269,90 @@ func TestAnOrderThatIsWrittenAtOnceOrNotAtAll(t *testing.T) {
 		t.Errorf("got %d transactions of single orders, want none", n)
 	}
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20, "d": 20, "e": 20, "f": 20})
+}
+
+// TestBatchesAndOrdersOfTheirSKUsShareAStatement: they take from the same rows, one of them under a lock.
+func TestBatchesAndOrdersOfTheirSKUsShareAStatement(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 4)
+	fenced := one("a", "p", "q")
+	fenced.Fence, fenced.Orders[0].ReserveFor = stock.Fence{Token: 5, Owner: "x"}, time.Minute
+	batches, orders := s.mix([]stock.Batch{fenced, one("d", "p")}, several("o", "a", "b"), several("n", "a", "c"))
+	for n, a := range orders {
+		if a.err != nil || !a.created {
+			t.Errorf("order %d: got %+v, want it to be taken", n, a)
+		}
+	}
+	s.wants("a", batches[0], stock.Accepted, stock.Accepted)
+	s.wants("d", batches[1], stock.Accepted)
+	if left := batches[0].result.Available; left != 6 {
+		t.Errorf("the batch was told that %d units are left in its segment, want 6", left)
+	}
+	s.wrote(1, 0, 0)
+	s.holds(map[string]int64{"a": 16, "b": 19, "c": 19, "d": 19})
+	for id, inOrder := range map[string]bool{"p": false, "q": false, "o": true, "n": true} {
+		if d, err := s.store.Deduction(t.Context(), "a", id); err != nil || d.InOrder != inOrder {
+			t.Errorf("deduction %s: in an order: %t, %v, want %t", id, d.InOrder, err, inOrder)
+		}
+	}
+	older := one("a", "older")
+	older.Fence = stock.Fence{Token: 4, Owner: "x"}
+	if a := s.soon(s.deduct(t.Context(), older)); !errors.Is(a.err, stock.ErrFenced) {
+		t.Errorf("after the shared write: got %+v, want %v", a, stock.ErrFenced)
+	}
+}
+
+// mix lets batches and orders wait until all do, and returns the result of each.
+func (s *sharers) mix(batches []stock.Batch, orders ...stock.Placement) (answers []answer, all []placed) {
+	s.Helper()
+	letGo := s.store.HoldWriter()
+	var ofBatches []chan answer
+	var ofOrders []chan placed
+	for n, p := range orders {
+		ofOrders = append(ofOrders, s.place(p))
+		s.store.OrdersWait(n + 1)
+	}
+	for _, b := range batches {
+		ofBatches = append(ofBatches, s.deduct(s.Context(), b))
+	}
+	letGo(len(batches) + len(orders))
+	for _, one := range ofBatches {
+		answers = append(answers, s.soon(one))
+	}
+	for _, one := range ofOrders {
+		all = append(all, soon(s.T, one))
+	}
+	return answers, all
+}
+
+// TestWhatABatchAndAnOrderKnowOfARowDiffers: the one that is right is taken.
+func TestWhatABatchAndAnOrderKnowOfARowDiffers(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *sharers, right, wrong *stock.PlacedLine){
+		"layout": func(_ *sharers, _, wrong *stock.PlacedLine) { wrong.Layout = 2 },
+		"fence": func(s *sharers, right, wrong *stock.PlacedLine) {
+			s.exec(`UPDATE stock_segments SET fence = 9, fence_owner = 'x', version = version + 1 WHERE sku_id = 'a'`)
+			right.Fence, wrong.Fence = stock.Fence{Token: 9, Owner: "x"}, stock.Fence{Token: 8, Owner: "y"}
+		},
+		"sale": func(s *sharers, _, wrong *stock.PlacedLine) { wrong.SaleWindow.EndsAt = s.store.Now().Add(-time.Minute) },
+	} {
+		for _, batchIsRight := range []bool{true, false} {
+			s := openSharers(t, 3)
+			b, p := one("a", "batch"), several("order", "a", "b")
+			ofBatch := stock.PlacedLine{Layout: 1}
+			if batchIsRight {
+				change(s, &ofBatch, &p.Lines[0])
+			} else {
+				change(s, &p.Lines[0], &ofBatch)
+			}
+			b.Layout, b.Fence, b.SaleWindow = ofBatch.Layout, ofBatch.Fence, ofBatch.SaleWindow
+			answers, all := s.mix([]stock.Batch{b, one("c", "o")}, p)
+			taken := answers[0].err == nil && len(answers[0].kinds()) == 1 && answers[0].kinds()[0] == stock.Accepted
+			if taken != batchIsRight || all[0].created == batchIsRight {
+				t.Errorf("%s, the batch is right: %t: got %+v and %+v, want one of them taken", name, batchIsRight, answers[0], all[0])
+			}
+			s.wants("another", answers[1], stock.Accepted)
+			s.holds(map[string]int64{"a": 19, "c": 19})
+		}
+	}
 }

@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"time"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -38,41 +41,126 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 	}
 }
 
-// sharing lets batches of different SKUs that wait at the same time share one statement, or one transaction if the SKUs are in
-// different tables: then there is a statement for each set of tables.
+// sharing lets batches of different SKUs, and orders of several SKUs, that wait at the same time share a write.
 //
 //	nothing else is under way ──> the batch goes by itself, at once
-//	else it waits ──> the writer takes all that wait ──> one transaction ──> it is settled
+//	else it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are settled
+//	                                └──> or else each is decided by itself, by one statement for all batches and
+//	                                     one for all orders of several SKUs ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// A second writer runs while so many batches wait that its writes are not small. Neither writer waits for rows that others hold
-// (see deduct_shared.sql), so a batch that must wait for its row delays no other.
+// A second writer runs while so many batches wait that its writes are not small. The statements that decide each by itself do not
+// wait for rows that others hold, so a batch that must wait for its row delays no other for more than [sharedWait].
 type sharing struct {
-	gatherer[sharedBatch, batchAnswer]
+	gatherer[taking, taken]
 	statement sharedStatement
 	which     shared
 	alone     bool // a batch that found nothing under way is written by itself
+	hope      hope // of one statement for all
 }
 
-// newSharing returns a sharing whose writes are one statement.
+// newSharing returns a sharing in which that statement decides each batch by itself.
 func newSharing(statement sharedStatement) *sharing {
 	h := &sharing{statement: statement}
-	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.OrderIDs) })
-	h.gatherer = gatherer[sharedBatch, batchAnswer]{room: room, carry: h.write, enough: secondWriter}
+	h.gatherer = gatherer[taking, taken]{room: roomToTake, carry: h.write, enough: secondWriter}
 	return h
 }
 
-// sharedBatch is a batch in a shared write.
-type sharedBatch struct {
+// taking is what a shared write is to take: a batch, or an order of several SKUs.
+type taking struct {
 	stock.Batch
-	store  *Store // that has its SKU
 	orders tables.Arrays
+	order  *stock.Placement // nil: it is a batch
+	store  *Store           // that has it
 }
 
-// batchAnswer is what became of a batch in a shared write.
-type batchAnswer struct {
-	row     *batchRow // nil: nothing of it is written
-	skipped bool      // its row is held by another transaction, or has another layout or a newer fence; row is nil
+// elsewhere reports whether it is not in the tables that a store is opened on.
+func (t taking) elsewhere() bool { return t.store.pool.access.Lock != "" || t.store.pool.access.Orders != nil }
+
+// taken is what became of a taking.
+type taken struct {
+	row     *batchRow  // of a batch; nil: nothing of it is written
+	skipped bool       // the row of a batch is held by another transaction, or has another layout or a newer fence; row is nil
+	at      *time.Time // when an order of several SKUs was taken: nil if it was not, the zero time if it is there already
+	err     error      // as that of a [carrier]
+}
+
+// roomToTake is the room of a shared write of batches and of orders of several SKUs.
+func roomToTake() func(taking) bool {
+	batches, orders := oneOfEachSKU(func(t taking) (string, int) { return t.SKU, len(t.orders.OrderIDs) })(), roomForOrders()
+	return func(t taking) bool {
+		if t.order != nil {
+			return orders(*t.order)
+		}
+		return batches(t)
+	}
+}
+
+// hope says whether the next shared write is tried in one statement for all. After each try that fails, about twice as many writes as
+// the last time are not: one row that is always held, or orders that are repeated again and again, cost the others little.
+type hope struct{ failed, rest int }
+
+// mostCareful bounds how many writes are not tried after one that failed.
+const mostCareful = 64
+
+func (h *hope) tries() bool {
+	if h.rest > 0 {
+		h.rest--
+		return false
+	}
+	return true
+}
+
+func (h *hope) tried(taken bool) {
+	if taken {
+		h.failed /= 2
+		return
+	}
+	h.failed = min(2*h.failed+1, mostCareful)
+	h.rest = h.failed
+}
+
+// write takes what waits: all of it by one statement, or else each by itself.
+func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
+	h.mu.Lock()
+	tries := h.statement == withoutLimit && !slices.ContainsFunc(all, taking.elsewhere) && h.hope.tries()
+	h.mu.Unlock()
+	if tries {
+		answers, err := takeTogether(ctx, deadline, all)
+		h.mu.Lock()
+		h.hope.tried(err == nil)
+		h.mu.Unlock()
+		if !nothingWritten(err) {
+			return answers, err
+		}
+	}
+	answers := make([]taken, len(all))
+	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order == nil }, h.writeEach)
+	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order != nil }, inHalves(orderEach))
+	return answers, nil
+}
+
+// carrySome carries out some of the writes, and sets their answers.
+func carrySome(ctx context.Context, deadline time.Time, all []taking, answers []taken, some func(taking) bool, carry carrier[taking, taken]) {
+	var at []int
+	var them []taking
+	for i, t := range all {
+		if some(t) {
+			at, them = append(at, i), append(them, t)
+		}
+	}
+	if len(them) == 0 {
+		return
+	}
+	got, err := carry(ctx, deadline, them)
+	for n, i := range at {
+		switch {
+		case err == nil:
+			answers[i] = got[n]
+		case !nothingWritten(err):
+			answers[i].err = err
+		}
+	}
 }
 
 // deduct writes a batch for a store, by itself or with others.
@@ -84,8 +172,9 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 		defer h.end()
 		return s.deductAlone(ctx, batch)
 	}
-	b := sharedBatch{batch, s, tables.ArraysOf(batch.Orders)}
+	b := taking{Batch: batch, orders: tables.ArraysOf(batch.Orders), store: s}
 	got, err := h.together(ctx, batch.Deadline, b)
+	err = cmp.Or(err, got.err)
 	done := false
 	if err == nil && got.row != nil {
 		result, done, err = s.conclude(ctx, batch, b.orders.Units, *got.row)
@@ -114,18 +203,18 @@ func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
 	if h.which == sharedNone || !h.busy() {
 		return false
 	}
-	w := &sharedWrite[sharedBatch, batchAnswer]{write: sharedBatch{stock.Batch{SKU: sku}, s, tables.Arrays{}}, ctx: context.Background()}
-	w.begin = func(w *sharedWrite[sharedBatch, batchAnswer]) bool {
+	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
+	w.begin = func(w *sharedWrite[taking, taken]) bool {
 		taken, there := batch.Take()
 		w.write.Batch, w.write.orders, w.deadline = taken, tables.ArraysOf(taken.Orders), taken.Deadline
 		return there
 	}
-	w.done = func(answer batchAnswer, err error) { h.written(w.write, batch, answer, err) }
+	w.done = func(answer taken, err error) { h.written(w.write, batch, answer, cmp.Or(err, answer.err)) }
 	return h.push(w)
 }
 
 // written tells a batch what became of it.
-func (h *sharing) written(b sharedBatch, batch stock.SharedBatch, answer batchAnswer, err error) {
+func (h *sharing) written(b taking, batch stock.SharedBatch, answer taken, err error) {
 	if answer.skipped {
 		h.meet()
 	}

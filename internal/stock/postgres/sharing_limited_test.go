@@ -51,7 +51,7 @@ func TestBatchesWithALimitShareAStatement(t *testing.T) {
 	t.Parallel()
 	s := openLimited(t, 3)
 	s.wants("before", s.soon(s.deduct(t.Context(), limited("a", "x"))), stock.Accepted)
-	s.wrote(0, 1)
+	s.wrote(0, 0, 1)
 	again := limited("a", "x", "y")
 	again.Orders[0].OrderID, again.Orders[1].ReserveFor = "another of x", time.Minute
 	again.Fence = stock.Fence{Token: 7, Owner: "me"}
@@ -67,7 +67,7 @@ func TestBatchesWithALimitShareAStatement(t *testing.T) {
 			}
 		}
 	}
-	s.wrote(1, 0)
+	s.wrote(0, 1, 0)
 	s.bought("a", map[string]int64{"x": 2, "y": 1})
 	s.bought("b", map[string]int64{"x": 1})
 	s.bought("c", map[string]int64{"x": 1, "y": 1, "z": 1})
@@ -83,7 +83,7 @@ func TestEachBatchWithALimitStandsForItself(t *testing.T) {
 	for _, batch := range []stock.Batch{limited("a", "x"), before} {
 		s.wants("before", s.soon(s.deduct(t.Context(), batch)), stock.Accepted)
 	}
-	s.wrote(0, 2)
+	s.wrote(0, 0, 2)
 	over, large, closed, layout := limited("b", "y", "x"), limited("c", "x"), limited("d", "x"), limited("e", "x")
 	over.Orders[1].OrderID = "one more of x"
 	large.Orders[0].Quantity = 3 // more than a buyer may have

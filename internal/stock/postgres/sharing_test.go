@@ -18,7 +18,7 @@ import (
 )
 
 // counter counts the statements of batches.
-type counter struct{ shared, alone, orders, begun atomic.Int64 }
+type counter struct{ together, shared, alone, begun atomic.Int64 }
 
 var statements = postgres.Statements()
 
@@ -28,10 +28,10 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.begun.Add(1)
 	}
 	switch query.SQL {
-	case statements.Of("deduct_shared").Text, statements.Of("deduct_shared_limited").Text:
+	case statements.Of("take_together").Text:
+		c.together.Add(1)
+	case statements.Of("deduct_shared").Text, statements.Of("deduct_shared_limited").Text, statements.Of("order_shared").Text:
 		c.shared.Add(1)
-	case statements.Of("order_together").Text:
-		c.orders.Add(1)
 	case statements.Of("deduct").Text, statements.Of("deduct_limited").Text:
 		c.alone.Add(1)
 	}
@@ -173,11 +173,13 @@ func (s *sharers) deduct(ctx context.Context, batch stock.Batch) chan answer {
 	return got
 }
 
-// wrote checks how many statements there were, and resets the counts.
-func (s *sharers) wrote(shared, alone int64) {
+// wrote checks how many statements there were: for all that waits, for each of it by itself, and of single batches. It resets the
+// counts.
+func (s *sharers) wrote(together, shared, alone int64) {
 	s.Helper()
-	if a, b := s.statements.shared.Swap(0), s.statements.alone.Swap(0); a != shared || b != alone {
-		s.Errorf("%d shared statements and %d of single batches, want %d and %d", a, b, shared, alone)
+	a, b, c := s.statements.together.Swap(0), s.statements.shared.Swap(0), s.statements.alone.Swap(0)
+	if a != together || b != shared || c != alone {
+		s.Errorf("got %d statements for all, %d shared ones and %d of single batches, want %d, %d and %d", a, b, c, together, shared, alone)
 	}
 }
 
@@ -254,7 +256,7 @@ func TestBatchesShareAStatement(t *testing.T) {
 			}
 		}
 	}
-	s.wrote(1, 0)
+	s.wrote(1, 0, 0)
 	s.holds(want)
 	if s.store.MetOthers() {
 		t.Error("others were met where there were none")
@@ -275,7 +277,7 @@ func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wants("a", s.soon(s.deduct(t.Context(), one("a", "o"))), stock.Accepted)
-	s.wrote(0, 1)
+	s.wrote(0, 0, 1)
 	letGo := s.store.HoldWriter()
 	large, limited, soon := one("b"), one("counting", "o"), one("a", "p")
 	for n := range 17 {
@@ -289,7 +291,7 @@ func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	s.wants("buyers are counted", s.soon(s.deduct(t.Context(), limited)), stock.Accepted)
 	s.soon(s.deduct(t.Context(), soon))
 	letGo(0)
-	if n := s.statements.shared.Load(); n != 0 {
+	if n := s.statements.together.Load() + s.statements.shared.Load(); n != 0 {
 		t.Errorf("%d shared statements, want 0", n)
 	}
 	s.audit()
@@ -305,7 +307,7 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	for _, batch := range []stock.Batch{fenced, known} {
 		s.wants("before", s.soon(s.deduct(t.Context(), batch)), stock.Accepted)
 	}
-	s.wrote(0, 2)
+	s.wrote(0, 0, 2)
 	stale, short, layout, closed, unknown := one("a", "p"), one("c", "o"), one("d", "o"), one("e", "o"), one("none", "o")
 	stale.Fence = stock.Fence{Token: 9, Owner: "y"}
 	short.Orders = append(short.Orders, stock.Order{OrderID: "large", Quantity: 11})
@@ -329,7 +331,7 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	}
 	s.wants("good", s.soon(got[6]), stock.Accepted, stock.Accepted)
 	s.wants("good", s.soon(got[7]), stock.Accepted)
-	s.wrote(1, 5)
+	s.wrote(1, 1, 5)
 	s.holds(map[string]int64{"a": 19, "b": 17, "c": 19, "d": 20, "e": 20, "f": 18, "g": 19})
 	older := one("f", "q")
 	older.Fence = stock.Fence{Token: 2, Owner: "z"}
@@ -345,12 +347,12 @@ func TestKnownOrdersShareAWriteWithNewOnes(t *testing.T) {
 	for _, sku := range []string{"a", "b"} {
 		s.wants("before", s.soon(s.deduct(t.Context(), one(sku, "o"))), stock.Accepted)
 	}
-	s.wrote(0, 2)
+	s.wrote(0, 0, 2)
 	got := s.together(one("a", "o"), one("b", "o"), one("c", "o"))
 	s.wants("a", s.soon(got[0]), stock.Known)
 	s.wants("b", s.soon(got[1]), stock.Known)
 	s.wants("c", s.soon(got[2]), stock.Accepted)
-	s.wrote(1, 0)
+	s.wrote(1, 1, 0)
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 19})
 }
 
@@ -363,7 +365,7 @@ func TestBatchesOfOneSKUDoNotShare(t *testing.T) {
 	for _, got := range s.together(one("a", "o"), one("a", "p"), one("b", "o"), other) {
 		s.wants("batch", s.soon(got), stock.Accepted)
 	}
-	s.wrote(3, 0)
+	s.wrote(3, 0, 0)
 	s.holds(map[string]int64{"a": 17, "b": 19})
 }
 
@@ -384,7 +386,7 @@ func TestASharedWriteIsBounded(t *testing.T) {
 			t.Errorf("%s: %+v", name(n), a)
 		}
 	}
-	s.wrote(2, 0)
+	s.wrote(2, 0, 0)
 	s.audit()
 }
 
@@ -411,7 +413,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	if a := s.soon(got[2]); !errors.Is(a.err, stock.ErrLate) {
 		t.Errorf("late: %+v, want %v", a, stock.ErrLate)
 	}
-	s.wrote(1, 2) // the others are not written again
+	s.wrote(1, 1, 2) // the others are not written again
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20})
 }
 
@@ -466,7 +468,7 @@ func TestAConstraintThatFiresInASharedWrite(t *testing.T) {
 	if a := s.soon(got[1]); !errors.Is(a.err, stock.ErrGuard) {
 		t.Errorf("poison: %+v, want %v", a, stock.ErrGuard)
 	}
-	s.wrote(1, 3)
+	s.wrote(1, 1, 3)
 	s.holds(map[string]int64{"a": 19, "b": 20, "c": 19})
 }
 
@@ -531,7 +533,7 @@ func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 	for _, got := range stays {
 		s.wants("who stays", s.soon(got), stock.Accepted)
 	}
-	s.wrote(1, 0)
+	s.wrote(1, 0, 0)
 	s.holds(map[string]int64{"a": 20, "b": 19, "c": 19, "d": 19})
 }
 
@@ -547,7 +549,7 @@ func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 	}
 	s.stays("a", stuck)
 	s.wants("a", s.soon(stuck), stock.Accepted)
-	s.wrote(1, 1)
+	s.wrote(1, 0, 1)
 	s.audit()
 }
 
@@ -577,7 +579,7 @@ func TestSharersRace(t *testing.T) {
 	if err := <-locked; err != nil {
 		t.Error(err)
 	}
-	if s.statements.shared.Load() == 0 {
+	if s.statements.together.Load() == 0 || s.statements.shared.Load() == 0 {
 		t.Error("nothing was shared")
 	}
 	r.check()

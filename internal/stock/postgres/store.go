@@ -42,9 +42,9 @@ type Store struct {
 	sessions *sessions
 	listener listener
 	renewal  *renewal
-	sharing  *sharing                               // of batches without a buyer limit
-	counting *sharing                               // of batches with one, whose buyers are counted
-	orders   *gatherer[stock.Placement, *time.Time] // of several SKUs
+	sharing  *sharing // of batches without a buyer limit
+	counting *sharing // of batches with one, whose buyers are counted
+	orders   *sharing
 
 	settlements *gatherer[*settling, []stock.Settled]
 
@@ -123,7 +123,10 @@ func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
 // gather creates the gatherers, which let writes share a transaction.
 func (s *Store) gather() {
 	s.sharing, s.counting = newSharing(withoutLimit), newSharing(withLimit)
-	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
+	s.settlements = newSettlementSharing(s)
+	if s.orders = s.sharing; s.pool.access.Orders != nil { // one write does not take batches and orders
+		s.orders = newSharing(withoutLimit)
+	}
 }
 
 // Now implements [stock.Store].

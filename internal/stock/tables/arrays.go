@@ -102,7 +102,8 @@ func OrNull(instants []Instant) any {
 	return nil
 }
 
-// Orders are what unnest turns into orders of several SKUs, their lines, and the rows of segments from which these take.
+// Orders are what unnest turns into orders of several SKUs, their lines, and the rows of segments from which these take. The lines
+// may go on with the orders of batches.
 type Orders struct {
 	Heads    Arrays // each order by its first line
 	Given    []Instant
@@ -112,6 +113,7 @@ type Orders struct {
 	Segments []int32
 	Of, From []int64 // the numbers of each line's order and row, from 1
 	Rows     Rows    // ascending
+	InOrders int     // so many lines are of orders of several SKUs
 	// LinesGiven are the instants of the decisions, for each line.
 	LinesGiven []Instant
 }
@@ -131,40 +133,76 @@ func RowOf(p stock.Placement, line int) SegmentRow {
 	return SegmentRow{p.Order.Lines[line].SKU, p.Lines[line].Segment}
 }
 
-// addRows adds the rows of orders, ascending, and returns their numbers, from 0.
-func (r *Rows) addRows(placements []stock.Placement) map[SegmentRow]int {
-	places := make(map[SegmentRow]stock.PlacedLine)
-	for _, p := range placements {
-		for i, place := range p.Lines {
-			places[RowOf(p, i)] = place
-		}
+// rowsOf are the rows from which orders take, each as one of them knows it. Agree is false if two know different layouts, sale
+// windows or fences of one row.
+type rowsOf struct {
+	known map[SegmentRow]stock.PlacedLine
+	agree bool
+}
+
+func (r *rowsOf) add(at SegmentRow, line stock.PlacedLine) {
+	other, there := r.known[at]
+	if there {
+		one := line.Fence == other.Fence || line.Fence.Token == 0 || other.Fence.Token == 0
+		r.agree = r.agree && one && line.Layout == other.Layout && line.SaleWindow == other.SaleWindow
 	}
-	numbers := make(map[SegmentRow]int, len(places))
-	for n, at := range slices.SortedFunc(maps.Keys(places), SegmentRow.compare) {
+	if !there || line.Fence.Token > 0 {
+		r.known[at] = line
+	}
+}
+
+// sorted adds the rows, ascending, and returns their numbers, from 0.
+func (r *rowsOf) sorted(rows *Rows) map[SegmentRow]int {
+	numbers := make(map[SegmentRow]int, len(r.known))
+	for n, at := range slices.SortedFunc(maps.Keys(r.known), SegmentRow.compare) {
 		numbers[at] = n
-		r.Add(at.SKU, places[at], 0)
+		rows.Add(at.SKU, r.known[at], 0)
 	}
 	return numbers
 }
 
-// OrdersOf returns the arrays of orders, of which each line has a segment.
-func OrdersOf(placements []stock.Placement) (o Orders) {
-	numbers := o.Rows.addRows(placements)
+// OrdersOf returns the arrays of orders of several SKUs, of which each line has a segment, and of batches. It reports whether they
+// agree about the rows.
+func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, agree bool) {
+	rows := rowsOf{known: make(map[SegmentRow]stock.PlacedLine), agree: true}
+	for _, p := range placements {
+		for i, place := range p.Lines {
+			rows.add(RowOf(p, i), place)
+		}
+	}
+	for _, b := range batches {
+		rows.add(SegmentRow{b.SKU, b.Segment}, LineOf(b))
+	}
+	numbers := rows.sorted(&o.Rows)
 	var heads, lines []stock.Order
+	add := func(at SegmentRow, line stock.Order, given time.Time) {
+		n := numbers[at]
+		o.Rows.Units[n] += line.Quantity
+		if line.ReserveFor > 0 {
+			o.Rows.Reserved[n] += line.Quantity
+		}
+		lines, o.SKUs, o.Segments = append(lines, line), append(o.SKUs, at.SKU), append(o.Segments, o.Rows.Segments[n])
+		o.LinesGiven, o.From = append(o.LinesGiven, Instant(given)), append(o.From, int64(n+1))
+	}
 	for n, p := range placements {
 		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, Instant(p.At))
 		o.Lengths = append(o.Lengths, int64(len(p.Lines)))
 		for i, line := range p.Order.Lines {
-			at := numbers[RowOf(p, i)]
-			o.Rows.Units[at] += line.Quantity
-			if p.Order.ReserveFor > 0 {
-				o.Rows.Reserved[at] += line.Quantity
-			}
-			lines, o.SKUs = append(lines, p.Order.Of(line)), append(o.SKUs, line.SKU)
-			o.Segments, o.LinesGiven = append(o.Segments, o.Rows.Segments[at]), append(o.LinesGiven, Instant(p.At))
-			o.Of, o.From = append(o.Of, int64(n+1)), append(o.From, int64(at+1))
+			add(RowOf(p, i), p.Order.Of(line), p.At)
+			o.Of = append(o.Of, int64(n+1))
+		}
+	}
+	o.InOrders = len(lines)
+	for _, b := range batches {
+		for _, order := range b.Orders {
+			add(SegmentRow{b.SKU, b.Segment}, order, b.At)
 		}
 	}
 	o.Heads, o.Lines = ArraysOf(heads), ArraysOf(lines)
-	return o
+	return o, rows.agree
+}
+
+// LineOf returns where a batch takes from.
+func LineOf(b stock.Batch) stock.PlacedLine {
+	return stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence}
 }
