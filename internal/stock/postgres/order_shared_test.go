@@ -334,7 +334,9 @@ func TestWhatABatchAndAnOrderKnowOfARowDiffers(t *testing.T) {
 			s.exec(`UPDATE stock_segments SET fence = 9, fence_owner = 'x', version = version + 1 WHERE sku_id = 'a'`)
 			right.Fence, wrong.Fence = stock.Fence{Token: 9, Owner: "x"}, stock.Fence{Token: 8, Owner: "y"}
 		},
-		"sale": func(s *sharers, _, wrong *stock.PlacedLine) { wrong.SaleWindow.EndsAt = s.store.Now().Add(-time.Minute) },
+		"sale": func(s *sharers, _, wrong *stock.PlacedLine) {
+			wrong.SaleWindow.EndsAt = s.store.Now().Add(-time.Minute)
+		},
 	} {
 		for _, batchIsRight := range []bool{true, false} {
 			s := openSharers(t, 3)

@@ -75,7 +75,9 @@ type taking struct {
 }
 
 // elsewhere reports whether it is not in the tables that a store is opened on.
-func (t taking) elsewhere() bool { return t.store.pool.access.Lock != "" || t.store.pool.access.Orders != nil }
+func (t taking) elsewhere() bool {
+	return t.store.pool.access.Lock != "" || t.store.pool.access.Orders != nil
+}
 
 // taken is what became of a taking.
 type taken struct {
