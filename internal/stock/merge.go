@@ -86,7 +86,7 @@ func PlanMerge(segments []int64, demand Demand, outcomes []Outcome) MergePlan {
 	plan.Admitted = demand.Admit(Sum(segments), outcomes)
 	var largest int64
 	for _, i := range plan.Admitted {
-		parts := takeFromFullest(left, demand.Orders[i].Quantity)
+		parts := TakeFromFullest(left, demand.Orders[i].Quantity)
 		plan.Parts[i] = parts
 		if len(parts) > 1 {
 			plan.Merged++
@@ -108,9 +108,9 @@ func PlanMerge(segments []int64, demand Demand, outcomes []Outcome) MergePlan {
 	return plan
 }
 
-// takeFromFullest lowers left by quantity, which the caller knows to be there, and returns the parts ascending
+// TakeFromFullest lowers left by quantity, which the caller knows to be there, and returns the parts ascending
 // by segment.
-func takeFromFullest(left []int64, quantity int64) []Part {
+func TakeFromFullest(left []int64, quantity int64) []Part {
 	var parts []Part
 	for quantity > 0 {
 		segment := fullest(left)

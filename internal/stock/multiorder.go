@@ -108,6 +108,17 @@ type PlacedLine struct {
 	SaleWindow SaleWindow
 	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
 	Fence      Fence // of that segment
+	// Parts are what several segments together seem to hold for the line, if Segment is -1: a store that tries an order at once may
+	// take these. Nil: it is not known.
+	Parts []Part
+}
+
+// From returns what a line takes from which segments; nil if the rows of all have to be seen first.
+func (l PlacedLine) From(quantity int64) []Part {
+	if l.Segment >= 0 {
+		return []Part{{Segment: l.Segment, Quantity: quantity}}
+	}
+	return l.Parts
 }
 
 // PlacedOrder is an order that is there already, its lines ascending by SKU, as they are now.

@@ -478,5 +478,5 @@ func (r Retake) Plan(d Deduction, facts RetakeFacts) (plan RetakePlan, err error
 		return plan, limited
 	}
 	d.Status, d.Quantity = StatusCommitted, units
-	return RetakePlan{Deduction: d, Parts: takeFromFullest(slices.Clone(facts.Levels), units)}, nil
+	return RetakePlan{Deduction: d, Parts: TakeFromFullest(slices.Clone(facts.Levels), units)}, nil
 }

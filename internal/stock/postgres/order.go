@@ -101,7 +101,7 @@ func inHalves(carry carrier[taking, taken]) carrier[taking, taken] {
 // orderTogether places an order by a statement that it may share with others. It returns no lines if the statement has not taken
 // the order: because it is known, or otherwise because it has to go by itself.
 func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []stock.Deduction, known bool, err error) {
-	if s.sharing.which == sharedNone || !mayShareOrder(p) {
+	if s.sharing.which == sharedNone || !s.mayShareOrder(p) {
 		return nil, false, nil
 	}
 	done := s.orders.one()
@@ -116,10 +116,16 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	return p.Taken(got.at.UTC()), false, nil
 }
 
-// mayShareOrder reports whether an order may go into a shared write: each line has a segment, and no buyers are counted.
-func mayShareOrder(p stock.Placement) bool {
-	return len(p.Lines) <= mostSharedLines &&
-		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 || l.Limit > 0 })
+// mayShareOrder reports whether an order may go into a shared write: it is known of each line from which segments it takes, and no
+// buyers are counted.
+func (s *Store) mayShareOrder(p stock.Placement) bool {
+	return tables.RowsOf(p) <= mostSharedLines && (s.pool.access.Orders == nil || !divided(p)) &&
+		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.From(1) == nil || l.Limit > 0 })
+}
+
+// divided reports whether a line takes from several segments. Only the statement for all that waits takes such an order.
+func divided(p stock.Placement) bool {
+	return slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Parts != nil })
 }
 
 // roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not
@@ -127,13 +133,13 @@ func mayShareOrder(p stock.Placement) bool {
 func roomForOrders() func(stock.Placement) bool {
 	rows, ids, lines := make(map[tables.SegmentRow]stock.PlacedLine), make(map[string]bool), 0
 	return func(p stock.Placement) bool {
-		if lines+len(p.Lines) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
+		if lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
 			return false
 		}
-		lines += len(p.Lines)
+		lines += tables.RowsOf(p)
 		ids[p.Order.OrderID] = true
-		for i, line := range p.Lines {
-			rows[tables.RowOf(p, i)] = line
+		for at, line := range tables.EachRow(p) {
+			rows[at] = line
 		}
 		return true
 	}
@@ -141,8 +147,8 @@ func roomForOrders() func(stock.Placement) bool {
 
 // agrees reports whether an order knows the same layouts and fences of rows as others do.
 func agrees(p stock.Placement, rows map[tables.SegmentRow]stock.PlacedLine) bool {
-	for i, line := range p.Lines {
-		if other, there := rows[tables.RowOf(p, i)]; there && (other.Layout != line.Layout || other.Fence != line.Fence) {
+	for at, line := range tables.EachRow(p) {
+		if other, there := rows[at]; there && (other.Layout != line.Layout || other.Fence != line.Fence) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -357,4 +358,52 @@ func TestWhatABatchAndAnOrderKnowOfARowDiffers(t *testing.T) {
 			s.holds(map[string]int64{"a": 19, "c": 19})
 		}
 	}
+}
+
+// TestALineOfSeveralSegmentsSharesAStatement: if they hold what was seen. Otherwise the rows of all decide.
+func TestALineOfSeveralSegmentsSharesAStatement(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 3)
+	divided := func(id string, parts ...stock.Part) stock.Placement {
+		p := several(id, "a", "b")
+		p.Order.ReserveFor = time.Minute
+		p.Order.Lines[0].Quantity = 0
+		for _, part := range parts {
+			p.Order.Lines[0].Quantity += part.Quantity
+		}
+		p.Lines[0].Segment, p.Lines[0].Parts = -1, parts
+		return p
+	}
+	first := divided("first", stock.Part{Segment: 0, Quantity: 9}, stock.Part{Segment: 1, Quantity: 4})
+	batches, orders := s.mix([]stock.Batch{one("a", "batch"), one("c", "o")}, first, several("second", "b", "c"))
+	s.wants("a", batches[0], stock.Accepted)
+	s.wants("c", batches[1], stock.Accepted)
+	for n, a := range orders {
+		if a.err != nil || !a.created {
+			t.Errorf("order %d: got %+v, want it to be taken", n, a)
+		}
+	}
+	s.wrote(1, 0, 0)
+	for id, want := range map[string][]stock.Part{"first": first.Lines[0].Parts, "batch": {{Segment: 0, Quantity: 1}}} {
+		if d, err := s.store.Deduction(t.Context(), "a", id); err != nil || !slices.Equal(d.Parts, want) {
+			t.Errorf("deduction %s: got parts %v, %v, want %v", id, d.Parts, err, want)
+		}
+	}
+	s.holds(map[string]int64{"a": 6, "b": 18, "c": 18})
+	wrong := divided("wrong", stock.Part{Segment: 0, Quantity: 2}, stock.Part{Segment: 1, Quantity: 2}) // segment 0 holds nothing
+	if a := <-s.place(wrong); a.err != nil || !a.created {
+		t.Errorf("of what was seen wrongly: got %+v, want it to be taken from segment 1", a)
+	}
+	wrong.Order.OrderID, wrong.AtOnce = "at once", true
+	if a := <-s.place(wrong); !errors.Is(a.err, stock.ErrLayout) {
+		t.Errorf("at once: got %+v, want %v", a, stock.ErrLayout)
+	}
+	s.holds(map[string]int64{"a": 2, "b": 17, "c": 18})
+	settled, err := s.store.Settle(t.Context(), stock.Settlement{SKU: "a", Requests: []stock.SettleRequest{
+		{OrderID: "first", Verb: stock.Cancel, InOrder: true},
+	}})
+	if err != nil || settled[0].Err != nil || settled[0].Returned != 13 {
+		t.Errorf("cancel: got %+v, %v, want 13 units back", settled, err)
+	}
+	s.holds(map[string]int64{"a": 15})
 }

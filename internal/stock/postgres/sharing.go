@@ -138,7 +138,7 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) (
 	}
 	answers := make([]taken, len(all))
 	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order == nil }, h.writeEach)
-	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order != nil }, inHalves(orderEach))
+	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order != nil && !divided(*t.order) }, inHalves(orderEach))
 	return answers, nil
 }
 

@@ -36,7 +36,7 @@ func (s *Store) takeRows(ctx context.Context, deadline time.Time, o tables.Order
 	starts, ends := o.Rows.Window()
 	args := append(rowArguments(o.Rows)[:6], o.Rows.Reserved, instant(starts), instant(ends), s.deadline(deadline), sharedWait,
 		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven), o.InOrders,
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given))
+		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.PartSKUs, o.Parts.OrderIDs, o.Parts.Segments, o.Parts.Quantities)
 	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
 	sent := time.Now()
 	if err := tables.Single(ctx, writing{s.pool}, []any{&now, &left, nil}, "take_together", args...); err != nil {

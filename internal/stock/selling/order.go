@@ -159,7 +159,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 				return nil, false, refusal
 			}
 		case !errors.Is(err, stock.ErrLayout):
-			if created && !slices.ContainsFunc(placement.Lines, func(l stock.PlacedLine) bool { return l.Segment == noSegment }) {
+			if created && single {
 				s.seen.learn(views)
 			}
 			return lines, created, err
@@ -194,7 +194,7 @@ func placedLine(view stock.View, segment int) stock.PlacedLine {
 	return stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
 }
 
-// choose finds for each line a segment that holds enough. All lines begin at one random number: two orders of the same SKUs that
+// choose finds for each line a segment that holds enough, or otherwise several. All lines begin at one random number: two orders of the same SKUs that
 // begin at different ones meet nowhere. If each line began at its own, large orders would nearly always meet somewhere.
 func choose(p *stock.Placement, views map[string]stock.View) {
 	start := rand.IntN(stock.MaxSegments)
@@ -208,6 +208,9 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 				segments[segment] -= line.Quantity
 				break
 			}
+		}
+		if p.Lines[i].Segment == noSegment && stock.Sum(segments) >= line.Quantity {
+			p.Lines[i].Parts = stock.TakeFromFullest(segments, line.Quantity)
 		}
 	}
 }

@@ -62,18 +62,26 @@ func (s *seen) findLocked(sku string) *seenSKU {
 	return known
 }
 
-// place says from where an order is to be taken. It reports false if a SKU was not seen, has a buyer limit, seems to hold too little in
-// each segment, or refuses the order by its terms.
+// place says from where an order is to be taken. It reports false if a SKU was not seen, has a buyer limit, seems to hold too little,
+// or refuses the order by its terms.
 func (s *seen) place(order stock.MultiOrder, refuses func(t stock.Terms, sku string, o stock.Order) error) (lines []stock.PlacedLine, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lines = make([]stock.PlacedLine, len(order.Lines))
 	for i, line := range order.Lines {
 		k := s.findLocked(line.SKU)
-		if k == nil || k.Terms.PerBuyerLimit > 0 || !k.take(line.Quantity) || refuses(k.Terms, line.SKU, order.Of(line)) != nil {
+		if k == nil || k.Terms.PerBuyerLimit > 0 || refuses(k.Terms, line.SKU, order.Of(line)) != nil {
 			return nil, false
 		}
-		lines[i] = placedLine(k.View, k.segment)
+		switch {
+		case k.take(line.Quantity):
+			lines[i] = placedLine(k.View, k.segment)
+		case stock.Sum(k.Segments) >= line.Quantity:
+			lines[i] = placedLine(k.View, noSegment)
+			lines[i].Parts = stock.TakeFromFullest(k.Segments, line.Quantity)
+		default:
+			return nil, false
+		}
 	}
 	return lines, true
 }

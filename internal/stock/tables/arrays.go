@@ -2,6 +2,7 @@ package tables
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -111,9 +112,12 @@ type Orders struct {
 	Lines    Arrays
 	SKUs     []string // of lines
 	Segments []int32
-	Of, From []int64 // the numbers of each line's order and row, from 1
+	Of, From []int64 // the numbers of each line's order and row, from 1; row 0: several
 	Rows     Rows    // ascending
 	InOrders int     // so many lines are of orders of several SKUs
+	// Parts are those of the lines that several segments give, whose segment is -1; each has a SKU.
+	Parts    Parts
+	PartSKUs []string
 	// LinesGiven are the instants of the decisions, for each line.
 	LinesGiven []Instant
 }
@@ -128,19 +132,36 @@ func (s SegmentRow) compare(other SegmentRow) int {
 	return cmp.Or(cmp.Compare(s.SKU, other.SKU), cmp.Compare(s.Segment, other.Segment))
 }
 
-// RowOf returns the row from which a line is to be taken.
-func RowOf(p stock.Placement, line int) SegmentRow {
-	return SegmentRow{p.Order.Lines[line].SKU, p.Lines[line].Segment}
+// EachRow returns the rows from which an order takes, and its lines there.
+func EachRow(p stock.Placement) iter.Seq2[SegmentRow, stock.PlacedLine] {
+	return func(yield func(SegmentRow, stock.PlacedLine) bool) {
+		for i, line := range p.Lines {
+			for _, part := range line.From(p.Order.Lines[i].Quantity) {
+				line.Segment = part.Segment
+				if !yield(SegmentRow{p.Order.Lines[i].SKU, part.Segment}, line) {
+					return
+				}
+			}
+		}
+	}
 }
 
-// rowsOf are the rows from which orders take, each as one of them knows it. Agree is false if two know different layouts, sale
+// RowsOf returns how many rows an order takes from.
+func RowsOf(p stock.Placement) (n int) {
+	for range EachRow(p) {
+		n++
+	}
+	return n
+}
+
+// knownRows are the rows from which orders take, each as one of them knows it. Agree is false if two know different layouts, sale
 // windows or fences of one row.
-type rowsOf struct {
+type knownRows struct {
 	known map[SegmentRow]stock.PlacedLine
 	agree bool
 }
 
-func (r *rowsOf) add(at SegmentRow, line stock.PlacedLine) {
+func (r *knownRows) add(at SegmentRow, line stock.PlacedLine) {
 	other, there := r.known[at]
 	if there {
 		one := line.Fence == other.Fence || line.Fence.Token == 0 || other.Fence.Token == 0
@@ -152,7 +173,7 @@ func (r *rowsOf) add(at SegmentRow, line stock.PlacedLine) {
 }
 
 // sorted adds the rows, ascending, and returns their numbers, from 0.
-func (r *rowsOf) sorted(rows *Rows) map[SegmentRow]int {
+func (r *knownRows) sorted(rows *Rows) map[SegmentRow]int {
 	numbers := make(map[SegmentRow]int, len(r.known))
 	for n, at := range slices.SortedFunc(maps.Keys(r.known), SegmentRow.compare) {
 		numbers[at] = n
@@ -164,10 +185,10 @@ func (r *rowsOf) sorted(rows *Rows) map[SegmentRow]int {
 // OrdersOf returns the arrays of orders of several SKUs, of which each line has a segment, and of batches. It reports whether they
 // agree about the rows.
 func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, agree bool) {
-	rows := rowsOf{known: make(map[SegmentRow]stock.PlacedLine), agree: true}
+	rows := knownRows{known: make(map[SegmentRow]stock.PlacedLine), agree: true}
 	for _, p := range placements {
-		for i, place := range p.Lines {
-			rows.add(RowOf(p, i), place)
+		for at, line := range EachRow(p) {
+			rows.add(at, line)
 		}
 	}
 	for _, b := range batches {
@@ -175,27 +196,36 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 	}
 	numbers := rows.sorted(&o.Rows)
 	var heads, lines []stock.Order
-	add := func(at SegmentRow, line stock.Order, given time.Time) {
-		n := numbers[at]
-		o.Rows.Units[n] += line.Quantity
-		if line.ReserveFor > 0 {
-			o.Rows.Reserved[n] += line.Quantity
+	add := func(sku string, line stock.Order, given time.Time, from ...stock.Part) {
+		segment, row := int32(-1), 0
+		for _, part := range from {
+			row = numbers[SegmentRow{sku, part.Segment}]
+			o.Rows.Units[row] += part.Quantity
+			if line.ReserveFor > 0 {
+				o.Rows.Reserved[row] += part.Quantity
+			}
 		}
-		lines, o.SKUs, o.Segments = append(lines, line), append(o.SKUs, at.SKU), append(o.Segments, o.Rows.Segments[n])
-		o.LinesGiven, o.From = append(o.LinesGiven, Instant(given)), append(o.From, int64(n+1))
+		if len(from) == 1 {
+			segment, row = o.Rows.Segments[row], row+1
+		} else {
+			o.Parts.add(line.OrderID, from)
+			o.PartSKUs, row = append(o.PartSKUs, slices.Repeat([]string{sku}, len(from))...), 0
+		}
+		lines, o.SKUs, o.Segments = append(lines, line), append(o.SKUs, sku), append(o.Segments, segment)
+		o.LinesGiven, o.From = append(o.LinesGiven, Instant(given)), append(o.From, int64(row))
 	}
 	for n, p := range placements {
 		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, Instant(p.At))
 		o.Lengths = append(o.Lengths, int64(len(p.Lines)))
 		for i, line := range p.Order.Lines {
-			add(RowOf(p, i), p.Order.Of(line), p.At)
+			add(line.SKU, p.Order.Of(line), p.At, p.Lines[i].From(line.Quantity)...)
 			o.Of = append(o.Of, int64(n+1))
 		}
 	}
 	o.InOrders = len(lines)
 	for _, b := range batches {
 		for _, order := range b.Orders {
-			add(SegmentRow{b.SKU, b.Segment}, order, b.At)
+			add(b.SKU, order, b.At, stock.Part{Segment: b.Segment, Quantity: order.Quantity})
 		}
 	}
 	o.Heads, o.Lines = ArraysOf(heads), ArraysOf(lines)

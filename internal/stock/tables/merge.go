@@ -74,7 +74,7 @@ func holdAny(segments []int64) bool {
 func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
 	c := ArraysOf(stock.Pick(merge.Orders, plan.Admitted))
 	c.Limited = merge.Limit > 0
-	var several parts
+	var several Parts
 	for _, i := range plan.Admitted {
 		if given := plan.Parts[i]; len(given) == 1 {
 			c.Segments = append(c.Segments, &given[0].Segment)
@@ -87,23 +87,23 @@ func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Tim
 	several.insert(s, merge.SKU)
 }
 
-// parts are the columns of rows of deduction_parts.
-type parts struct {
-	orderIDs             []string
-	segments, quantities []int32
+// Parts are the columns of rows of deduction_parts.
+type Parts struct {
+	OrderIDs             []string
+	Segments, Quantities []int32
 }
 
-func (p *parts) add(orderID string, given []stock.Part) {
+func (p *Parts) add(orderID string, given []stock.Part) {
 	for _, part := range given {
-		p.orderIDs = append(p.orderIDs, orderID)
-		p.segments = append(p.segments, int32(part.Segment))      //nolint:gosec // at most stock.MaxSegments
-		p.quantities = append(p.quantities, int32(part.Quantity)) //nolint:gosec // at most stock.MaxQuantity
+		p.OrderIDs = append(p.OrderIDs, orderID)
+		p.Segments = append(p.Segments, int32(part.Segment))      //nolint:gosec // at most stock.MaxSegments
+		p.Quantities = append(p.Quantities, int32(part.Quantity)) //nolint:gosec // at most stock.MaxQuantity
 	}
 }
 
-func (p *parts) insert(s *Statements, sku string) {
-	if len(p.orderIDs) > 0 {
-		s.Exec("insert_parts", sku, p.orderIDs, p.segments, p.quantities)
+func (p *Parts) insert(s *Statements, sku string) {
+	if len(p.OrderIDs) > 0 {
+		s.Exec("insert_parts", sku, p.OrderIDs, p.Segments, p.Quantities)
 	}
 }
 

@@ -79,7 +79,7 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }), stock.Column(amended, writtenOff))
 	}
 	if len(plan.Split) > 0 {
-		var kept parts
+		var kept Parts
 		for _, d := range plan.Split {
 			kept.add(d.OrderID, d.Parts)
 		}
@@ -174,7 +174,7 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 func (s *Statements) retake(r stock.Retake, plan stock.RetakePlan, at time.Time) {
 	s.Count(r.SKU, r.Limit, []stock.Order{{BuyerID: plan.Deduction.BuyerID, Quantity: plan.Deduction.Quantity}})
 	var one *int
-	var several parts
+	var several Parts
 	var taken Changes
 	for _, p := range plan.Parts {
 		taken.Add(p.Segment, -p.Quantity, 0, stock.Fence{})
