@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // TestDocumentsShowWhatExplainWrote: README.md and BENCHMARKS.md have the table, the plot and the line of the page that
@@ -38,6 +40,36 @@ func TestDocumentsShowTheAfternoon(t *testing.T) {
 		if !begins || !ends || strings.Count(block, "\n| ") < 4 || !strings.Contains(written, "\n\n"+block+"\n") {
 			t.Errorf("%s has, and docs/benchmarks/afternoon.md has not:\n%s", document, block)
 		}
+	}
+}
+
+// TestDocumentedCommandsParse: each command of the lab that a document tells, with its flags.
+func TestDocumentedCommandsParse(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, document := range append(documents, "../README.md", "../CONTRIBUTING.md") {
+		for _, told := range regexp.MustCompile("go run ./loadtest ([^`\n#|&>]+)").FindAllStringSubmatch(readFile(t, document), -1) {
+			var args []string
+			for _, word := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(told[1], -1) {
+				args = append(args, strings.Trim(word, `"`))
+			}
+			if args[0] == "SCENARIO" {
+				continue
+			}
+			commands++
+			if parser, err := kong.New(&scenarios{}, options()...); err != nil {
+				t.Fatal(err)
+			} else if _, err := parser.Parse(args); err != nil {
+				t.Errorf("%s tells %q: %v", document, args, err)
+			}
+		}
+	}
+	if commands < 10 {
+		t.Errorf("got %d commands, want 10 at least: the pattern finds no others", commands)
 	}
 }
 
