@@ -8,7 +8,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/binary"
@@ -56,10 +55,7 @@ type Config struct {
 	Proxies   *Proxies // those that are believed; nil: none
 	Hosts     *Hosts   // the accepted hosts; nil: any
 	Streams   Streams
-	// AnswerWithin is the time from when a request was read until nothing is written for it; 0 is
-	// selling.DefaultAnswerWithin.
-	AnswerWithin time.Duration
-	Traces       trace.TracerProvider // nil: none
+	Traces    trace.TracerProvider // nil: none
 }
 
 // server holds what the handlers of the routes need.
@@ -74,9 +70,7 @@ type server struct {
 	hosts     *Hosts
 	origins   http.CrossOriginProtection
 	streams   Streams
-	// answerWithin is the time from when a request was read until nothing is written for it.
-	answerWithin time.Duration
-	reading      *turns.Turns // gives turns to read bodies above maxBodyBytes
+	reading   *turns.Turns // gives turns to read bodies above maxBodyBytes
 }
 
 // New returns the public handler.
@@ -85,7 +79,7 @@ func New(c Config) http.Handler { return withRequestID(unsniffed(c.Proxies.behin
 func newPublic(c Config) *echo.Echo {
 	s := &server{
 		service: c.Service, events: c.Events, metrics: c.Metrics, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
-		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, selling.DefaultAnswerWithin),
+		streams: c.Streams.withDefaults(),
 	}
 	if c.Guard != nil {
 		s.guard = c.Guard

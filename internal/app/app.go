@@ -108,7 +108,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	api.Watch(registry, a.service.Waiting, a.store.Pool, a.events)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
-		Strangers: a.strangers, Proxies: a.proxies, AnswerWithin: a.config.AnswerWithin,
+		Strangers: a.strangers, Proxies: a.proxies,
 	}
 	if a.guard == nil {
 		public.Hosts = a.config.hostsOf(a.config.Listen)

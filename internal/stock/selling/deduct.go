@@ -209,6 +209,9 @@ func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first map[SK
 	return results
 }
 
+// AnswerWithin is how long after it was read something may be written for a request.
+func (s *Service) AnswerWithin() time.Duration { return s.answerWithin }
+
 // DefaultAnswerWithin is how long after it was read a request may still be written, if the configuration does not say.
 const DefaultAnswerWithin = 2 * time.Second
 
