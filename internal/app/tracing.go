@@ -206,8 +206,11 @@ func (s tracedStore) Settle(ctx context.Context, settlement stock.Settlement) ([
 
 // SettleOrder implements [stock.Store].
 func (s tracedStore) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]stock.Settled, error) {
-	return spanned(ctx, s, "settlement of an order", func(ctx context.Context) ([]stock.Settled, error) { return s.Store.SettleOrder(ctx, o) },
-		attribute.Int("inventory.lines", len(o.SKUs)))
+	return spanned(ctx, s, "settlement of an order", func(ctx context.Context) ([]stock.Settled, error) {
+		settled, err := s.Store.SettleOrder(ctx, o)
+		trace.SpanFromContext(ctx).SetAttributes(attribute.Int("inventory.lines", len(settled)))
+		return settled, err
+	})
 }
 
 // Retake implements [stock.Store].

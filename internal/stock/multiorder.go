@@ -244,7 +244,8 @@ func (l PlacedLine) refusal(sku, buyerID string, o Outcome, at time.Time, stale 
 // OrderSettlement asks for all lines of an order of several SKUs to be settled: all of them, or none.
 type OrderSettlement struct {
 	Request    SettleRequest            // of each line; OrderID is the order's key
-	SKUs       []string                 // of the lines, ascending
+	SKUs       []string                 // of the lines, ascending; nil: the order was not looked up
+	Keys       []string                 // without SKUs: those that the order may have; the first that is one of the buyer's counts
 	MostExtend map[string]time.Duration // by SKU, for an extension
 	// Deadline and At are as in a [Batch].
 	Deadline, At time.Time

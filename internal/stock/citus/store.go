@@ -151,8 +151,12 @@ func (s *Store) Retake(ctx context.Context, deadline time.Time, retakes ...stock
 	return taken, err
 }
 
-// SettleOrder implements [stock.Store]. The coordinator does it in one transaction over the nodes, as it takes an order.
+// SettleOrder implements [stock.Store]. The coordinator does it in one transaction over the nodes, as it takes an order. It has to know
+// the SKUs: an order's lines and their deductions are in different shards.
 func (s *Store) SettleOrder(ctx context.Context, settlement stock.OrderSettlement) (results []stock.Settled, err error) {
+	if settlement.SKUs == nil {
+		return nil, nil
+	}
 	err = s.again(ctx, func(*placements) error {
 		results, err = s.coordinator.store.SettleOrder(ctx, settlement)
 		return err

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,7 +67,12 @@ func settlingOf(settlement stock.Settlement) *settling {
 }
 
 // SettleOrder implements [stock.Store].
+//
+// An order that was not looked up is settled in one statement, or not at all. Any other one has a transaction, as Settle.
 func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+	if o.SKUs == nil {
+		return s.settleAtOnce(ctx, o)
+	}
 	look := o.Request.MayReturn()
 	err = s.inTx(ctx, o.Deadline, func(tx transaction) error {
 		lines, bySKU := make([]*settling, len(o.SKUs)), make(map[string]*settling, len(o.SKUs))
@@ -90,6 +96,49 @@ func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (resul
 	})
 	if err != nil {
 		return nil, err
+	}
+	return results, nil
+}
+
+// lineWait is how long settleAtOnce waits for each row. It is less than [statementLimit], after which nobody would know what is written.
+const lineWait = "500ms"
+
+// settleAtOnce settles the usual order (settle_order.sql). It returns nil if it is not one, and has written nothing then.
+func (s *Store) settleAtOnce(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+	until, _ := ctx.Deadline()
+	request, sent, at := o.Request, time.Now(), time.Time{}
+	statement, args := "", []any{o.Keys, request.BuyerID, instant(o.At), s.deadline(stock.Earlier(o.Deadline, until)), lineWait}
+	switch {
+	case request.Verb == stock.Extend:
+		statement = "extend_order"
+		args = append(args, request.Ref, request.ExtendFor.Microseconds(), request.MostExtend.Microseconds(), request.Reason)
+	case request.Verb == stock.Commit && request.Quantity == 0:
+		statement = "commit_order"
+	case request.Verb == stock.Cancel && !request.Amends():
+		statement = "cancel_order"
+	default:
+		return nil, nil
+	}
+	var line tables.Deduction
+	columns := append(line.Columns(), (*tables.Time)(&at))
+	err = writing{s.pool}.Each(ctx, func(row tables.Row) error {
+		err := row.Scan(columns...)
+		settled := stock.Settled{Deduction: line.Read()}
+		if request.Verb == stock.Cancel {
+			settled.Returned = settled.Deduction.Quantity
+		}
+		results = append(results, settled)
+		return err
+	}, statement, args...)
+	switch {
+	case StateOf(err) == required:
+		return nil, stock.ErrLate
+	case nothingWritten(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("settle the order at once: %w", err)
+	case results != nil && o.At.IsZero():
+		s.clock.note(sent, at)
 	}
 	return results, nil
 }

@@ -229,7 +229,11 @@ func (s *Service) PlacedOrder(ctx context.Context, orderID, buyerID string) (sto
 	if err := stock.CheckKnownID("order_id", orderID); err != nil {
 		return stock.PlacedOrder{}, err
 	}
-	there, _, err := s.findOrder(ctx, orderID, buyerID)
+	keys, err := orderKeys(orderID, buyerID)
+	if err != nil {
+		return stock.PlacedOrder{}, err
+	}
+	there, _, err := s.findOrder(ctx, keys, buyerID)
 	if err != nil {
 		return stock.PlacedOrder{}, err
 	}
@@ -242,15 +246,16 @@ func (s *Service) PlacedOrder(ctx context.Context, orderID, buyerID string) (sto
 	return there, nil
 }
 
-// findOrder returns an order and its key: for a buyer, the buyer's own order if there is one, otherwise the shop's for that buyer.
-func (s *Service) findOrder(ctx context.Context, orderID, buyerID string) (stock.PlacedOrder, string, error) {
-	keys := []string{orderID}
-	if buyerID != "" {
-		if err := stock.CheckKnownID("buyer_id", buyerID); err != nil {
-			return stock.PlacedOrder{}, "", err
-		}
-		keys = []string{stock.OrderKey(buyerID, orderID), orderID}
+// orderKeys returns the keys that an order may have: for a buyer, that of the buyer's own order before that of the shop's.
+func orderKeys(orderID, buyerID string) ([]string, error) {
+	if buyerID == "" {
+		return []string{orderID}, nil
 	}
+	return []string{stock.OrderKey(buyerID, orderID), orderID}, stock.CheckKnownID("buyer_id", buyerID)
+}
+
+// findOrder returns an order and its key: of the first key that is an order of the buyer, or of anybody without a buyerID.
+func (s *Service) findOrder(ctx context.Context, keys []string, buyerID string) (stock.PlacedOrder, string, error) {
 	for _, key := range keys {
 		there, err := read(ctx, s, "read order", func() (*stock.PlacedOrder, error) { return s.store.PlacedOrder(ctx, key) })
 		if err != nil {
@@ -260,48 +265,63 @@ func (s *Service) findOrder(ctx context.Context, orderID, buyerID string) (stock
 			return *there, key, nil
 		}
 	}
-	return stock.PlacedOrder{}, "", stock.UnknownOrder(orderID)
+	return stock.PlacedOrder{}, "", stock.UnknownOrder(keys[0])
 }
 
 // SettleOrder commits, cancels, extends or returns all lines of an order of several SKUs, or none, and returns the order as it is
 // then. A refusal has the code of the first line that is refused, and names all of them. If late is set, a commit takes the units of
 // reservations that have expired again, of all lines or of none.
+//
+// The store may settle the usual order without a look at it. Otherwise the order is looked up first.
 func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late bool) (stock.PlacedOrder, error) {
 	if err := to.Check(); err != nil {
 		return stock.PlacedOrder{}, err
 	}
-	deadline := s.deadlineOf(ctx)
-	looking, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	orderID := to.OrderID
-	there, key, err := s.findOrder(looking, orderID, to.BuyerID)
+	deadline, orderID := s.deadlineOf(ctx), to.OrderID
+	keys, err := orderKeys(orderID, to.BuyerID)
 	if err != nil {
 		return stock.PlacedOrder{}, err
 	}
-	to.OrderID, to.InOrder = key, true
-	o := stock.OrderSettlement{
-		Request: to, Deadline: deadline, At: s.at(),
-		SKUs: stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU }),
-	}
-	if to.Verb == stock.Extend {
-		if o.MostExtend, err = s.longestReservations(looking, o.SKUs...); err != nil {
-			return stock.PlacedOrder{}, err
+	to.InOrder, to.MostExtend = true, s.maxReserve
+	o := stock.OrderSettlement{Request: to, Keys: keys, Deadline: deadline, At: s.at()}
+	lines, err := s.settleLines(ctx, o)
+	if lines == nil && err == nil {
+		if o, err = s.lookUp(ctx, o); err == nil {
+			lines, err = s.settleLines(ctx, o)
 		}
 	}
-	there.Lines, err = s.settleLines(ctx, o)
 	if e, ok := errors.AsType[*stock.Error](err); ok && late && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
-		there.Lines, err = s.retakeAll(ctx, deadline, o.SKUs, to)
+		lines, err = s.retakeAll(ctx, deadline, o.SKUs, o.Request)
 	}
-	if err == nil && to.Verb == stock.Commit && !slices.ContainsFunc(there.Lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
-		err = orderEnded(there.Lines)
+	if err == nil && to.Verb == stock.Commit && !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
+		err = orderEnded(lines)
 	}
-	for i := range there.Lines {
-		there.Lines[i].OrderID = orderID
+	if err != nil {
+		return stock.PlacedOrder{}, err
 	}
-	return there, err
+	for i := range lines {
+		lines[i].OrderID = orderID
+	}
+	return stock.PlacedOrder{BuyerID: lines[0].BuyerID, ReserveFor: lines[0].ReserveFor, Lines: lines}, nil
 }
 
-// settleLines settles the lines of an order in one transaction.
+// lookUp adds to a settlement of an order what it has to know of it.
+func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (stock.OrderSettlement, error) {
+	looking, cancel := context.WithDeadline(ctx, o.Deadline)
+	defer cancel()
+	there, key, err := s.findOrder(looking, o.Keys, o.Request.BuyerID)
+	if err != nil {
+		return o, err
+	}
+	o.Request.OrderID = key
+	o.SKUs = stock.Column(there.Lines, func(d stock.Deduction) string { return d.SKU })
+	if o.Request.Verb == stock.Extend {
+		o.MostExtend, err = s.longestReservations(looking, o.SKUs...)
+	}
+	return o, err
+}
+
+// settleLines settles the lines of an order in one transaction. It returns nil if the order has to be looked up first.
 func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]stock.Deduction, error) {
 	writing, done, err := s.writeContext(ctx, o.Deadline)
 	if err != nil {
@@ -310,6 +330,9 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]s
 	defer done()
 	start := time.Now()
 	results, err := s.store.SettleOrder(writing, o)
+	if o.SKUs == nil { // and if that has failed, the store's notification tells which units are back
+		o.SKUs = stock.Column(results, func(r stock.Settled) string { return r.Deduction.SKU })
+	}
 	for i, sku := range o.SKUs {
 		returned := err == nil && results[i].Returned > 0
 		if returned || err != nil { // after an error the units may be back too
@@ -319,9 +342,14 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]s
 			s.changed(sku, results[i].Returned)
 		}
 	}
-	s.noteGuard(o.SKUs[0], err)
+	if len(o.SKUs) > 0 {
+		s.noteGuard(o.SKUs[0], err)
+	}
 	if err != nil {
 		return nil, stock.Unavailable(err, "settle order")
+	}
+	if results == nil {
+		return nil, nil
 	}
 	s.observer.SettlementWritten(len(results), time.Since(start))
 	if err := o.Refusal(results); err != nil {

@@ -33,8 +33,11 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	return results, nil
 }
 
-// SettleOrder implements [stock.Store].
+// SettleOrder implements [stock.Store]. To look an order up costs little here.
 func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+	if o.SKUs == nil {
+		return nil, nil
+	}
 	err = s.inShared(ctx, o.Deadline, len(o.SKUs), func(tx *transaction) error {
 		read, write, at := &tables.Statements{}, &tables.Statements{}, now(o.At)
 		there, amended, segments := make(map[string]map[string]stock.Deduction), make(map[string]map[string]stock.Amendment), make(map[string]int)
