@@ -89,17 +89,31 @@ func (r *racers) limit(batch *stock.Batch) {
 // raceLimit is what a buyer may have of a SKU with a limit.
 const raceLimit = 3
 
-// several is an order of two SKUs, under an id that batches may have too.
+// several is an order of two SKUs, under an id that batches may have too. A line takes from one segment, from all, or from two. Some
+// orders are settled at once.
 func (r *racers) several(store *postgres.Store, id string) (created bool, err error) {
 	if rand.IntN(2) == 0 {
 		id = fmt.Sprint("shared ", rand.IntN(rounds))
 	}
 	a := rand.IntN(11)
 	p := stock.Placement{Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: name(a), Quantity: 1}, {SKU: name(a + 1), Quantity: 1}}}}
-	for range p.Order.Lines {
-		p.Lines = append(p.Lines, stock.PlacedLine{Layout: 1, Segment: rand.IntN(3) - 1})
+	if rand.IntN(2) == 0 {
+		p.Order.ReserveFor = time.Hour
+	}
+	for i := range p.Order.Lines {
+		line := stock.PlacedLine{Layout: 1, Segment: rand.IntN(3) - 1}
+		if line.Segment < 0 && rand.IntN(2) == 0 {
+			p.Order.Lines[i].Quantity, line.Parts = 3, []stock.Part{{Segment: 0, Quantity: 1}, {Segment: 1, Quantity: 2}}
+		}
+		p.Lines = append(p.Lines, line)
 	}
 	_, created, err = store.Order(r.Context(), p)
+	if created && p.Order.ReserveFor > 0 {
+		verb := []stock.Verb{stock.Commit, stock.Cancel, stock.Extend}[rand.IntN(3)]
+		o := stock.OrderSettlement{Keys: []string{id}, Request: stock.SettleRequest{OrderID: id, InOrder: true, Verb: verb, Ref: "longer", ExtendFor: 2 * time.Hour}}
+		_, settling := store.SettleOrder(r.Context(), o)
+		r.may(settling)
+	}
 	return created, err
 }
 
