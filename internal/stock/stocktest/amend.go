@@ -1,6 +1,7 @@
 package stocktest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -294,6 +295,33 @@ func testRetake(t *testing.T, k *kit) {
 	k.code(err, stock.CodeNotReserved) // z has six
 	k.balance(late, 3, 0, 9)
 	k.segmentsSum(3)
+}
+
+// testRetakeAmongMany: while more reservations have expired than one transaction ends, a retake of one that is not among them, or of
+// more units than they give back, begins anew.
+func testRetakeAmongMany(t *testing.T, k *kit) {
+	const many = stock.ExpireLimit + 1
+	k.create(many, 1)
+	k.deduct(0, stock.Fence{}, reserved("all", many, time.Second))
+	k.expire(at.Add(time.Second), 1)
+	held := orders("r", many)
+	for i := range held {
+		held[i].ReserveFor = time.Minute + time.Duration(i)*time.Millisecond
+	}
+	k.deduct(0, stock.Fence{}, held...)
+	late, last := at.Add(time.Hour), held[many-1].OrderID
+	for _, id := range []string{last, "all"} {
+		if _, err := k.retaken(late, commit(id)); !errors.Is(err, stock.ErrStale) {
+			t.Fatalf("%s: got %v, want %v", id, err, stock.ErrStale)
+		}
+	}
+	k.expire(late, many)
+	if d, err := k.retaken(late, commit(last)); err != nil || d.Status != stock.StatusCommitted {
+		t.Fatalf("got %+v, %v, want a unit committed", d, err)
+	}
+	_, err := k.retaken(late, commit("all"))
+	k.code(err, stock.CodeNotReserved)
+	k.balance(late, many-1, 0, 1)
 }
 
 // testHistory: a deduction tells what happened to it.

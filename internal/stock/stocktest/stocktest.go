@@ -104,6 +104,7 @@ func CalmCases() []Case {
 		{"return", testReturn},
 		{"write-off", testWriteOff},
 		{"retake", testRetake},
+		{"retake while many have expired", testRetakeAmongMany},
 		{"history", testHistory},
 		{"requests meet", testRequestsMeet},
 		{"an order is settled as a whole", testSettleOrder},
