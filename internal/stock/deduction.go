@@ -162,9 +162,10 @@ func (q DeductionQuery) Check() error {
 	return nil
 }
 
-// Bound returns how many rows are read at most: as many as the page holds, if every row matches.
+// Bound returns how many rows are read at most: as many as the page holds, if every row matches. All of a buyer's own namespace do.
 func (q DeductionQuery) Bound() int {
-	if q.BuyerID == "" && q.Status == "" {
+	anyBuyer := q.BuyerID == "" || q.Namespace != nil && *q.Namespace == q.BuyerID
+	if anyBuyer && q.Status == "" {
 		return q.Limit
 	}
 	return max(q.Limit, q.Scan)

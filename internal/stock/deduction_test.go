@@ -30,3 +30,24 @@ func TestReplayComparesEveryField(t *testing.T) {
 		}
 	}
 }
+
+// TestAPageReadsNoMoreThanItHoldsIfAllMatch: what a filter leaves out has to be read, up to the bound. A namespace is a range of keys.
+func TestAPageReadsNoMoreThanItHoldsIfAllMatch(t *testing.T) {
+	t.Parallel()
+	shop, ann := "", "ann"
+	for name, c := range map[string]struct {
+		query DeductionQuery
+		want  int
+	}{
+		"all":                    {DeductionQuery{}, 10},
+		"a buyer's own":          {DeductionQuery{BuyerID: ann, Namespace: &ann}, 10},
+		"a buyer's own reserved": {DeductionQuery{BuyerID: ann, Namespace: &ann, Status: StatusReserved}, 5000},
+		"the shop's for a buyer": {DeductionQuery{BuyerID: ann, Namespace: &shop}, 5000},
+		"a buyer's":              {DeductionQuery{BuyerID: ann}, 5000},
+	} {
+		c.query.Limit, c.query.Scan = 10, 5000
+		if got := c.query.Bound(); got != c.want {
+			t.Errorf("%s: reads %d rows, want %d", name, got, c.want)
+		}
+	}
+}
