@@ -209,6 +209,9 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	for {
 		n, err := r.Body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
+		if err != nil {
+			r.Body = http.NoBody // nothing more can be read: see sendProblem
+		}
 		switch {
 		case len(text) > most:
 			return nil, tooLarge(most)

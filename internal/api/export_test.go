@@ -10,6 +10,9 @@ import (
 // HalfCloseWithin is how long after its request a caller that reads on ends its sending side, at most.
 const HalfCloseWithin = halfCloseWithin
 
+// UnwantedBody is for how long a refusal waits for a body that nobody reads.
+const UnwantedBody = unwantedBody
+
 // Route is a line of the table of routes, for the tests that go through all of them.
 type Route struct {
 	Method, Path  string

@@ -199,8 +199,11 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:
 		log.Debug("caller refused", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
-	// net/http reads the rest of the body first, and waits for it. An error means that it cannot wait.
-	_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(unwantedBody))
+	// net/http reads the rest of the body first, and waits for it. If there is none, it looks already whether the caller hangs up: a
+	// deadline would end this request and all that follow on the connection.
+	if c.Request().Body != http.NoBody {
+		_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(unwantedBody)) // an error: it cannot wait
+	}
 	if err := c.JSON(p.Status, p); err != nil {
 		log.Debug("answer not sent", "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
