@@ -34,8 +34,8 @@ func TestExplainStartsItself(t *testing.T) {
 		}
 	}
 	e := d.Environment
-	conditions := strings.Join(e.Measurement, "; ")
-	if e.Fsync != "on" || e.SyncCommit != "on" || e.FileSystem == "" || !strings.Contains(conditions, "quiet before the start") || !strings.Contains(conditions, "GOGC 400") {
+	conditions := e.String()
+	if e.Of("fsync") != "on" || e.Of("synchronous_commit") != "on" || e.Of("file system") == "" || !strings.Contains(conditions, "quiet before the start") || !strings.Contains(conditions, "GOGC 400") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -37,7 +37,7 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	if strings.Join(names, ", ") != strings.Join(want, ", ") {
 		t.Errorf("the cases are %q, want %q", names, want)
 	}
-	if len(d.Flags) < 5 || d.Environment.Redis == "" || !d.AuditOK() {
+	if len(d.Flags) < 5 || d.Environment.Of("Redis") == "" || !d.AuditOK() {
 		t.Errorf("%+v", d)
 	}
 }

@@ -51,7 +51,7 @@ func TestReplayOfAKnownFile(t *testing.T) { // not parallel: it sets a variable
 	if strings.Contains(got.out, "hunter2") || !slices.Contains(document.Flags, report.Flag{Name: "api-key", Value: notTold}) {
 		t.Errorf("%+v", document.Flags)
 	}
-	if len(document.Flags) < 10 || document.Environment.SQLite == "" || document.Environment.Redis != "embedded" || document.Started.IsZero() {
+	if len(document.Flags) < 10 || document.Environment.Of("SQLite") == "" || document.Environment.Of("Redis") != "embedded" || document.Started.IsZero() {
 		t.Errorf("%+v, %+v", document.Flags, document.Environment)
 	}
 	const says = "4 lines accepted, 1 sold out, 1 short of stock, 3 restocked, 3 left out, 0 failed, 0 unanswered."
@@ -143,7 +143,7 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 		t.Fatal(err)
 	}
 	environment := document.Environment
-	if on := environment.PostgreSQL != "" && environment.Redis != "embedded" && environment.Redis != ""; on != flags.Private {
+	if on := environment.Of("PostgreSQL") != "" && environment.Of("Redis") != "embedded" && environment.Of("Redis") != ""; on != flags.Private {
 		t.Errorf("%+v", environment)
 	}
 	sum := played.Accepted + played.SoldOut + played.InsufficientStock + played.Restocked + played.LeftOut + played.Errors

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -67,9 +66,7 @@ func TestToolsCountWhatWasSold(t *testing.T) { // not parallel: k6 needs the pro
 		}
 	})
 	s.audit(t)
-	var text strings.Builder
-	table.Print(&text)
-	t.Logf("\n%saudit: OK", text.String())
+	t.Logf("\n%saudit: OK", table.Text())
 }
 
 // TestToolsSendTheSameOrdersAgain demands that a seed decides the orders, and that answers which no order should get are seen.

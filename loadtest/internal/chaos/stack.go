@@ -64,7 +64,7 @@ func (s *stack) prepare(ctx context.Context, c Config) (err error) {
 	if err := s.MakeDatabase(ctx, "chaos_"); err != nil {
 		return err
 	}
-	if s.About, err = s.Durable(ctx); err != nil {
+	if s.About, err = s.Environment(ctx, true); err != nil {
 		return err
 	}
 	for i := range s.processes {

@@ -20,8 +20,8 @@ import (
 func measure(t *testing.T, cases ...string) []report.Section {
 	t.Helper()
 	d, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny(), Lines: []int{3, 10}})
-	if err != nil || d.Err() != nil || d.Environment.Fsync != "on" || len(d.Sections) < len(cases) {
-		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Fsync, len(d.Sections), len(cases))
+	if err != nil || d.Err() != nil || d.Environment.Of("fsync") != "on" || len(d.Sections) < len(cases) {
+		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Of("fsync"), len(d.Sections), len(cases))
 	}
 	for _, s := range d.Sections[len(d.Sections)-len(cases):] { // before them is what tells of them in brief
 		if len(s.Plots) != 1 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {

@@ -162,7 +162,7 @@ func Names() (names []string) {
 func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Generator: "this program"}
 	r, err := experiment.Compare(ctx, c.Config, "contenders", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
-		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+		on.About.Add("measurement", fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 		for _, q := range questions(c.Scale, c.Lines) {
 			asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
 				w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: history.Expected{}}

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +176,7 @@ func (d design) tell(to *report.Document, r experiment.Result, callers int) {
 		return fmt.Sprintf("%s orders a second with %s", report.Number(r.Of(d.words(cell), throughput).Value), d.words(cell))
 	}
 	absolute := fmt.Sprintf("from %s to %s; PostgreSQL, Redis, the service and %s share %s", sells(none), sells(all),
-		report.Count(callers, "caller"), report.Count(to.Environment.CPUs, "processor"))
+		report.Count(callers, "caller"), report.Count(runtime.NumCPU(), "processor"))
 	cells := &to.Sections[0]
 	cells.Plots = nil // of sixteen setups, whose differences the first section draws
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")

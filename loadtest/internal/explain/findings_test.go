@@ -86,7 +86,7 @@ func TestFewRoundsSaySo(t *testing.T) {
 	t.Parallel()
 	r := played(func(l levels) float64 { return 1000 * either(l[byBatching], 1, 40) })
 	r.Rounds = r.Rounds[:1]
-	d := report.Document{Sections: []report.Section{{}}, Environment: report.Environment{CPUs: 2}}
+	d := report.Document{Sections: []report.Section{{}}, Environment: report.Environment{{Name: "processors", Value: "2 for all"}}}
 	usual().tell(&d, r, 512)
 	if got := d.Sections[0].Table.Rows; got[0][3] != "too few rounds" || got[3][3] != "too few rounds" {
 		t.Errorf("got %q", got)

@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 		return []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) { return s.sell(ctx, c), nil }}}, nil
 	})
 	if len(r.Results) > 0 {
-		r.Environment.Measurement = append(r.Environment.Measurement, fmt.Sprintf(
+		r.Environment.Add("measurement", fmt.Sprintf(
 			"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
 			len(r.Results[0].Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
 		s.design.tell(&r.Document, r.Results[0], c.Scale.Callers)

@@ -78,7 +78,7 @@ func (a account) behind() float64 {
 // tell adds the rounds to the report.
 func (s *Sale) tell() {
 	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
-	s.Environment.Measurement = append(s.Environment.Measurement, report.Count(len(s.rounds), "round"))
+	s.Environment.Add("measurement", report.Count(len(s.rounds), "round"))
 	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), s.figures()
 	s.Sections = append([]report.Section{
 		s.All.OutcomeSection(), s.phases(),

@@ -35,8 +35,10 @@ func (d *Drill) At(ctx context.Context, to *target.Target, generator string, mea
 		d.Promise.Clocks = time.Hour
 	}
 	d.Environment, err = to.Environment(context.WithoutCancel(ctx))
-	d.Environment.Generator = "this program, " + generator
-	d.Environment.Measurement = append(d.Environment.Measurement, measurement...)
+	d.Environment.Add("requests sent by", "this program, "+generator)
+	for _, line := range measurement {
+		d.Environment.Add("measurement", line)
+	}
 	return err
 }
 

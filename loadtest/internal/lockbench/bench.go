@@ -110,7 +110,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 	var all []kinds.Kind
 	needs := servers.Needs{Nodes: true, Others: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
 	r, err := experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
-		on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+		on.About.Add("measurement", fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 		all = kinds.All(on.URLs)
 		for _, one := range crowds(c.Scale) {
 			asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {

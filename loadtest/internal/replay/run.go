@@ -280,7 +280,7 @@ func (r *Replay) summary(perSecond float64) []string {
 	}
 	return []string{
 		fmt.Sprintf("Replay of %s order lines, %s to %s, with %s SKUs, sent to %s.", comma(r.Lines),
-			r.plan.From.Format(day), r.plan.To.Format(day), comma(len(r.plan.SKUs)), r.Environment.Target),
+			r.plan.From.Format(day), r.plan.To.Format(day), comma(len(r.plan.SKUs)), r.Environment.Of("target")),
 		fmt.Sprintf("%s lines accepted, %s sold out, %s short of stock, %s restocked, %s left out, %s failed, %s unanswered.", comma(r.Accepted), comma(r.SoldOut),
 			comma(r.InsufficientStock), comma(r.Restocked), comma(r.LeftOut), comma(r.Errors), comma(r.Unanswered)),
 		fmt.Sprintf("%s units sold, %s restocked, %s left; %s merges.", humanize.Comma(r.UnitsSold), humanize.Comma(restocked), humanize.Comma(left), humanize.Comma(r.merges)),

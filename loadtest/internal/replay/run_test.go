@@ -122,7 +122,8 @@ func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) (r *Replay, s
 	defer services.Close()
 	r = newReplay(plan, Settings{Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
 	r.Settings.Prefix, r.operations = prefix, plan.operations(prefix)
-	r.services, r.Environment.Target = services, "a shop"
+	r.services = services
+	r.Environment.Add("target", "a shop")
 	r.Promise = history.Promise{Stocks: map[string]history.Stock{}, AnswerWithin: time.Second, Staleness: time.Second}
 	stopped = r.Drill.Play(ctx, r.run) // without a prefix: the rows are the shop's
 	for _, sku := range s.skus {

@@ -84,23 +84,33 @@ type Figure struct {
 	Value float64 `json:"value"`
 }
 
-// Environment is what else figures depend on. A field that a run did not use is empty.
-type Environment struct {
-	OS          string   `json:"os"`
-	Arch        string   `json:"arch"`
-	CPUs        int      `json:"cpus"`
-	CPU         string   `json:"cpu,omitempty"` // its model
-	Go          string   `json:"go"`
-	Revision    string   `json:"revision,omitempty"` // of the program's source; "-dirty" follows where it was changed
-	PostgreSQL  string   `json:"postgresql,omitempty"`
-	Fsync       string   `json:"fsync,omitempty"`
-	SyncCommit  string   `json:"synchronous_commit,omitempty"`
-	FileSystem  string   `json:"file_system,omitempty"` // of PostgreSQL's files
-	SQLite      string   `json:"sqlite,omitempty"`
-	Redis       string   `json:"redis,omitempty"`
-	Target      string   `json:"target,omitempty"`    // where the load went
-	Generator   string   `json:"generator,omitempty"` // what sent it
-	Measurement []string `json:"measurement,omitempty"`
+// Environment is what else figures depend on, a fact after the other.
+type Environment []Flag
+
+// Add adds a fact; one that is empty is not known.
+func (e *Environment) Add(name, value string) {
+	if value != "" {
+		*e = append(*e, Flag{name, value})
+	}
+}
+
+// Of is a fact; "": it is not known.
+func (e Environment) Of(name string) string {
+	for _, f := range e {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// String is the environment in a line.
+func (e Environment) String() string {
+	facts := make([]string, len(e))
+	for i, f := range e {
+		facts[i] = f.Name + " " + f.Value
+	}
+	return strings.Join(facts, "; ") + "."
 }
 
 // Section is a question and its answer.
@@ -172,32 +182,14 @@ type Mark struct {
 // padding is between the columns of a printed table.
 const padding = 2
 
-// Print prints the table for a person.
-func (t Table) Print(to *strings.Builder) {
-	table := tabwriter.NewWriter(to, 0, 0, padding, ' ', tabwriter.AlignRight)
+// Text is the table for a terminal.
+func (t Table) Text() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, padding, ' ', tabwriter.AlignRight)
 	for _, row := range t.lines() {
 		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
 	}
 	_ = table.Flush() // writing to a builder does not fail
-}
-
-// Markdown is the table for a document.
-func (t Table) Markdown() string {
-	var text strings.Builder
-	for n, row := range t.lines() {
-		text.WriteString("|")
-		for _, cell := range row {
-			fmt.Fprintf(&text, " %s |", escaped(cell, "|<"))
-		}
-		text.WriteString("\n")
-		if n == 0 {
-			text.WriteString("|")
-			for column := range row {
-				text.WriteString(map[bool]string{true: "---|", false: "---:|"}[t.wordy(column)])
-			}
-			text.WriteString("\n")
-		}
-	}
 	return text.String()
 }
 

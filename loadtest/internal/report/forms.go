@@ -2,110 +2,119 @@ package report
 
 import (
 	"bytes"
+	"embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+	plain "text/template"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+var (
+	// texts are the templates of what is read as it is.
+	//go:embed page.md page.txt
+	texts embed.FS
+	//go:embed page.html
+	pageSource string
+	//go:embed page.css
+	pageStyle string
+)
+
+// write writes the document by a template of [texts].
+func (d Document) write(to io.Writer, name string, more plain.FuncMap) error {
+	functions := plain.FuncMap{"join": strings.Join, "verdicts": Verdicts}
+	maps.Copy(functions, more)
+	t, err := plain.New(name).Funcs(functions).ParseFS(texts, name)
+	if err != nil {
+		return err
+	}
+	return t.Execute(to, d)
+}
+
 // Print prints the document for a person: the summary, then each section with its table and notes, and targets last.
-func (d Document) Print(to io.Writer) error {
-	var text strings.Builder
-	for _, line := range d.Summary {
-		fmt.Fprintln(&text, line)
+func (d Document) Print(to io.Writer) error { return d.write(to, "page.txt", nil) }
+
+// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with notes, and
+// targets last. Plots with dots become files whose names begin with beside; "": they are left out.
+func (d Document) WriteMarkdown(to io.Writer, beside string) error {
+	return d.write(to, "page.md", plain.FuncMap{
+		"escaped": escaped,
+		"words":   Table.wordy,
+		"picture": func(p Plot) (string, error) {
+			if p.Kind != Dots || beside == "" {
+				return "", nil
+			}
+			var image bytes.Buffer
+			file := beside + "-" + p.Name + ".svg"
+			if err := errors.Join(p.WriteSVG(&image), os.WriteFile(file, image.Bytes(), 0o644)); err != nil { //nolint:gosec // it is for everybody
+				return "", fmt.Errorf("write the picture %s: %w", file, err)
+			}
+			return filepath.Base(file), nil
+		},
+	})
+}
+
+// escaped is a text in which some letters are not Markdown.
+func escaped(letters, text string) string {
+	for _, letter := range letters {
+		text = strings.ReplaceAll(text, string(letter), `\`+string(letter))
 	}
-	for _, line := range d.Warnings {
-		fmt.Fprintf(&text, "WARNING: %s\n", line)
+	return text
+}
+
+// moods are the colours of verdicts, by the marks that they begin with.
+var moods = map[string]string{Good: "good", Bad: "bad", Open: "open"}
+
+// WriteHTML writes the document as one page that needs nothing else: its policy forbids it to load anything.
+func (d Document) WriteHTML(to io.Writer) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"number": Number, "verdicts": Verdicts,
+		"style": func() template.CSS { return template.CSS(pageStyle) }, //nolint:gosec // a file of this package
+		"mood": func(verdict string) string {
+			mark, _, _ := strings.Cut(verdict, " ")
+			return moods[mark]
+		},
+		"class": func(t *Table, column int) string { return map[bool]string{true: "words"}[t.wordy(column)] },
+		"plot": func(p Plot) (template.HTML, error) {
+			image, err := p.svg()
+			return template.HTML(image), err //nolint:gosec // its texts are escaped
+		},
+	}).Parse(pageSource)
+	if err != nil {
+		return err
 	}
-	if d.Interrupted {
-		text.WriteString("WARNING: interrupted; these are the figures of what was measured until then\n")
-	}
-	for _, s := range d.Sections {
-		fmt.Fprintf(&text, "\n%s\n", s.Name)
-		if s.Table != nil {
-			s.Table.Print(&text)
+	return t.Execute(to, d)
+}
+
+// WriteJSON writes the document as one object, on one line. What is no number is null, because JSON has no word for it.
+func (d Document) WriteJSON(to io.Writer) error {
+	d.Schema = Schema
+	numbers := json.MarshalToFunc(func(to *jsontext.Encoder, value float64) error {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return to.WriteToken(jsontext.Null)
 		}
-		for _, line := range s.Notes {
-			fmt.Fprintf(&text, "  %s\n", line)
-		}
+		return errors.ErrUnsupported // as usual
+	})
+	if err := json.MarshalWrite(to, d, json.WithMarshalers(numbers)); err != nil {
+		return err
 	}
-	if all := d.Targets(); len(all) > 0 {
-		fmt.Fprintf(&text, "\ntargets: %s\n", strings.Join(Verdicts(all), ", "))
-	}
-	for _, s := range d.Sections {
-		for _, t := range s.Targets {
-			fmt.Fprintf(&text, "  %s: %s\n", s.Name, t)
-		}
-	}
-	fmt.Fprintf(&text, "\n%s\n", d.verdict())
-	for _, wrong := range d.Wrong {
-		fmt.Fprintf(&text, "  %s\n", wrong)
-	}
-	fmt.Fprintln(&text, d.Environment)
-	_, err := io.WriteString(to, text.String())
+	_, err := io.WriteString(to, "\n")
 	return err
-}
-
-// verdict is what the audit found, in a line.
-func (d Document) verdict() string {
-	if d.AuditOK() {
-		return "audit: OK"
-	}
-	return "audit: FAILED"
-}
-
-// String is the environment in a line.
-func (e Environment) String() string {
-	parts := []string{fmt.Sprintf("%s/%s, %d processors for all", e.OS, e.Arch, e.CPUs), e.Go}
-	for _, f := range e.Facts() {
-		switch f.Name {
-		case "system", "processors", "processor", "Go", "target":
-		case "file system":
-			parts = append(parts, "on "+f.Value)
-		case "measurement":
-			parts = append(parts, f.Value)
-		default:
-			parts = append(parts, f.Name+" "+f.Value)
-		}
-	}
-	return strings.Join(parts, "; ") + "."
 }
 
 // Duration is how long the run took, for a person.
 func (d Document) Duration() string {
 	return time.Duration(d.Elapsed * float64(time.Second)).Round(100 * time.Millisecond).String()
-}
-
-// Facts are the parts of the environment that are not empty.
-func (e Environment) Facts() []Flag {
-	facts := []Flag{
-		{"system", e.OS + "/" + e.Arch},
-		{"processors", Number(float64(e.CPUs)) + " for all"},
-		{"processor", e.CPU},
-		{"Go", e.Go},
-		{"PostgreSQL", e.PostgreSQL},
-		{"fsync", e.Fsync},
-		{"synchronous_commit", e.SyncCommit},
-		{"file system", e.FileSystem},
-		{"SQLite", e.SQLite},
-		{"Redis", e.Redis},
-		{"target", e.Target},
-		{"requests sent by", e.Generator},
-		{"revision", e.Revision},
-	}
-	for _, line := range e.Measurement {
-		facts = append(facts, Flag{"measurement", line})
-	}
-	return slices.DeleteFunc(facts, func(f Flag) bool { return f.Value == "" })
 }
 
 // Command repeats the run, by its words.
@@ -133,86 +142,4 @@ func quote(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// WriteMarkdown writes the document as a page for a repository: its sentences, then the tables with notes, and
-// targets last. Plots with dots become files whose names begin with beside; "": they are left out.
-func (d Document) WriteMarkdown(to io.Writer, beside string) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "# %s\n\n`%s` made this page.\n\n", escaped(d.Scenario, "<"), strings.Join(d.Command(), " "))
-	for _, line := range d.Summary {
-		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
-	}
-	for _, line := range d.Warnings {
-		fmt.Fprintf(&text, "- WARNING: %s\n", escaped(line, "<"))
-	}
-	for _, s := range d.Sections {
-		if err := s.markdown(&text, beside); err != nil {
-			return err
-		}
-	}
-	if all := d.Targets(); len(all) > 0 {
-		fmt.Fprintf(&text, "\n## targets\n\n%s\n\n", strings.Join(Verdicts(all), ", "))
-	}
-	for _, s := range d.Sections {
-		for _, t := range s.Targets {
-			fmt.Fprintf(&text, "- %s: %s\n", escaped(s.Name, "<"), escaped(t.String(), "<"))
-		}
-	}
-	fmt.Fprintf(&text, "\n- %s\n", d.verdict())
-	for _, wrong := range d.Wrong {
-		fmt.Fprintf(&text, "  - %s\n", escaped(wrong, "<"))
-	}
-	fmt.Fprintf(&text, "- %s\n", d.Environment)
-	_, err := io.WriteString(to, text.String())
-	return err
-}
-
-func (s Section) markdown(text *strings.Builder, beside string) error {
-	fmt.Fprintf(text, "\n## %s\n", escaped(s.Name, "<"))
-	if s.Table != nil {
-		fmt.Fprintf(text, "\n%s", s.Table.Markdown())
-	}
-	for _, p := range s.Plots {
-		if p.Kind != Dots || beside == "" {
-			continue
-		}
-		var image bytes.Buffer
-		file := beside + "-" + p.Name + ".svg"
-		if err := errors.Join(p.WriteSVG(&image), os.WriteFile(file, image.Bytes(), 0o644)); err != nil { //nolint:gosec // it is for everybody
-			return fmt.Errorf("write the picture %s: %w", file, err)
-		}
-		fmt.Fprintf(text, "\n![%s](%s)\n", escaped(p.Title, "[]<"), filepath.Base(file))
-	}
-	if len(s.Notes) > 0 {
-		text.WriteString("\n")
-	}
-	for _, note := range s.Notes {
-		fmt.Fprintf(text, "- %s\n", escaped(note, "<"))
-	}
-	return nil
-}
-
-// escaped is a text in which some letters are not Markdown.
-func escaped(text, letters string) string {
-	for _, letter := range letters {
-		text = strings.ReplaceAll(text, string(letter), `\`+string(letter))
-	}
-	return text
-}
-
-// WriteJSON writes the document as one object, on one line. What is no number is null, because JSON has no word for it.
-func (d Document) WriteJSON(to io.Writer) error {
-	d.Schema = Schema
-	numbers := json.MarshalToFunc(func(to *jsontext.Encoder, value float64) error {
-		if math.IsNaN(value) || math.IsInf(value, 0) {
-			return to.WriteToken(jsontext.Null)
-		}
-		return errors.ErrUnsupported // as usual
-	})
-	if err := json.MarshalWrite(to, d, json.WithMarshalers(numbers)); err != nil {
-		return err
-	}
-	_, err := io.WriteString(to, "\n")
-	return err
 }

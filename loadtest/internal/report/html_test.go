@@ -77,7 +77,7 @@ func TestPageEscapes(t *testing.T) {
 	const evil = `"></title></style><script>alert(1)</script>`
 	page := Document{
 		Scenario: evil, Summary: []string{evil}, Warnings: []string{evil}, Wrong: []string{evil},
-		Flags: []Flag{{evil, evil}}, Figures: []Figure{{evil, evil, 1}}, Environment: Environment{CPU: evil},
+		Flags: []Flag{{evil, evil}}, Figures: []Figure{{evil, evil, 1}}, Environment: Environment{{evil, evil}},
 		Sections: []Section{{
 			Name: evil, Notes: []string{evil}, Targets: []Target{AtMost(evil, 2, 1)}, Table: &Table{[]string{evil}, [][]string{{evil, evil}}},
 			Plots: []Plot{{

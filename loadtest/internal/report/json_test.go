@@ -14,7 +14,7 @@ func TestJSONComesBack(t *testing.T) {
 	t.Parallel()
 	want := Document{
 		Schema: Schema, Scenario: "flash-sale", Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Elapsed: 12.5, Seed: 1 << 63,
-		Flags:   []Flag{{"stock", "10000"}},
+		Flags: []Flag{{"stock", "10000"}}, Environment: Environment{{"Go", "go1.26"}},
 		Summary: []string{"sold"}, Warnings: []string{}, Wrong: []string{},
 		Figures: []Figure{{"p99", "ms", 3.5}},
 		Sections: []Section{{

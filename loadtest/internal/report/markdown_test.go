@@ -8,7 +8,7 @@ import (
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	d := Document{
-		Scenario: "chaos", Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26"}, Seed: 7,
+		Scenario: "chaos", Environment: Environment{{"system", "linux/amd64"}, {"Go", "go1.26"}}, Seed: 7,
 		Summary: []string{"It went well."}, Warnings: []string{"a short run"},
 		Sections: []Section{{
 			Name: "the last 1%", Plots: []Plot{{Name: "left", Title: "What is left [units]"}},
@@ -37,7 +37,7 @@ func TestMarkdown(t *testing.T) {
 - the last 1%: ✓ met: stranded: 0 (target: at most 0)
 
 - audit: OK
-- linux/amd64, 2 processors for all; go1.26.
+- system linux/amd64; Go go1.26.
 `
 	if got := d.markdown(t); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -25,9 +25,11 @@ func sample(scale float64) Document {
 			{"sold out after", "s", 8.3 * scale},
 		},
 		Environment: Environment{
-			OS: "linux", Arch: "amd64", CPUs: 2, CPU: "AMD EPYC 7B13", Go: "go1.26.8", Revision: "3f129bedc0de",
-			PostgreSQL: "15.18", Fsync: "on", SyncCommit: "on", Redis: "7.0.15", Target: "a service of its own process",
-			Measurement: []string{"latency from the planned send, by a generator in this program, which was quiet before the start: 1% of all processors busy for a second"},
+			{"system", "linux/amd64"},
+			{"processor", "AMD EPYC 7B13"},
+			{"revision", "3f129bedc0de"},
+			{"synchronous_commit", "on"},
+			{"measurement", "latency from the planned send, by a generator in this program, which was quiet before the start: 1% of all processors busy for a second"},
 		},
 	}
 	d.Sections = []Section{sampleTime(scale), sampleTail(scale), sampleContenders(scale)}

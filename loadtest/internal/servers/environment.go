@@ -2,11 +2,13 @@ package servers
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,56 +25,49 @@ import (
 // askTimeout bounds a question to a server.
 const askTimeout = 10 * time.Second
 
-// Environment asks the machine and the servers what figures depend on.
-func (u URLs) Environment(ctx context.Context) (report.Environment, error) {
-	e := Machine(ctx)
-	err := errors.Join(AskPostgreSQL(ctx, u.DatabaseURL, &e), AskRedis(ctx, u.RedisURL, &e))
-	if u.MongoDBURL != "" {
-		err = errors.Join(err, askMongoDB(ctx, u.MongoDBURL, &e))
+// Environment asks the machine and the servers what figures depend on. A PostgreSQL that has to be durable is refused if its commits
+// do not survive a power cut: its figures cannot be compared.
+func (s *Servers) Environment(ctx context.Context, durable bool) (e report.Environment, err error) {
+	e = Machine(ctx)
+	err = errors.Join(AskPostgreSQL(ctx, s.DatabaseURL, &e), AskRedis(ctx, s.RedisURL, &e))
+	if s.MongoDBURL != "" {
+		err = errors.Join(err, askMongoDB(ctx, s.MongoDBURL, &e))
+	}
+	if fsync, commit := e.Of("fsync"), e.Of("synchronous_commit"); err == nil && durable && (fsync != "on" || commit != "on") {
+		err = fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", fsync, commit)
+	}
+	if err == nil && s.PostmasterPID != 0 { // its files are in a temporary folder
+		files, err := disk.UsageWithContext(ctx, os.TempDir())
+		if err != nil {
+			return e, fmt.Errorf("look at the file system of PostgreSQL: %w", err)
+		}
+		e.Add("file system", files.Fstype)
 	}
 	return e, err
 }
 
-// Durable is Environment, and refuses a PostgreSQL whose commits do not survive a power cut: its figures cannot be compared.
-func (u URLs) Durable(ctx context.Context) (report.Environment, error) {
-	e, err := u.Environment(ctx)
-	if err == nil && (e.Fsync != "on" || e.SyncCommit != "on") {
-		err = fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", e.Fsync, e.SyncCommit)
-	}
-	return e, err
-}
-
-// fileSystem is the file system of the files of a PostgreSQL on this machine.
-func fileSystem(ctx context.Context, databaseURL string) (string, error) {
-	var folder string
-	if err := ask(ctx, databaseURL, "SHOW data_directory", &folder); err != nil {
-		return "", fmt.Errorf("ask PostgreSQL for its folder: %w", err)
-	}
-	usage, err := disk.UsageWithContext(ctx, folder)
-	if err != nil {
-		return "", fmt.Errorf("look at the file system of %s: %w", folder, err)
-	}
-	return usage.Fstype, nil
-}
-
-// ask runs a query of PostgreSQL with one row as its answer.
-func ask(ctx context.Context, databaseURL, question string, into ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return Connected(ctx, databaseURL, func(connection *pgx.Conn) error { return connection.QueryRow(ctx, question).Scan(into...) })
-}
-
-// settings is a query of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
-const settings = `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'),
-       current_setting('full_page_writes')`
+//go:embed settings.sql
+var settings string
 
 // AskPostgreSQL adds the version and settings of a PostgreSQL.
 func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environment) error {
-	var fullPageWrites string
-	if err := ask(ctx, databaseURL, settings, &e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	err := Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		rows, err := connection.Query(ctx, settings)
+		if err != nil {
+			return err
+		}
+		var name, setting string
+		_, err = pgx.ForEachRow(rows, []any{&name, &setting}, func() error {
+			e.Add(strings.Replace(name, "server_version", "PostgreSQL", 1), setting)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("ask PostgreSQL for its settings: %w", err)
 	}
-	e.Measurement = append(e.Measurement, "full_page_writes "+fullPageWrites)
 	return nil
 }
 
@@ -90,7 +85,7 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 	if err := errors.Join(info.Err(), client.Close()); err != nil {
 		return fmt.Errorf("reach Redis: %w", err)
 	}
-	e.Redis = info.Item("Server", "redis_version")
+	e.Add("Redis", info.Item("Server", "redis_version"))
 	return nil
 }
 
@@ -109,16 +104,19 @@ func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) e
 	if err := errors.Join(err, disconnect()); err != nil {
 		return fmt.Errorf("ask MongoDB for its version: %w", err)
 	}
-	e.Measurement = append(e.Measurement, "MongoDB "+server.Version)
+	e.Add("MongoDB", server.Version)
 	return nil
 }
 
 // Machine is the machine and the source of this program.
-func Machine(ctx context.Context) report.Environment {
-	e := report.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Revision: revision(ctx)}
+func Machine(ctx context.Context) (e report.Environment) {
+	e.Add("system", runtime.GOOS+"/"+runtime.GOARCH)
+	e.Add("processors", strconv.Itoa(runtime.NumCPU())+" for all")
 	if all, err := cpu.InfoWithContext(ctx); err == nil && len(all) > 0 {
-		e.CPU = all[0].ModelName
+		e.Add("processor", all[0].ModelName)
 	}
+	e.Add("Go", runtime.Version())
+	e.Add("revision", revision(ctx))
 	return e
 }
 
@@ -141,9 +139,6 @@ func lookAround(ctx context.Context) (line string, quiet bool, err error) {
 	return fmt.Sprintf("the machine was %s before the start: %.0f%% of all processors busy for a second, load average %.2f",
 		map[bool]string{true: "quiet", false: "NOT quiet"}[quiet], busy[0], average.Load1), quiet, nil
 }
-
-// inMemory reports whether a file system keeps nothing on a disk.
-func inMemory(fileSystem string) bool { return slices.Contains([]string{"tmpfs", "ramfs"}, fileSystem) }
 
 // gitTimeout bounds what git may take.
 const gitTimeout = 5 * time.Second

@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -9,10 +8,7 @@ import (
 func TestTheMachineTellsWhatItIs(t *testing.T) {
 	t.Parallel()
 	e := Machine(t.Context())
-	if e.OS == "" || e.Arch == "" || e.CPUs < 1 || !strings.HasPrefix(e.Go, "go1") {
+	if !strings.Contains(e.Of("system"), "/") || !strings.HasPrefix(e.Of("Go"), "go1") || strings.ContainsAny(e.String(), "\n\t:") {
 		t.Errorf("%+v", e)
-	}
-	if _, err := os.Stat("/proc/cpuinfo"); err == nil && strings.ContainsAny(e.CPU, "\n\t:") {
-		t.Errorf("a processor %q", e.CPU)
 	}
 }

@@ -54,13 +54,13 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	if err := s.prepare(ctx, n); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.About.Generator = n.Generator
-	s.About.Measurement = append(s.About.Measurement, machine)
+	s.About.Add("requests sent by", n.Generator)
+	s.About.Add("measurement", machine)
 	if !quiet {
 		s.Warnings = append(s.Warnings, machine)
 	}
-	if inMemory(s.About.FileSystem) {
-		s.Warnings = append(s.Warnings, "PostgreSQL's files are in memory ("+s.About.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
+	if on := s.About.Of("file system"); on == "tmpfs" || on == "ramfs" {
+		s.Warnings = append(s.Warnings, "PostgreSQL's files are in memory ("+on+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
 	}
 	return s, nil
 }
@@ -69,14 +69,7 @@ func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
 	if s.LeftOut, err = s.addForLocks(ctx, n); err != nil {
 		return err
 	}
-	look := s.Environment
-	if n.Durable {
-		look = s.Durable
-	}
-	if s.About, err = look(ctx); err == nil && n.Durable && s.PostmasterPID != 0 {
-		s.About.FileSystem, err = fileSystem(ctx, s.DatabaseURL)
-	}
-	if err != nil || n.Database == "" {
+	if s.About, err = s.Environment(ctx, n.Durable); err != nil || n.Database == "" {
 		return err
 	}
 	return s.MakeDatabase(ctx, n.Database)

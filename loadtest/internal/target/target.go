@@ -126,9 +126,9 @@ func (t *Target) Close() error { return t.closers.Close() }
 // Environment is what figures depend on, as far as it is known: running services do not report their Redis.
 func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
 	e := servers.Machine(ctx)
-	e.Target = t.Name
+	e.Add("target", t.Name)
 	if strings.HasPrefix(t.databaseURL, "sqlite:") {
-		e.SQLite = sqlite.SQLITE_VERSION
+		e.Add("SQLite", sqlite.SQLITE_VERSION)
 	} else if err := servers.AskPostgreSQL(ctx, t.databaseURL, &e); err != nil {
 		return e, err
 	}
@@ -136,7 +136,7 @@ func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
 	case t.RedisURL != "":
 		return e, servers.AskRedis(ctx, t.RedisURL, &e)
 	case t.Started():
-		e.Redis = "embedded"
+		e.Add("Redis", "embedded")
 	}
 	return e, nil
 }
