@@ -52,9 +52,10 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	// A pool whose server is down checks once a second whether it has been closed.
+	// What closes idle connections sleeps, and a pool whose server is down checks once a second whether it has been closed.
+	cleaning := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")
 	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err := errors.Join(os.RemoveAll(folder), goleak.Find(dialling)); err != nil && code == 0 {
+	if err := errors.Join(os.RemoveAll(folder), goleak.Find(dialling, cleaning)); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -14,7 +14,7 @@ import (
 
 const ms = time.Millisecond
 
-// slow is a line over which each answer takes a while, of virtual time.
+// slow is a service of which each answer takes a while, of virtual time.
 type slow struct {
 	takes  func(asked int) time.Duration
 	status int
@@ -22,12 +22,10 @@ type slow struct {
 	asked  atomic.Int64
 }
 
-func (s *slow) ask(Request, time.Time, bool) (answer, bool, error) {
+func (s *slow) ask(int, Request, time.Time, bool) (answer, bool, error) {
 	time.Sleep(s.takes(int(s.asked.Add(1)) - 1))
 	return answer{status: s.status}, true, s.err
 }
-
-func (*slow) close() {}
 
 func always(takes time.Duration) func(int) time.Duration {
 	return func(int) time.Duration { return takes }
@@ -43,10 +41,7 @@ func orders(n int) (all []history.Operation) {
 
 // play sends a load over that many connections in virtual time.
 func play(ctx context.Context, at []time.Duration, maxLag time.Duration, connections int, to *slow) *Result {
-	s := &Services{
-		Config:  Config{URLs: []string{"x"}, URL: func(int) string { return "x" }, Connections: connections, MaxLag: maxLag},
-		newLine: func(string, string) (line, error) { return to, nil }, free: map[string][]line{},
-	}
+	s := &Services{Config: Config{URLs: []string{"x"}, Connections: connections, MaxLag: maxLag}, ask: to.ask}
 	return s.Run(ctx, Load{Start: time.Now(), At: at, Operations: orders(len(at))})
 }
 

@@ -35,10 +35,8 @@ type Config struct {
 // Services are processes of the service, and connections to them.
 type Services struct {
 	Config
-	newLine func(base, key string) (line, error)
-
-	mu   sync.Mutex
-	free map[string][]line // connections on which nothing is under way, by base URL
+	ask   func(process int, r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)
+	wires sync.Map // by base URL
 }
 
 // Open checks the addresses. Its errors do not quote them: they may hold passwords. The caller closes the services.
@@ -46,46 +44,45 @@ func Open(c Config) (*Services, error) {
 	if len(c.URLs) == 0 {
 		return nil, errors.New("no URL of a service")
 	}
-	for _, base := range c.URLs {
-		if _, err := newAddress(base, c.Key); err != nil {
-			return nil, err
-		}
-	}
 	c.Connections, c.MaxLag, c.Patience = cmp.Or(c.Connections, DefaultConnections), cmp.Or(c.MaxLag, DefaultMaxLag), cmp.Or(c.Patience, DefaultPatience)
 	if c.URL == nil {
 		c.URL = func(process int) string { return c.URLs[process] }
 	}
-	return &Services{Config: c, newLine: newWire, free: make(map[string][]line)}, nil
+	s := &Services{Config: c}
+	s.ask = func(process int, r Request, hangUp time.Time, tellsDeadline bool) (answer, bool, error) {
+		to, err := s.wire(s.URL(process))
+		if err != nil {
+			return answer{}, false, err
+		}
+		return to.ask(r, hangUp, tellsDeadline)
+	}
+	for _, base := range c.URLs {
+		if _, err := s.wire(base); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// wire has the connections to a base URL.
+func (s *Services) wire(base string) (*wire, error) {
+	if known, is := s.wires.Load(base); is {
+		return known.(*wire), nil
+	}
+	fresh, err := newWire(base, s.Key)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := s.wires.LoadOrStore(base, fresh)
+	return known.(*wire), nil
 }
 
 // Close ends the connections, when nothing is under way.
 func (s *Services) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, lines := range s.free {
-		for _, l := range lines {
-			l.close()
-		}
-	}
-	clear(s.free)
-}
-
-// take returns a free connection, the last used one if there are several.
-func (s *Services) take(base string) (line, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	free := s.free[base]
-	if len(free) == 0 {
-		return s.newLine(base, s.Key)
-	}
-	s.free[base] = free[:len(free)-1]
-	return free[len(free)-1], nil
-}
-
-func (s *Services) give(base string, l line) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free[base] = append(s.free[base], l)
+	s.wires.Range(func(_, to any) bool {
+		to.(*wire).CloseIdleConnections()
+		return true
+	})
 }
 
 // Try sends a request to a process, once, and hangs up when the patience ends. The error is that there was no answer.
@@ -101,16 +98,6 @@ func (s *Services) Try(process int, r Request, tellsDeadline bool) (history.Atte
 		a.Answer = newAnswer(got.status, got.body)
 	}
 	return a, err
-}
-
-func (s *Services) ask(process int, r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error) {
-	base := s.URL(process)
-	l, err := s.take(base)
-	if err != nil {
-		return answer{}, false, err
-	}
-	defer s.give(base, l)
-	return l.ask(r, hangUp, tellsDeadline)
 }
 
 // Send sends a request to a process, once.

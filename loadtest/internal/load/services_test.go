@@ -18,7 +18,10 @@ import (
 	"inventory/loadtest/internal/history"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain does not wait for the goroutine of fasthttp that closes idle connections: it sleeps, and ends when there are none.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+}
 
 // send sends a load to a service.
 func send(t *testing.T, c Config, at []time.Duration, operations []history.Operation) *Result {

@@ -1,14 +1,13 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -98,17 +97,9 @@ const (
 	// rest is how long a connection may be idle before a new one replaces it: a server may have closed it, and the outcome of an
 	// order sent into it would be unknown.
 	rest = 30 * time.Second
+	// maxBody is how long an answer's body may be.
+	maxBody = 1 << 20
 )
-
-// maxBody is how long an answer's body may be.
-const maxBody = 1 << 20
-
-// line sends one request at a time.
-type line interface {
-	// ask sends a request and waits for the answer. sent reports whether the service may have got the request.
-	ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)
-	close()
-}
 
 // answer is what came back.
 type answer struct {
@@ -116,120 +107,71 @@ type answer struct {
 	body   []byte
 }
 
-// wire is a line over a connection that is kept. fasthttp costs a small part of what net/http does, of processors that the
+// wire has the connections to a service, which are kept. fasthttp costs a small part of what net/http does, of processors that the
 // service under test shares.
 type wire struct {
-	to         address
-	connection net.Conn // nil: none
-	reader     *bufio.Reader
-	writer     *bufio.Writer
-	request    fasthttp.Request
-	response   fasthttp.Response
-	used       time.Time
+	fasthttp.HostClient
+	base          string // of all URLs
+	authorization string // "": none, or that of the base
 }
 
-func newWire(base, key string) (line, error) {
-	to, err := newAddress(base, key)
-	return &wire{to: to}, err
-}
+// errUnreached says that there was no connection: nothing was sent.
+var errUnreached = errors.New("connect")
 
-// connect makes sure that there is a connection.
-func (w *wire) connect() error {
-	if w.connection != nil && time.Since(w.used) < rest {
-		return nil
+// newWire reads a base URL. Its errors do not quote it: it may hold a password.
+func newWire(base, key string) (*wire, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT")
 	}
-	w.close()
-	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
-	defer cancel()
-	dial := (&net.Dialer{}).DialContext
-	if w.to.secure {
-		dial = (&tls.Dialer{}).DialContext
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, errors.New("API key: holds control characters")
 	}
-	connection, err := dial(ctx, "tcp", w.to.host)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+	w := &wire{}
+	if key != "" {
+		w.authorization, u.User = "Bearer "+key, nil
 	}
-	w.connection, w.reader, w.writer = connection, bufio.NewReader(connection), bufio.NewWriter(connection)
-	return nil
-}
-
-// ask implements line.
-func (w *wire) ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error) {
-	if err := w.connect(); err != nil {
-		return answer{}, false, err
-	}
-	defer func() {
-		if err != nil || w.response.ConnectionClose() {
-			w.close()
+	w.base, w.IsTLS = strings.TrimRight(u.String(), "/"), u.Scheme == "https"
+	w.Addr = fasthttp.AddMissingPort(u.Host, w.IsTLS)
+	w.MaxConns, w.MaxIdleConnDuration, w.MaxResponseBodySize, w.MaxIdemponentCallAttempts = math.MaxInt, rest, maxBody, 1
+	w.DisablePathNormalizing, w.NoDefaultUserAgentHeader = true, true
+	w.Dial = func(address string) (connection net.Conn, err error) {
+		ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+		defer cancel()
+		if w.IsTLS {
+			connection, err = (&tls.Dialer{}).DialContext(ctx, "tcp", address)
+		} else {
+			connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		}
-	}()
-	w.prepare(r)
-	if tellsDeadline {
-		w.request.Header.Set("Request-Deadline", hangUp.UTC().Format(time.RFC3339Nano))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUnreached, err)
+		}
+		return connection, nil
 	}
-	if err := w.connection.SetDeadline(hangUp); err != nil {
-		return answer{}, false, fmt.Errorf("bound the connection: %w", err)
-	}
-	if err := errors.Join(w.request.Write(w.writer), w.writer.Flush()); err != nil {
-		return answer{}, true, fmt.Errorf("send: %w", err)
-	}
-	if err := w.response.ReadLimitBody(w.reader, maxBody); err != nil {
-		return answer{}, true, fmt.Errorf("receive: %w", err)
-	}
-	w.used = time.Now()
-	return answer{w.response.StatusCode(), bytes.Clone(w.response.Body())}, true, nil
+	return w, nil
 }
 
-// prepare has the request as it goes over the wire.
-func (w *wire) prepare(r Request) {
-	w.request.Reset()
-	w.request.SetBodyRaw(r.Body)
-	h := &w.request.Header
-	h.SetNoDefaultContentType(true)
+// ask sends a request and waits for the answer. sent reports whether the service may have got the request.
+func (w *wire) ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error) {
+	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(request)
+	defer fasthttp.ReleaseResponse(response)
+	request.SetRequestURI(w.base + r.Path)
+	request.SetBodyRaw(r.Body)
+	h := &request.Header
 	h.SetMethod(r.Method)
-	h.SetRequestURI(w.to.path + r.Path)
-	h.SetHost(w.to.name)
-	if w.to.authorization != "" {
-		h.Set("Authorization", w.to.authorization)
+	h.SetNoDefaultContentType(true)
+	if w.authorization != "" {
+		h.Set("Authorization", w.authorization)
 	}
 	if r.Body != nil {
 		h.SetContentType("application/json")
 	}
-}
-
-func (w *wire) close() {
-	if w.connection != nil {
-		_ = w.connection.Close() // everything that mattered has been read
-		w.connection = nil
+	if tellsDeadline {
+		h.Set("Request-Deadline", hangUp.UTC().Format(time.RFC3339Nano))
 	}
-}
-
-// address is a service that connections lead to.
-type address struct {
-	host          string // with the port
-	name          string // as requests have it
-	secure        bool
-	path          string // before that of each request
-	authorization string // "": none
-}
-
-// newAddress reads a base URL. Its errors do not quote it: it may hold a password.
-func newAddress(base, key string) (address, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return address{}, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT")
+	if err := w.DoDeadline(request, response, hangUp); err != nil {
+		return answer{}, !errors.Is(err, errUnreached), err
 	}
-	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return address{}, errors.New("API key: holds control characters")
-	}
-	a := address{name: u.Host, secure: u.Scheme == "https", path: strings.TrimRight(u.EscapedPath(), "/")}
-	a.host = fasthttp.AddMissingPort(u.Host, a.secure)
-	switch {
-	case key != "":
-		a.authorization = "Bearer " + key
-	case u.User != nil:
-		password, _ := u.User.Password()
-		a.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
-	}
-	return a, nil
+	return answer{response.StatusCode(), bytes.Clone(response.Body())}, true, nil
 }

@@ -13,7 +13,10 @@ import (
 	"inventory/loadtest/internal/history"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain does not wait for the goroutine of fasthttp that closes idle connections: it sleeps, and ends when there are none.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+}
 
 // linesOf reads "order sku quantity" lines, which follow each other by a minute.
 func linesOf(t testing.TB, text string) []Line {
