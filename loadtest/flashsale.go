@@ -154,7 +154,7 @@ func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
-			played, err := replay.Play(ctx, plan, replay.Settings{Prefix: servers.NewName("replay-") + "-", Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
+			played, err := replay.Play(ctx, plan, replay.Settings{Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
 			return played.Report(), err
 		})
 	})
@@ -172,7 +172,7 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 	if c.Quick {
 		lines = replay.FirstOrders(lines, 1500)
 	}
-	plan, err := replay.NewPlan(lines, c.StockFactor, c.WholeOrders)
+	plan, err := replay.NewPlan(lines, c.StockFactor, c.WholeOrders, servers.NewName("replay-")+"-")
 	if err != nil {
 		return replay.Plan{}, fmt.Errorf("plan the orders of %s: %w", c.Orders, err)
 	}

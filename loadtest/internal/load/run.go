@@ -185,7 +185,7 @@ func (r *Result) FirstError(of ...Outcome) error {
 		}
 		last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1]
 		if last.Answer.Status == 0 {
-			return r.silence
+			return cmp.Or(r.silence, ErrNoAnswer)
 		}
 		return problem(last.Answer)
 	}

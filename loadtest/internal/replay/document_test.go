@@ -7,7 +7,7 @@ import (
 
 func TestTheDocumentTellsEachOutcome(t *testing.T) {
 	t.Parallel()
-	plan, err := NewPlan(linesOf(t, "1 10001 2\n2 10001 2\n3 10001 2"), 0.5, false)
+	plan, err := NewPlan(linesOf(t, "1 10001 2\n2 10001 2\n3 10001 2"), 0.5, false, "run-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestTheDocumentTellsEachOutcome(t *testing.T) {
 	if err := d.Print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, says := range []string{"3 order lines", "sent to a shop", "2 units sold", "requests a second", "2 short of stock", "insufficient stock", "audit: OK"} {
+	for _, says := range []string{"3 order lines", "in 3 requests to a shop", "2 units sold", "requests a second", "insufficient stock", "audit: OK"} {
 		if !strings.Contains(text.String(), says) {
 			t.Errorf("no %q in\n%s", says, &text)
 		}

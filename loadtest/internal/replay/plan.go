@@ -26,22 +26,18 @@ type Plan struct {
 	Lines    int // all that were read
 	LeftOut  int // those without a request
 	From, To time.Time
-	SKUs     []SKU     // of all requests
-	Requests []Request // in the order of the file
+	Prefix   string // of the names of the SKUs, so that a database can be used again
+	SKUs     []SKU  // of all requests
+	// Requests are orders, and returns of one SKU, which restock, in the order of the file.
+	Requests []history.Operation
 }
 
 // SKU is one that orders or returns name.
 type SKU struct {
-	Name     string // in the file
-	Demand   int64  // units that all its orders ask for
-	Stock    int64  // units to start with
+	Name     string
+	Demand   int64 // units that all its orders ask for
+	Stock    int64 // units to start with
 	Segments int
-}
-
-// Request is an order, or a return of one SKU, which restocks. SKUs have the names of the file.
-type Request struct {
-	history.Operation
-	Stands int // how many lines of the file it stands for
 }
 
 // planner collects a plan line by line.
@@ -55,9 +51,10 @@ type planner struct {
 // key is what the lines of one request have in common. That of a whole order has no SKU.
 type key struct{ orderID, sku string }
 
-// NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, or SKU by SKU.
-func NewPlan(lines []Line, factor float64, whole bool) (Plan, error) {
-	p := planner{whole: whole, skus: map[string]int{}, requests: map[key]int{}}
+// NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, or SKU by SKU. The names of SKUs
+// begin with a prefix.
+func NewPlan(lines []Line, factor float64, whole bool, prefix string) (Plan, error) {
+	p := planner{plan: Plan{Prefix: prefix}, whole: whole, skus: map[string]int{}, requests: map[key]int{}}
 	for _, l := range lines {
 		if err := p.add(l); err != nil {
 			return Plan{}, &LineError{Line: l.Number, Err: err}
@@ -79,17 +76,17 @@ func (p *planner) add(l Line) error {
 		p.plan.LeftOut++
 		return nil
 	}
-	request := p.request(l)
-	request.Stands++
-	at := slices.IndexFunc(request.Lines, func(of history.Line) bool { return of.SKU == l.SKU })
+	request, name := p.request(l), p.plan.Prefix+l.SKU
+	sku := known(p.skus, name, &p.plan.SKUs, SKU{Name: name})
+	at := slices.IndexFunc(request.Lines, func(of history.Line) bool { return of.SKU == name })
 	if at < 0 {
 		at = len(request.Lines)
-		request.Lines = append(request.Lines, history.Line{SKU: l.SKU})
+		request.Lines = append(request.Lines, history.Line{SKU: name})
 	}
 	if at > 0 {
 		request.Kind = history.Order
 	}
-	sum, sku := &request.Lines[at].Quantity, p.sku(l.SKU)
+	sum := &request.Lines[at].Quantity
 	*sum += quantity
 	switch {
 	case *sum > stock.MaxQuantity:
@@ -105,7 +102,7 @@ func (p *planner) add(l Line) error {
 }
 
 // request is the one that a line belongs to. Its place is that of its first line.
-func (p *planner) request(l Line) *Request {
+func (p *planner) request(l Line) *history.Operation {
 	k, o := key{l.OrderID, l.SKU}, history.Operation{Kind: history.Deduct, ID: l.OrderID, Buyer: l.BuyerID}
 	switch {
 	case l.IsReturn():
@@ -113,10 +110,8 @@ func (p *planner) request(l Line) *Request {
 	case p.whole:
 		k.sku = ""
 	}
-	return known(p.requests, k, &p.plan.Requests, Request{Operation: o})
+	return known(p.requests, k, &p.plan.Requests, o)
 }
-
-func (p *planner) sku(name string) *SKU { return known(p.skus, name, &p.plan.SKUs, SKU{Name: name}) }
 
 // known is the element of a key, at first fresh.
 func known[K comparable, T any](at map[K]int, key K, all *[]T, fresh T) *T {
