@@ -153,7 +153,6 @@ func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
 		"--spike-rate must be":                  {"flash-sale", "--spike-rate=NaN"},
 		"--storm-for must be":                   {"flash-sale", "--storm-for=-1s"},
 		"--arrivals":                            {"flash-sale", "--arrivals=soon"},
-		"--rates: main.go: line 1":              {"flash-sale", "--rates=main.go"},
 		"at most 5000000 can be planned":        {"flash-sale", "--spike-rate=90000", "--spike-for=1h"},
 		"no request at all":                     {"flash-sale", "--trickle-for=0s", "--spike-for=0s", "--storm-for=0s", "--cool-down-for=0s"},
 		"start the service: reach Post":         {"flash-sale", postgres},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ type flashSaleCommand struct {
 	flashsale.Config
 	Quantity string `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
 	Quick    bool   `help:"One round. Default: off."`
-	Rates    string `help:"CSV file of seconds,rate[,name] (docs/LAB.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
 
 	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE" least:"0" most:"100000"`
 	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION" least:"0s" most:"24h"`
@@ -77,9 +75,7 @@ func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
 	if config.Least, config.Most, err = c.quantities(); err != nil {
 		return flashsale.Config{}, err
 	}
-	if config.Phases, err = c.phases(); err != nil {
-		return flashsale.Config{}, err
-	}
+	config.Phases = c.phases()
 	switch n := config.Load(); {
 	case n > mostRequests:
 		return flashsale.Config{}, fmt.Errorf("the rates come to %.0f requests in all rounds; at most %.0f can be planned", n, mostRequests)
@@ -89,32 +85,19 @@ func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
 	return config, nil
 }
 
-// phases are the phases of the file or of the flags.
-func (c *flashSaleCommand) phases() ([]load.Phase, error) {
-	if c.Rates == "" {
-		var phases []load.Phase
-		for _, p := range []load.Phase{
-			{Name: flashsale.Trickle, From: c.TrickleRate, To: c.TrickleRate, Length: c.TrickleFor},
-			{Name: flashsale.Spike, From: c.SpikeRate, To: c.SpikeRate, Length: c.SpikeFor},
-			{Name: flashsale.Storm, From: c.StormRate, To: c.StormRate, Length: c.StormFor},
-			{Name: flashsale.CoolDown, From: c.CoolDownRate, To: c.CoolDownRate, Length: c.CoolDownFor},
-		} {
-			if p.Length > 0 {
-				phases = append(phases, p)
-			}
+// phases are those that take time.
+func (c *flashSaleCommand) phases() (all []load.Phase) {
+	for _, p := range []load.Phase{
+		{Name: flashsale.Trickle, From: c.TrickleRate, To: c.TrickleRate, Length: c.TrickleFor},
+		{Name: flashsale.Spike, From: c.SpikeRate, To: c.SpikeRate, Length: c.SpikeFor},
+		{Name: flashsale.Storm, From: c.StormRate, To: c.StormRate, Length: c.StormFor},
+		{Name: flashsale.CoolDown, From: c.CoolDownRate, To: c.CoolDownRate, Length: c.CoolDownFor},
+	} {
+		if p.Length > 0 {
+			all = append(all, p)
 		}
-		return phases, nil
 	}
-	file, err := os.Open(c.Rates)
-	if err != nil {
-		return nil, fmt.Errorf("--rates: %w", err)
-	}
-	defer file.Close()
-	phases, err := flashsale.ReadRates(file)
-	if err != nil {
-		return nil, fmt.Errorf("--rates: %s: %w", c.Rates, err)
-	}
-	return phases, nil
+	return all
 }
 
 const mostQuantity = 1_000_000

@@ -3,6 +3,7 @@ package flashsale
 import (
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -118,5 +119,26 @@ func TestMeasuresAreToldByTheirDefinition(t *testing.T) {
 	unknown := measure{of: func(r *round) float64 { return math.Sqrt(float64(r.number - 2)) }}
 	if got := unknown.value(rounds); !math.IsNaN(got) {
 		t.Errorf("got %v, want no number where a round has none", got)
+	}
+}
+
+func TestTheSaleOpensWhenTheTrickleIsOver(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	phases := []load.Phase{
+		{Name: Trickle, Length: 2 * s}, {Name: Spike, Length: s}, {Name: Storm, Length: 2 * s},
+	}
+	if at := opening(phases); at != 2*s {
+		t.Errorf("it opens at %v", at)
+	}
+	all := spans(phases)
+	want := []span{{Trickle, 0, 2 * s}, {Spike, 2 * s, 3 * s}, {Storm, 3 * s, 5 * s}}
+	if !slices.Equal(all, want) {
+		t.Errorf("spans %v", all)
+	}
+	for at, name := range map[time.Duration]string{0: Trickle, 2*s - 1: Trickle, 2 * s: Spike, 3 * s: Storm, 5 * s: ""} {
+		if got := nameAt(all, at); got != name {
+			t.Errorf("at %v it is %q", at, got)
+		}
 	}
 }
