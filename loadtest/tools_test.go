@@ -100,7 +100,7 @@ type shop struct {
 
 func openShop(t *testing.T) *shop {
 	t.Helper()
-	private, err := servers.Open(t.Context(), servers.URLs{})
+	private, err := servers.Open(t.Context(), servers.URLs{}, servers.Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}

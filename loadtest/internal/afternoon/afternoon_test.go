@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestOrdersAreSoldOnceOrNotAtAll in both ways: whole, by id, and never more than there is.
 func TestOrdersAreSoldOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	private, err := servers.Open(t.Context(), servers.URLs{})
+	private, err := servers.Open(t.Context(), servers.URLs{}, servers.Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}

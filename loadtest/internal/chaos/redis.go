@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/servertest"
+	"inventory/loadtest/internal/servers"
 )
 
 // redisServers are the Redis of a run. The servers of a group give processes their own addresses, so no network of ours is in
@@ -20,7 +21,6 @@ import (
 type redisServers struct {
 	url   string // by which processes find them
 	nodes []*servertest.Redis
-	stop  func() error
 	// master returns one that has locks now.
 	master func(ctx context.Context) (*servertest.Redis, error)
 	// settled waits until a group has all masters, and replicas that follow.
@@ -57,46 +57,50 @@ func soon(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-func openRedis(ctx context.Context, kind string) (*redisServers, error) {
+// openGroup starts a group, which closers stop; nil: the Redis is one server.
+func openGroup(ctx context.Context, kind string, c *servers.Closers) (*redisServers, error) {
 	switch kind {
 	case UnderSentinel:
 		s, err := servertest.StartSentinel(ctx, 2)
 		if err != nil {
 			return nil, err
 		}
+		c.OnClose(s.Stop)
 		return &redisServers{
-			url: s.URL(), nodes: s.Nodes(), stop: s.Stop, master: s.Master, settled: s.Settled, failOver: s.Failover, sentinel: s.Sentinels()[0],
+			url: s.URL(), nodes: s.Nodes(), master: s.Master, settled: s.Settled, failOver: s.Failover, sentinel: s.Sentinels()[0],
 		}, nil
 	case Cluster:
-		c, err := servertest.StartCluster(ctx)
+		cluster, err := servertest.StartCluster(ctx)
 		if err != nil {
 			return nil, err
 		}
+		c.OnClose(cluster.Stop)
 		return &redisServers{
-			url: c.URL(), nodes: c.Nodes(), stop: c.Stop, settled: c.Settled,
+			url: cluster.URL(), nodes: cluster.Nodes(), settled: cluster.Settled,
 			master: func(ctx context.Context) (*servertest.Redis, error) {
-				master, _, err := slotInUse(ctx, c)
+				master, _, err := slotInUse(ctx, cluster)
 				return master, err
 			},
 			failOver: func(ctx context.Context) error {
-				_, slot, err := slotInUse(ctx, c)
+				_, slot, err := slotInUse(ctx, cluster)
 				if err != nil {
 					return err
 				}
-				return c.Failover(ctx, slot)
+				return cluster.Failover(ctx, slot)
 			},
-			moveSlot: func(ctx context.Context) error { return moveSlot(ctx, c) },
+			moveSlot: func(ctx context.Context) error { return moveSlot(ctx, cluster) },
 		}, nil
 	}
-	one, err := servertest.StartRedis(ctx)
-	if err != nil {
-		return nil, err
-	}
+	return nil, nil
+}
+
+// alone is one server.
+func alone(one *servertest.Redis) *redisServers {
 	return &redisServers{
-		url: one.URL(), nodes: []*servertest.Redis{one}, stop: one.Stop,
+		url: one.URL(), nodes: []*servertest.Redis{one},
 		master:  func(context.Context) (*servertest.Redis, error) { return one, nil },
 		settled: func(context.Context) error { return nil },
-	}, nil
+	}
 }
 
 // slotInUse returns a master that has locks, and the slot of one of them; without any, the master of the first slot.

@@ -44,35 +44,38 @@ type process struct {
 }
 
 // start starts everything.
-func start(ctx context.Context, c Config) (*stack, error) {
-	redis, err := openRedis(ctx, c.Redis)
-	if err != nil {
+func start(ctx context.Context, c Config) (_ *stack, err error) {
+	var given servers.URLs
+	var opened servers.Closers
+	s := &stack{}
+	if s.redis, err = openGroup(ctx, c.Redis, &opened); err != nil {
 		return nil, err
 	}
-	s := &stack{redis: redis}
-	if s.Servers, err = servers.Open(ctx, servers.URLs{RedisURL: redis.nodes[0].URL()}); err != nil {
-		return nil, errors.Join(err, redis.stop())
+	if s.redis != nil {
+		given.RedisURL = s.redis.nodes[0].URL()
 	}
-	s.OnClose(redis.stop)
-	if err := s.prepare(ctx, c); err != nil {
+	if s.Servers, err = servers.Open(ctx, given, servers.Needs{}); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	s.OnClose(opened.Close)
+	if s.redis == nil {
+		s.redis = alone(s.Redis)
+	}
+	if s.About, err = s.Environment(ctx, true); err == nil {
+		err = s.MakeDatabase(ctx, "chaos_")
+	}
+	for i := range s.processes {
+		if err == nil {
+			s.processes[i], err = s.openProcess(ctx, c)
+		}
+	}
+	if err == nil {
+		err = servers.Execute(ctx, s.DatabaseURL, fences)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-func (s *stack) prepare(ctx context.Context, c Config) (err error) {
-	if err := s.MakeDatabase(ctx, "chaos_"); err != nil {
-		return err
-	}
-	if s.About, err = s.Environment(ctx, true); err != nil {
-		return err
-	}
-	for i := range s.processes {
-		if s.processes[i], err = s.openProcess(ctx, c); err != nil {
-			return err
-		}
-	}
-	return servers.Execute(ctx, s.DatabaseURL, fences)
 }
 
 //go:embed fences.sql

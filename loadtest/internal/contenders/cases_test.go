@@ -104,7 +104,7 @@ func TestAfternoonIsBesideOurs(t *testing.T) {
 
 func TestServersThatForgetAreRefused(t *testing.T) {
 	t.Parallel()
-	private, err := servers.Open(t.Context(), servers.URLs{})
+	private, err := servers.Open(t.Context(), servers.URLs{}, servers.Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,17 +208,10 @@ func (w *world) sqlite() (string, error) {
 	return w.audited("sqlite:"+filepath.Join(folder, "inventory.db"), history.AuditRows), nil
 }
 
-// postgres makes an empty database on the PostgreSQL server, which is audited in some way. On a server of others it is dropped in
-// the end.
+// postgres makes an empty database on the PostgreSQL server, which is audited in some way.
 func (w *world) postgres(ctx context.Context, audit func(ctx context.Context, databaseURL string) (stock.Audit, error)) (string, error) {
-	databaseURL, drop, err := servers.CreateDatabase(ctx, w.URLs.DatabaseURL, "contenders_")
-	if err != nil {
-		return "", err
-	}
-	if w.postmaster == 0 { // a server of this run ends soon, and a drop takes a checkpoint
-		w.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
-	}
-	return w.audited(databaseURL, audit), nil
+	databaseURL, err := servers.CreateDatabase(ctx, w.URLs.DatabaseURL, "contenders_", w.postmaster == 0, &w.Closers)
+	return w.audited(databaseURL, audit), err
 }
 
 func (w *world) audited(databaseURL string, audit func(ctx context.Context, databaseURL string) (stock.Audit, error)) string {

@@ -146,7 +146,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 // newWorld is one on servers of its own.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	private, err := servers.Open(t.Context(), servers.URLs{})
+	private, err := servers.Open(t.Context(), servers.URLs{}, servers.Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type Sources struct {
 
 // Of are the sources of a target, to which this process sends the load.
 func Of(to *target.Target) Sources {
-	s := Sources{GeneratorSelf: true, DatabaseURL: to.DatabaseURL(), PostmasterPID: to.PostmasterPID, RedisPID: to.RedisPID}
+	s := Sources{GeneratorSelf: true, DatabaseURL: to.DatabaseURL, PostmasterPID: to.PostmasterPID, RedisPID: to.RedisPID}
 	for _, admin := range to.AdminURLs {
 		s.ServiceMetricsURLs = append(s.ServiceMetricsURLs, admin+"/metrics")
 	}

@@ -27,7 +27,7 @@ type Drill struct {
 
 // At chooses the target of a drill. Services that the lab has not started may have another clock.
 func (d *Drill) At(ctx context.Context, to *target.Target, generator string, measurement ...string) (err error) {
-	d.DatabaseURL = to.DatabaseURL()
+	d.DatabaseURL = to.DatabaseURL
 	d.Promise = history.Promise{
 		Stocks: make(map[string]history.Stock), AnswerWithin: target.AnswerWithin, Staleness: time.Second, Sweep: 10 * time.Second,
 	}

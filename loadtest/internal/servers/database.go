@@ -16,24 +16,25 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// CreateDatabase makes an empty database of a fresh name on a PostgreSQL server. drop drops it, also while it is used.
-func CreateDatabase(ctx context.Context, serverURL, prefix string) (databaseURL string, drop func(context.Context) error, err error) {
+// CreateDatabase makes an empty database of a fresh name on a PostgreSQL server, and returns its URL. On a server of others Close
+// drops it, also while it is used; one of this run ends soon, and a drop takes a checkpoint.
+func CreateDatabase(ctx context.Context, serverURL, prefix string, others bool, c *Closers) (databaseURL string, err error) {
 	parsed, err := url.Parse(serverURL)
 	if err != nil {
-		return "", nil, errors.New("database URL: not a valid postgres:// URL") // err would quote the password
+		return "", errors.New("database URL: not a valid postgres:// URL") // err would quote the password
 	}
 	name := NewName(prefix)
 	quoted := pgx.Identifier{name}.Sanitize()
 	if err := Execute(ctx, serverURL, "CREATE DATABASE "+quoted); err != nil {
-		return "", nil, fmt.Errorf("make a database: %w", err)
+		return "", fmt.Errorf("make a database: %w", err)
+	}
+	if others {
+		c.OnClose(func() error {
+			return Execute(context.WithoutCancel(ctx), serverURL, "DROP DATABASE "+quoted+" WITH (FORCE)")
+		})
 	}
 	parsed.Path = "/" + name
-	return parsed.String(), func(ctx context.Context) error {
-		if err := Execute(ctx, serverURL, "DROP DATABASE "+quoted+" WITH (FORCE)"); err != nil {
-			return fmt.Errorf("drop a database: %w", err)
-		}
-		return nil
-	}, nil
+	return parsed.String(), nil
 }
 
 // Execute runs a statement over a connection of its own.

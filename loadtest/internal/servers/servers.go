@@ -48,10 +48,14 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err = Open(ctx, given); err != nil {
+	if s, err = Open(ctx, given, n); err != nil {
 		return nil, err
 	}
-	if err := s.prepare(ctx, n); err != nil {
+	s.About, err = s.Environment(ctx, n.Durable)
+	if err == nil && n.Database != "" {
+		err = s.MakeDatabase(ctx, n.Database)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.About.Add("requests sent by", n.Generator)
@@ -65,36 +69,19 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 	return s, nil
 }
 
-func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
-	if s.LeftOut, err = s.addForLocks(ctx, n); err != nil {
-		return err
-	}
-	if s.About, err = s.Environment(ctx, n.Durable); err != nil || n.Database == "" {
-		return err
-	}
-	return s.MakeDatabase(ctx, n.Database)
-}
-
 // Open starts the servers that no URL was given for.
-func Open(ctx context.Context, given URLs) (*Servers, error) {
+func Open(ctx context.Context, given URLs, n Needs) (*Servers, error) {
 	s := &Servers{URLs: given}
-	if err := s.start(ctx); err != nil {
+	if err := s.start(ctx, n); err != nil {
 		return nil, errors.Join(fmt.Errorf("start private servers: %w", err), s.Close())
 	}
 	return s, nil
 }
 
-// MakeDatabase makes an empty database, which DatabaseURL names then. Close drops it, unless the server itself ends.
-func (s *Servers) MakeDatabase(ctx context.Context, prefix string) error {
-	databaseURL, drop, err := CreateDatabase(ctx, s.DatabaseURL, prefix)
-	if err != nil {
-		return err
-	}
-	s.DatabaseURL = databaseURL
-	if s.PostmasterPID == 0 {
-		s.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
-	}
-	return nil
+// MakeDatabase makes an empty database, which DatabaseURL names then.
+func (s *Servers) MakeDatabase(ctx context.Context, prefix string) (err error) {
+	s.DatabaseURL, err = CreateDatabase(ctx, s.DatabaseURL, prefix, s.PostmasterPID == 0, &s.Closers)
+	return err
 }
 
 // Closers undo what was done, the last first.

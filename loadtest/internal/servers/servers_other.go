@@ -11,20 +11,12 @@ import (
 type Started struct{}
 
 // start cannot start anything here: the private servers need a Unix.
-func (s *Servers) start(context.Context) error {
+func (s *Servers) start(_ context.Context, n Needs) error {
 	if s.RedisURL == "" || s.DatabaseURL == "" {
 		return errors.New("they need a Unix; use --redis-url and --database-url")
 	}
+	if n.Nodes || n.Others {
+		s.LeftOut = []string{"locks whose private servers need a Unix are left out: RedLock, ZooKeeper, and MongoDB without --mongodb-url"}
+	}
 	return nil
-}
-
-// addForLocks adds nothing.
-func (s *Servers) addForLocks(_ context.Context, n Needs) (leftOut []string, err error) {
-	if n.Others && s.MongoDBURL == "" {
-		leftOut = append(leftOut, "the lock on MongoDB is left out: its private server needs a Unix; use --mongodb-url")
-	}
-	if n.Nodes {
-		leftOut = append(leftOut, "RedLock is left out: its private servers need a Unix")
-	}
-	return leftOut, nil
 }

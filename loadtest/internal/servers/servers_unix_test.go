@@ -25,8 +25,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder)
-	s := &Servers{}
-	leftOut, err := s.addForLocks(t.Context(), Needs{Nodes: true, Others: true})
+	s, err := Open(t.Context(), URLs{RedisURL: "there", DatabaseURL: "there"}, Needs{Nodes: true, Others: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +34,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	leftOut := s.LeftOut
 	lines := strings.Join(leftOut, "\n")
 	if len(leftOut) != 2 || strings.Count(lines, "\n") != 1 || !strings.Contains(lines, "ZooKeeper") || !strings.Contains(lines, "MongoDB") {
 		t.Errorf("left out: %q", leftOut)

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,13 +55,13 @@ type Target struct {
 	// PostmasterPID and RedisPID are processes of the servers that were started here; 0: none.
 	PostmasterPID, RedisPID int
 
-	databaseURL string
-	closers     servers.Closers // of what Open did
+	DatabaseURL     string // where the rows are; it may hold a password
+	servers.Closers        // of what Open did
 }
 
 // Open starts or reaches the services of a configuration that was checked.
 func Open(ctx context.Context, c Config) (t *Target, err error) {
-	t = &Target{databaseURL: c.DatabaseURL}
+	t = &Target{DatabaseURL: c.DatabaseURL}
 	if len(c.ServiceURLs) > 0 {
 		err = t.useRunning(ctx, c.ServiceURLs, c.APIKey)
 	} else {
@@ -86,30 +85,30 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 	}
 	switch {
 	case c.Private:
-		private, err := servers.Open(ctx, servers.URLs{})
+		private, err := servers.Open(ctx, servers.URLs{}, servers.Needs{})
 		if err != nil {
 			return err
 		}
-		t.closers.OnClose(private.Close)
-		t.databaseURL, redisURL = private.DatabaseURL, private.RedisURL
+		t.OnClose(private.Close)
+		t.DatabaseURL, redisURL = private.DatabaseURL, private.RedisURL
 		t.PostmasterPID, t.RedisPID = private.PostmasterPID, private.RedisPID
 		databaseName, redisName = "a private PostgreSQL", "a private Redis"
 	case c.DatabaseURL == "":
-		folder, err := t.closers.Folder()
+		folder, err := t.Folder()
 		if err != nil {
 			return err
 		}
-		t.databaseURL, databaseName = "sqlite:"+filepath.Join(folder, "inventory.db"), "a temporary SQLite file"
+		t.DatabaseURL, databaseName = "sqlite:"+filepath.Join(folder, "inventory.db"), "a temporary SQLite file"
 	}
 	t.Name = "the service inside, on " + databaseName + " and " + redisName
 	if redisURL != app.Embedded {
 		t.RedisURL = redisURL
 	}
-	s, err := c.Process.Start(ctx, Job{DatabaseURL: t.databaseURL, RedisURL: redisURL, AnswerWithin: AnswerWithin})
+	s, err := c.Process.Start(ctx, Job{DatabaseURL: t.DatabaseURL, RedisURL: redisURL, AnswerWithin: AnswerWithin})
 	if err != nil {
 		return err
 	}
-	t.closers.OnClose(s.End)
+	t.OnClose(s.End)
 	t.URLs, t.AdminURLs = []string{s.URL}, []string{s.AdminURL}
 	return nil
 }
@@ -117,19 +116,13 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 // Started reports whether the services were started here.
 func (t *Target) Started() bool { return len(t.AdminURLs) > 0 }
 
-// DatabaseURL is where the rows are. It may hold a password.
-func (t *Target) DatabaseURL() string { return t.databaseURL }
-
-// Close stops and removes what Open started.
-func (t *Target) Close() error { return t.closers.Close() }
-
 // Environment is what figures depend on, as far as it is known: running services do not report their Redis.
 func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
 	e := servers.Machine(ctx)
 	e.Add("target", t.Name)
-	if strings.HasPrefix(t.databaseURL, "sqlite:") {
+	if strings.HasPrefix(t.DatabaseURL, "sqlite:") {
 		e.Add("SQLite", sqlite.SQLITE_VERSION)
-	} else if err := servers.AskPostgreSQL(ctx, t.databaseURL, &e); err != nil {
+	} else if err := servers.AskPostgreSQL(ctx, t.DatabaseURL, &e); err != nil {
 		return e, err
 	}
 	switch {
@@ -179,14 +172,11 @@ func (t *Target) useRunning(ctx context.Context, urls []string, key string) erro
 			return err
 		}
 	}
-	store, err := app.OpenForReading(ctx, t.databaseURL)
+	store, err := app.OpenForReading(ctx, t.DatabaseURL)
 	if err != nil {
 		return fmt.Errorf("open the database for the audit: %w", err)
 	}
-	t.URLs, t.Name = urls, strconv.Itoa(len(urls))+" running service"
-	if len(urls) > 1 {
-		t.Name += "s"
-	}
+	t.URLs, t.Name = urls, report.Count(len(urls), "running service")
 	return store.Close()
 }
 

@@ -6,8 +6,7 @@
 //  3. The lab says what to do, and the worker answers with the result, as often as the lab likes.
 //  4. The lab closes the input, and the worker ends.
 //
-// Signals of a terminal do not reach workers. The lab interrupts them when its context ends, and reads what they have done
-// until then.
+// Workers ignore the interrupts of a terminal. The lab terminates them when its context ends, and reads what they have done until then.
 package worker
 
 import (
@@ -80,13 +79,12 @@ func start(ctx context.Context, command []string, j Job) (_ *Process, err error)
 	}()
 	p := &Process{command: exec.CommandContext(ctx, command[0], command[1:]...), stop: stop}
 	p.command.Cancel = func() error {
-		if err := p.command.Process.Signal(os.Interrupt); err != nil { // some systems cannot
+		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil { // some systems cannot
 			return p.command.Process.Kill()
 		}
 		return nil
 	}
 	p.command.WaitDelay = grace
-	setApart(p.command)
 	if p.command.Stderr = &p.errs; j.Logs != nil {
 		p.command.Stderr = io.MultiWriter(&p.errs, j.Logs)
 	}
@@ -257,8 +255,9 @@ func Main(works map[string]Work) {
 	if len(os.Args) != 3 || os.Args[1] != argument {
 		return
 	}
-	logging.Disable() // the errors of go-redis say what it logs
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	logging.Disable()           // the errors of go-redis say what it logs
+	signal.Ignore(os.Interrupt) // of a terminal: the lab says when to stop
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	work, known := works[os.Args[2]]
 	if !known {
 		work = func(context.Context, *Lab) error { return fmt.Errorf("there is no worker %q", os.Args[2]) }
