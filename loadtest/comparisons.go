@@ -97,13 +97,10 @@ func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
 			full.For = c.For
 			return full
 		})
-		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, Segments: c.Segments, Processes: c.Processes, OnRound: roundsTo(s)})
+		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, Segments: c.Segments, Processes: c.Processes, OnRound: func(rounds int) {
+			_, _ = fmt.Fprintf(s.Err, "measured: %s\n", report.Count(rounds, "round"))
+		}})
 	})
-}
-
-// roundsTo reports the progress of rounds.
-func roundsTo(s cli.Streams) func(rounds int) {
-	return func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %s\n", report.Count(rounds, "round")) }
 }
 
 type locksCommand struct {

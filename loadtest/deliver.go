@@ -54,7 +54,10 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure measure
 			}
 		}
 		for _, o := range outputs {
-			err = errors.Join(err, o.write(document))
+			to := bufio.NewWriter(o.to)
+			if unwritten := errors.Join(o.write(document, to), to.Flush()); unwritten != nil {
+				err = errors.Join(err, fmt.Errorf("write the report %s: %w", o.flag, unwritten))
+			}
 		}
 		if missed := document.Missed(); f.FailOnMiss && len(missed) > 0 {
 			err = errors.Join(err, fmt.Errorf("missed: %s: %s", report.Count(len(missed), "target"), strings.Join(missed, "; ")))
@@ -65,42 +68,46 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure measure
 
 // output is a form of the report, and where it goes.
 type output struct {
-	flag string
-	to   io.Writer
-	file *os.File // the same, if it is to be closed
-	form form
+	flag  string
+	write func(report.Document, io.Writer) error
+	to    io.WriteCloser
 }
 
-// form writes a report.
-type form func(report.Document, io.Writer) error
+// standard is standard output, which stays open.
+type standard struct{ io.Writer }
 
+// Close implements [io.Closer].
+func (standard) Close() error { return nil }
+
+// open opens all outputs that the flags name; without one on standard output, the report is printed there.
 func (f reportFlags) open(s cli.Streams) (all []output, err error) {
-	forms := []struct {
-		flag, name string
-		form       form
-	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--html", f.HTML, report.Document.WriteHTML}, {"--markdown", f.Markdown, f.writeMarkdown}}
 	printed, taken := true, map[string]string{}
-	for _, o := range forms {
-		if other, is := taken[o.name]; is && o.name != "" {
-			return nil, fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name)
+	for _, o := range []struct {
+		flag, name string
+		write      func(report.Document, io.Writer) error
+	}{{"--json", f.JSON, report.Document.WriteJSON}, {"--html", f.HTML, report.Document.WriteHTML}, {"--markdown", f.Markdown, f.writeMarkdown}} {
+		if o.name == "" {
+			continue
 		}
-		taken[o.name], printed = o.flag, printed && o.name != "-"
+		to, err := io.WriteCloser(standard{s.Out}), error(nil)
+		switch other, is := taken[o.name]; {
+		case is:
+			err = fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name)
+		case o.name == "-":
+			printed = false
+		default:
+			if to, err = os.Create(o.name); err != nil {
+				err = fmt.Errorf("%s: %w", o.flag, err)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, closeAll(all))
+		}
+		taken[o.name] = o.flag
+		all = append(all, output{o.flag, o.write, to})
 	}
 	if printed {
-		all = append(all, output{flag: "for a person", to: s.Out, form: report.Document.Print})
-	}
-	for _, o := range forms {
-		switch o.name {
-		case "":
-		case "-":
-			all = append(all, output{flag: o.flag, to: s.Out, form: o.form})
-		default:
-			file, err := os.Create(o.name)
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", o.flag, err), closeAll(all))
-			}
-			all = append(all, output{o.flag, file, file, o.form})
-		}
+		all = append([]output{{"for a person", report.Document.Print, standard{s.Out}}}, all...)
 	}
 	return all, nil
 }
@@ -114,22 +121,9 @@ func (f reportFlags) writeMarkdown(d report.Document, to io.Writer) error {
 	return d.WriteMarkdown(to, beside)
 }
 
-func (o output) write(d report.Document) error {
-	to := bufio.NewWriter(o.to)
-	if err := errors.Join(o.form(d, to), to.Flush()); err != nil {
-		return fmt.Errorf("write the report %s: %w", o.flag, err)
-	}
-	return nil
-}
-
 func closeAll(outputs []output) (err error) {
 	for _, o := range outputs {
-		if o.file == nil {
-			continue
-		}
-		if unwritten := o.file.Close(); unwritten != nil {
-			err = errors.Join(err, fmt.Errorf("write the report: %w", unwritten))
-		}
+		err = errors.Join(err, o.to.Close())
 	}
 	return err
 }

@@ -24,14 +24,14 @@ func TestFaults(t *testing.T) { // not parallel: a process that is late has lost
 	wantFlaws(t, r)
 	ours := map[string]int{} // by how many faults each was met
 	for _, b := range r.breaks {
-		if word, _, _ := strings.Cut(b.Outcome, ":"); !slices.Contains([]string{"broken", "survived", "refused"}, word) || b.Broken != (word == "broken") {
+		if word, _, _ := strings.Cut(b.Outcome, ":"); !slices.Contains([]string{"broken", "survived", "refused"}, word) || b.broken() != (word == "broken") {
 			t.Errorf("%+v", b)
 		}
 		if !b.Ours {
 			continue
 		}
 		ours[b.Lock]++
-		if late := b.Fault == standsStill; late != (b.Refused == 1) || b.Stale != 0 {
+		if late := b.Fault == standsStill; late != b.Late || b.Accepted {
 			t.Errorf("%+v", b)
 		}
 		if b.Fault == losesUnlock && b.Waited >= compare.Milliseconds(lease) {
@@ -53,7 +53,7 @@ func TestFaults(t *testing.T) { // not parallel: a process that is late has lost
 func wantFlaws(t *testing.T, r result) {
 	t.Helper()
 	for _, k := range r.kinds {
-		if k.Flaw != "" && !slices.ContainsFunc(r.breaks, func(b Break) bool { return b.Lock == k.Name && b.Broken }) {
+		if k.Flaw != "" && !slices.ContainsFunc(r.breaks, func(b Break) bool { return b.Lock == k.Name && b.broken() }) {
 			t.Errorf("nothing broke %s", k.Name)
 		}
 	}
@@ -91,14 +91,14 @@ func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	r := result{breaks: []Break{
 		{Fault: dies, Lock: kinds.Mutex, Ours: true, Outcome: "survived: x"},
-		{Fault: standsStill, Lock: kinds.SetNX, Broken: true, Outcome: "broken: x"},
-		{Fault: dies, Lock: kinds.SetNX, Broken: true, Outcome: "broken: x"},
+		{Fault: standsStill, Lock: kinds.SetNX, Outcome: "broken: x"},
+		{Fault: dies, Lock: kinds.SetNX, Outcome: "broken: x"},
 	}}
 	if wrong := r.wrong(); len(wrong) > 0 {
 		t.Errorf("wrong: %q, want nothing", wrong)
 	}
 	for _, b := range []Break{
-		{Fault: dies, Lock: kinds.Mutex, Ours: true, Broken: true, Outcome: "broken: two inside"},
+		{Fault: dies, Lock: kinds.Mutex, Ours: true, Outcome: "broken: two inside"},
 		{Fault: standsStill, Lock: kinds.Redsync, Outcome: "survived: it was quick"},
 	} {
 		r.breaks[0] = b

@@ -229,15 +229,12 @@ func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 	if err != nil {
 		return err
 	}
-	switch {
+	switch t.result.Late, t.result.Accepted = true, accepted; {
 	case accepted:
-		t.result.Stale++
 		t.became(broken, "both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
 	case told == "":
-		t.result.Refused++
 		t.became(broken, "late write refused, holder not told")
 	default:
-		t.result.Refused++
 		t.became(refused, "late write refused, holder told")
 	}
 	return nil
@@ -247,6 +244,5 @@ func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 const broken, survived, refused = "broken", "survived", "refused"
 
 func (t *trial) became(what, format string, args ...any) {
-	t.result.Broken = what == broken
 	t.result.Outcome = what + ": " + fmt.Sprintf(format, args...)
 }

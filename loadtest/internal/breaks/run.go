@@ -26,15 +26,16 @@ import (
 
 // Break is what came of one fault of one lock.
 type Break struct {
-	Fault   string
-	Lock    string
-	Ours    bool
-	Broken  bool
-	Outcome string  // begins with broken, survived or refused
-	Stale   int     // late writes that were accepted
-	Refused int     // late writes that were refused
-	Waited  float64 // milliseconds until the next caller had the lock, or gave up
+	Fault, Lock string
+	Ours        bool
+	Outcome     string  // begins with broken, survived or refused
+	Late        bool    // there was a late write
+	Accepted    bool    // which the row accepted
+	Waited      float64 // milliseconds until the next caller had the lock, or gave up
 }
+
+// broken reports whether the lock was broken.
+func (b Break) broken() bool { return strings.HasPrefix(b.Outcome, broken) }
 
 // result is what came of all faults.
 type result struct {
@@ -122,9 +123,9 @@ func tryAll(ctx context.Context, c experiment.Config, on servers.URLs) (breaks [
 func (r *result) wrong() (lines []string) {
 	for _, b := range r.breaks {
 		switch {
-		case b.Ours && b.Broken:
+		case b.Ours && b.broken():
 			lines = append(lines, fmt.Sprintf("%s: %s is %s", b.Fault, b.Lock, b.Outcome))
-		case !b.Ours && b.Fault == standsStill && !b.Broken:
+		case !b.Ours && b.Fault == standsStill && !b.broken():
 			lines = append(lines, fmt.Sprintf("%s: the known flaw of %s did not show: %s", b.Fault, b.Lock, b.Outcome))
 		}
 	}
@@ -137,35 +138,26 @@ func (r *result) tell() {
 	r.Summary = append(r.count("Ours", true), append(r.count("Those of others", false),
 		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases))...)
 	matrix, notes := &report.Table{Columns: []string{""}}, []string{}
-	rows := make(map[string][]string)
+	for _, k := range r.kinds {
+		matrix.Rows = append(matrix.Rows, []string{k.Name})
+	}
 	for _, f := range faults() {
 		if !slices.ContainsFunc(r.breaks, func(b Break) bool { return b.Fault == f.name }) {
 			continue
 		}
 		matrix.Columns, notes = append(matrix.Columns, f.name), append(notes, f.name+": "+f.steps)
-		for _, k := range r.kinds {
+		for i, k := range r.kinds {
 			cell := report.Open + " not tried"
 			for _, b := range r.breaks {
 				if b.Fault == f.name && b.Lock == k.Name {
-					cell = b.cell()
+					_, what, _ := strings.Cut(b.Outcome, ": ")
+					cell = map[bool]string{true: report.Bad, false: report.Good}[b.broken()] + " " + what
 				}
 			}
-			rows[k.Name] = append(rows[k.Name], cell)
+			matrix.Rows[i] = append(matrix.Rows[i], cell)
 		}
 	}
-	for _, k := range r.kinds {
-		matrix.Rows = append(matrix.Rows, append([]string{k.Name}, rows[k.Name]...))
-	}
 	r.Sections = []report.Section{{Name: "what becomes of a lock when its holder …", Table: matrix, Notes: notes}}
-}
-
-// cell is what came of a fault, in the matrix.
-func (b Break) cell() string {
-	_, what, _ := strings.Cut(b.Outcome, ": ")
-	if b.Broken {
-		return report.Bad + " " + what
-	}
-	return report.Good + " " + what
 }
 
 // count is what came of the locks of ours, or of others, in a sentence.
@@ -175,10 +167,16 @@ func (r *result) count(who string, ours bool) []string {
 		if b.Ours != ours {
 			continue
 		}
-		if faults++; b.Broken {
+		faults++
+		if b.broken() {
 			broken++
 		}
-		accepted, late = accepted+b.Stale, late+b.Stale+b.Refused
+		if b.Late {
+			late++
+		}
+		if b.Accepted {
+			accepted++
+		}
 	}
 	return []string{fmt.Sprintf("%s: of %s %d broke a lock; of %s that came too late, accepted: %d.", who, report.Count(faults, "fault"), broken, report.Count(late, "write"), accepted)}
 }

@@ -235,14 +235,6 @@ func inserted(tag pgconn.CommandTag, err error) (load.Outcome, error) {
 	return load.Accepted, nil
 }
 
-// taken is inserted where there is enough for all.
-func taken(tag pgconn.CommandTag, err error) error {
-	if became, err := inserted(tag, err); err != nil || became == load.Accepted {
-		return err
-	}
-	return errors.New("nothing is left")
-}
-
 // bareTransaction is BEGIN, INSERT, UPDATE, COMMIT over one connection.
 func bareTransaction() design {
 	return design{name: bareName, open: func(ctx context.Context, w *world, _ int) (shop, error) {
@@ -251,13 +243,15 @@ func bareTransaction() design {
 			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
 		}
 		w.OnClose(func() error { return connection.Close(context.WithoutCancel(ctx)) })
-		return shop{prepare: w.create(1), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			return load.Accepted, pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
+		return shop{prepare: w.create(1), sell: func(ctx context.Context, o load.Order) (became load.Outcome, err error) {
+			err = pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, insertOrderSQL, o.SKU, 0, o.ID); err != nil {
 					return err
 				}
-				return taken(tx.Exec(ctx, takeUnitsSQL, o.SKU, 0))
+				became, err = inserted(tx.Exec(ctx, takeUnitsSQL, o.SKU, 0))
+				return err
 			})
+			return became, err
 		}}, nil
 	}}
 }

@@ -103,9 +103,10 @@ func (e *entrant) sample(r sold) experiment.Sample {
 // world is what one case needs: databases of its own, what runs on them, who sells, and what the answers promise.
 type world struct {
 	Config
-	postmaster int // of the PostgreSQL that was started; 0: none
-	redisPID   int // of the Redis that was started; 0: none
-	keys       keys
+	postmaster int    // of the PostgreSQL that was started; 0: none
+	redisPID   int    // of the Redis that was started; 0: none
+	key        string // of the API, and the file that lets it in
+	keysFile   string
 	// What entrants inside this process share: a database, the service on it, and the connections of peers.
 	databaseURL string
 	service     *selling.Service

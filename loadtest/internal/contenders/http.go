@@ -31,11 +31,11 @@ import (
 
 // site is a process that answers over HTTP, and connections to it.
 type site struct {
-	world           *world
-	url, adminURL   string // adminURL is "" where there are no metrics
-	redisURL        string // "": it has none
-	databaseURL     string
-	buyer, operator *load.Services
+	*load.Services
+	world       *world
+	adminURL    string // "" where there are no metrics
+	redisURL    string // "": it has none
+	databaseURL string
 }
 
 const (
@@ -53,14 +53,13 @@ func (w *world) serveAfternoon(ctx context.Context, connections int) (s *site, e
 			return nil, err
 		}
 	}
-	s = &site{world: w}
-	process, err := worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: afternoon.Worker, Job: j, Limit: siteLimit}, &s.url)
+	s = &site{world: w, databaseURL: j.DatabaseURL}
+	process, err := worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: afternoon.Worker, Job: j, Limit: siteLimit}, &s.adminURL)
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(process.End)
-	s.adminURL, s.databaseURL = s.url, j.DatabaseURL
-	return s, s.connect()
+	return s, s.connect(s.adminURL)
 }
 
 // serve starts the service on a database, or on one of its own.
@@ -70,55 +69,42 @@ func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *sit
 			return nil, err
 		}
 	}
-	if err := w.issueKeys(); err != nil {
+	if err := w.issueKey(); err != nil {
 		return nil, err
 	}
-	service, err := w.Process.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keys.file})
+	service, err := w.Process.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keysFile})
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(service.End)
-	s = &site{world: w, url: service.URL, adminURL: service.AdminURL, redisURL: redisURL, databaseURL: databaseURL}
-	return s, s.connect()
+	s = &site{world: w, adminURL: service.AdminURL, redisURL: redisURL, databaseURL: databaseURL}
+	return s, s.connect(service.URL)
 }
 
-func (s *site) connect() (err error) {
-	for _, to := range []struct {
-		services **load.Services
-		key      string
-	}{{&s.buyer, s.world.keys.buyer}, {&s.operator, s.world.keys.admin}} {
-		if *to.services, err = load.Open(load.Config{URLs: []string{s.url}, Key: to.key, Patience: patience}); err != nil {
-			return err
-		}
-		s.world.OnClose(func() error { (*to.services).Close(); return nil })
+func (s *site) connect(url string) (err error) {
+	s.Services, err = load.Open(load.Config{URLs: []string{url}, Key: s.world.key, Patience: patience})
+	if err == nil {
+		s.world.OnClose(func() error { s.Close(); return nil })
 	}
-	return nil
+	return err
 }
 
-// keys are the API keys of a case: what the lab shows to the sites it starts, which know both from a file.
-type keys struct {
-	file  string
-	buyer string // sends orders
-	admin string // puts SKUs up for sale
-}
-
-// issueKeys makes the keys of a case, and the file that lets them in.
-func (w *world) issueKeys() error {
-	if w.keys.file != "" {
+// issueKey makes the API key of a case, which the lab shows to the sites it starts, and the file that lets it in.
+func (w *world) issueKey() error {
+	if w.keysFile != "" {
 		return nil
 	}
 	folder, err := w.Folder()
 	if err != nil {
 		return err
 	}
-	buyer, buyerLine, err := access.NewKey("shop", access.ScopeBuyer)
-	admin, adminLine, err2 := access.NewKey("lab", access.ScopeAdmin)
-	w.keys = keys{filepath.Join(folder, "keys"), buyer, admin}
-	if err = errors.Join(err, err2); err == nil {
-		err = os.WriteFile(w.keys.file, []byte(buyerLine+"\n"+adminLine+"\n"), 0o600)
+	key, line, err := access.NewKey("lab", access.ScopeAdmin)
+	w.key, w.keysFile = key, filepath.Join(folder, "keys")
+	if err == nil {
+		err = os.WriteFile(w.keysFile, []byte(line+"\n"), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("issue API keys: %w", err)
+		return fmt.Errorf("issue an API key: %w", err)
 	}
 	return nil
 }
@@ -149,7 +135,7 @@ func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
 
 // create puts a SKU up for sale that will not be sold out.
 func (s *site) create(ctx context.Context, sku string) error {
-	return s.operator.Create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
+	return s.Create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
 }
 
 // buy sends an order of a unit of each of some SKUs. It implements [buyer].
@@ -161,7 +147,7 @@ func (s *site) buy(_ context.Context, id string, skus ...string) (load.Outcome, 
 	if len(skus) > 1 {
 		o.Kind = history.Order
 	}
-	return became(s.buyer.Send(0, load.NewRequest(&o)))
+	return became(s.Send(0, load.NewRequest(&o)))
 }
 
 // one sends an order of one SKU. It implements [load.Seller].
@@ -184,7 +170,7 @@ func (s *site) together(_ context.Context, o load.Order) (load.Outcome, error) {
 	if err != nil {
 		return load.Refused, fmt.Errorf("write a request: %w", err)
 	}
-	status, answer, err := s.buyer.Send(0, load.Request{Method: http.MethodPost, Path: "/v1/deductions", Body: body})
+	status, answer, err := s.Send(0, load.Request{Method: http.MethodPost, Path: "/v1/deductions", Body: body})
 	if err == nil && status == http.StatusOK && bytes.Count(answer, []byte(`{"status":201,`)) == manySize {
 		return load.Accepted, nil
 	}
@@ -212,7 +198,7 @@ const winnersReturn = 10
 // soldOut is a shop whose SKU has been sold out. A repeated winner is answered 200; any other order is refused.
 func (s *site) soldOut(ctx context.Context) (shop, error) {
 	sku, units := servers.NewName("gone-"), s.world.Scale.Units
-	if err := s.operator.Create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
+	if err := s.Create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
 		return shop{}, err
 	}
 	s.world.expected.Add(sku, int64(units), 0)

@@ -79,8 +79,8 @@ func visit(t *testing.T, stock int) (*site, *shelf) {
 	shelf := &shelf{t: t, known: map[string]bool{}, stock: stock}
 	server := httptest.NewServer(shelf)
 	w := &world{Config: Config{Scale: Tiny()}, expected: history.Expected{}}
-	s := &site{world: w, url: server.URL}
-	if err := s.connect(); err != nil {
+	s := &site{world: w}
+	if err := s.connect(server.URL); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -174,8 +174,8 @@ func TestServicesAskForKeys(t *testing.T) {
 	if got, err := s.buy(t.Context(), uuid.NewString(), "hot"); err != nil || got != load.Accepted {
 		t.Errorf("with the key: %v, %v", got, err)
 	}
-	w.keys.buyer, w.keys.admin = "", ""
-	if err := s.connect(); err != nil {
+	w.key = ""
+	if err := s.connect(s.URLs[0]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.buy(t.Context(), uuid.NewString(), "hot"); err == nil || !strings.Contains(err.Error(), "401") {

@@ -27,7 +27,7 @@ func played(sells func(cell levels) float64) experiment.Result {
 }
 
 // usual is the design that is played by default.
-func usual() design { return Config{}.design() }
+func usual() design { return newDesign([]int{1, 10}, []int{1, 3}) }
 
 // either returns one of two factors, by the level.
 func either(level int, first, second float64) float64 { return []float64{first, second}[level] }

@@ -30,7 +30,7 @@ import (
 type Config struct {
 	experiment.Config
 	Scale               Scale
-	Segments, Processes []int            // the levels of these factors; none: 1 and 10, and 1 and 3
+	Segments, Processes []int            // the levels of these factors
 	OnRound             func(rounds int) // is called after each round
 }
 
@@ -72,7 +72,7 @@ type shop struct {
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Database: "explain_", Generator: "callers inside the processes that sell"}
-	s := &shop{design: c.design(), scale: c.Scale, expected: history.Expected{}}
+	s := &shop{design: newDesign(c.Segments, c.Processes), scale: c.Scale, expected: history.Expected{}}
 	r, err := experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
 		service, err := app.Start(ctx, app.Config{DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone})
 		if err != nil {
@@ -113,18 +113,6 @@ func CheckLevels(numbers []int, most int) error {
 		}
 	}
 	return nil
-}
-
-// design has the levels of the configuration.
-func (c Config) design() design {
-	segments, processes := c.Segments, c.Processes
-	if len(segments) == 0 {
-		segments = []int{1, 10}
-	}
-	if len(processes) == 0 {
-		processes = []int{1, 3}
-	}
-	return newDesign(segments, processes)
 }
 
 // The metrics of a cell.

@@ -91,7 +91,7 @@ func (s *Sale) tell() {
 // figures are those of the report. What is no number is left out.
 func (s *Sale) figures() (all []report.Figure) {
 	for _, m := range measures() {
-		if value := m.value(s.rounds); m.figure && !math.IsNaN(value) {
+		if value := m.value(s.rounds); !math.IsNaN(value) {
 			all = append(all, report.Figure{Name: m.name, Unit: m.unit, Value: value})
 		}
 	}
@@ -107,7 +107,6 @@ func (s *Sale) typical() *round {
 // measure is a number of each round, as tables, figures and sentences have it. It is no number where a round has none.
 type measure struct {
 	name, unit string
-	figure     bool // of the report
 	of         func(*round) float64
 }
 
@@ -140,44 +139,38 @@ func (m measure) words(rounds []*round) string {
 
 // latency is a quantile of an outcome; NaN where no request came to it.
 func latency(percent float64, o load.Outcome) measure {
-	return measure{name: fmt.Sprintf("%s p%v", o.String(), percent), unit: "ms", figure: true, of: func(r *round) float64 {
+	return measure{name: fmt.Sprintf("%s p%v", o.String(), percent), unit: "ms", of: func(r *round) float64 {
 		return compare.Quantile(r.result.Latencies(o), percent)
 	}}
 }
 
 func count[N int | int64](name, unit string, of func(account) N) measure {
-	return measure{name: name, unit: unit, figure: true, of: func(r *round) float64 { return float64(of(r.account)) }}
+	return measure{name: name, unit: unit, of: func(r *round) float64 { return float64(of(r.account)) }}
 }
 
-// soldOut is when the last unit was sold. That follows from the flags; how far it is behind the plan is a figure.
-func soldOut() measure {
-	return measure{name: "sold out after", unit: "s", of: func(r *round) float64 {
-		if r.soldOut == never {
-			return math.NaN()
-		}
-		return r.soldOut.Seconds()
-	}}
-}
-
-func behind() measure {
-	return measure{name: "sold out behind the plan", unit: "ms", figure: true, of: func(r *round) float64 { return r.account.behind() }}
-}
-
-// measures are those of each round.
+// measures are those of each round. When it is sold out follows from the flags; how far that is behind the plan does not.
 func measures() []measure {
-	replayed := latency(99, load.Replayed)
-	replayed.figure = false
 	return []measure{
-		count("sold", "units", func(a account) int64 { return a.units }), soldOut(), behind(),
-		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), replayed,
-		{name: "all who were due p99", unit: "ms", figure: true, of: func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
-		{name: "lag p99", unit: "ms", figure: true, of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
+		count("sold", "units", func(a account) int64 { return a.units }),
+		{"sold out after", "s", func(r *round) float64 { return seconds(r.soldOut) }},
+		{"sold out behind the plan", "ms", func(r *round) float64 { return r.behind() }},
+		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), latency(99, load.Replayed),
+		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
+		{"lag p99", "ms", func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
 		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
 		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
 		count("false sold-outs, at most", "", func(a account) int { return a.refusals.False.Most }),
 		count("units left", "units", func(a account) int64 { return a.stock.Available }),
 		count("stranded", "units", func(a account) int64 { return a.refusals.Stranded }),
 	}
+}
+
+// seconds is a time; no number where it never was.
+func seconds(at time.Duration) float64 {
+	if at == never {
+		return math.NaN()
+	}
+	return at.Seconds()
 }
 
 // roundSection has a row for each round, and how far apart they are.
@@ -213,11 +206,10 @@ func (s *Sale) summary() []string {
 	if len(s.rounds) > 1 {
 		sold += fmt.Sprintf(" in %d rounds", len(s.rounds))
 	}
-	if math.IsNaN(soldOut().value(s.rounds)) {
+	if after, behind := measures()[1], measures()[2]; math.IsNaN(after.value(s.rounds)) {
 		sold += "; not sold out."
 	} else {
-		sold += fmt.Sprintf("; sold out %s after the sale opened, %s after enough orders for that had come.",
-			soldOut().words(s.rounds), behind().words(s.rounds))
+		sold += fmt.Sprintf("; sold out %s after the sale opened, %s after enough orders for that had come.", after.words(s.rounds), behind.words(s.rounds))
 	}
 	lines := []string{sold, fmt.Sprintf("Units oversold: %s, stranded: %s; false sold-outs: at least %d, at most %d.",
 		humanize.Comma(oversold), humanize.Comma(stranded), falsely.Least, falsely.Most)}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"gonum.org/v1/gonum/stat"
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
@@ -261,8 +262,8 @@ type Slot struct {
 	From    time.Duration
 	Offered int64  // requests that were due in it
 	Answers Counts // answers that came in it, and requests that were given up in it
-	// P50 and P99 are of the latencies of all requests that were due in it; 0 where there is none.
-	P50, P99 time.Duration
+	// P50 and P99 are of the latencies of all requests that were due in it, in milliseconds; no number where there is none.
+	P50, P99 float64
 }
 
 // Width returns how long slots should be: 100 ms, or more where that would make more than 200 of them.
@@ -274,7 +275,7 @@ func Width(all time.Duration) time.Duration {
 // Slots cuts the run into slots, as far as it went.
 func (r *Result) Slots(width time.Duration) []Slot {
 	slots := make([]Slot, max(r.Elapsed, 0)/width+1)
-	waits := make([][]time.Duration, len(slots))
+	waits := make([][]float64, len(slots))
 	for i, reply := range r.Replies {
 		due := int(r.At[i] / width)
 		if due < len(slots) {
@@ -284,23 +285,17 @@ func (r *Result) Slots(width time.Duration) []Slot {
 			continue
 		}
 		slots[reply.Over/width].Answers[reply.Outcome]++
-		waits[due] = append(waits[due], r.Latency(i))
+		waits[due] = append(waits[due], compare.Milliseconds(r.Latency(i)))
 	}
 	for n := range slots {
+		slices.Sort(waits[n])
 		s := &slots[n]
 		s.From = time.Duration(n) * width
-		s.P50, s.P99 = quantile(waits[n], 50), quantile(waits[n], 99)
+		if s.P50, s.P99 = math.NaN(), math.NaN(); len(waits[n]) > 0 {
+			s.P50, s.P99 = stat.Quantile(0.5, stat.Empirical, waits[n], nil), stat.Quantile(0.99, stat.Empirical, waits[n], nil)
+		}
 	}
 	return slots
-}
-
-// quantile is the time that a share of all, in percent, stays within.
-func quantile(times []time.Duration, percent float64) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	slices.Sort(times)
-	return times[max(int(math.Ceil(percent/100*float64(len(times)))), 1)-1]
 }
 
 // percents are the columns of [cells].
@@ -380,7 +375,7 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 		{
 			Name: "latency-over-time", Title: "Latency over time, by the planned send", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true},
 			Marks: marks, Series: []report.Series{
-				line("p50", func(s Slot) float64 { return compare.Milliseconds(s.P50) }), line("p99", func(s Slot) float64 { return compare.Milliseconds(s.P99) }),
+				line("p50", func(s Slot) float64 { return s.P50 }), line("p99", func(s Slot) float64 { return s.P99 }),
 			},
 		},
 	}

@@ -106,22 +106,14 @@ func (s *Services) Send(process int, r Request) (status int, body []byte, err er
 	return a.status, a.body, err
 }
 
-// Get reads the JSON that a process has at a path.
-func (s *Services) Get(process int, path string, into any) error {
-	status, body, err := s.Send(process, Request{Method: http.MethodGet, Path: path})
-	switch {
-	case err != nil:
-		return err
-	case status != http.StatusOK:
-		return fmt.Errorf("status %d", status)
-	}
-	return json.Unmarshal(body, into)
-}
-
 // Left reads how many units of a SKU are left.
 func (s *Services) Left(process int, sku string) (int64, error) {
 	var view client.SKU
-	if err := s.Get(process, "/v1/skus/"+sku, &view); err != nil {
+	status, body, err := s.Send(process, Request{Method: http.MethodGet, Path: "/v1/skus/" + sku})
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err := cmp.Or(err, json.Unmarshal(body, &view)); err != nil {
 		return 0, fmt.Errorf("read what is left of SKU %s: %w", sku, err)
 	}
 	return view.Available, nil
@@ -218,15 +210,6 @@ func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence)
 		return history.Answer{}, err
 	}
 	return attempts[len(attempts)-1].Answer, nil
-}
-
-// Do does an operation that must be accepted.
-func (s *Services) Do(ctx context.Context, o *history.Operation, p Persistence) error {
-	answer, err := s.Ask(ctx, o, p)
-	if err == nil && !answer.Accepted() {
-		err = problem(answer)
-	}
-	return err
 }
 
 // askOn repeats requests until the answer is final, after some attempts.
