@@ -5,8 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
-	"sync"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -63,7 +62,7 @@ type answer struct {
 type holder struct {
 	name      string
 	stock     stock
-	cable     cable
+	proxies   []*faultproxy.Proxy // before each Redis
 	client    *kinds.Client
 	hold      kinds.Hold
 	available int // as it was read
@@ -82,14 +81,14 @@ func Hold(ctx context.Context, lab *worker.Lab) (err error) {
 	}
 	defer db.Close()
 	h.stock = stock{db}
-	defer func() { err = errors.Join(err, h.cable.close()) }()
-	h.client, err = kinds.Open(ctx, j.Lock, kinds.Setting{
-		URLs: j.Servers, Lease: j.Lease, Poll: poll, Connections: enough, Dial: h.cable.dial,
-	})
+	defer func() { err = errors.Join(err, h.close()) }()
+	name, err := h.leadAll(ctx, &j.Servers)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.client.Close()) }()
+	if h.client, err = kinds.Open(ctx, j.Lock, kinds.Setting{URLs: j.Servers, Lease: j.Lease, Poll: poll, Connections: enough, TLSName: name}); err != nil {
+		return err
+	}
 	warm, err := h.client.Lock(j.Name + "-warm")(ctx) // sends the scripts, so that later each step does only what it says
 	if err == nil {
 		err = warm.Unlock(ctx)
@@ -122,7 +121,7 @@ func (h *holder) do(ctx context.Context, s step) (a answer) {
 	case toUnlock:
 		err = h.hold.Unlock(ctx)
 	case toCut, toPull, toPlug:
-		h.cable.set(s == toPull)
+		h.cut(s == toPull)
 	default:
 		err = fmt.Errorf("there is no step %q", s)
 	}
@@ -224,53 +223,51 @@ func (s stock) write(ctx context.Context, name string, available int, hold kinds
 	return done.RowsAffected() == 1, nil
 }
 
-// cable carries the connections of a client, through a proxy for each server.
-type cable struct {
-	mu      sync.Mutex
-	proxies map[string]*faultproxy.Proxy // by the address of their server
-}
-
-// dial dials through the cable.
-func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	proxy, err := c.to(ctx, address)
+// lead leads connections to a Redis through a proxy, and returns the URL of that, and the name on the server's certificate.
+func (h *holder) lead(ctx context.Context, redisURL string) (proxied, name string, err error) {
+	options, err := servers.RedisOptions(redisURL)
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
-	return (&net.Dialer{}).DialContext(ctx, network, proxy.Addr())
+	parsed, err := url.Parse(redisURL)
+	if err != nil {
+		return "", "", err
+	}
+	proxy, err := faultproxy.Start(ctx, options.Addr)
+	if err != nil {
+		return "", "", err
+	}
+	h.proxies, name, parsed.Host = append(h.proxies, proxy), parsed.Hostname(), proxy.Addr()
+	return parsed.String(), name, nil
 }
 
-// to is the proxy before a server.
-func (c *cable) to(ctx context.Context, address string) (proxy *faultproxy.Proxy, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if proxy = c.proxies[address]; proxy != nil {
-		return proxy, nil
+// leadAll leads connections to all Redis servers through proxies.
+func (h *holder) leadAll(ctx context.Context, on *servers.URLs) (name string, err error) {
+	on.RedisURL, name, err = h.lead(ctx, on.RedisURL)
+	for i := range on.NodeURLs {
+		if err == nil {
+			on.NodeURLs[i], _, err = h.lead(ctx, on.NodeURLs[i])
+		}
 	}
-	if proxy, err = faultproxy.Start(ctx, address); err != nil {
-		return nil, err
-	}
-	if c.proxies == nil {
-		c.proxies = make(map[string]*faultproxy.Proxy)
-	}
-	c.proxies[address] = proxy
-	return proxy, nil
+	return name, err
 }
 
-// set ends all connections. If the cable is then out, new ones end at once: the holder has had one to each server before.
-func (c *cable) set(out bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, proxy := range c.proxies {
-		if proxy.Cut(); !out {
+// cut ends all connections. If the network is then gone, new ones end at once.
+func (h *holder) cut(gone bool) {
+	for _, proxy := range h.proxies {
+		if proxy.Cut(); !gone {
 			proxy.Mend()
 		}
 	}
 }
 
-func (c *cable) close() error {
-	var errs []error
-	for _, proxy := range c.proxies {
-		errs = append(errs, proxy.Close())
+// close closes the client, and its proxies.
+func (h *holder) close() (err error) {
+	if h.client != nil {
+		err = h.client.Close()
 	}
-	return errors.Join(errs...)
+	for _, proxy := range h.proxies {
+		err = errors.Join(err, proxy.Close())
+	}
+	return err
 }

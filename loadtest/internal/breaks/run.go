@@ -1,7 +1,7 @@
 // Package breaks causes faults for locks, and judges what becomes of each lock. docs/LAB.md lists the faults.
 //
 // A fault is a fixed sequence of steps. A holder is a process of its own, which does one step at a time, and gets SIGKILL or
-// SIGSTOP in between. Its connections go through a cable that can be cut. Each step waits for the answer to the one before. Only
+// SIGSTOP in between. Its connections to Redis go through proxies that can cut them. Each step waits for the answer to the one before. Only
 // "free again" is waited for, up to a bound of several leases.
 //
 // A lock guards a row of stock. A holder reads how many units are left, and writes how many will be left: a write of what was

@@ -2,10 +2,8 @@ package kinds
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,8 +25,8 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
 	options.PoolSize = s.Connections + s.Spare
-	if s.Dial != nil {
-		options.Dialer = underTLS(s.Dial, options.TLSConfig)
+	if s.TLSName != "" && options.TLSConfig != nil {
+		options.TLSConfig.ServerName = s.TLSName
 	}
 	rdb := redis.NewClient(options)
 	if s.Meter != nil {
@@ -41,24 +39,6 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), rdb.Close())
 	}
 	return rdb, nil
-}
-
-// underTLS dials for rediss, if there is a configuration.
-func underTLS(dial Dial, config *tls.Config) Dial {
-	if config == nil {
-		return dial
-	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		secured := tls.Client(conn, config)
-		if err := secured.HandshakeContext(ctx); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-		return secured, nil
-	}
 }
 
 // warm opens connections, and returns all of them to their pool.

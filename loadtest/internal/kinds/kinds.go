@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -40,12 +39,9 @@ type Setting struct {
 	Connections int           // for callers
 	Spare       int           // to Redis, for what a library does in addition to its callers
 	Rival       bool          // of a caller that comes later: of a lock that many readers share, the writer
-	Dial        Dial          // how connections to Redis are made; nil: as usual
+	TLSName     string        // on the certificate of a Redis behind a proxy; "": the host's
 	Meter       *Meter        // counts what is sent; nil: it is not counted
 }
-
-// Dial makes a connection.
-type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Client has the locks of a kind, for one process.
 type Client struct {
