@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -86,14 +87,6 @@ func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
 }
 
 // isScenario reports whether a command delivers a report.
-func isScenario(command *kong.Node) bool { return flagNamed(command, "json") != nil }
-
-// flagNamed returns the flag of a name, nil if there is none.
-func flagNamed(command *kong.Node, name string) *kong.Flag {
-	for _, flag := range command.Flags {
-		if flag.Name == name {
-			return flag
-		}
-	}
-	return nil
+func isScenario(command *kong.Node) bool {
+	return slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "json" })
 }

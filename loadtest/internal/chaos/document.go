@@ -266,7 +266,7 @@ func growth(read gauges.Readings, accepted int64) (s report.Section) {
 	if first, _, last := row("goroutines", gauges.Goroutines, 1); took >= leastForGoroutines {
 		s.Targets = append(s.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(last, first), mostGoroutines))
 	}
-	if tables, indexes := read.Growth(); !math.IsNaN(tables) {
+	if tables, indexes := read.Grown(gauges.TableBytes), read.Grown(gauges.IndexBytes); !math.IsNaN(tables) {
 		s.Notes = append(s.Notes, fmt.Sprintf("tables grew by %s bytes for each accepted order, indexes by %s",
 			report.Number(compare.Ratio(tables, float64(accepted))), report.Number(compare.Ratio(indexes, float64(accepted)))))
 	}

@@ -52,8 +52,8 @@ func ledger(cancel func()) (*world, question, *stock.Audit) {
 // asked is the result of the case, and its section.
 func asked(ctx context.Context, w *world, q question) (r experiment.Result, s report.Section, err error) {
 	r, err = w.answer(ctx, q)
-	r.Interrupted = ctx.Err() != nil
-	return r, r.Section(q.name), err
+	r.Name, r.Interrupted = q.name, ctx.Err() != nil
+	return r, r.Section(), err
 }
 
 func TestInterruptKeepsWholeRoundsAndAudits(t *testing.T) {

@@ -92,7 +92,7 @@ func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
 func (r *Report) tell(leftOut []string) {
 	var sentences []string
 	for _, one := range r.Results {
-		r.Sections = append(r.Sections, one.Section(one.Name))
+		r.Sections = append(r.Sections, one.Section())
 		for _, wrong := range one.wrong() {
 			r.Wrong = append(r.Wrong, fmt.Sprintf("case %q: %s", one.Name, wrong))
 		}
@@ -101,22 +101,19 @@ func (r *Report) tell(leftOut []string) {
 	r.Summary = slices.Concat(sentences, leftOut)
 }
 
-// String is the figure with its interval.
-func (e Estimate) String() string { return report.Number(e.Value) + e.Interval() }
-
-// Interval is the interval behind a figure, and nothing where there were too few rounds.
-func (e Estimate) Interval() string {
+// String is the figure with its interval, if there were enough rounds for one.
+func (e Estimate) String() string {
 	if !e.Known() {
-		return ""
+		return report.Number(e.Value)
 	}
-	return fmt.Sprintf(" (%s to %s)", report.Number(e.Low), report.Number(e.High))
+	return fmt.Sprintf("%s (%s to %s)", report.Number(e.Value), report.Number(e.Low), report.Number(e.High))
 }
 
 // Section is the case in a report.
-func (r Result) Section(name string) report.Section {
-	s := report.Section{Name: name, Targets: r.Targets(), Notes: slices.Clone(r.Notes)}
+func (r Result) Section() report.Section {
+	s := report.Section{Name: r.Name, Targets: r.Targets(), Notes: slices.Clone(r.Notes)}
 	if len(r.Rounds) > 0 || len(r.Failed) > 0 {
-		s.Table, s.Plots = r.table(), r.plots(name)
+		s.Table, s.Plots = r.table(), r.plots()
 	}
 	for _, c := range r.Case.Contenders {
 		if err := r.Failed[c.Name]; err != nil {
@@ -241,13 +238,13 @@ func (r Result) exact() []Metric {
 }
 
 // plots have a dot of each contender for the first exact metric.
-func (r Result) plots(name string) []report.Plot {
+func (r Result) plots() []report.Plot {
 	exact := r.exact()
 	if len(exact) == 0 {
 		return nil
 	}
 	metric, dots := exact[0].Name, report.Series{}
-	p := report.Plot{Name: report.PlotName(name, metric), Title: metric, Kind: report.Dots, Y: report.Axis{Label: metric, Log: true}}
+	p := report.Plot{Name: report.PlotName(r.Name, metric), Title: metric, Kind: report.Dots, Y: report.Axis{Label: metric, Log: true}}
 	for _, c := range r.Case.Contenders {
 		e := r.Of(c.Name, metric)
 		p.Categories = append(p.Categories, c.Name)

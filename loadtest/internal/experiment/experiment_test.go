@@ -144,7 +144,7 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 				t.Error(got)
 			}
 		}
-		s := r.Section("who sells")
+		s := r.Section()
 		if len(r.wrong()) != 1 || len(r.Failed) != 1 || len(s.Notes) != 1 || len(s.Targets) != 6 || len(s.Plots) != 1 {
 			t.Errorf("wrong: %q, want one contender; section %+v", r.wrong(), s)
 		}

@@ -98,7 +98,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	for _, p := range []Process{PostgreSQL, Generator, Machine} {
 		wantBetween(t, fmt.Sprint("seconds of ", p), got.CPU(p), 0.005, 64*got.Took().Seconds())
 	}
-	if tables, indexes := got.Growth(); tables <= 0 || indexes <= 0 {
+	if tables, indexes := got.Grown(TableBytes), got.Grown(IndexBytes); tables <= 0 || indexes <= 0 {
 		t.Errorf("tables grew by %v bytes, indexes by %v", tables, indexes)
 	}
 	wantWords(t, got, "What PostgreSQL did", "bytes that indexes grew", "up to ten seconds late")
@@ -217,17 +217,6 @@ func TestDeadSourcesAreNotFatal(t *testing.T) {
 		if told := text(t, got, 10); strings.Contains(told, "secret") || strings.Contains(told, "NaN") {
 			t.Errorf("%s: %s", name, told)
 		}
-	}
-}
-
-func TestACounterThatBeganAgainIsCountedOn(t *testing.T) {
-	t.Parallel()
-	r := Readings{}
-	for i, n := range []float64{10, 25, 3, 8} {
-		r.all = append(r.all, reading{time.Duration(i) * time.Second, values{merged: n}})
-	}
-	if got := r.Grown(merged); got != 15+3+5 {
-		t.Errorf("got %v, want 23", got)
 	}
 }
 

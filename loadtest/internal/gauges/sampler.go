@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
@@ -143,25 +144,13 @@ func (r Readings) Points(q Quantity) (seconds, values []float64) {
 	return seconds, values
 }
 
-// Grown is the growth of a counter; NaN: not known.
+// Grown is the growth of a quantity; NaN: not known. No process of a run that is watched begins again.
 func (r Readings) Grown(q Quantity) float64 {
 	_, values := r.Points(q)
 	if len(values) < 2 {
 		return math.NaN()
 	}
-	sum := 0.0
-	for i := range values[1:] {
-		sum += step(values[i], values[i+1])
-	}
-	return sum
-}
-
-// step is the growth of a counter between two readings. It restarts at 0 with its process.
-func step(before, after float64) float64 {
-	if after < before {
-		return after
-	}
-	return after - before
+	return values[len(values)-1] - values[0]
 }
 
 // rates are the growth of a counter a second, between each two readings.
@@ -169,7 +158,7 @@ func (r Readings) rates(q Quantity) (at, perSecond []float64) {
 	seconds, values := r.Points(q)
 	for i := 1; i < len(values); i++ {
 		if took := seconds[i] - seconds[i-1]; took > 0 {
-			at, perSecond = append(at, seconds[i]), append(perSecond, step(values[i-1], values[i])/took)
+			at, perSecond = append(at, seconds[i]), append(perSecond, (values[i]-values[i-1])/took)
 		}
 	}
 	return at, perSecond
@@ -212,12 +201,7 @@ func (r Readings) mean(histogram Quantity) float64 {
 }
 
 // each is a total for each accepted order.
-func each(total float64, accepted int64) float64 {
-	if accepted == 0 {
-		return math.NaN()
-	}
-	return total / float64(accepted)
-}
+func each(total float64, accepted int64) float64 { return compare.Ratio(total, float64(accepted)) }
 
 // cells are a row of numbers with its name.
 func cells(name string, numbers ...float64) []string {
@@ -245,25 +229,21 @@ func (r Readings) machine(accepted int64) report.Section {
 			busy.Series = append(busy.Series, report.Series{Name: string(p), X: at, Y: perSecond})
 		}
 	}
-	s := report.Section{Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...)}
+	s := report.Section{Name: "What the machine did", Table: table}
+	if len(r.sources.ServiceMetricsURLs) == 0 {
+		s.Notes = append(s.Notes, "Where the service's metrics are, is not known: neither is what it tells of itself.")
+	}
+	if r.sources.RedisPID == 0 {
+		s.Notes = append(s.Notes, "Redis was not started by this run, or is part of the service: its processor time is not known.")
+	}
+	if r.sources.PostmasterPID == 0 {
+		s.Notes = append(s.Notes, "PostgreSQL was not started by this run, or SQLite is part of the service: the database's processor time is not known.")
+	}
+	s.Notes = append(s.Notes, r.Notes...)
 	if len(busy.Series) > 0 {
 		s.Plots = []report.Plot{busy}
 	}
 	return s
-}
-
-// words say what the processor times leave out, and why.
-func (s Sources) words() (words []string) {
-	if len(s.ServiceMetricsURLs) == 0 {
-		words = append(words, "Where the service's metrics are, is not known: neither is what it tells of itself.")
-	}
-	if s.RedisPID == 0 {
-		words = append(words, "Redis was not started by this run, or is part of the service: its processor time is not known.")
-	}
-	if s.PostmasterPID == 0 {
-		words = append(words, "PostgreSQL was not started by this run, or SQLite is part of the service: the database's processor time is not known.")
-	}
-	return words
 }
 
 // postgres has the work of PostgreSQL.
@@ -276,7 +256,6 @@ func (r Readings) postgres(accepted int64) report.Section {
 	if r.most(noFsync) > 0 {
 		s.Notes = []string{"PostgreSQL runs with fsync off: it syncs nothing, and its figures are not those of a server that keeps what it confirms."}
 	}
-	tables, indexes := r.Growth()
 	for _, row := range []struct {
 		name  string
 		total float64
@@ -284,26 +263,14 @@ func (r Readings) postgres(accepted int64) report.Section {
 		{"syncs of the log", r.Grown(walSyncs)},
 		{"bytes of the log", r.Grown(walBytes)},
 		{"transactions that wrote", r.Grown(writes)},
-		{"bytes that tables grew", tables},
-		{"bytes that indexes grew", indexes},
+		{"bytes that tables grew", r.Grown(TableBytes)},
+		{"bytes that indexes grew", r.Grown(IndexBytes)},
 	} {
 		if !math.IsNaN(row.total) {
 			s.Table.Rows = append(s.Table.Rows, cells(row.name, row.total, row.total/r.Took().Seconds(), each(row.total, accepted)))
 		}
 	}
 	return s
-}
-
-// Growth is the growth of all tables, and of all indexes, in bytes; NaN: not known.
-func (r Readings) Growth() (tables, indexes float64) {
-	change := func(q Quantity) float64 {
-		_, values := r.Points(q)
-		if len(values) == 0 {
-			return math.NaN()
-		}
-		return values[len(values)-1] - values[0]
-	}
-	return change(tableBytes), change(indexBytes)
 }
 
 // inside has the metrics of the service.

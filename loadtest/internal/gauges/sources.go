@@ -189,8 +189,8 @@ const (
 	walBytes   Quantity = "bytes of the log"
 	writes     Quantity = "writing transactions"
 	noFsync    Quantity = "fsync is off" // there are no syncs
-	tableBytes Quantity = "bytes of tables"
-	indexBytes Quantity = "bytes of indexes"
+	TableBytes Quantity = "bytes of tables"
+	IndexBytes Quantity = "bytes of indexes"
 )
 
 var (
@@ -225,7 +225,7 @@ func queries(databaseURL string) func(context.Context) (values, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = values{walBytes: bytes, writes: wrote, tableBytes: tables, indexBytes: indexes}
+		all = values{walBytes: bytes, writes: wrote, TableBytes: tables, IndexBytes: indexes}
 		if all[noFsync] = 1; fsync {
 			all[noFsync], all[walSyncs] = 0, syncs
 		}

@@ -18,16 +18,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// LineError is what is wrong with a line. The header is line 1.
-type LineError struct {
-	Line int
-	Err  error
-}
-
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns what is wrong.
-func (e *LineError) Unwrap() error { return e.Err }
+// lineError says which line is wrong. The header is line 1.
+func lineError(line int, err error) error { return fmt.Errorf("line %d: %w", line, err) }
 
 // Line is one line of an order, of a return, or a correction.
 type Line struct {
@@ -84,7 +76,7 @@ func readOrders(r io.Reader) (lines []Line, err error) {
 	records.FieldsPerRecord = -1 // counted here, with the names
 	header, err := records.Read()
 	if err == nil && !slices.Equal(header, columns()) || errors.Is(err, io.EOF) {
-		err = &LineError{1, fmt.Errorf("the header must be %s", strings.Join(columns(), ","))}
+		err = lineError(1, fmt.Errorf("the header must be %s", strings.Join(columns(), ",")))
 	}
 	var last time.Time
 	for err == nil {
@@ -98,18 +90,18 @@ func readOrders(r io.Reader) (lines []Line, err error) {
 		}
 		line.Number, _ = records.FieldPos(0)
 		if err != nil {
-			return nil, &LineError{line.Number, err}
+			return nil, lineError(line.Number, err)
 		}
 		lines, last = append(lines, line), line.At
 	}
 	var wrong *csv.ParseError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, &LineError{wrong.StartLine, wrong.Err}
+		return nil, lineError(wrong.StartLine, wrong.Err)
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	case len(lines) == 0:
-		return nil, &LineError{2, errors.New("no order lines follow the header")}
+		return nil, lineError(2, errors.New("no order lines follow the header"))
 	}
 	return lines, nil
 }

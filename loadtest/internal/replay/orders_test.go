@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -92,8 +93,7 @@ func TestReadTellsTheLineThatIsWrong(t *testing.T) {
 	} {
 		for form, file := range map[string][]byte{"plain": []byte(c.text), "gzip": packed(t, c.text)} {
 			lines, err := readOrders(bytes.NewReader(file))
-			var wrong *LineError
-			if !errors.As(err, &wrong) || wrong.Line != c.line || !strings.Contains(err.Error(), c.says) || lines != nil {
+			if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("line %d: ", c.line)) || !strings.Contains(err.Error(), c.says) || lines != nil {
 				t.Errorf("%s, %s: %d lines, %v; want line %d and %q", name, form, len(lines), err, c.line, c.says)
 			}
 		}

@@ -57,7 +57,7 @@ func NewPlan(lines []Line, factor float64, whole bool, prefix string) (Plan, err
 	p := planner{plan: Plan{Prefix: prefix}, whole: whole, skus: map[string]int{}, requests: map[key]int{}}
 	for _, l := range lines {
 		if err := p.add(l); err != nil {
-			return Plan{}, &LineError{Line: l.Number, Err: err}
+			return Plan{}, lineError(l.Number, err)
 		}
 	}
 	if len(lines) > 0 {
