@@ -27,8 +27,8 @@ type comparisonFlags struct {
 	reportFlags
 	Seed        uint64 `help:"Decides the order of the contenders in each round. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Tiny        bool   `help:"Hardly anything of each case, for tests." hidden:""`
-	RedisURL    string `help:"The Redis of all who are compared: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
-	DatabaseURL string `help:"A database on the PostgreSQL of all who are compared, which must sync its commits where orders are sold, and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+	RedisURL    string `secret:"" help:"The Redis of all who are compared: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string `secret:"" help:"A database on the PostgreSQL of all who are compared, which must sync its commits where orders are sold, and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
 // compare measures as the flags say, tells each case as it begins, and delivers the report.
@@ -108,7 +108,7 @@ type locksCommand struct {
 	Quick      bool     `help:"One short round of each case. Default: off."`
 	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to SET NX. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
 	Case       []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod is on PATH." placeholder:"URL"`
+	MongoDBURL string   `name:"mongodb-url" secret:"" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod is on PATH." placeholder:"URL"`
 }
 
 // Validate returns an error that names the wrong flag.

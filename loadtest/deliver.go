@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -146,7 +145,8 @@ func flagsOf(parsed *kong.Context) (all []report.Flag) {
 	return all
 }
 
-// valuesOf is the value of a flag; of a map, each of its pairs; and of a flag with the tag secret, whether it was given.
+// valuesOf is the value of a flag; of a map, each of its pairs; and of a flag with the tag secret, as keys and addresses are, whether
+// it was given.
 func valuesOf(flag *kong.Flag) (all []string) {
 	switch target := flag.Target; {
 	case flag.Tag.Has("secret") && !target.IsZero():
@@ -162,7 +162,7 @@ func valuesOf(flag *kong.Flag) (all []string) {
 		return all
 	case target.Kind() == reflect.Slice:
 		for i := range target.Len() {
-			all = append(all, withoutSecrets(fmt.Sprint(target.Index(i).Interface())))
+			all = append(all, fmt.Sprint(target.Index(i).Interface()))
 		}
 		separator := " "
 		if flag.Tag.Sep > 0 {
@@ -170,30 +170,7 @@ func valuesOf(flag *kong.Flag) (all []string) {
 		}
 		return []string{strings.Join(all, separator)}
 	}
-	return []string{withoutSecrets(fmt.Sprint(flag.Target.Interface()))}
-}
-
-// withoutSecrets takes users, passwords and parameters out of URLs. A connection string of another kind is left out.
-func withoutSecrets(value string) string {
-	parts := []string{value}
-	switch strings.Count(value, "://") {
-	case 0:
-		if strings.Contains(strings.ToLower(value), "password") {
-			return notTold
-		}
-		return value
-	case 1:
-	default:
-		parts = strings.Split(value, ",")
-	}
-	for i, part := range parts {
-		parsed, err := url.Parse(part)
-		if err != nil || parsed.Host == "" || strings.Count(part, "://") != 1 {
-			return notTold
-		}
-		parts[i] = (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}).String()
-	}
-	return strings.Join(parts, ",")
+	return []string{fmt.Sprint(flag.Target.Interface())}
 }
 
 // AfterApply keeps the flags for the report, and checks their bounds.

@@ -83,7 +83,7 @@ type Happened struct {
 	What string
 	From float64
 	To   float64
-	// Recovery is how many seconds after its end half of what was sold before was sold again; -1: not in this round.
+	// Recovery is how many seconds after its end half of what was sold before was sold again; no number: not in this round.
 	Recovery float64
 }
 
@@ -113,12 +113,12 @@ func (r *run) tell() {
 }
 
 func (r *run) summary() []string {
-	var operations, faults int
+	var operations, faults, broken int
 	for _, round := range r.rounds {
-		operations, faults = operations+round.Operations, faults+len(round.Faults)
+		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Found.Violations)
 	}
 	verdict := "No promise was broken."
-	if broken := r.broken(); broken > 0 {
+	if broken > 0 {
 		verdict = fmt.Sprintf("Promises were broken %s.", report.Count(broken, "time"))
 	}
 	return []string{
@@ -126,14 +126,6 @@ func (r *run) summary() []string {
 		fmt.Sprintf("%d callers did %s on %d processes in %s, amid %s.",
 			callers, report.Count(operations, "operation"), processes, report.Count(len(r.rounds), "round"), report.Count(faults, "fault")),
 	}
-}
-
-// broken counts how often promises were broken.
-func (r *run) broken() (n int) {
-	for _, round := range r.rounds {
-		n += len(round.Found.Violations)
-	}
-	return n
 }
 
 // promisesSection has each promise, how often it was tried, and whether it held.
@@ -184,12 +176,13 @@ func (r *run) recoverySection() report.Section {
 	}
 	table := report.Table{Columns: []string{"fault", "times", "median s", "longest s", "round over before"}}
 	for _, kind := range slices.Sorted(maps.Keys(times)) {
-		known := slices.DeleteFunc(slices.Clone(times[kind]), func(seconds float64) bool { return seconds < 0 })
-		row := []string{kind, fmt.Sprint(len(times[kind])), "-", "-", fmt.Sprint(len(times[kind]) - len(known))}
+		known, longest := slices.DeleteFunc(slices.Clone(times[kind]), math.IsNaN), math.NaN()
 		if len(known) > 0 {
-			row[2], row[3] = fmt.Sprintf("%.1f", compare.Median(known)), fmt.Sprintf("%.1f", slices.Max(known))
+			longest = slices.Max(known)
 		}
-		table.Rows = append(table.Rows, row)
+		table.Rows = append(table.Rows, []string{
+			kind, fmt.Sprint(len(times[kind])), report.Number(compare.Median(known)), report.Number(longest), fmt.Sprint(len(times[kind]) - len(known)),
+		})
 	}
 	return report.Section{
 		Name: "recovery", Table: &table,
@@ -205,11 +198,7 @@ func (r *run) courseSection() report.Section {
 	section, table := report.Section{Name: "course"}, report.Table{Columns: []string{"seed", "from s", "to s", "recovered after s", "fault"}}
 	for n, round := range r.rounds {
 		for _, f := range round.Faults {
-			recovered := "-"
-			if f.Recovery >= 0 {
-				recovered = fmt.Sprintf("%.1f", f.Recovery)
-			}
-			table.Rows = append(table.Rows, []string{fmt.Sprint(round.Seed), fmt.Sprintf("%.1f", f.From), fmt.Sprintf("%.1f", f.To), recovered, f.What})
+			table.Rows = append(table.Rows, []string{fmt.Sprint(round.Seed), report.Number(f.From), report.Number(f.To), report.Number(f.Recovery), f.What})
 		}
 		if n < mostPlots {
 			section.Plots = append(section.Plots, round.plot())

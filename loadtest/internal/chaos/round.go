@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -146,7 +147,7 @@ func (r *Round) recover() {
 	at := func(seconds float64) int { return max(0, min(len(r.Rate), int(seconds/sampleEvery.Seconds()))) }
 	for i := range r.Faults {
 		f := &r.Faults[i]
-		f.Recovery = -1
+		f.Recovery = math.NaN()
 		before := 0.0
 		from, to := at(f.From-0.5), at(f.From)
 		for _, rate := range r.Rate[from:to] {

@@ -84,7 +84,7 @@ func (s *Sale) tell() {
 		s.All.OutcomeSection(), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
-		s.All.GeneratorSection(), s.roundSection(),
+		s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
 }
 

@@ -298,25 +298,9 @@ func (r *Result) Slots(width time.Duration) []Slot {
 	return slots
 }
 
-// percents are the columns of [cells].
-func percents() []string {
-	return []string{"p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}
-}
-
-// cells are the percentiles of a histogram for a table, and the longest.
-func cells(waits *latency.Histogram) (cells []string) {
-	if waits.Count() == 0 {
-		return []string{"-", "-", "-", "-", "-", "-"}
-	}
-	for _, percent := range []float64{50, 90, 99, 99.9, 99.99} {
-		cells = append(cells, report.Number(compare.Quantile(waits, percent)))
-	}
-	return append(cells, report.Number(compare.Milliseconds(waits.Max())))
-}
-
 // OutcomeSection is a row for each outcome, and one for all.
 func (r *Result) OutcomeSection() report.Section {
-	table := &report.Table{Columns: append([]string{"outcome", "requests", "share, %"}, percents()...)}
+	table := &report.Table{Columns: []string{"outcome", "requests", "share, %", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}}
 	counts := r.Counts(0, Forever)
 	var all int64
 	for _, o := range Outcomes() {
@@ -324,7 +308,10 @@ func (r *Result) OutcomeSection() report.Section {
 	}
 	add := func(name string, n int64, waits *latency.Histogram) {
 		row := []string{name, humanize.Comma(n), report.Number(compare.Ratio(100*float64(n), float64(all)))}
-		table.Rows = append(table.Rows, append(row, cells(waits)...))
+		for _, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
+			row = append(row, report.Number(compare.Quantile(waits, percent)))
+		}
+		table.Rows = append(table.Rows, row)
 	}
 	for _, o := range Outcomes() {
 		if counts[o] > 0 {
@@ -379,16 +366,6 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 			},
 		},
 	}
-}
-
-// GeneratorSection has how far the generator was behind its plan.
-func (r *Result) GeneratorSection() report.Section {
-	all, own := r.Lags(0, Forever)
-	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, percents()...), Rows: [][]string{
-		append([]string{"all that were sent", humanize.Comma(all.Count())}, cells(all)...),
-		append([]string{"those for which a connection was free in time", humanize.Comma(own.Count())}, cells(own)...),
-	}}
-	return report.Section{Name: "Generator", Table: table}
 }
 
 // LagP99 is how late, in milliseconds, one of a hundred requests was sent: of all, and of those with a connection free in time.

@@ -35,11 +35,11 @@ const drainTimeout = 10 * time.Second
 // Config chooses the target: flags of scenarios. Check finds flags that exclude each other.
 type Config struct {
 	Private     bool       `name:"private-servers" help:"Start a PostgreSQL and a Redis for this run alone, and the service inside on them. Default: off."`
-	DatabaseURL string     `help:"Start the service inside on this database, or audit that of --url: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: a temporary SQLite file." placeholder:"URL"`
-	RedisURL    string     `help:"Start the service inside on this Redis: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one inside the process." placeholder:"URL"`
+	DatabaseURL string     `secret:"" help:"Start the service inside on this database, or audit that of --url: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: a temporary SQLite file." placeholder:"URL"`
+	RedisURL    string     `secret:"" help:"Start the service inside on this Redis: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one inside the process." placeholder:"URL"`
 	LogLevel    slog.Level `help:"Least level of what the service inside logs: debug, info, warn or error. Default: ${default}." default:"error" placeholder:"LEVEL"`
 	APIKey      string     `name:"api-key" env:"INVENTORY_API_KEY" secret:"" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it. Default: none." placeholder:"KEY"`
-	ServiceURLs []string   `name:"url" help:"Base URLs of running services that share a database, separated by commas; needs --database-url. Default: start the service inside." placeholder:"URL"`
+	ServiceURLs []string   `name:"url" secret:"" help:"Base URLs of running services that share a database, separated by commas; needs --database-url. Default: start the service inside." placeholder:"URL"`
 
 	Process Process `kong:"-"`
 }
