@@ -122,7 +122,7 @@ func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
 		"no inventory service":           {"replay", "--orders", orders, "--url=" + stranger.URL, postgres},
 
 		"--stock must be":                       {"flash-sale", "--stock=0"},
-		"--quantity must be":                    {"flash-sale", "--quantity=5-1"},
+		"--quantity: must be":                   {"flash-sale", "--quantity=5-1"},
 		"--spike-rate must be":                  {"flash-sale", "--spike-rate=NaN"},
 		"--storm-for must be":                   {"flash-sale", "--storm-for=-1s"},
 		"--arrivals":                            {"flash-sale", "--arrivals=soon"},

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
-	"strings"
 	"time"
 
 	"inventory/internal/cli"
@@ -20,8 +18,7 @@ import (
 
 type flashSaleCommand struct {
 	flashsale.Config
-	Quantity string `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
-	Quick    bool   `help:"One round. Default: off."`
+	Quick bool `help:"One round. Default: off."`
 
 	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE" least:"0" most:"100000"`
 	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION" least:"0s" most:"24h"`
@@ -38,14 +35,6 @@ type flashSaleCommand struct {
 
 // mostRequests bounds what a run plans: each request is remembered, with a hundred bytes or so.
 const mostRequests = 5e6
-
-// Validate returns an error that names the wrong flag.
-func (c *flashSaleCommand) Validate() error {
-	if _, _, err := c.quantities(); err != nil {
-		return err
-	}
-	return c.targetFlags.Validate()
-}
 
 // Run plays the sale and reports.
 func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
@@ -72,9 +61,6 @@ func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
 	if c.Quick {
 		config.Rounds = 1
 	}
-	if config.Least, config.Most, err = c.quantities(); err != nil {
-		return flashsale.Config{}, err
-	}
 	config.Phases = c.phases()
 	switch n := config.Load(); {
 	case n > mostRequests:
@@ -98,22 +84,6 @@ func (c *flashSaleCommand) phases() (all []load.Phase) {
 		}
 	}
 	return all
-}
-
-const mostQuantity = 1_000_000
-
-// quantities are the bounds of --quantity.
-func (c *flashSaleCommand) quantities() (least, most int64, err error) {
-	first, last, ranged := strings.Cut(c.Quantity, "-")
-	if !ranged {
-		last = first
-	}
-	least, errLeast := strconv.ParseInt(first, 10, 64)
-	most, errMost := strconv.ParseInt(last, 10, 64)
-	if errLeast != nil || errMost != nil || least < 1 || most < least || most > mostQuantity {
-		return 0, 0, fmt.Errorf("--quantity must be 1 to %d, or a range such as 1-5", mostQuantity)
-	}
-	return least, most, nil
 }
 
 // defaultOrders is the shop's file that the lab brings along.

@@ -114,12 +114,9 @@ type world struct {
 
 	entrants []*entrant
 	expected history.Expected
-	audits   []auditor
+	audits   []history.Auditor
 	servers.Closers
 }
-
-// auditor audits one place where sales have rows.
-type auditor func(ctx context.Context) (stock.Audit, error)
 
 // enter adds an entrant.
 func (w *world) enter(e *entrant) { w.entrants = append(w.entrants, e) }
@@ -139,7 +136,8 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 		return experiment.Result{}, err
 	}
 	result = experiment.Run(ctx, w.caseOf(q), w.Rules(w.Scale.Window, w.Scale.Rounds))
-	return result, w.audit(ctx, &result)
+	result.SKUs, result.Wrong = w.expected.Audit(ctx, mixed, w.audits...)
+	return result, nil
 }
 
 // caseOf is a question as a case.
@@ -175,29 +173,6 @@ func (w *world) caseOf(q question) experiment.Case {
 		c.Contenders = append(c.Contenders, one)
 	}
 	return c
-}
-
-// audit compares all rows with one another and with the answers. An audit that cannot be made after ctx has ended is a finding,
-// and no error.
-func (w *world) audit(ctx context.Context, result *experiment.Result) error {
-	patience, cancel := history.Patience(ctx)
-	defer cancel()
-	var all stock.Audit
-	for _, audit := range w.audits {
-		one, err := audit(patience)
-		if err != nil && ctx.Err() != nil {
-			result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("audit: %w", err)
-		}
-		all.SKUs = append(all.SKUs, one.SKUs...)
-	}
-	result.SKUs = len(all.SKUs)
-	all.SKUs = append(all.SKUs, mixed(all))
-	result.Wrong = w.expected.Against(all)
-	return nil
 }
 
 // sqlite returns the URL of a SQLite file that is not there yet, and audits it.

@@ -21,7 +21,7 @@ import (
 func ledger(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
 	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, expected: history.Expected{}}
-	w.audits = []auditor{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
+	w.audits = []history.Auditor{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	seller := func(name string) *entrant {
 		n := 0
 		return &entrant{name: name, callers: 4, play: func(context.Context) (sold, error) {
@@ -80,7 +80,7 @@ func TestLateAuditFindsWhatIsWrong(t *testing.T) {
 			rows.SKUs = append(rows.SKUs, stock.Balance{SKU: "stranger", Initial: 1, Committed: 1})
 		}, "SKU stranger: 1 orders have rows"},
 		"no database": {func(w *world, _ *stock.Audit) {
-			w.audits = []auditor{func(context.Context) (stock.Audit, error) { return stock.Audit{}, errors.New("it is gone") }}
+			w.audits = []history.Auditor{func(context.Context) (stock.Audit, error) { return stock.Audit{}, errors.New("it is gone") }}
 		}, "no audit could be made: it is gone"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())

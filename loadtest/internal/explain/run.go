@@ -96,12 +96,7 @@ func (s *shop) sell(ctx context.Context, c Config) experiment.Result {
 	rules := c.Rules(c.Scale.Window, 0)
 	rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.OnRound
 	r := experiment.Run(ctx, s.question(), rules)
-	patience, cancel := history.Patience(ctx)
-	defer cancel()
-	audit, err := history.AuditRows(patience, s.DatabaseURL)
-	if r.SKUs, r.Wrong = len(audit.SKUs), s.expected.Against(audit); err != nil {
-		r.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
-	}
+	r.SKUs, r.Wrong = s.expected.Audit(ctx, nil, func(ctx context.Context) (stock.Audit, error) { return history.AuditRows(ctx, s.DatabaseURL) })
 	return r
 }
 

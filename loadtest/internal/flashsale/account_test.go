@@ -18,7 +18,7 @@ func played(replies ...load.Reply) *round {
 	for i, reply := range replies {
 		r.load.At[i] = reply.Sent
 	}
-	r.load.Operations, r.first = Config{Least: 2, Most: 2}.orders(1, "hot", len(replies), func(i int) float64 {
+	r.load.Operations, r.first = Config{Quantity: Units{2, 2}}.orders(1, "hot", len(replies), func(i int) float64 {
 		return map[bool]float64{true: 1}[i == 1]
 	})
 	r.result = &load.Result{Load: r.load, Replies: replies}
@@ -62,7 +62,7 @@ func TestClocksThatDifferAreTold(t *testing.T) {
 
 func TestOrdersAreAsAskedFor(t *testing.T) {
 	t.Parallel()
-	all, first := Config{Least: 1, Most: 5, Buyers: 50}.orders(3, "hot", 1000, func(i int) float64 { return map[bool]float64{true: 0.5}[i >= 500] })
+	all, first := Config{Quantity: Units{1, 5}, Buyers: 50}.orders(3, "hot", 1000, func(i int) float64 { return map[bool]float64{true: 0.5}[i >= 500] })
 	retries, quantities, seen := 0, map[int64]int{}, map[string]int{}
 	for i, o := range all {
 		before, again := seen[o.ID]
@@ -81,7 +81,7 @@ func TestOrdersAreAsAskedFor(t *testing.T) {
 		t.Errorf("%d retries, quantities: %v", retries, quantities)
 	}
 	buyers := map[string]bool{}
-	alone, _ := Config{Least: 1, Most: 1}.orders(3, "hot", 100, func(int) float64 { return 0 })
+	alone, _ := Config{Quantity: Units{1, 1}}.orders(3, "hot", 100, func(int) float64 { return 0 })
 	for _, o := range alone {
 		buyers[o.Buyer] = true
 	}
@@ -94,7 +94,7 @@ func TestOrdersAreAsAskedFor(t *testing.T) {
 func TestASeedRepeatsItsRequests(t *testing.T) {
 	t.Parallel()
 	plan := func(seed uint64, n int) load.Load {
-		c := Config{Seed: seed, Least: 1, Most: 5, Spacing: load.Poisson, Phases: []load.Phase{{Name: Spike, From: 100, To: 100, Length: time.Second}}}
+		c := Config{Seed: seed, Quantity: Units{1, 5}, Spacing: load.Poisson, Phases: []load.Phase{{Name: Spike, From: 100, To: 100, Length: time.Second}}}
 		return (&Sale{Config: c}).newRound(n).load
 	}
 	if first, again := plan(3, 0), plan(3, 0); !reflect.DeepEqual(first, again) || len(first.At) == 0 {

@@ -80,7 +80,7 @@ func (c Config) orders(seed uint64, sku string, n int, retries func(i int) float
 
 // order draws a new order.
 func (c Config) order(random *rand.Rand, sku string, buyer int) history.Operation {
-	o := history.Operation{Kind: history.Deduct, Lines: []history.Line{{SKU: sku, Quantity: c.Least + random.Int64N(c.Most-c.Least+1)}}}
+	o := history.Operation{Kind: history.Deduct, Lines: []history.Line{{SKU: sku, Quantity: c.Quantity.Least + random.Int64N(c.Quantity.Most-c.Quantity.Least+1)}}}
 	if c.Buyers > 0 {
 		buyer = random.IntN(c.Buyers)
 	}

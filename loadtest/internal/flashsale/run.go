@@ -13,10 +13,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"inventory/internal/api/client"
+	"inventory/internal/stock"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -27,6 +29,7 @@ import (
 
 // Config says what is sold, and who comes when: flags of the scenario, and what others of them come to.
 type Config struct {
+	Quantity      Units        `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
 	Stock         int64        `help:"Units of a round's SKU, 1 to 1000000000. Default: ${default}." default:"10000" placeholder:"UNITS" least:"1" most:"1000000000"`
 	Segments      int          `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER" least:"1" most:"1024"`
 	PerBuyerLimit int64        `help:"Units that one buyer may have; 0 is any number. Default: ${default}." default:"0" placeholder:"UNITS" least:"0" most:"1000000000"`
@@ -36,10 +39,31 @@ type Config struct {
 	Spacing       load.Spacing `name:"arrivals" help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
 	Connections   int          `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER" least:"1" most:"10000"`
 
-	Phases      []load.Phase `kong:"-"`
-	Least, Most int64        `kong:"-"` // units of an order
-	Key         string       `kong:"-"` // API key of the scope admin; "": none is shown
-	Progress    io.Writer    `kong:"-"` // where a person watches
+	Phases   []load.Phase `kong:"-"`
+	Key      string       `kong:"-"` // API key of the scope admin; "": none is shown
+	Progress io.Writer    `kong:"-"` // where a person watches
+}
+
+// Units is how many units an order asks for, at least and at most.
+type Units struct{ Least, Most int64 }
+
+// String is the flag's value.
+func (u Units) String() string { return fmt.Sprintf("%d-%d", u.Least, u.Most) }
+
+// UnmarshalText reads a number, or a range.
+func (u *Units) UnmarshalText(text []byte) (err error) {
+	least, most, ranged := strings.Cut(string(text), "-")
+	if !ranged {
+		most = least
+	}
+	u.Least, err = strconv.ParseInt(least, 10, 64)
+	if err == nil {
+		u.Most, err = strconv.ParseInt(most, 10, 64)
+	}
+	if err != nil || u.Least < 1 || u.Most < u.Least || u.Most > stock.MaxQuantity {
+		return fmt.Errorf("must be 1 to %d, or a range such as 1-5", stock.MaxQuantity)
+	}
+	return nil
 }
 
 // Load is how many requests all rounds expect to send.

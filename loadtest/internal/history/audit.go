@@ -52,6 +52,28 @@ func (e Expected) Against(audit stock.Audit) (wrong []string) {
 	return wrong
 }
 
+// Auditor recomputes one place where sales have rows.
+type Auditor func(ctx context.Context) (stock.Audit, error)
+
+// Audit compares all rows with one another and with the answers, also when ctx has ended, and counts the SKUs. sum makes balances of
+// several SKUs; nil: there are none.
+func (e Expected) Audit(ctx context.Context, sum func(all stock.Audit) stock.Balance, audits ...Auditor) (skus int, wrong []string) {
+	patience, cancel := Patience(ctx)
+	defer cancel()
+	var all stock.Audit
+	for _, audit := range audits {
+		one, err := audit(patience)
+		if err != nil {
+			return 0, []string{fmt.Sprintf("no audit could be made: %v", err)}
+		}
+		all.SKUs = append(all.SKUs, one.SKUs...)
+	}
+	if skus = len(all.SKUs); sum != nil {
+		all.SKUs = append(all.SKUs, sum(all))
+	}
+	return skus, e.Against(all)
+}
+
 // AuditRows recomputes a database from its rows.
 func AuditRows(ctx context.Context, databaseURL string) (audit stock.Audit, err error) {
 	store, err := app.OpenForReading(ctx, databaseURL)

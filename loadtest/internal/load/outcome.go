@@ -45,17 +45,11 @@ func (o Outcome) String() string {
 	}[o]
 }
 
-// Answered reports whether an answer came.
-func (o Outcome) Answered() bool { return o >= Accepted && o <= Failed }
-
 // Done reports whether it happened, now or before.
 func (o Outcome) Done() bool { return o == Accepted || o == Replayed }
 
 // Short reports whether it was refused for want of units.
 func (o Outcome) Short() bool { return o == SoldOut || o == InsufficientStock }
-
-// Open reports whether it may have happened, although no answer says so.
-func (o Outcome) Open() bool { return o == Failed || o == Unknown }
 
 // OutcomeOf is what became of an attempt.
 func OutcomeOf(a history.Attempt) Outcome {
@@ -102,9 +96,6 @@ func (c Counts) Answered() (n int64) {
 	}
 	return n
 }
-
-// Sent counts the requests that were sent.
-func (c Counts) Sent() int64 { return c.Answered() + c[Unknown] }
 
 // Plus returns both together.
 func (c Counts) Plus(o Counts) Counts {
