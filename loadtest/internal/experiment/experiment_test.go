@@ -140,7 +140,7 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 		}
 		r := Run(t.Context(), c, Rules{Window: time.Second, For: time.Minute})
 		for i, got := range r.Targets() {
-			if met := i == 4; got.Met != met || got.Undecided {
+			if want := map[bool]string{true: report.Met, false: report.Missed}[i == 4]; got.Verdict != want {
 				t.Error(got)
 			}
 		}
@@ -152,7 +152,7 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 			t.Error(rows)
 		}
 		short := Run(t.Context(), c, Rules{Window: time.Second})
-		if got := short.Targets()[4]; got.Met || !got.Undecided {
+		if got := short.Targets()[4]; got.Verdict != report.TooFew {
 			t.Errorf("after one round: %s", got)
 		}
 	})

@@ -51,7 +51,7 @@ func TestTargetOnMissingDataIsMissed(t *testing.T) {
 	t.Parallel()
 	for _, c := range crowds(Tiny()) {
 		for _, target := range targetsOf(t, c, of("nobody", true, experiment.Sample{})) {
-			if target.Met || target.Undecided {
+			if target.Verdict != report.Missed {
 				t.Errorf("%s: %s", c.name, target)
 			}
 		}

@@ -3,19 +3,27 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Target is what a figure has to reach.
 type Target struct {
-	What      string  `json:"what"`
-	Value     float64 `json:"value"`
-	Low       float64 `json:"low,omitzero"` // and High: the interval in which the true value lies
-	High      float64 `json:"high,omitzero"`
-	Sign      Sign    `json:"sign"`
-	Bound     float64 `json:"bound"`
-	Met       bool    `json:"met"`
-	Undecided bool    `json:"undecided,omitzero"` // the bound is within the interval, or the interval is not known
+	What    string  `json:"what"`
+	Value   float64 `json:"value"`
+	Low     float64 `json:"low,omitzero"` // and High: the interval in which the true value lies
+	High    float64 `json:"high,omitzero"`
+	Sign    Sign    `json:"sign"`
+	Bound   float64 `json:"bound"`
+	Verdict string  `json:"verdict"`
 }
+
+// The verdicts. A target is undecided if the bound is within the interval. With too few rounds the interval is not known.
+const (
+	Met       = Good + " met"
+	Missed    = Bad + " missed"
+	Undecided = Open + " undecided"
+	TooFew    = Open + " too few rounds"
+)
 
 // Sign is the side of its bound on which a value must be.
 type Sign string
@@ -50,9 +58,16 @@ func (t Target) judged() Target {
 	if t.Sign == LessThan {
 		reaches = func(value float64) bool { return value <= t.Bound }
 	}
-	measured := !math.IsNaN(t.Value)
-	known := !math.IsNaN(low) && !math.IsNaN(high) && reaches(low) == reaches(high)
-	t.Met, t.Undecided = measured && known && reaches(low), measured && !known
+	switch {
+	case math.IsNaN(t.Value):
+		t.Verdict = Missed
+	case math.IsNaN(low) || math.IsNaN(high):
+		t.Verdict = TooFew
+	case reaches(low) != reaches(high):
+		t.Verdict = Undecided
+	default:
+		t.Verdict = map[bool]string{true: Met, false: Missed}[reaches(low)]
+	}
 	return t
 }
 
@@ -84,44 +99,25 @@ func (d *Document) SetBound(name string, bound float64) error {
 // Missed are the names of the missed targets. An undecided one is not missed.
 func (d Document) Missed() (names []string) {
 	for _, t := range d.Targets() {
-		if t.missed() {
+		if t.Verdict == Missed {
 			names = append(names, t.What)
 		}
 	}
 	return names
 }
 
-func (t Target) missed() bool { return !t.Met && !t.Undecided }
-
-// verdict is the mark of the target and its word.
-func (t Target) verdict() (mark, word string) {
-	switch {
-	case t.Met:
-		return Good, "met"
-	case t.Undecided && math.IsNaN(t.Low):
-		return Open, "too few rounds"
-	case t.Undecided:
-		return Open, "undecided"
-	}
-	return Bad, "missed"
-}
-
-// Verdict is the mark of the target and its word.
-func (t Target) Verdict() string {
-	mark, word := t.verdict()
-	return mark + " " + word
-}
-
 // Verdicts count targets by what came of them: "✓ 5 met".
 func Verdicts(targets []Target) (all []string) {
-	n := map[string]int{}
-	for _, t := range targets {
-		mark, _ := t.verdict()
-		n[mark]++
-	}
-	for _, v := range [][2]string{{Good, "met"}, {Bad, "missed"}, {Open, "undecided"}} {
-		if count := n[v[0]]; count > 0 {
-			all = append(all, fmt.Sprintf("%s %d %s", v[0], count, v[1]))
+	for _, verdict := range []string{Met, Missed, Undecided} {
+		mark, word, _ := strings.Cut(verdict, " ")
+		n := 0
+		for _, t := range targets {
+			if strings.HasPrefix(t.Verdict, mark) {
+				n++
+			}
+		}
+		if n > 0 {
+			all = append(all, fmt.Sprintf("%s %d %s", mark, n, word))
 		}
 	}
 	return all
@@ -129,7 +125,7 @@ func Verdicts(targets []Target) (all []string) {
 
 // String is the target with its value and the verdict.
 func (t Target) String() string {
-	return fmt.Sprintf("%s: %s: %s (target: %s %s)", t.Verdict(), t.What, t.Told(), t.Sign, Number(t.Bound))
+	return fmt.Sprintf("%s: %s: %s (target: %s %s)", t.Verdict, t.What, t.Told(), t.Sign, Number(t.Bound))
 }
 
 // Told is the value with its interval, if it has one.

@@ -10,8 +10,8 @@ func TestTargetsTellTheirVerdict(t *testing.T) {
 	t.Parallel()
 	met, missed := AtMost("cost", 2, 2), Target{What: "speed", Value: 0.8, Sign: MoreThan, Bound: 0.85}.judged()
 	text, err := json.Marshal([]Target{met, missed})
-	want := `[{"what":"cost","value":2,"sign":"at most","bound":2,"met":true},` +
-		`{"what":"speed","value":0.8,"sign":"at least","bound":0.85,"met":false}]`
+	want := `[{"what":"cost","value":2,"sign":"at most","bound":2,"verdict":"✓ met"},` +
+		`{"what":"speed","value":0.8,"sign":"at least","bound":0.85,"verdict":"✗ missed"}]`
 	if err != nil || string(text) != want {
 		t.Errorf("%v: %s", err, text)
 	}
