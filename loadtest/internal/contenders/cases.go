@@ -200,11 +200,24 @@ func plainly(sell func(ctx context.Context, id string, lines []afternoon.Line) (
 	}
 }
 
-// sellMix has an entrant enter that sells a mix; at is the site that it asks, if it does.
-func (w *world) sellMix(ctx context.Context, name string, x mix, callers int, buy buyer, at *site) {
-	w.sell(ctx, &entrant{name: name, mix: x.name, callers: callers, units: int64(x.lines)}, shop{
-		site: at, sku: manySKUs, warmUp: w.Scale.WarmUp, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) { return buy(ctx, o.ID, x.choose()...) },
-	})
+// vendor is a way to sell mixes.
+type vendor struct {
+	name string
+	buy  buyer
+	at   *site // that it asks; nil: none
+}
+
+// sellMixes has entrants enter that sell each mix in each way to some, and to many callers.
+func (w *world) sellMixes(ctx context.Context, mixes []mix, vendors ...vendor) {
+	for _, x := range mixes {
+		for _, callers := range w.Scale.Callers {
+			for _, v := range vendors {
+				w.sell(ctx, &entrant{name: v.name, mix: x.name, callers: callers, units: int64(x.lines)}, shop{
+					site: v.at, sku: manySKUs, warmUp: w.Scale.WarmUp, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) { return v.buy(ctx, o.ID, x.choose()...) },
+				})
+			}
+		}
+	}
 }
 
 // stock puts SKUs of mixes up for sale somewhere.
@@ -246,14 +259,8 @@ func mixOfSKUs(ctx context.Context, w *world) error {
 	plain := func(ctx context.Context, id string, skus ...string) (load.Outcome, error) {
 		return w.take(ctx, load.Order{SKU: skus[0], ID: id}, rand.IntN(w.Scale.Segments))
 	}
-	for _, x := range mixes {
-		for _, callers := range w.Scale.Callers {
-			w.sellMix(ctx, plainSQLName, x, callers, plain, nil)
-			w.sellMix(ctx, inventoryName, x, callers, through(w.service), nil)
-			w.sellMix(ctx, overHTTPName, x, callers, ours.buy, ours)
-			w.sellMix(ctx, afternoonName, x, callers, theirs.buy, theirs)
-		}
-	}
+	w.sellMixes(ctx, mixes, vendor{plainSQLName, plain, nil}, vendor{inventoryName, through(w.service), nil},
+		vendor{overHTTPName, ours.buy, ours}, vendor{afternoonName, theirs.buy, theirs})
 	return nil
 }
 
@@ -284,17 +291,13 @@ func ofBaskets(ctx context.Context, w *world) error {
 	if err := w.stock(ctx, skus, w.createAt(embedded, 0)); err != nil {
 		return err
 	}
+	var baskets []mix
 	for _, lines := range w.Lines {
-		for _, callers := range w.Scale.Callers {
-			x := basketsOf(w.Scale, lines)
-			w.sellMix(ctx, plainSQLName, x, callers, plainly(plain.Sell), nil)
-			w.sellMix(ctx, onceName, x, callers, plainly(plain.SellAtOnce), nil)
-			w.sellMix(ctx, inventoryName, x, callers, through(w.service), nil)
-			w.sellMix(ctx, embeddedName, x, callers, through(embedded), nil)
-			w.sellMix(ctx, overHTTPName, x, callers, ours.buy, ours)
-			w.sellMix(ctx, afternoonName, x, callers, theirs.buy, theirs)
-		}
+		baskets = append(baskets, basketsOf(w.Scale, lines))
 	}
+	w.sellMixes(ctx, baskets, vendor{plainSQLName, plainly(plain.Sell), nil}, vendor{onceName, plainly(plain.SellAtOnce), nil},
+		vendor{inventoryName, through(w.service), nil}, vendor{embeddedName, through(embedded), nil},
+		vendor{overHTTPName, ours.buy, ours}, vendor{afternoonName, theirs.buy, theirs})
 	return nil
 }
 
@@ -310,11 +313,8 @@ func besideAfternoon(ctx context.Context, w *world) error {
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
+	w.sellMixes(ctx, []mix{mixes[0], mixes[1], basketsOf(w.Scale, fewLines)}, vendor{afternoonName, theirs.buy, theirs}, vendor{overHTTPName, ours.buy, ours})
 	for _, callers := range w.Scale.Callers {
-		for _, x := range []mix{mixes[0], mixes[1], basketsOf(w.Scale, fewLines)} {
-			w.sellMix(ctx, afternoonName, x, callers, theirs.buy, theirs)
-			w.sellMix(ctx, overHTTPName, x, callers, ours.buy, ours)
-		}
 		w.sell(ctx, &entrant{name: afternoonName, mix: soldOutMix, callers: callers, answers: true}, theirGone)
 		w.sell(ctx, &entrant{name: overHTTPName, mix: soldOutMix, callers: callers, answers: true}, gone)
 	}
