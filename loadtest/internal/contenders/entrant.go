@@ -147,14 +147,6 @@ func (w *world) caseOf(q question) experiment.Case {
 		Ratios: []experiment.Ratio{{Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
 			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
 		}}},
-		About: func(r experiment.Result) (most []string) {
-			for _, c := range r.Case.Contenders {
-				if c.Levels[0] == q.about {
-					most = []string{c.Name} // callers become more
-				}
-			}
-			return most
-		},
 	}
 	for _, e := range w.entrants {
 		one := experiment.Contender{Name: at(e.name, e.callers), Levels: []string{e.name, strconv.Itoa(e.callers)}, Ours: strings.HasPrefix(e.name, inventoryName)}
@@ -170,7 +162,9 @@ func (w *world) caseOf(q question) experiment.Case {
 			}
 			return e.sample(r), nil
 		}
-		c.Contenders = append(c.Contenders, one)
+		if c.Contenders = append(c.Contenders, one); e.name == q.about {
+			c.About = one.Name // callers become more
+		}
 	}
 	return c
 }

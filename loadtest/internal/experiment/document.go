@@ -90,15 +90,16 @@ func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
 // tell adds all cases to the report. What must not happen is that a contender of ours fails, or that rows do not add up; a missed
 // target is a result.
 func (r *Report) tell(leftOut []string) {
-	var sentences []string
 	for _, one := range r.Results {
 		r.Sections = append(r.Sections, one.Section())
 		for _, wrong := range one.wrong() {
 			r.Wrong = append(r.Wrong, fmt.Sprintf("case %q: %s", one.Name, wrong))
 		}
-		sentences = append(sentences, one.sentences()...)
+		if sentence := one.sentence(); sentence != "" {
+			r.Summary = append(r.Summary, sentence)
+		}
 	}
-	r.Summary = slices.Concat(sentences, leftOut)
+	r.Summary = append(r.Summary, leftOut...)
 }
 
 // String is the figure with its interval, if there were enough rounds for one.
@@ -200,37 +201,26 @@ func (r Result) ratio(ratio Ratio, c Contender) Estimate {
 	return r.times(ratio.Metric, c.Name, ratio.To(r, c))
 }
 
-// sentences have the figures of the contenders that the case is about.
-func (r Result) sentences() (all []string) {
-	for _, c := range r.about() {
-		text := fmt.Sprintf("%s: %s:", r.Name, c.Name)
-		for i, m := range r.exact() {
-			if i > 0 {
-				text += ";"
-			}
-			text += fmt.Sprintf(" %s %s", r.Of(c.Name, m.Name), m.Name)
-			for _, ratio := range r.Case.Ratios {
-				if to := ratio.To(r, c); ratio.Metric == m.Name && to != c.Name && to != "" {
-					text += fmt.Sprintf(", %s times %s", r.ratio(ratio, c), to)
-				}
+// sentence has the figures of the contender that the case is about, if it was measured.
+func (r Result) sentence() string {
+	at := slices.IndexFunc(r.Case.Contenders, func(c Contender) bool { return c.Name == r.Case.About })
+	if at < 0 || len(r.Rounds) == 0 {
+		return ""
+	}
+	c := r.Case.Contenders[at]
+	text := fmt.Sprintf("%s: %s:", r.Name, c.Name)
+	for i, m := range r.exact() {
+		if i > 0 {
+			text += ";"
+		}
+		text += fmt.Sprintf(" %s %s", r.Of(c.Name, m.Name), m.Name)
+		for _, ratio := range r.Case.Ratios {
+			if to := ratio.To(r, c); ratio.Metric == m.Name && to != c.Name && to != "" {
+				text += fmt.Sprintf(", %s times %s", r.ratio(ratio, c), to)
 			}
 		}
-		all = append(all, text+".")
 	}
-	return all
-}
-
-// about are the contenders that the case is about, as far as they were measured.
-func (r Result) about() (all []Contender) {
-	if r.Case.About == nil || len(r.Rounds) == 0 {
-		return nil
-	}
-	for _, name := range r.Case.About(r) {
-		if i := slices.IndexFunc(r.Case.Contenders, func(c Contender) bool { return c.Name == name }); i >= 0 {
-			all = append(all, r.Case.Contenders[i])
-		}
-	}
-	return all
+	return text + "."
 }
 
 func (r Result) exact() []Metric {

@@ -33,8 +33,7 @@ type Case struct {
 	Ratios      []Ratio
 	Comparisons []Comparison // what is asked: rounds go on until each is known well enough, and each target
 	Targets     []Target
-	// About are the names of the contenders in the summary; nil: none.
-	About func(r Result) []string
+	About       string // the contender in the summary; "": none
 }
 
 // Contender is one of the things compared.
