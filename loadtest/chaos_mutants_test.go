@@ -70,10 +70,16 @@ var mutants = map[string]struct {
 	},
 	"that commits a half of an order": {
 		flags: []string{"--fault=none"},
-		edits: []edit{{
-			"../internal/stock/multiorder.go", regexp.MustCompile(`plans, results = append\(plans, p\), append\(results, p\.Results\[0\]\)`),
-			"if o.Request.Verb == Commit && sku != o.SKUs[0] {\n\t\t\tp = SettlementPlan{Results: p.Results, Returns: newReturns()}\n\t\t}\n\t\tplans, results = append(plans, p), append(results, p.Results[0])",
-		}},
+		edits: []edit{
+			{
+				"../internal/stock/multiorder.go", regexp.MustCompile(`plans, results = append\(plans, p\), append\(results, p\.Results\[0\]\)`),
+				"if o.Request.Verb == Commit && sku != o.SKUs[0] {\n\t\t\tp = SettlementPlan{Results: p.Results, Returns: newReturns()}\n\t\t}\n\t\tplans, results = append(plans, p), append(results, p.Results[0])",
+			},
+			{
+				"../internal/stock/postgres/settle_order.sql", regexp.MustCompile(`SET status = 'committed', committed_at = at\s+FROM decided, held WHERE`),
+				"SET status = 'committed', committed_at = at FROM decided, held WHERE d.sku_id = (SELECT min(sku_id) FROM held) AND",
+			},
+		},
 		says: []string{"half"},
 	},
 	"that retakes what was taken again": {
