@@ -120,7 +120,7 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 // buyers are counted.
 func (s *Store) mayShareOrder(p stock.Placement) bool {
 	return tables.RowsOf(p) <= mostSharedLines && (s.pool.access.Orders == nil || !divided(p)) &&
-		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.From(1) == nil || l.Limit > 0 })
+		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
 }
 
 // divided reports whether a line takes from several segments. Only the statement for all that waits takes such an order.

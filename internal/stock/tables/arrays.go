@@ -136,9 +136,13 @@ func (s SegmentRow) compare(other SegmentRow) int {
 func EachRow(p stock.Placement) iter.Seq2[SegmentRow, stock.PlacedLine] {
 	return func(yield func(SegmentRow, stock.PlacedLine) bool) {
 		for i, line := range p.Lines {
-			for _, part := range line.From(p.Order.Lines[i].Quantity) {
+			sku := p.Order.Lines[i].SKU
+			if line.Segment >= 0 && !yield(SegmentRow{sku, line.Segment}, line) {
+				return
+			}
+			for _, part := range line.Parts {
 				line.Segment = part.Segment
-				if !yield(SegmentRow{p.Order.Lines[i].SKU, part.Segment}, line) {
+				if !yield(SegmentRow{sku, part.Segment}, line) {
 					return
 				}
 			}
@@ -148,8 +152,8 @@ func EachRow(p stock.Placement) iter.Seq2[SegmentRow, stock.PlacedLine] {
 
 // RowsOf returns how many rows an order takes from.
 func RowsOf(p stock.Placement) (n int) {
-	for range EachRow(p) {
-		n++
+	for _, line := range p.Lines {
+		n += max(1, len(line.Parts))
 	}
 	return n
 }
