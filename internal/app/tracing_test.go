@@ -120,8 +120,8 @@ func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 	}
 	commit := spans.named("POST /v1/orders/:order_id/commit")
 	settled := spans.named("settlement of an order", commit...)
-	if len(commit) != 1 || len(settled) != 1 || len(spans.named("batch start", settled...)) == 0 {
-		t.Errorf("a commit of an order has spans %v, and below them %v with statements %v", commit, settled, spans.named("batch start", settled...))
+	if len(commit) != 1 || len(settled) != 1 || len(spans.named("WITH", settled...)) != 1 {
+		t.Errorf("a commit of an order has spans %v, and below them %v with statements %v", commit, settled, spans.named("WITH", settled...))
 	}
 	if len(spans.named("evalsha")) == 0 {
 		t.Error("the lock has no span")

@@ -135,10 +135,13 @@ func (c *Cluster) Failover(ctx context.Context, slot int) error {
 	return c.Settled(ctx)
 }
 
-// MigrateSlot moves a slot with its keys to another master, and returns when
-// all nodes know. In between it calls meanwhile, if that is not nil: at that
+// MigrateSlot moves a slot with its keys to another master, once all nodes
+// agree who is one, and returns when all nodes know. In between it calls meanwhile, if that is not nil: at that
 // point the keys have moved, and the slot still belongs to its old master.
 func (c *Cluster) MigrateSlot(ctx context.Context, slot int, to *Redis, meanwhile func()) error {
+	if err := c.Settled(ctx); err != nil {
+		return err
+	}
 	from, err := c.Master(ctx, slot)
 	if err != nil {
 		return err
