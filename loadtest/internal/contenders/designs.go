@@ -19,6 +19,7 @@ import (
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
 )
 
 var (
@@ -120,8 +121,10 @@ func (w *world) openMarket(ctx context.Context, peersConnections int) (err error
 	return err
 }
 
-// start starts the service as the product does, with its metrics.
+// start starts the service as the product does, with its metrics. It has as long to write as the services over HTTP: a slow one is to
+// be seen as slow, and not to fail.
 func (w *world) start(ctx context.Context, config app.Config) (*selling.Service, error) {
+	config.AnswerWithin = target.AnswerWithin
 	service, err := app.Start(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("start the service: %w", err)
