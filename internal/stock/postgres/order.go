@@ -67,7 +67,7 @@ func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, l
 	return tx.postpone(ctx, p.At, taken)
 }
 
-// mostSharedLines bounds the lines of one shared write of orders of several SKUs. A larger order goes by itself, and looks first
+// mostSharedLines bounds the lines of one shared write of orders of several SKUs; a line of several segments counts once for each. A larger order goes by itself, and looks first
 // whether it is there already: to find that out by a write of all its rows would hold up everybody else at them.
 const mostSharedLines = 512
 
@@ -128,8 +128,8 @@ func divided(p stock.Placement) bool {
 	return slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Parts != nil })
 }
 
-// roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not
-// go together, nor do two with one id.
+// roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not go
+// together, nor do two with one id.
 func roomForOrders() func(stock.Placement) bool {
 	rows, ids, lines := make(map[tables.SegmentRow]stock.PlacedLine), make(map[string]bool), 0
 	return func(p stock.Placement) bool {

@@ -186,8 +186,8 @@ func (r *knownRows) sorted(rows *Rows) map[SegmentRow]int {
 	return numbers
 }
 
-// OrdersOf returns the arrays of orders of several SKUs, of which each line has a segment, and of batches. It reports whether they
-// agree about the rows.
+// OrdersOf returns the arrays of orders of several SKUs, of which each line says from which segments it takes, and of batches. It
+// reports whether they agree about the rows.
 func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, agree bool) {
 	rows := knownRows{known: make(map[SegmentRow]stock.PlacedLine), agree: true}
 	for _, p := range placements {

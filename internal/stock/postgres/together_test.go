@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// TestTriesThatFailBecomeRare: in one statement for all; and frequent again once they succeed.
+func TestTriesThatFailBecomeRare(t *testing.T) {
+	t.Parallel()
+	tries := func(h *hope, writes int, taken bool) (n int) {
+		for range writes {
+			if h.tries() {
+				h.tried(taken)
+				n++
+			}
+		}
+		return n
+	}
+	var h hope
+	if n := tries(&h, 100, true); n != 100 {
+		t.Errorf("got %d of 100 writes tried while all are taken, want 100", n)
+	}
+	if n := tries(&h, 1000, false); n < 10 || n > 25 {
+		t.Errorf("got %d of 1000 writes tried while none is taken, want 10 to 25", n)
+	}
+	if n := tries(&h, 1000, true); n < 1000-mostCareful {
+		t.Errorf("got %d of 1000 writes tried once all are taken again, want %d at least", n, 1000-mostCareful)
+	}
+}
+
+// TestNoSecondWriterWhileAnOrderIsUnderWay: the two would meet on rows.
+func TestNoSecondWriterWhileAnOrderIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		g := &gatherer[int, int]{enough: 2, room: func() func(int) bool {
+			left := 2
+			return func(int) bool { left--; return left >= 0 }
+		}}
+		g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			now--
+			return writes, nil
+		}
+		write := func() int {
+			most = 0
+			var callers sync.WaitGroup
+			for n := range 20 {
+				callers.Go(func() { _, _ = g.together(t.Context(), time.Time{}, n) })
+			}
+			callers.Wait()
+			g.running.Wait()
+			return most
+		}
+		release := g.one()
+		if got := write(); got != 1 {
+			t.Errorf("got %d writers beside an order, want 1", got)
+		}
+		release()
+		if got := write(); got != 2 {
+			t.Errorf("got %d writers after it, want 2", got)
+		}
+	})
+}
+
+// TestWhichOrdersShareAWrite: those of which each row is known, not too many.
+func TestWhichOrdersShareAWrite(t *testing.T) {
+	t.Parallel()
+	parts := func(n int) (all []stock.Part) {
+		for segment := range n {
+			all = append(all, stock.Part{Segment: segment, Quantity: 1})
+		}
+		return all
+	}
+	one, divided, unknown, limited := stock.PlacedLine{}, stock.PlacedLine{Segment: -1, Parts: parts(2)}, stock.PlacedLine{Segment: -1}, stock.PlacedLine{Limit: 1}
+	many := stock.PlacedLine{Segment: -1, Parts: parts(mostSharedLines)}
+	elsewhere := Access{Orders: func(context.Context, *Store, time.Time, []stock.Placement) ([]*time.Time, error) { return nil, nil }}
+	for name, c := range map[string]struct {
+		access Access
+		lines  []stock.PlacedLine
+		want   bool
+	}{
+		"of one segment each":           {lines: []stock.PlacedLine{one, one}, want: true},
+		"of several segments":           {lines: []stock.PlacedLine{one, divided}, want: true},
+		"of any segments":               {lines: []stock.PlacedLine{one, unknown}},
+		"under a buyer limit":           {lines: []stock.PlacedLine{one, limited}},
+		"of as many rows as may be":     {lines: []stock.PlacedLine{many}, want: true},
+		"of more rows":                  {lines: []stock.PlacedLine{many, one}},
+		"elsewhere":                     {elsewhere, []stock.PlacedLine{one, one}, true},
+		"of several segments elsewhere": {elsewhere, []stock.PlacedLine{one, divided}, false},
+	} {
+		s := &Store{pool: database{access: c.access}}
+		if got := s.mayShareOrder(stock.Placement{Lines: c.lines}); got != c.want {
+			t.Errorf("an order %s: got %t, want %t", name, got, c.want)
+		}
+	}
+}
