@@ -54,8 +54,9 @@ func runTests(m *testing.M) int {
 	code := m.Run()
 	// What closes idle connections sleeps, and a pool whose server is down checks once a second whether it has been closed.
 	cleaning := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")
+	forgetting := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner")
 	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err := errors.Join(os.RemoveAll(folder), goleak.Find(dialling, cleaning)); err != nil && code == 0 {
+	if err := errors.Join(os.RemoveAll(folder), goleak.Find(dialling, cleaning, forgetting)); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -130,7 +130,7 @@ func (r *Round) count(operations []history.Operation, began time.Time) {
 	seen := make(map[string]bool)
 	for _, o := range operations {
 		r.Attempts += len(o.Attempts)
-		if last := o.Attempts[len(o.Attempts)-1]; o.Kind.Takes() && last.Answer.Accepted() && !seen[o.ID] {
+		if last := o.Last(); o.Kind.Takes() && last.Answer.Accepted() && !seen[o.ID] {
 			r.Accepted++
 			seen[o.ID] = true
 			step := int(last.Ended.Sub(began) / sampleEvery)
@@ -200,7 +200,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 
 // buyAll buys all that is left of a SKU by one order.
 func (c *caller) buyAll(ctx context.Context, sku string) error {
-	left, err := c.round.services.Left(0, sku)
+	left, _, err := c.round.services.Look(ctx, sku)
 	if err != nil {
 		return err
 	}

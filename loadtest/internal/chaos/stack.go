@@ -169,12 +169,12 @@ func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	for i := range s.processes {
 		for {
 			// A process needs the database to answer that there is no such SKU.
-			a, err := services.Try(i, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, false)
+			a := services.Try(i, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, false)
 			if a.Answer.Status == http.StatusNotFound {
 				break
 			}
 			if !load.Sleep(ctx, 20*time.Millisecond) {
-				return fmt.Errorf("process %d is not ready: status %d: %w", i, a.Answer.Status, cmp.Or(err, ctx.Err()))
+				return fmt.Errorf("process %d is not ready: status %d: %w", i, a.Answer.Status, cmp.Or(a.Err, ctx.Err()))
 			}
 		}
 	}

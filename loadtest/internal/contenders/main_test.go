@@ -16,5 +16,6 @@ import (
 func TestMain(m *testing.M) {
 	worker.Main(map[string]worker.Work{target.Worker: target.Serve, crowd.Worker: crowd.Work, afternoon.Worker: afternoon.Serve})
 	logging.Disable()
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")) // which sleeps
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"), // which sleep
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"))
 }

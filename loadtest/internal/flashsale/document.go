@@ -140,7 +140,7 @@ func (m measure) words(rounds []*round) string {
 // latency is a quantile of an outcome; NaN where no request came to it.
 func latency(percent float64, o load.Outcome) measure {
 	return measure{name: fmt.Sprintf("%s p%v", o.String(), percent), unit: "ms", of: func(r *round) float64 {
-		return compare.Quantile(r.result.Latencies(o), percent)
+		return compare.Quantile(r.result.Latencies(0, never, o), percent)
 	}}
 }
 
@@ -155,8 +155,8 @@ func measures() []measure {
 		{"sold out after", "s", func(r *round) float64 { return seconds(r.soldOut) }},
 		{"sold out behind the plan", "ms", func(r *round) float64 { return r.behind() }},
 		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), latency(99, load.Replayed),
-		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
-		{"lag p99", "ms", func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
+		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.Latencies(0, never), 99) }},
+		{"lag p99", "ms", func(r *round) float64 { lags, _ := r.result.Lags(0, never); return compare.Quantile(lags, 99) }},
 		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
 		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
 		count("false sold-outs, at most", "", func(a account) int { return a.refusals.False.Most }),
@@ -262,7 +262,7 @@ func (s *Sale) phases() report.Section {
 		offered, seconds := due.Of(load.Outcomes()...), (p.to - p.from).Seconds()
 		table.Rows = append(table.Rows, []string{
 			p.name, report.Number(seconds), humanize.Comma(offered), report.Number(float64(offered) / seconds / float64(len(s.rounds))), humanize.Comma(due.Answered()),
-			humanize.Comma(due[load.Accepted]), humanize.Comma(due[load.Dropped]), report.Number(compare.Quantile(s.All.All(p.from, p.to), 99)),
+			humanize.Comma(due[load.Accepted]), humanize.Comma(due[load.Dropped]), report.Number(compare.Quantile(s.All.Latencies(p.from, p.to), 99)),
 			report.Number(compare.Quantile(lags, 99)),
 		})
 	}

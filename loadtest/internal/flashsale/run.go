@@ -126,7 +126,7 @@ func (s *Sale) play(ctx context.Context) (err error) {
 	}
 	defer s.services.Close()
 	for n := range s.Rounds {
-		known, err := s.services.Knows(ctx, skuOf(s.Config.Seed, n))
+		_, known, err := s.services.Look(ctx, skuOf(s.Config.Seed, n))
 		if err != nil {
 			return err
 		}

@@ -69,6 +69,7 @@ type Attempt struct {
 	Deadline time.Time // that was sent along; zero: none
 	Ended    time.Time // when the answer was there, or the caller hung up
 	NotSent  bool      // there was no connection
+	Err      error     // why there is no answer
 	Answer   Answer
 }
 
@@ -83,6 +84,7 @@ type Answer struct {
 	Quantity int64     // of the deduction, or of all lines of an order
 	Expires  time.Time // of a reservation
 	States   States    // of the lines of an order; a refusal has those of the lines that it is about
+	Left     int64     // units of a SKU
 }
 
 // States are those of deductions, by SKU.
@@ -155,6 +157,9 @@ func (o Operation) String() string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// Last is the last attempt of an operation that was tried.
+func (o Operation) Last() Attempt { return o.Attempts[len(o.Attempts)-1] }
 
 // units is how many it asks for.
 func (o Operation) units() (units int64) {

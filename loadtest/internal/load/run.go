@@ -12,7 +12,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -52,64 +51,43 @@ type Result struct {
 	Load
 	Replies []Reply
 	Elapsed time.Duration // to the last answer
-	silence error         // of the first request that got no answer
 }
 
-// run is a load under way.
+// run is a load under way. Each reply is written by the goroutine that took the request.
 type run struct {
-	Load
+	*Result
 	services *Services
 	next     atomic.Int64 // the next request
-	replies  []Reply      // each is written by the goroutine that took the request
-
-	mu      sync.Mutex
-	silence error
 }
 
 // Run sends a load and waits until every request is over. When ctx ends nothing more is sent, and what is under way is
 // waited for, no longer than Config.Patience.
 func (s *Services) Run(ctx context.Context, l Load) *Result {
-	r := &run{Load: l, services: s, replies: make([]Reply, len(l.At))}
+	r := &run{Result: &Result{Load: l, Replies: make([]Reply, len(l.At))}, services: s}
 	var all sync.WaitGroup
 	for connection := range s.Connections {
 		all.Go(func() { r.serve(ctx, connection%len(s.URLs)) })
 	}
 	all.Wait()
-	return &Result{Load: l, Replies: r.replies, Elapsed: r.since(), silence: r.silence}
+	r.Elapsed = r.since()
+	return r.Result
 }
 
 func (r *run) since() time.Duration { return time.Since(r.Start) }
 
 // serve takes one request after the other, waits for its time, and sends it to a process.
 func (r *run) serve(ctx context.Context, process int) {
-	alarm := time.NewTimer(0)
-	defer alarm.Stop()
 	for ctx.Err() == nil {
 		i := int(r.next.Add(1)) - 1
 		if i >= len(r.At) {
 			return
 		}
-		queued := r.since() > r.At[i]
-		if !r.wait(ctx, alarm, r.At[i]) {
+		ahead := r.At[i] - r.since()
+		if ahead > 0 && !Sleep(ctx, ahead) {
 			return
 		}
-		r.replies[i] = r.send(process, i)
-		r.replies[i].Queued = queued
-	}
-}
-
-// wait waits until a request is due. It reports false if ctx ends before.
-func (r *run) wait(ctx context.Context, alarm *time.Timer, at time.Duration) bool {
-	ahead := at - r.since()
-	if ahead <= 0 {
-		return true
-	}
-	alarm.Reset(ahead)
-	select {
-	case <-alarm.C:
-		return true
-	case <-ctx.Done():
-		return false
+		r.Replies[i] = r.send(process, i)
+		r.Replies[i].Queued = ahead < 0
 	}
 }
 
@@ -120,19 +98,13 @@ func (r *run) send(process, i int) Reply {
 		return Reply{Over: now, Outcome: Dropped}
 	}
 	o := &r.Operations[i]
-	a, err := r.services.Try(process, NewRequest(o), true)
-	o.Attempts = append(o.Attempts, a)
-	if err != nil {
-		r.mu.Lock()
-		r.silence = cmp.Or(r.silence, err)
-		r.mu.Unlock()
-	}
+	o.Attempts = append(o.Attempts, r.services.Try(process, NewRequest(o), true))
 	return replyOf(*o, r.Start)
 }
 
 // replyOf is what became of an operation that was tried.
 func replyOf(o history.Operation, start time.Time) Reply {
-	first, last := o.Attempts[0], o.Attempts[len(o.Attempts)-1]
+	first, last := o.Attempts[0], o.Last()
 	reply := Reply{Sent: max(first.Sent.Sub(start), 1), Over: last.Ended.Sub(start), Outcome: OutcomeOf(last)}
 	if last.NotSent {
 		reply.Sent = 0
@@ -160,35 +132,17 @@ func together(parts []*Result) *Result {
 	all := &Result{}
 	for _, p := range parts {
 		all.At, all.Operations = append(all.At, p.At...), append(all.Operations, p.Operations...)
-		all.Replies, all.silence = append(all.Replies, p.Replies...), cmp.Or(all.silence, p.silence)
+		all.Replies = append(all.Replies, p.Replies...)
 	}
 	return all
-}
-
-// Codes are those of the problems by which requests were refused or failed otherwise.
-func (r *Result) Codes() map[string]int64 {
-	codes := map[string]int64{}
-	for i, reply := range r.Replies {
-		if reply.Outcome == Refused || reply.Outcome == Failed {
-			last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1].Answer
-			codes[last.Code]++
-		}
-	}
-	delete(codes, "")
-	return codes
 }
 
 // FirstError is that of the first request that came to one of some outcomes; nil: none did.
 func (r *Result) FirstError(of ...Outcome) error {
 	for i, reply := range r.Replies {
-		if !slices.Contains(of, reply.Outcome) {
-			continue
+		if slices.Contains(of, reply.Outcome) {
+			return whyNot(r.Operations[i].Last())
 		}
-		last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1]
-		if last.Answer.Status == 0 {
-			return cmp.Or(r.silence, ErrNoAnswer)
-		}
-		return problem(last.Answer)
 	}
 	return nil
 }
@@ -213,25 +167,16 @@ func (r *Result) due(from, to time.Duration) iter.Seq2[int, Reply] {
 	}
 }
 
-// Latencies are those of the answers of some outcomes, from their planned times.
-func (r *Result) Latencies(some ...Outcome) *latency.Histogram {
-	return r.LatenciesIn(0, Forever, some...)
-}
-
-// LatenciesIn are those of the answers of some outcomes to the requests that were due between two times.
-func (r *Result) LatenciesIn(from, to time.Duration, some ...Outcome) *latency.Histogram {
+// Latencies are those of the requests that were due between two times, from then on, and came to some outcomes; without any named,
+// of all requests, also those without an answer.
+func (r *Result) Latencies(from, to time.Duration, some ...Outcome) *latency.Histogram {
 	h := latency.New()
 	for i, reply := range r.due(from, to) {
-		if slices.Contains(some, reply.Outcome) {
+		if slices.Contains(some, reply.Outcome) || len(some) == 0 && reply.Outcome != NotSent {
 			h.Record(r.Latency(i))
 		}
 	}
 	return h
-}
-
-// All are the latencies of all requests that were due between two times, also of those without an answer.
-func (r *Result) All(from, to time.Duration) *latency.Histogram {
-	return r.LatenciesIn(from, to, Outcomes()...)
 }
 
 // Lags are the lags of all requests that were due between two times and sent, and of those for which a connection was free
@@ -302,10 +247,7 @@ func (r *Result) Slots(width time.Duration) []Slot {
 func (r *Result) OutcomeSection() report.Section {
 	table := &report.Table{Columns: []string{"outcome", "requests", "share, %", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}}
 	counts := r.Counts(0, Forever)
-	var all int64
-	for _, o := range Outcomes() {
-		all += counts[o]
-	}
+	all := counts.Of(Outcomes()...)
 	add := func(name string, n int64, waits *latency.Histogram) {
 		row := []string{name, humanize.Comma(n), report.Number(compare.Ratio(100*float64(n), float64(all)))}
 		for _, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
@@ -315,11 +257,17 @@ func (r *Result) OutcomeSection() report.Section {
 	}
 	for _, o := range Outcomes() {
 		if counts[o] > 0 {
-			add(o.String(), counts[o], r.Latencies(o))
+			add(o.String(), counts[o], r.Latencies(0, Forever, o))
 		}
 	}
-	add("all who were due", all, r.All(0, Forever))
-	notes, codes := []string{"who got no answer counts with the time until that was clear: they have waited at least so long"}, r.Codes()
+	add("all who were due", all, r.Latencies(0, Forever))
+	notes, codes := []string{"who got no answer counts with the time until that was clear: they have waited at least so long"}, map[string]int64{}
+	for i, reply := range r.Replies {
+		if reply.Outcome == Refused || reply.Outcome == Failed {
+			codes[r.Operations[i].Last().Answer.Code]++
+		}
+	}
+	delete(codes, "")
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(codes[code]), code))
 	}
@@ -368,23 +316,17 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 	}
 }
 
-// LagP99 is how late, in milliseconds, one of a hundred requests was sent: of all, and of those with a connection free in time.
-func (r *Result) LagP99() (all, own float64) {
-	a, o := r.Lags(0, Forever)
-	return compare.Milliseconds(a.Quantile(99)), compare.Milliseconds(o.Quantile(99))
-}
-
 // Above these the generator did not keep up.
 const (
-	mostLag = 50. // ms, p99 of all that was sent
-	// MostOwnLag is in ms, p99 of what a free connection waited for.
-	MostOwnLag = 10.
+	mostLag    = 50. // ms, p99 of all that was sent
+	mostOwnLag = 10. // ms, p99 of what a free connection waited for
 )
 
 // Warnings say why figures may not be what they seem. Each begins with name.
 func (r *Result) Warnings(name string) (lines []string) {
-	all, own := r.LagP99()
-	if own > MostOwnLag {
+	lags, ownLags := r.Lags(0, Forever)
+	all, own := compare.Quantile(lags, 99), compare.Quantile(ownLags, 99)
+	if own > mostOwnLag {
 		lines = append(lines, fmt.Sprintf("%sthe generator did not keep up: 1%% of its sends were %s ms late or more although a connection was free; "+
 			"latencies have that in them, and it is not the service's", name, report.Number(own)))
 	}

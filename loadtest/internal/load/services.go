@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+
+	"github.com/valyala/fasthttp"
 
 	"inventory/internal/api/client"
 	"inventory/loadtest/internal/history"
@@ -35,88 +39,54 @@ type Config struct {
 // Services are processes of the service, and connections to them.
 type Services struct {
 	Config
-	ask   func(process int, r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)
-	wires sync.Map // by base URL
+	ask    func(base string, r Request, hangUp time.Time, tellsDeadline bool) (status int, body []byte, err error)
+	client fasthttp.Client
 }
 
 // Open checks the addresses. Its errors do not quote them: they may hold passwords. The caller closes the services.
-func Open(c Config) (*Services, error) {
+func Open(c Config) (s *Services, err error) {
 	if len(c.URLs) == 0 {
 		return nil, errors.New("no URL of a service")
 	}
+	if strings.ContainsFunc(c.Key, unicode.IsControl) {
+		return nil, errors.New("API key: holds control characters")
+	}
 	c.Connections, c.MaxLag, c.Patience = cmp.Or(c.Connections, DefaultConnections), cmp.Or(c.MaxLag, DefaultMaxLag), cmp.Or(c.Patience, DefaultPatience)
-	if c.URL == nil {
-		c.URL = func(process int) string { return c.URLs[process] }
-	}
-	s := &Services{Config: c}
-	s.ask = func(process int, r Request, hangUp time.Time, tellsDeadline bool) (answer, bool, error) {
-		to, err := s.wire(s.URL(process))
-		if err != nil {
-			return answer{}, false, err
-		}
-		return to.ask(r, hangUp, tellsDeadline)
-	}
-	for _, base := range c.URLs {
-		if _, err := s.wire(base); err != nil {
+	c.URLs = slices.Clone(c.URLs)
+	for i := range c.URLs {
+		if c.URLs[i], err = baseOf(c.URLs[i], c.Key != ""); err != nil {
 			return nil, err
 		}
 	}
+	if c.URL == nil {
+		c.URL = func(process int) string { return c.URLs[process] }
+	}
+	s = &Services{Config: c, client: newClient()}
+	s.ask = s.overHTTP
 	return s, nil
 }
 
-// wire has the connections to a base URL.
-func (s *Services) wire(base string) (*wire, error) {
-	if known, is := s.wires.Load(base); is {
-		return known.(*wire), nil
-	}
-	fresh, err := newWire(base, s.Key)
-	if err != nil {
-		return nil, err
-	}
-	known, _ := s.wires.LoadOrStore(base, fresh)
-	return known.(*wire), nil
-}
-
 // Close ends the connections, when nothing is under way.
-func (s *Services) Close() {
-	s.wires.Range(func(_, to any) bool {
-		to.(*wire).CloseIdleConnections()
-		return true
-	})
-}
+func (s *Services) Close() { s.client.CloseIdleConnections() }
 
-// Try sends a request to a process, once, and hangs up when the patience ends. The error is that there was no answer.
-func (s *Services) Try(process int, r Request, tellsDeadline bool) (history.Attempt, error) {
+// Try sends a request to a process, once, and hangs up when the patience ends.
+func (s *Services) Try(process int, r Request, tellsDeadline bool) history.Attempt {
 	a := history.Attempt{Process: process, Sent: time.Now()}
 	hangUp := a.Sent.Add(s.Patience)
 	if tellsDeadline {
 		a.Deadline = hangUp
 	}
-	got, sent, err := s.ask(process, r, hangUp, tellsDeadline)
-	a.Ended, a.NotSent = time.Now(), !sent
+	status, body, err := s.ask(s.URL(process), r, hangUp, tellsDeadline)
+	a.Ended, a.Err, a.NotSent = time.Now(), err, errors.Is(err, errUnreached)
 	if err == nil {
-		a.Answer = newAnswer(got.status, got.body)
+		a.Answer = newAnswer(status, body)
 	}
-	return a, err
+	return a
 }
 
 // Send sends a request to a process, once.
 func (s *Services) Send(process int, r Request) (status int, body []byte, err error) {
-	a, _, err := s.ask(process, r, time.Now().Add(s.Patience), false)
-	return a.status, a.body, err
-}
-
-// Left reads how many units of a SKU are left.
-func (s *Services) Left(process int, sku string) (int64, error) {
-	var view client.SKU
-	status, body, err := s.Send(process, Request{Method: http.MethodGet, Path: "/v1/skus/" + sku})
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("status %d", status)
-	}
-	if err := cmp.Or(err, json.Unmarshal(body, &view)); err != nil {
-		return 0, fmt.Errorf("read what is left of SKU %s: %w", sku, err)
-	}
-	return view.Available, nil
+	return s.ask(s.URL(process), r, time.Now().Add(s.Patience), false)
 }
 
 // newAnswer reads the body of an answer to any request.
@@ -135,12 +105,13 @@ func newAnswer(status int, text []byte) history.Answer {
 	var said struct {
 		deduction
 		Code  string      `json:"code"`
-		Lines []deduction `json:"lines"` // of an order
+		Lines []deduction `json:"lines"`     // of an order
+		Left  int64       `json:"available"` // of a SKU
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
 		return history.Answer{Status: status}
 	}
-	a := history.Answer{Status: status, Code: said.Code, State: state(said.deduction), Quantity: said.Quantity, Expires: said.Expires}
+	a := history.Answer{Status: status, Code: said.Code, State: state(said.deduction), Quantity: said.Quantity, Expires: said.Expires, Left: said.Left}
 	for i, line := range said.Lines {
 		if i == 0 {
 			a.State, a.Quantity, a.States = "", 0, make(history.States)
@@ -152,8 +123,10 @@ func newAnswer(status int, text []byte) history.Answer {
 	return a
 }
 
-// problem is an answer as an error.
-func problem(a history.Answer) error { return fmt.Errorf("status %d, %s", a.Status, a.Code) }
+// whyNot is an attempt that came to nothing, as an error.
+func whyNot(a history.Attempt) error {
+	return cmp.Or(a.Err, fmt.Errorf("status %d, %s", a.Answer.Status, a.Answer.Code))
+}
 
 // Create puts a SKU up for sale.
 func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) error {
@@ -162,8 +135,8 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 		return err
 	}
 	attempts, err := s.askOn(ctx, Request{http.MethodPut, "/v1/skus/" + sku, body}, Persistence{})
-	if answer := attempts[len(attempts)-1].Answer; err == nil && !answer.Accepted() {
-		err = problem(answer)
+	if last := attempts[len(attempts)-1]; err == nil && !last.Answer.Accepted() {
+		err = whyNot(last)
 	}
 	if err != nil {
 		return fmt.Errorf("put SKU %s up for sale: %w", sku, err)
@@ -171,16 +144,17 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	return nil
 }
 
-// Knows reports whether there is a SKU.
-func (s *Services) Knows(ctx context.Context, sku string) (bool, error) {
-	a, err := s.Ask(ctx, &history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}, Persistence{})
+// Look reads how many units of a SKU are left, and whether it is known.
+func (s *Services) Look(ctx context.Context, sku string) (left int64, known bool, err error) {
+	o := history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: sku}}}
+	a, err := s.Ask(ctx, &o, Persistence{})
 	if err == nil && !a.Accepted() && a.Status != http.StatusNotFound {
-		err = problem(a)
+		err = whyNot(o.Last())
 	}
 	if err != nil {
-		return false, fmt.Errorf("read SKU %s: %w", sku, err)
+		return 0, false, fmt.Errorf("read SKU %s: %w", sku, err)
 	}
-	return a.Accepted(), nil
+	return a.Left, a.Accepted(), nil
 }
 
 // Persistence is how a caller asks until the answer is final. The zero value asks all processes in turn, for
@@ -205,11 +179,10 @@ var ErrNoAnswer = errors.New("no final answer")
 // were over.
 func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence) (history.Answer, error) {
 	attempts, err := s.askOn(ctx, NewRequest(o), p, o.Attempts...)
-	o.Attempts = attempts
-	if err != nil {
+	if o.Attempts = attempts; err != nil {
 		return history.Answer{}, err
 	}
-	return attempts[len(attempts)-1].Answer, nil
+	return o.Last().Answer, nil
 }
 
 // askOn repeats requests until the answer is final, after some attempts.
@@ -218,10 +191,9 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 	if p.Finish {
 		waiting = context.WithoutCancel(ctx)
 	}
-	var last error
 	for try := 1; ; try++ {
 		before := s.Promise.Over(attempts)
-		a, err := s.Try(process, r, !p.Silent)
+		a := s.Try(process, r, !p.Silent)
 		attempts = append(attempts, a)
 		pause := 100 * time.Millisecond
 		if p.Pause != nil {
@@ -229,21 +201,17 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 		}
 		switch {
 		case a.Answer.Status == http.StatusConflict && before.After(a.Sent):
-			pause, last = time.Until(before)+time.Millisecond, problem(a.Answer)
+			pause = time.Until(before) + time.Millisecond
 		case a.Answer.Accepted() || a.Answer.Refused():
 			return attempts, nil
-		case err != nil:
-			last = err
-		default:
-			last = problem(a.Answer)
 		}
 		over := p.Tries > 0 && try >= p.Tries || time.Since(began) > cmp.Or(p.For, DefaultPersistence)
-		if over || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
-			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
+		if over || !Sleep(waiting, pause) || ctx.Err() != nil && a.Err != nil {
+			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, whyNot(a))
 		}
 		process = (process + 1) % len(s.URLs)
 		if p.Next != nil {
-			process = p.Next(attempts[len(attempts)-1].Process)
+			process = p.Next(a.Process)
 		}
 	}
 }

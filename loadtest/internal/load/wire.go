@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -101,68 +100,58 @@ const (
 	maxBody = 1 << 20
 )
 
-// answer is what came back.
-type answer struct {
-	status int
-	body   []byte
-}
-
-// wire has the connections to a service, which are kept. fasthttp costs a small part of what net/http does, of processors that the
-// service under test shares.
-type wire struct {
-	fasthttp.HostClient
-	base          string // of all URLs
-	authorization string // "": none, or that of the base
-}
-
 // errUnreached says that there was no connection: nothing was sent.
 var errUnreached = errors.New("connect")
 
-// newWire reads a base URL. Its errors do not quote it: it may hold a password.
-func newWire(base, key string) (*wire, error) {
-	u, err := url.Parse(base)
+// baseOf is a base URL without its last slash, and with a key without its user, whom the key stands in for. Its errors do not quote
+// it: it may hold a password.
+func baseOf(address string, hasKey bool) (string, error) {
+	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT")
+		return "", errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT")
 	}
-	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, errors.New("API key: holds control characters")
+	if hasKey {
+		u.User = nil
 	}
-	w := &wire{}
-	if key != "" {
-		w.authorization, u.User = "Bearer "+key, nil
-	}
-	w.base, w.IsTLS = strings.TrimRight(u.String(), "/"), u.Scheme == "https"
-	w.Addr = fasthttp.AddMissingPort(u.Host, w.IsTLS)
-	w.MaxConns, w.MaxIdleConnDuration, w.MaxResponseBodySize, w.MaxIdemponentCallAttempts = math.MaxInt, rest, maxBody, 1
-	w.DisablePathNormalizing, w.NoDefaultUserAgentHeader = true, true
-	w.Dial = func(address string) (connection net.Conn, err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
-		defer cancel()
-		if w.IsTLS {
-			connection, err = (&tls.Dialer{}).DialContext(ctx, "tcp", address)
-		} else {
-			connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errUnreached, err)
-		}
-		return connection, nil
-	}
-	return w, nil
+	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// ask sends a request and waits for the answer. sent reports whether the service may have got the request.
-func (w *wire) ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error) {
+// newClient keeps its connections. fasthttp costs a small part of what net/http does, of processors that the service under test
+// shares.
+func newClient() fasthttp.Client {
+	return fasthttp.Client{
+		MaxConnsPerHost: math.MaxInt, MaxIdleConnDuration: rest, MaxResponseBodySize: maxBody, MaxIdemponentCallAttempts: 1,
+		DisablePathNormalizing: true, NoDefaultUserAgentHeader: true,
+		ConfigureClient: func(to *fasthttp.HostClient) error {
+			to.Dial = func(address string) (connection net.Conn, err error) {
+				dialer := &net.Dialer{Timeout: dialLimit}
+				if to.IsTLS {
+					connection, err = tls.DialWithDialer(dialer, "tcp", address, nil)
+				} else {
+					connection, err = dialer.Dial("tcp", address)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("%w: %w", errUnreached, err)
+				}
+				return connection, nil
+			}
+			return nil
+		},
+	}
+}
+
+// overHTTP sends a request and waits for the answer. With [errUnreached] the service cannot have got the request.
+func (s *Services) overHTTP(base string, r Request, hangUp time.Time, tellsDeadline bool) (status int, body []byte, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
-	request.SetRequestURI(w.base + r.Path)
+	request.SetRequestURI(base + r.Path)
 	request.SetBodyRaw(r.Body)
 	h := &request.Header
 	h.SetMethod(r.Method)
 	h.SetNoDefaultContentType(true)
-	if w.authorization != "" {
-		h.Set("Authorization", w.authorization)
+	if s.Key != "" {
+		h.Set("Authorization", "Bearer "+s.Key)
 	}
 	if r.Body != nil {
 		h.SetContentType("application/json")
@@ -170,8 +159,8 @@ func (w *wire) ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, s
 	if tellsDeadline {
 		h.Set("Request-Deadline", hangUp.UTC().Format(time.RFC3339Nano))
 	}
-	if err := w.DoDeadline(request, response, hangUp); err != nil {
-		return answer{}, !errors.Is(err, errUnreached), err
+	if err := s.client.DoDeadline(request, response, hangUp); err != nil {
+		return 0, nil, err
 	}
-	return answer{response.StatusCode(), bytes.Clone(response.Body())}, true, nil
+	return response.StatusCode(), bytes.Clone(response.Body()), nil
 }

@@ -13,9 +13,10 @@ import (
 	"inventory/loadtest/internal/history"
 )
 
-// TestMain does not wait for the goroutine of fasthttp that closes idle connections: it sleeps, and ends when there are none.
+// TestMain does not wait for the goroutines of fasthttp that close idle connections: they sleep, and end when there are none.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"))
 }
 
 // linesOf reads "order sku quantity" lines, which follow each other by a minute.

@@ -152,7 +152,7 @@ func wait(ctx context.Context, answered chan struct{}) bool {
 
 // tell adds what became of the requests to the report, and of the units what the rows say.
 func (r *Replay) tell() {
-	all := r.All.All(0, load.Forever)
+	all := r.All.Latencies(0, load.Forever)
 	perSecond := compare.Ratio(float64(all.Count()), r.All.Elapsed.Seconds())
 	var sold, restocked, left, merges int64
 	for _, d := range r.Rows.Deductions {
