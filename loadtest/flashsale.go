@@ -108,7 +108,7 @@ func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
 			played, err := replay.Play(ctx, plan, replay.Settings{Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}, to)
-			return played.Report(), err
+			return played.Document, err
 		})
 	})
 }

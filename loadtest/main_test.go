@@ -175,7 +175,7 @@ func TestTheServiceCollectsGarbageAsTheProductDoes(t *testing.T) { // not parall
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := gauges.Scrape(t.Context(), service.AdminURLs[0]+"/metrics")
+	found, err := gauges.Scrape(t.Context(), service.AdminURLs[0])
 	if percent := found.Total("go_gc_gogc_percent"); err != nil || percent != 400 {
 		t.Errorf("GOGC is %v, want 400; %v", percent, err)
 	}

@@ -88,9 +88,12 @@ type Happened struct {
 }
 
 // tell adds the rounds to the report.
-func (r *run) tell() {
-	r.Summary = r.summary()
+func (r *run) tell(on report.Environment) {
+	r.Scenario, r.Document.Seed, r.Environment = "chaos", r.Config.Seed, on
+	var operations, faults, broken int
+	var accepted int64
 	for _, round := range r.rounds {
+		accepted, operations, faults, broken = accepted+round.Accepted, operations+round.Operations, faults+len(round.Faults), broken+len(round.Found.Violations)
 		for _, broken := range round.Found.Violations {
 			r.Wrong = append(r.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
 		}
@@ -99,32 +102,17 @@ func (r *run) tell() {
 				round.Seed, r.Length, r.Lock, r.Redis))
 		}
 	}
-	r.Sections = []report.Section{r.promisesSection(), r.courseSection(), r.roundsSection()}
-	if r.read == nil {
-		r.Sections = append(r.Sections, r.recoverySection())
-	}
-	if r.read != nil {
-		var accepted int64
-		for _, round := range r.rounds {
-			accepted += round.Accepted
-		}
-		r.Sections = append(append(r.Sections, growth(*r.read, accepted)), r.read.Sections(accepted)...)
-	}
-}
-
-func (r *run) summary() []string {
-	var operations, faults, broken int
-	for _, round := range r.rounds {
-		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Found.Violations)
-	}
 	verdict := "No promise was broken."
 	if broken > 0 {
 		verdict = fmt.Sprintf("Promises were broken %s.", report.Count(broken, "time"))
 	}
-	return []string{
-		verdict,
-		fmt.Sprintf("%d callers did %s on %d processes in %s, amid %s.",
-			callers, report.Count(operations, "operation"), processes, report.Count(len(r.rounds), "round"), report.Count(faults, "fault")),
+	r.Summary = []string{verdict, fmt.Sprintf("%d callers did %s on %d processes in %s, amid %s.",
+		callers, report.Count(operations, "operation"), processes, report.Count(len(r.rounds), "round"), report.Count(faults, "fault"))}
+	r.Sections = []report.Section{r.promisesSection(), r.courseSection(), r.roundsSection()}
+	if r.read == nil {
+		r.Sections = append(r.Sections, r.recoverySection())
+	} else {
+		r.Sections = append(append(r.Sections, growth(*r.read, accepted)), r.read.Sections(accepted)...)
 	}
 }
 

@@ -179,10 +179,12 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	result.recover()
 	last := r.caller(callers)
 	for sku, stock := range r.stocks {
-		if stock.BuyerLimit == 0 {
-			if err := last.buyAll(ctx, sku); err != nil {
-				return err
-			}
+		left, _, err := r.services.Look(ctx, sku)
+		if err != nil {
+			return err
+		}
+		if left > 0 && stock.BuyerLimit == 0 { // all by one order
+			last.ask(ctx, history.Operation{Kind: history.Deduct, ID: last.id(), Lines: []history.Line{{SKU: sku, Quantity: left}}})
 		}
 	}
 	rows, err := history.ReadRows(ctx, r.stack.DatabaseURL, r.name+"-")
@@ -195,18 +197,6 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
 	operations = append(operations, last.history...)
 	result.Found = history.Check(operations, rows, promise)
-	return nil
-}
-
-// buyAll buys all that is left of a SKU by one order.
-func (c *caller) buyAll(ctx context.Context, sku string) error {
-	left, _, err := c.round.services.Look(ctx, sku)
-	if err != nil {
-		return err
-	}
-	if left > 0 {
-		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: left}}})
-	}
 	return nil
 }
 
@@ -224,8 +214,7 @@ func Run(ctx context.Context, c Config) (d report.Document, err error) {
 	r := &run{Config: c}
 	stopped := r.Run(ctx, "run", func(ctx context.Context) error { return r.play(ctx, s, kinds) })
 	if len(r.rounds) > 0 {
-		r.Scenario, r.Document.Seed, r.Environment = "chaos", c.Seed, s.About
-		r.tell()
+		r.tell(s.About)
 	}
 	return r.Document, stopped
 }
@@ -235,9 +224,9 @@ const readEvery = 5 * time.Second
 
 // sources are what a run without faults looks at. Its processes stay the same.
 func (s *stack) sources() gauges.Sources {
-	all := gauges.Sources{GeneratorSelf: true, DatabaseURL: s.DatabaseURL, PostmasterPID: s.Postgres.PID(), RedisPID: s.redis.nodes[0].PID()}
+	all := gauges.Sources{DatabaseURL: s.DatabaseURL, PostmasterPID: s.Postgres.PID(), RedisPID: s.redis.nodes[0].PID()}
 	for _, p := range s.processes {
-		all.ServiceMetricsURLs = append(all.ServiceMetricsURLs, p.worker.AdminURL+"/metrics")
+		all.AdminURLs = append(all.AdminURLs, p.worker.AdminURL)
 	}
 	return all
 }
@@ -245,9 +234,9 @@ func (s *stack) sources() gauges.Sources {
 // play plays the rounds one after the other, and reports each as progress.
 func (r *run) play(ctx context.Context, s *stack, kinds []faultKind) error {
 	if len(kinds) == 0 {
-		sampler := gauges.Start(ctx, s.sources(), readEvery)
+		stop := gauges.Start(ctx, s.sources(), readEvery)
 		defer func() {
-			read := sampler.Stop()
+			read := stop()
 			r.read = &read
 		}()
 	}

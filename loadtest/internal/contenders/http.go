@@ -114,7 +114,7 @@ func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
 	if s == nil || s.adminURL == "" {
 		return func() map[string]float64 { return nil }
 	}
-	sources := gauges.Sources{ServiceMetricsURLs: []string{s.adminURL + "/metrics"}}
+	sources := gauges.Sources{AdminURLs: []string{s.adminURL}}
 	if s.redisURL != app.Embedded { // else neither server works for it
 		sources.PostmasterPID = s.world.postmaster
 	}
@@ -123,7 +123,7 @@ func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
 	}
 	watched := gauges.Start(ctx, sources, siteLimit)
 	return func() map[string]float64 {
-		read, spent := watched.Stop(), map[string]float64{}
+		read, spent := watched(), map[string]float64{}
 		for name, p := range map[string]gauges.Process{serviceCost: gauges.Service, postgresCost: gauges.PostgreSQL, redisCost: gauges.Redis} {
 			if seconds := read.CPU(p); !math.IsNaN(seconds) {
 				spent[name] = seconds

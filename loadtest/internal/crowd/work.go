@@ -77,7 +77,7 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 	}
 	s.GCPercent = gcPercent()
 	if ctx.Err() == nil { // otherwise they are not used
-		if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
+		if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()); err != nil {
 			return err
 		}
 	}

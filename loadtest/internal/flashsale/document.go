@@ -78,6 +78,7 @@ func (a account) behind() float64 {
 // tell adds the rounds to the report.
 func (s *Sale) tell() {
 	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
+	s.Scenario, s.Document.Seed = "flash-sale", s.Config.Seed
 	s.Environment.Add("measurement", report.Count(len(s.rounds), "round"))
 	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), s.figures()
 	s.Sections = append([]report.Section{

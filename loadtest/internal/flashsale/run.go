@@ -103,7 +103,7 @@ type round struct {
 // Run plays the rounds at a target, and audits. An interrupted run keeps what was measured.
 func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
 	s := &Sale{Config: c, to: to, Drill: load.Drill{
-		Document: report.Document{Scenario: "flash-sale", Seed: c.Seed}, Name: "sale", Prefix: prefix(c.Seed),
+		Name: "sale", Prefix: prefix(c.Seed),
 		Bad: []load.Outcome{load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
 	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
@@ -116,7 +116,7 @@ func Run(ctx context.Context, c Config, to *target.Target) (report.Document, err
 	if len(s.rounds) > 0 {
 		s.tell()
 	}
-	return s.Report(), stopped
+	return s.Document, stopped
 }
 
 // play plays the rounds on a database that has not sold this seed yet. It returns why it stopped early.
@@ -137,8 +137,8 @@ func (s *Sale) play(ctx context.Context) (err error) {
 	if err := s.warm(ctx); err != nil {
 		return err
 	}
-	watched := gauges.Start(ctx, gauges.Of(s.to), gaugeEvery)
-	defer func() { s.gauges = watched.Stop() }()
+	stop := gauges.Start(ctx, s.to.Sources, gaugeEvery)
+	defer func() { s.gauges = stop() }()
 	for n := range s.Rounds {
 		r := s.newRound(n)
 		r.load.Start = time.Now().Add(lead)

@@ -76,7 +76,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampler := Start(t.Context(), Sources{GeneratorSelf: true, DatabaseURL: server.URL(), PostmasterPID: server.PID()}, 20*time.Millisecond)
+	stop := Start(t.Context(), Sources{DatabaseURL: server.URL(), PostmasterPID: server.PID()}, 20*time.Millisecond)
 	const n = 400
 	for i := range n {
 		if _, err := session.Exec(t.Context(), `INSERT INTO things VALUES ($1, repeat('x', 100))`, i); err != nil {
@@ -86,7 +86,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 	if err := session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := sampler.Stop()
+	got := stop()
 	if len(got.Notes) > 0 || len(got.all) < 3 {
 		t.Fatalf("%d readings, notes %q", len(got.all), got.Notes)
 	}
@@ -106,7 +106,7 @@ func TestSerialCommitsAreSyncedOneByOne(t *testing.T) {
 
 func TestWithoutFsyncThereAreNoSyncs(t *testing.T) {
 	t.Parallel()
-	got := Start(t.Context(), Sources{DatabaseURL: startPostgres(t).URL()}, time.Hour).Stop()
+	got := Start(t.Context(), Sources{DatabaseURL: startPostgres(t).URL()}, time.Hour)()
 	if syncs := got.Grown(walSyncs); !math.IsNaN(syncs) {
 		t.Errorf("got %v syncs, want none known", syncs)
 	}
@@ -128,8 +128,7 @@ func TestTheServiceTellsWhatItDid(t *testing.T) {
 	if _, _, err := service.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: "hot", Stock: 1000, Segments: 2}); err != nil {
 		t.Fatal(err)
 	}
-	metricsURL := service.AdminURL() + "/metrics"
-	sampler := Start(t.Context(), Sources{ServiceMetricsURLs: []string{metricsURL}}, 5*time.Millisecond)
+	stop := Start(t.Context(), Sources{AdminURLs: []string{service.AdminURL()}}, 5*time.Millisecond)
 	const n = 200
 	for i := range n + 1 {
 		o := stock.Order{OrderID: fmt.Sprint("o", i), Quantity: 1}
@@ -140,7 +139,7 @@ func TestTheServiceTellsWhatItDid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := sampler.Stop()
+	got := stop()
 	if len(got.Notes) > 0 {
 		t.Errorf("notes %q", got.Notes)
 	}
@@ -148,7 +147,7 @@ func TestTheServiceTellsWhatItDid(t *testing.T) {
 	wantBetween(t, "merges", got.Grown(merges), 1, 10)
 	wantBetween(t, "goroutines", got.most(Goroutines), 2, 1e5)
 	wantWords(t, got, "Inside the service", "Redis was not started by this run")
-	found, err := Scrape(t.Context(), metricsURL)
+	found, err := Scrape(t.Context(), service.AdminURL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,9 +183,9 @@ func TestASourceThatFailsLaterIsSaidOnce(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "# TYPE inventory_merged_orders_total counter\ninventory_merged_orders_total %d\n", asked.Load())
 	}))
 	defer service.Close()
-	sampler := Start(t.Context(), Sources{ServiceMetricsURLs: []string{service.URL}}, time.Millisecond)
+	stop := Start(t.Context(), Sources{AdminURLs: []string{service.URL}}, time.Millisecond)
 	<-enough
-	got := sampler.Stop()
+	got := stop()
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "status 500") {
 		t.Errorf("notes %q, want one with status 500", got.Notes)
 	}
@@ -204,13 +203,13 @@ func TestDeadSourcesAreNotFatal(t *testing.T) {
 		sources Sources
 		says    string
 	}{
-		"metrics":     {Sources{ServiceMetricsURLs: []string{"http://" + nobody}}, "ask for metrics"},
-		"metrics URL": {Sources{ServiceMetricsURLs: []string{"http://me:secret@%zz"}}, "cannot be used"},
+		"metrics":     {Sources{AdminURLs: []string{"http://" + nobody}}, "ask for metrics"},
+		"metrics URL": {Sources{AdminURLs: []string{"http://me:secret@%zz"}}, "cannot be used"},
 		"PostgreSQL":  {Sources{DatabaseURL: "postgres://" + nobody + "/db"}, "reach PostgreSQL"},
 		"URL":         {Sources{DatabaseURL: "postgres://me:secret@%zz"}, "database URL"},
 		"process":     {Sources{PostmasterPID: beyond}, "look at process"},
 	} {
-		got := Start(t.Context(), c.sources, time.Hour).Stop()
+		got := Start(t.Context(), c.sources, time.Hour)()
 		if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], c.says) || strings.Contains(got.Notes[0], "secret") {
 			t.Errorf("%s: notes %q, want one with %q", name, got.Notes, c.says)
 		}
@@ -224,9 +223,9 @@ func TestDeadSourcesAreNotFatal(t *testing.T) {
 func TestTheEndOfTheRunIsNotTheLastReading(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancelCause(t.Context())
-	sampler := Start(ctx, Sources{GeneratorSelf: true}, time.Hour)
+	stop := Start(ctx, Sources{}, time.Hour)
 	interrupt(errors.New("enough"))
-	if got := sampler.Stop(); len(got.all) != 2 || len(got.Notes) > 0 || math.IsNaN(got.CPU(Generator)) {
+	if got := stop(); len(got.all) != 2 || len(got.Notes) > 0 || math.IsNaN(got.CPU(Generator)) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -1,8 +1,8 @@
 // Package gauges watches the machine and the servers while load is sent: the processor time of each process, what PostgreSQL did,
 // and what the service's metrics say.
 //
-// A [Sampler] is stopped by its starter, and returns [Readings], which can write themselves into a report. What cannot be
-// read is noted once: an unknown figure is never 0.
+// [Start] begins, and its starter ends it for [Readings], which can write themselves into a report. What cannot be read is noted once:
+// an unknown figure is never 0.
 package gauges
 
 import (
@@ -16,25 +16,15 @@ import (
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/target"
 )
 
-// Sources say what to watch. An empty source is not known, and the report says so.
+// Sources say what to watch beside the machine and this process, which sends the load. An empty source is not known, and the report
+// says so.
 type Sources struct {
-	GeneratorSelf      bool     // this process sends the load
-	ServiceMetricsURLs []string // /metrics of the admin listener of each service
-	DatabaseURL        string   // postgres://…; of another kind nothing is read
-	PostmasterPID      int      // of a PostgreSQL on this machine; 0: its processor time is not known
-	RedisPID           int      // of a Redis on this machine; 0: its processor time is not known
-}
-
-// Of are the sources of a target, to which this process sends the load.
-func Of(to *target.Target) Sources {
-	s := Sources{GeneratorSelf: true, DatabaseURL: to.DatabaseURL, PostmasterPID: to.PostmasterPID, RedisPID: to.RedisPID}
-	for _, admin := range to.AdminURLs {
-		s.ServiceMetricsURLs = append(s.ServiceMetricsURLs, admin+"/metrics")
-	}
-	return s
+	AdminURLs     []string // the admin listeners, with metrics, of the services that were started here
+	DatabaseURL   string   // where the rows are; it may hold a password. Only of postgres://… it is known what it does
+	PostmasterPID int      // of a PostgreSQL that was started here; 0: none
+	RedisPID      int      // of a Redis that was started here; 0: none
 }
 
 // Quantity is something that is read: a counter since the start of its process, or a gauge.
@@ -52,27 +42,21 @@ type gauge struct {
 // readTimeout bounds a reading: a server that hangs must not hold up the readings of the others for long.
 const readTimeout = 2 * time.Second
 
-// Sampler reads all sources at intervals until it is stopped.
-type Sampler struct {
+// sampler reads all sources.
+type sampler struct {
 	gauges   []gauge
 	failed   map[string]bool // by the name of a gauge: its failure is noted
 	readings Readings
-	stop     context.CancelFunc
-	stopped  chan struct{}
 }
 
-// Start takes a first reading before it returns, and then one after each interval. The end of ctx ends the readings between,
-// but not the last one, which Stop takes: an interrupted run has a last reading too.
-func Start(ctx context.Context, sources Sources, every time.Duration) *Sampler {
-	s := &Sampler{
-		gauges: sources.gauges(), failed: map[string]bool{}, stopped: make(chan struct{}),
-		readings: Readings{start: time.Now(), sources: sources},
-	}
+// Start takes a first reading before it returns, and then one after each interval. stop, which is called once, takes the last reading
+// and returns them all. The end of ctx ends the readings between, but not the last one: an interrupted run has one too.
+func Start(ctx context.Context, sources Sources, every time.Duration) (stop func() Readings) {
+	s := &sampler{gauges: sources.gauges(), failed: map[string]bool{}, readings: Readings{start: time.Now(), sources: sources}}
 	s.read(ctx)
-	ticking, stop := context.WithCancel(ctx)
-	s.stop = stop
-	go func() {
-		defer close(s.stopped)
+	ticking, end := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	reading.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
@@ -83,20 +67,17 @@ func Start(ctx context.Context, sources Sources, every time.Duration) *Sampler {
 				s.read(ctx)
 			}
 		}
-	}()
-	return s
-}
-
-// Stop takes the last reading and returns them all. It is called once.
-func (s *Sampler) Stop() Readings {
-	s.stop()
-	<-s.stopped
-	s.read(context.Background())
-	return s.readings
+	})
+	return func() Readings {
+		end()
+		reading.Wait()
+		s.read(ctx)
+		return s.readings
+	}
 }
 
 // read takes a reading, of all sources at once so that they are of one moment. A reading that has begun is finished.
-func (s *Sampler) read(ctx context.Context) {
+func (s *sampler) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	now := reading{time.Since(s.readings.start), values{}}
@@ -230,7 +211,7 @@ func (r Readings) machine(accepted int64) report.Section {
 		}
 	}
 	s := report.Section{Name: "What the machine did", Table: table}
-	if len(r.sources.ServiceMetricsURLs) == 0 {
+	if len(r.sources.AdminURLs) == 0 {
 		s.Notes = append(s.Notes, "Where the service's metrics are, is not known: neither is what it tells of itself.")
 	}
 	if r.sources.RedisPID == 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,25 +19,22 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/target"
 )
 
 // gauges are the gauges of the known sources.
 func (s Sources) gauges() (all []gauge) {
-	if s.GeneratorSelf {
-		all = append(all, gauge{name: "the generator's process", read: family(Generator, os.Getpid())}, gauge{name: "the machine's processes", read: wholeMachine})
-	}
+	all = []gauge{{"the generator's process", family(Generator, os.Getpid())}, {"the machine's processes", wholeMachine}}
 	if s.RedisPID != 0 {
-		all = append(all, gauge{name: "Redis's process", read: family(Redis, s.RedisPID)})
+		all = append(all, gauge{"Redis's process", family(Redis, s.RedisPID)})
 	}
 	if s.PostmasterPID != 0 {
-		all = append(all, gauge{name: "PostgreSQL's processes", read: family(PostgreSQL, s.PostmasterPID)})
+		all = append(all, gauge{"PostgreSQL's processes", family(PostgreSQL, s.PostmasterPID)})
 	}
-	if len(s.ServiceMetricsURLs) > 0 {
-		all = append(all, gauge{name: "the service's metrics", read: scrapes(s.ServiceMetricsURLs)})
+	if len(s.AdminURLs) > 0 {
+		all = append(all, gauge{"the service's metrics", scrapes(s.AdminURLs)})
 	}
 	if strings.HasPrefix(s.DatabaseURL, "postgres") {
-		all = append(all, gauge{name: "PostgreSQL", read: queries(s.DatabaseURL)})
+		all = append(all, gauge{"PostgreSQL", queries(s.DatabaseURL)})
 	}
 	return all
 }
@@ -119,10 +117,10 @@ func serviceMetrics() []Quantity {
 func sum(histogram Quantity) Quantity { return "sum of " + histogram }
 
 // scrapes reads the metrics of services, and adds them up. One that is missing fails the reading: the sum would be wrong.
-func scrapes(urls []string) func(context.Context) (values, error) {
+func scrapes(adminURLs []string) func(context.Context) (values, error) {
 	return func(ctx context.Context) (values, error) {
 		all := values{}
-		for i, u := range urls {
+		for i, u := range adminURLs {
 			found, err := Scrape(ctx, u)
 			if err != nil {
 				return nil, fmt.Errorf("number %d: %w", i+1, err)
@@ -137,16 +135,16 @@ func scrapes(urls []string) func(context.Context) (values, error) {
 	}
 }
 
-// Scrape reads the metrics behind a URL.
-func Scrape(ctx context.Context, u string) (Families, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+// Scrape reads the metrics of a service at its admin listener.
+func Scrape(ctx context.Context, adminURL string) (Families, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, adminURL+"/metrics", nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used") // err would quote a password
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask for metrics: %w", target.WithoutURL(err))
+		return nil, fmt.Errorf("ask for metrics: %w", WithoutURL(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -158,6 +156,15 @@ func Scrape(ctx context.Context, u string) (Families, error) {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
 	return all, nil
+}
+
+// WithoutURL takes the URL, which may hold secrets, out of an error of an HTTP client.
+func WithoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // Families are metrics by their names.

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"slices"
 	"testing"
 	"time"
 )
@@ -34,33 +33,22 @@ const (
 
 func TestComplaintsAboutAmendments(t *testing.T) {
 	t.Parallel()
-	for about, c := range map[string]struct {
-		spoil func(w *world)
-		name  string
-	}{
-		"a return is not there":      {func(w *world) { w.rows.Amendments = w.rows.Amendments[:1] }, "amendment"},
-		"an extension is not there":  {func(w *world) { w.rows.Amendments = w.rows.Amendments[1:] }, "amendment"},
-		"a return of other units":    {func(w *world) { w.rows.Amendments[1].Returned = 2 }, "amendment"},
-		"an extension of other time": {func(w *world) { w.rows.Amendments[0].Extended = time.Second }, "amendment"},
-		"a return counts twice": {func(w *world) {
-			w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 2, 12
-		}, "amendment"},
-		"a return does not count": {func(w *world) {
-			w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 4, 10
-		}, "amendment"},
-		"a return refused, and there": {func(w *world) {
-			w.operations[giveBack].Attempts = []Attempt{tried(3000, refuse("not_committed"))}
-		}, "amendment"},
-		"a return for no reason refused": {func(w *world) {
-			w.operations[giveBack].Attempts[1].Answer = Answer{Status: 422, Code: "ref_reused"}
-		}, "no reason"},
-		"a return has two rows":      {func(w *world) { w.rows.Amendments = append(w.rows.Amendments, w.rows.Amendments[1]) }, "twice"},
-		"a return nobody asked for":  {func(w *world) { w.operations = w.operations[:giveBack] }, "from nowhere"},
-		"a return after its time":    {func(w *world) { w.rows.Amendments[1].Created = at(6500) }, "late"},
-		"an extension does not last": {func(w *world) { w.rows.Deductions[1].Expires = at(2900) }, "too early"},
-		"an extension lasts longer":  {func(w *world) { w.rows.Deductions[1].Expires = at(3100) }, "different"},
-		"expired before its new end": {func(w *world) { w.operations[2].Attempts[0] = tried(2500, Answer{Status: 200, State: expired}) }, "too early"},
-		"a later end was told":       {func(w *world) { w.operations[extension].Attempts[0].Answer.Expires = at(3300) }, "too early"},
+	wantComplaints(t, amended, map[string]complaint{
+		"a return is not there":          {func(w *world) { w.rows.Amendments = w.rows.Amendments[:1] }, "amendment"},
+		"an extension is not there":      {func(w *world) { w.rows.Amendments = w.rows.Amendments[1:] }, "amendment"},
+		"a return of other units":        {func(w *world) { w.rows.Amendments[1].Returned = 2 }, "amendment"},
+		"an extension of other time":     {func(w *world) { w.rows.Amendments[0].Extended = time.Second }, "amendment"},
+		"a return counts twice":          {func(w *world) { w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 2, 12 }, "amendment"},
+		"a return does not count":        {func(w *world) { w.rows.Deductions[0].Quantity, w.rows.SKUs[0].Available = 4, 10 }, "amendment"},
+		"a return refused, and there":    {func(w *world) { w.operations[giveBack].Attempts = []Attempt{tried(3000, refuse("not_committed"))} }, "amendment"},
+		"a return for no reason refused": {func(w *world) { w.operations[giveBack].Attempts[1].Answer = Answer{Status: 422, Code: "ref_reused"} }, "no reason"},
+		"a return has two rows":          {func(w *world) { w.rows.Amendments = append(w.rows.Amendments, w.rows.Amendments[1]) }, "twice"},
+		"a return nobody asked for":      {func(w *world) { w.operations = w.operations[:giveBack] }, "from nowhere"},
+		"a return after its time":        {func(w *world) { w.rows.Amendments[1].Created = at(6500) }, "late"},
+		"an extension does not last":     {func(w *world) { w.rows.Deductions[1].Expires = at(2900) }, "too early"},
+		"an extension lasts longer":      {func(w *world) { w.rows.Deductions[1].Expires = at(3100) }, "different"},
+		"expired before its new end":     {func(w *world) { w.operations[2].Attempts[0] = tried(2500, Answer{Status: 200, State: expired}) }, "too early"},
+		"a later end was told":           {func(w *world) { w.operations[extension].Attempts[0].Answer.Expires = at(3300) }, "too early"},
 		"not reserved before its new end": {func(w *world) {
 			w.operations = append(w.operations, Operation{Kind: Extend, ID: "o2", Ref: "e2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(2000, refuse("not_reserved"))}})
 		}, "too early"},
@@ -68,22 +56,12 @@ func TestComplaintsAboutAmendments(t *testing.T) {
 			w.operations[extension].Attempts[0] = tried(1900, Answer{Status: 200, State: reserved, Quantity: 3, Expires: at(3905)})
 			w.rows.Amendments[0].Created, w.rows.Deductions[1].Expires = at(1905), at(3905)
 		}, "too late"},
-	} {
-		t.Run(about, func(t *testing.T) {
-			t.Parallel()
-			w := amended()
-			c.spoil(w)
-			if broken := w.check(); !slices.ContainsFunc(broken, func(v Violation) bool { return v.Name == c.name }) {
-				t.Errorf("want %q, got %v", c.name, broken)
-			}
-		})
-	}
+	})
 }
 
 func TestNoComplaintsAboutAmendments(t *testing.T) {
 	t.Parallel()
-	for about, change := range map[string]func(w *world){
-		"as they should be": func(*world) {},
+	wantNoComplaints(t, amended, map[string]func(w *world){
 		"a return asked for again": func(w *world) {
 			again := w.operations[giveBack]
 			again.Attempts = []Attempt{tried(5000, Answer{Status: 200, State: committed, Quantity: 3})}
@@ -111,14 +89,5 @@ func TestNoComplaintsAboutAmendments(t *testing.T) {
 		"a return after the end": func(w *world) {
 			w.operations = append(w.operations, Operation{Kind: Return, ID: "o2", Ref: "b2", Lines: []Line{{"a", 1}}, Attempts: []Attempt{tried(3500, refuse("not_committed"))}})
 		},
-	} {
-		t.Run(about, func(t *testing.T) {
-			t.Parallel()
-			w := amended()
-			change(w)
-			if broken := w.check(); len(broken) > 0 {
-				t.Errorf("complaints: %v", broken)
-			}
-		})
-	}
+	})
 }

@@ -93,10 +93,6 @@ const (
 
 // Patience bounds the audit of a run. It outlives the end of ctx, as what was sold until then is audited, too.
 func Patience(ctx context.Context) (audit context.Context, cancel context.CancelFunc) {
-	return patience(ctx, limit, lateLimit)
-}
-
-func patience(ctx context.Context, limit, lateLimit time.Duration) (audit context.Context, cancel context.CancelFunc) {
 	audit, end := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lateLimit, end) })
 	return audit, func() {

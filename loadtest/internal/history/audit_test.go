@@ -12,11 +12,11 @@ func TestAnAuditOutlivesItsRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		run, interrupt := context.WithCancel(t.Context())
-		audit, cancel := patience(run, time.Hour, time.Minute)
+		audit, cancel := Patience(run)
 		defer cancel()
-		time.Sleep(30 * time.Minute) // of a clock that waits for nothing
+		time.Sleep(limit / 2) // of a clock that waits for nothing
 		interrupt()
-		time.Sleep(59 * time.Second)
+		time.Sleep(lateLimit - time.Second)
 		if audit.Err() != nil {
 			t.Error("it ended with its run")
 		}
@@ -24,9 +24,9 @@ func TestAnAuditOutlivesItsRun(t *testing.T) {
 		if audit.Err() == nil {
 			t.Error("it goes on and on")
 		}
-		unhurried, cancel := patience(t.Context(), time.Hour, time.Minute)
+		unhurried, cancel := Patience(t.Context())
 		defer cancel()
-		time.Sleep(59 * time.Minute)
+		time.Sleep(limit - time.Second)
 		if unhurried.Err() != nil {
 			t.Error("it ended before its time")
 		}

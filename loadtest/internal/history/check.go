@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"inventory/internal/api/client"
 )
 
 // key names a deduction or a line of the ledger.
@@ -51,7 +53,6 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 		if o.Kind.Takes() {
 			c.answers(o)
 			c.final(o)
-			c.written(o)
 			c.together(o, rows.At)
 		}
 		if o.Kind.Takes() || o.Kind.Moves() {
@@ -182,7 +183,7 @@ func (c *checker) replays(o *Operation) {
 			created++
 		}
 		mayHave = mayHave || a.Answer.Status == http.StatusCreated || a.Unknown()
-		ended = ended || a.Answer.Code == orderEnded
+		ended = ended || a.Answer.Code == client.OrderEnded
 	}
 	if len(o.Attempts) > 1 {
 		c.tries("replay")
@@ -224,23 +225,23 @@ func (c *checker) isReason(o *Operation, a Answer) bool {
 	case a.Status == http.StatusRequestTimeout: // it came after its deadline
 		return true
 	case o.Kind.Takes():
-		return a.Short() || a.Code == BuyerLimit || a.Code == SaleClosed || a.Code == orderEnded
-	case a.Code == unknownDeduction:
+		return a.Short() || a.Code == client.BuyerLimit || a.Code == client.SaleClosed || a.Code == client.OrderEnded
+	case a.Code == client.UnknownDeduction:
 		return len(o.Lines) == 1 && (o.Kind.Settles() || o.Kind == Read)
-	case a.Code == unknownOrder:
+	case a.Code == client.UnknownOrder:
 		return len(o.Lines) > 1 && (o.Kind.Settles() || o.Kind == Read)
 	case c.isPart(o):
-		return a.Code == partOfOrder
+		return a.Code == client.PartOfOrder
 	}
 	switch o.Kind {
 	case Commit:
-		return a.Code == notReserved || a.Code == orderEnded && len(o.Lines) > 1
+		return a.Code == client.NotReserved || a.Code == client.OrderEnded && len(o.Lines) > 1
 	case Extend:
-		return a.Code == notReserved
+		return a.Code == client.NotReserved
 	case Cancel:
-		return a.Code == alreadyCommitted || a.Code == notReserved && o.Ref != ""
+		return a.Code == client.AlreadyCommitted || a.Code == client.NotReserved && o.Ref != ""
 	case Return:
-		return a.Code == notCommitted
+		return a.Code == client.NotCommitted
 	default:
 		return false
 	}
@@ -283,7 +284,7 @@ func later(a, b time.Time) time.Time {
 // final: a refusal that was asked for when all attempts before were over stays one, unless the operation is tried again.
 func (c *checker) final(o *Operation) {
 	for i, refused := range o.Attempts {
-		if refused.Answer.Status != http.StatusConflict || refused.Answer.Code == orderEnded || !c.isFinal(o, i) {
+		if refused.Answer.Status != http.StatusConflict || refused.Answer.Code == client.OrderEnded || !c.isFinal(o, i) {
 			continue
 		}
 		for _, line := range o.Lines {
@@ -312,7 +313,8 @@ func (c *checker) isFinal(o *Operation, refusal int) bool {
 	return true
 }
 
-// together: the lines of an order are committed, cancelled and expired together, in the rows and in each answer.
+// together: an order has all of its lines, or none. They are written while an attempt may write, and are committed, cancelled and
+// expired together, in the rows and in each answer.
 func (c *checker) together(o *Operation, readAt time.Time) {
 	if o.Kind == Order {
 		c.tries("half")
@@ -320,11 +322,15 @@ func (c *checker) together(o *Operation, readAt time.Time) {
 	rows := make(States)
 	for _, line := range o.Lines {
 		if row, there := c.rows[key{line.SKU, o.ID}]; there {
+			c.inTime(o, row.Created, "row")
 			rows[line.SKU] = row.State
 			if row.State == reserved && row.Expires.Before(readAt) {
 				rows[line.SKU] = expired
 			}
 		}
+	}
+	if n := len(rows); n > 0 && n < len(o.Lines) {
+		c.violated(o, "half", "%d of %d lines have a row", n, len(o.Lines))
 	}
 	if !rows.agree() || rows.have(reserved) && rows.have(expired) {
 		c.violated(o, "half", "its rows are %v", rows)
@@ -347,20 +353,6 @@ func (s States) have(state string) bool {
 func (s States) agree() bool {
 	open, sold, back := s.have(reserved) || s.have(expired), s.have(committed) || s.have(returned), s.have(cancelled)
 	return !(open && sold || sold && back || back && open)
-}
-
-// written: an order has all of its lines, or none, and their rows are written while an attempt may write.
-func (c *checker) written(o *Operation) {
-	there := 0
-	for _, line := range o.Lines {
-		if row, is := c.rows[key{line.SKU, o.ID}]; is {
-			there++
-			c.inTime(o, row.Created, "row")
-		}
-	}
-	if there > 0 && there < len(o.Lines) {
-		c.violated(o, "half", "%d of %d lines have a row", there, len(o.Lines))
-	}
 }
 
 // ledger: each accepted movement is there once, as it was asked for, and nothing else is.

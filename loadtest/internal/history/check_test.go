@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"inventory/internal/api/client"
 )
 
 // world is a small history without a fault, and its rows: what a test changes in it is what the checker has to name.
@@ -31,7 +33,7 @@ func accept(state string, quantity int64) Answer {
 	return Answer{Status: 201, State: state, Quantity: quantity}
 }
 
-func refuse(code string) Answer { return Answer{Status: 409, Code: code} }
+func refuse(code client.Code) Answer { return Answer{Status: 409, Code: code} }
 
 // a good history: "a" has 10 units, of which o1 takes 4 after an attempt without an answer; o2 reserves 3 for a second, and
 // expires; o3 is an order of a and b; o4 is refused. A restock brings 5.
@@ -123,42 +125,52 @@ func TestEveryPromiseHasItsTries(t *testing.T) {
 
 func (w *world) check() []Violation { return w.findings().Violations }
 
-func TestGoodHistory(t *testing.T) {
-	t.Parallel()
-	if broken := good().check(); len(broken) > 0 {
-		t.Errorf("complaints about nothing: %v", broken)
+// complaint is a change of a history, and the promise that it breaks.
+type complaint struct {
+	spoil func(w *world)
+	name  string
+}
+
+// wantComplaints demands that each change of a history is complained about by its name.
+func wantComplaints(t *testing.T, history func() *world, all map[string]complaint) {
+	t.Helper()
+	for about, c := range all {
+		w := history()
+		c.spoil(w)
+		if broken := w.check(); !slices.ContainsFunc(broken, func(v Violation) bool { return v.Name == c.name }) {
+			t.Errorf("%s: want %q, got %v", about, c.name, broken)
+		}
+	}
+}
+
+// wantNoComplaints demands that neither a history nor what a change makes of it is complained about.
+func wantNoComplaints(t *testing.T, history func() *world, changes map[string]func(w *world)) {
+	t.Helper()
+	changes["nothing"] = func(*world) {}
+	for about, change := range changes {
+		w := history()
+		change(w)
+		if broken := w.check(); len(broken) > 0 {
+			t.Errorf("%s: complaints: %v", about, broken)
+		}
 	}
 }
 
 // Each complaint, by its name and for what it is about. A service that does this is caught.
 func TestComplaints(t *testing.T) {
 	t.Parallel()
-	for about, c := range map[string]struct {
-		spoil func(w *world)
-		name  string
-	}{
-		"a row is gone":            {func(w *world) { w.rows.Deductions = w.rows.Deductions[1:] }, "lost"},
-		"a read finds nothing":     {func(w *world) { w.operations[2].Attempts[0].Answer = Answer{Status: 404, Code: "unknown_deduction"} }, "lost"},
-		"a row has other units":    {func(w *world) { w.rows.Deductions[0].Asked = 5 }, "different"},
-		"a row is another buyer's": {func(w *world) { w.rows.Deductions[0].Buyer = "eve" }, "different"},
-		"a reservation is shorter": {func(w *world) { w.rows.Deductions[1].Expires = at(1700) }, "different"},
-		"a replay is other units": {func(w *world) {
-			o := &w.operations[0]
-			o.Attempts = append(o.Attempts, tried(900, Answer{Status: 200, State: committed, Quantity: 3}))
-		}, "different"},
-		"refused, and written": {func(w *world) { w.operations[0].Attempts[1].Answer = refuse("sold_out") }, "not final"},
-		"accepted, then refused": {func(w *world) {
-			o := &w.operations[0]
-			o.Attempts = append(o.Attempts, tried(4000, refuse("buyer_limit")))
-		}, "not final"},
-		"accepted, then sold out": {func(w *world) {
-			o := &w.operations[0]
-			o.Attempts = append(o.Attempts, tried(4000, refuse("insufficient_stock")))
-		}, "not final"},
-		"written after the deadline": {func(w *world) {
-			w.operations[0].Attempts = w.operations[0].Attempts[:1]
-		}, "late"},
-		"written long after": {func(w *world) { w.rows.Deductions[3].Created = at(4200) }, "late"},
+	wantComplaints(t, good, map[string]complaint{
+		"a row is gone":              {func(w *world) { w.rows.Deductions = w.rows.Deductions[1:] }, "lost"},
+		"a read finds nothing":       {func(w *world) { w.operations[2].Attempts[0].Answer = Answer{Status: 404, Code: "unknown_deduction"} }, "lost"},
+		"a row has other units":      {func(w *world) { w.rows.Deductions[0].Asked = 5 }, "different"},
+		"a row is another buyer's":   {func(w *world) { w.rows.Deductions[0].Buyer = "eve" }, "different"},
+		"a reservation is shorter":   {func(w *world) { w.rows.Deductions[1].Expires = at(1700) }, "different"},
+		"a replay is other units":    {func(w *world) { w.again(Deduct, "o1", 900, Answer{Status: 200, State: committed, Quantity: 3}) }, "different"},
+		"refused, and written":       {func(w *world) { w.operations[0].Attempts[1].Answer = refuse("sold_out") }, "not final"},
+		"accepted, then refused":     {func(w *world) { w.again(Deduct, "o1", 4000, refuse("buyer_limit")) }, "not final"},
+		"accepted, then sold out":    {func(w *world) { w.again(Deduct, "o1", 4000, refuse("insufficient_stock")) }, "not final"},
+		"written after the deadline": {func(w *world) { w.operations[0].Attempts = w.operations[0].Attempts[:1] }, "late"},
+		"written long after":         {func(w *world) { w.rows.Deductions[3].Created = at(4200) }, "late"},
 		"nobody's row": {func(w *world) {
 			w.rows.Deductions = append(w.rows.Deductions, Deduction{SKU: "b", ID: "o9", State: committed, Quantity: 1})
 		}, "from nowhere"},
@@ -181,19 +193,16 @@ func TestComplaints(t *testing.T) {
 				Operation{Kind: Read, ID: "o1", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(3100, Answer{Status: 200, State: committed})}})
 			w.rows.Deductions[0].State = cancelled
 		}, "undone"},
-		"expired before its time":  {func(w *world) { w.operations[2].Attempts[0] = tried(1000, Answer{Status: 200, State: expired}) }, "too early"},
-		"a restock is not there":   {func(w *world) { w.rows.Movements = nil }, "ledger"},
-		"a restock is there twice": {func(w *world) { w.rows.Movements = append(w.rows.Movements, w.rows.Movements[0]) }, "ledger"},
-		"an order has two rows":    {func(w *world) { w.rows.Deductions = append(w.rows.Deductions, w.rows.Deductions[0]) }, "twice"},
-		"a token went back":        {func(w *world) { w.rows.SKUs[0].FencesFell = 1 }, "fence"},
-		"the audit complains":      {func(w *world) { w.rows.SKUs[0].Audit = []string{"parts do not add up"} }, "audit"},
-		"units nobody can buy":     {func(w *world) { w.last("b", 8, refuse("insufficient_stock")) }, "stranded"},
-		"sold out beside units":    {func(w *world) { w.last("b", 9, refuse("sold_out")) }, "false refusal"},
-		"an answer of other units": {func(w *world) { w.operations[1].Attempts[0].Answer.Quantity = 2 }, "different"},
-		"accepted twice": {func(w *world) {
-			o := &w.operations[0]
-			o.Attempts = append(o.Attempts, tried(900, accept(committed, 4)))
-		}, "replay"},
+		"expired before its time":    {func(w *world) { w.operations[2].Attempts[0] = tried(1000, Answer{Status: 200, State: expired}) }, "too early"},
+		"a restock is not there":     {func(w *world) { w.rows.Movements = nil }, "ledger"},
+		"a restock is there twice":   {func(w *world) { w.rows.Movements = append(w.rows.Movements, w.rows.Movements[0]) }, "ledger"},
+		"an order has two rows":      {func(w *world) { w.rows.Deductions = append(w.rows.Deductions, w.rows.Deductions[0]) }, "twice"},
+		"a token went back":          {func(w *world) { w.rows.SKUs[0].FencesFell = 1 }, "fence"},
+		"the audit complains":        {func(w *world) { w.rows.SKUs[0].Audit = []string{"parts do not add up"} }, "audit"},
+		"units nobody can buy":       {func(w *world) { w.last("b", 8, refuse("insufficient_stock")) }, "stranded"},
+		"sold out beside units":      {func(w *world) { w.last("b", 9, refuse("sold_out")) }, "false refusal"},
+		"an answer of other units":   {func(w *world) { w.operations[1].Attempts[0].Answer.Quantity = 2 }, "different"},
+		"accepted twice":             {func(w *world) { w.again(Deduct, "o1", 900, accept(committed, 4)) }, "replay"},
 		"a replay of what never was": {func(w *world) { w.operations[1].Attempts[0].Answer.Status = 200 }, "replay"},
 		"a restock refused":          {func(w *world) { w.operations[5].Attempts[0].Answer = Answer{Status: 404, Code: "unknown_sku"} }, "no reason"},
 		"an order not let in":        {func(w *world) { w.operations[4].Attempts[0].Answer = Answer{Status: 401, Code: "unauthenticated"} }, "no reason"},
@@ -208,30 +217,19 @@ func TestComplaints(t *testing.T) {
 		"reserved after its time":      {func(w *world) { w.about(Read, 1910, Answer{Status: 200, State: reserved}) }, "too late"},
 		"committed after its time":     {func(w *world) { w.about(Commit, 1900, Answer{Status: 200}) }, "too late"},
 		"reserved long after its time": {func(w *world) { w.rows.Deductions[1].State = reserved }, "too late"},
-	} {
-		t.Run(about, func(t *testing.T) {
-			t.Parallel()
-			w := good()
-			c.spoil(w)
-			if broken := w.check(); !slices.ContainsFunc(broken, func(v Violation) bool { return v.Name == c.name }) {
-				t.Errorf("want %q, got %v", c.name, broken)
-			}
-		})
-	}
+	})
 }
 
 // What a service may do is no reason to complain.
 func TestNoComplaints(t *testing.T) {
 	t.Parallel()
-	for about, change := range map[string]func(w *world){
+	wantNoComplaints(t, good, map[string]func(w *world){
 		"a refusal while another attempt may still be carried out": func(w *world) {
 			o := &w.operations[0]
 			o.Attempts[1] = Attempt{Sent: at(100), Ended: at(110), Answer: refuse("sale_closed")}
 			w.rows.Deductions[0].Created = at(500)
 		},
-		"an attempt without an answer that was carried out": func(w *world) {
-			w.operations[0].Attempts = []Attempt{{Sent: at(0), Ended: at(800)}}
-		},
+		"an attempt without an answer that was carried out": func(w *world) { w.operations[0].Attempts = []Attempt{{Sent: at(0), Ended: at(800)}} },
 		"a refusal soon after a restock": func(w *world) {
 			w.operations[4].Attempts[0] = tried(9500, refuse("insufficient_stock"))
 			w.operations[4].Lines[0].Quantity = 6
@@ -264,24 +262,12 @@ func TestNoComplaints(t *testing.T) {
 			w.rows.Deductions[1].State, w.rows.Deductions[1].Committed = committed, at(1705)
 			w.rows.SKUs[0].Available -= 3
 		},
-		"refused before it is over": func(w *world) { w.about(Cancel, 2900, Answer{Status: 200, State: expired}) },
-		"a replay refused by who has not heard of a restock": func(w *world) {
-			o := &w.operations[0]
-			o.Attempts = append(o.Attempts, tried(1500, refuse("insufficient_stock")))
-		},
+		"refused before it is over":                          func(w *world) { w.about(Cancel, 2900, Answer{Status: 200, State: expired}) },
+		"a replay refused by who has not heard of a restock": func(w *world) { w.again(Deduct, "o1", 1500, refuse("insufficient_stock")) },
 		"a busy service": func(w *world) {
 			w.operations[4].Attempts = []Attempt{tried(2200, Answer{Status: 503, Code: "overloaded"})}
 		},
-	} {
-		t.Run(about, func(t *testing.T) {
-			t.Parallel()
-			w := good()
-			change(w)
-			if broken := w.check(); len(broken) > 0 {
-				t.Errorf("complaints: %v", broken)
-			}
-		})
-	}
+	})
 }
 
 // A complaint shows the operation with its attempts.
@@ -306,20 +292,20 @@ func TestRefusalsAreBounded(t *testing.T) {
 	for about, c := range map[string]struct {
 		ms    int // of the answer
 		units int64
-		code  string
+		code  client.Code
 		want  Bounds
 	}{
-		"before anything was sent":   {5, 10, InsufficientStock, Bounds{1, 1}},
-		"more than there ever was":   {5, 11, InsufficientStock, Bounds{0, 0}},
-		"while the first is sold":    {15, 7, InsufficientStock, Bounds{0, 1}},
-		"when the first was sold":    {20, 7, InsufficientStock, Bounds{0, 0}},
-		"what is left of it":         {20, 6, InsufficientStock, Bounds{1, 1}},
-		"while the second is sold":   {40, 4, InsufficientStock, Bounds{0, 1}},
-		"less than is left of both":  {40, 3, InsufficientStock, Bounds{1, 1}},
-		"when the second was sold":   {50, 4, InsufficientStock, Bounds{0, 0}},
-		"at the end, what was there": {90, 3, InsufficientStock, Bounds{1, 1}},
-		"sold out, and three left":   {90, 9, SoldOut, Bounds{1, 1}},
-		"another reason":             {90, 1, BuyerLimit, Bounds{0, 0}},
+		"before anything was sent":   {5, 10, client.InsufficientStock, Bounds{1, 1}},
+		"more than there ever was":   {5, 11, client.InsufficientStock, Bounds{0, 0}},
+		"while the first is sold":    {15, 7, client.InsufficientStock, Bounds{0, 1}},
+		"when the first was sold":    {20, 7, client.InsufficientStock, Bounds{0, 0}},
+		"what is left of it":         {20, 6, client.InsufficientStock, Bounds{1, 1}},
+		"while the second is sold":   {40, 4, client.InsufficientStock, Bounds{0, 1}},
+		"less than is left of both":  {40, 3, client.InsufficientStock, Bounds{1, 1}},
+		"when the second was sold":   {50, 4, client.InsufficientStock, Bounds{0, 0}},
+		"at the end, what was there": {90, 3, client.InsufficientStock, Bounds{1, 1}},
+		"sold out, and three left":   {90, 9, client.SoldOut, Bounds{1, 1}},
+		"another reason":             {90, 1, client.BuyerLimit, Bounds{0, 0}},
 	} {
 		w := world{operations: []Operation{sale("o1", 30, 50, 3), sale("o2", 10, 20, 4), {
 			Kind: Deduct, ID: "o3", Lines: []Line{{"a", c.units}}, Attempts: []Attempt{{Sent: at(0), Ended: at(c.ms), Answer: refuse(c.code)}},
@@ -332,7 +318,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 			SKUs: []SKU{{Name: "a", Initial: 10, Available: 3}, {Name: "b", Initial: 10, Available: 10}},
 		}
 		found := w.findings().Refusals["a"]
-		stranded := map[bool]int64{true: 3}[c.units <= 3 && c.code != BuyerLimit]
+		stranded := map[bool]int64{true: 3}[c.units <= 3 && c.code != client.BuyerLimit]
 		if found.False != c.want || found.Stranded != stranded {
 			t.Errorf("%s: %+v, %d stranded", about, found.False, found.Stranded)
 		}
@@ -363,7 +349,7 @@ func TestNoTrueRefusalIsProvenFalse(t *testing.T) {
 			}
 		}
 		w.operations = append(w.operations, Operation{Kind: Deduct, ID: "refused", Lines: []Line{{"a", wanted}}, Attempts: []Attempt{
-			{Sent: at(-5000), Ended: at(refused), Answer: refuse(InsufficientStock)},
+			{Sent: at(-5000), Ended: at(refused), Answer: refuse(client.InsufficientStock)},
 		}})
 		w.rows.SKUs = []SKU{{Name: "a", Initial: stock, Available: left}}
 		found := Check(w.operations, w.rows, Promise{AnswerWithin: time.Second, Staleness: time.Second}).Refusals["a"]

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"inventory/internal/api/client"
 )
 
 // Kind is what an operation asks for.
@@ -79,12 +81,12 @@ func (a Attempt) Unknown() bool { return !a.NotSent && a.Answer.Unknown() }
 // Answer is the service's answer. The zero Answer is none.
 type Answer struct {
 	Status   int
-	Code     string    // of a refusal
-	State    string    // of the deduction, also with a refusal
-	Quantity int64     // of the deduction, or of all lines of an order
-	Expires  time.Time // of a reservation
-	States   States    // of the lines of an order; a refusal has those of the lines that it is about
-	Left     int64     // units of a SKU
+	Code     client.Code // of a refusal
+	State    string      // of the deduction, also with a refusal
+	Quantity int64       // of the deduction, or of all lines of an order
+	Expires  time.Time   // of a reservation
+	States   States      // of the lines of an order; a refusal has those of the lines that it is about
+	Left     int64       // units of a SKU
 }
 
 // States are those of deductions, by SKU.
@@ -105,26 +107,10 @@ func (a Answer) Accepted() bool { return a.Status/100 == 2 }
 func (a Answer) Refused() bool { return a.Status/100 == 4 && a.Status != statusClientGone }
 
 // Short reports whether it was refused for want of units.
-func (a Answer) Short() bool { return a.Code == SoldOut || a.Code == InsufficientStock }
+func (a Answer) Short() bool { return a.Code == client.SoldOut || a.Code == client.InsufficientStock }
 
 // Unknown reports whether it may have happened, if it was sent.
-func (a Answer) Unknown() bool { return !a.Accepted() && !a.Refused() && a.Code != Overloaded }
-
-// The codes of refusals that mean something here.
-const (
-	SoldOut           = "sold_out"
-	InsufficientStock = "insufficient_stock"
-	BuyerLimit        = "buyer_limit"
-	SaleClosed        = "sale_closed"
-	Overloaded        = "overloaded"
-	orderEnded        = "order_ended"
-	unknownDeduction  = "unknown_deduction"
-	unknownOrder      = "unknown_order"
-	notReserved       = "not_reserved"
-	notCommitted      = "not_committed"
-	alreadyCommitted  = "already_committed"
-	partOfOrder       = "part_of_order"
-)
+func (a Answer) Unknown() bool { return !a.Accepted() && !a.Refused() && a.Code != client.Overloaded }
 
 // statusClientGone is logged for a caller that has hung up.
 const statusClientGone = 499

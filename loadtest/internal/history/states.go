@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"inventory/internal/api/client"
 )
 
 // The states of a deduction.
@@ -43,27 +45,26 @@ type sight struct {
 // states: no later answer and no row undoes a state that was answered, and each state has its cause.
 func (c *checker) states(k key, all []*Operation) {
 	var seen []sight
-	known := time.Time{} // since when callers know that there is a row
 	for _, o := range all {
 		for _, a := range o.Attempts {
 			if state := stateTold(o, a.Answer, k.sku); state != unknown {
 				seen = append(seen, sight{state, a.Sent, a.Ended, o})
-				if known.IsZero() || a.Ended.Before(known) {
-					known = a.Ended
-				}
 			}
 		}
 	}
-	for _, o := range all {
-		for _, a := range o.Attempts {
-			if (a.Answer.Code == unknownDeduction || a.Answer.Code == unknownOrder) && !known.IsZero() && known.Before(a.Sent) {
-				c.violated(o, "lost", "it was there at %s", clock(known))
-			}
-		}
+	if len(seen) == 0 {
+		return
 	}
 	slices.SortFunc(seen, func(a, b sight) int { return cmp.Or(a.to.Compare(b.to), a.from.Compare(b.from)) })
+	for _, o := range all {
+		for _, a := range o.Attempts {
+			if (a.Answer.Code == client.UnknownDeduction || a.Answer.Code == client.UnknownOrder) && seen[0].to.Before(a.Sent) {
+				c.violated(o, "lost", "it was there at %s", clock(seen[0].to))
+			}
+		}
+	}
 	row, there := c.rows[k]
-	if there && len(seen) > 0 {
+	if there {
 		last := seen[len(seen)-1]
 		seen = append(seen, sight{state: row.State, from: last.to.Add(time.Hour), to: last.to.Add(time.Hour), of: last.of})
 	}
@@ -78,7 +79,7 @@ func (c *checker) states(k key, all []*Operation) {
 			}
 		}
 	}
-	if !there && slices.ContainsFunc(seen, func(s sight) bool { return s.state != unknown }) {
+	if !there {
 		c.violated(seen[0].of, "lost", "SKU %q has no row of it, and it was told %q", k.sku, seen[0].state)
 	}
 }
@@ -169,7 +170,7 @@ func (c *checker) times(k key, all []*Operation, readAt time.Time) {
 			early, late := a.Ended.Add(c.promise.Clocks).Before(ends), a.Sent.After(ends.Add(c.promise.Clocks))
 			held := (o.Kind == Read || o.Kind.Takes() && a.Answer.Accepted()) && state == reserved
 			switch {
-			case early && (state == expired || a.Answer.Code == notReserved && !mayCancel && !(o.Kind == Extend && mayCommit)):
+			case early && (state == expired || a.Answer.Code == client.NotReserved && !mayCancel && !(o.Kind == Extend && mayCommit)):
 				c.violated(o, "too early", "it expires at %s", clock(ends))
 			case late && (held && a.Sent.After(ends.Add(c.promise.Clocks+estimate)) || o.Kind == Commit && a.Answer.Accepted() && !mayHaveCommitted):
 				c.violated(o, "too late", "it had expired at %s", clock(ends))

@@ -4,14 +4,15 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"inventory/internal/api/client"
 )
 
 // stock: units add up.
 func (c *checker) stock(rows Rows) {
 	should := make(map[string]int64) // be left
-	known := make(map[string]bool)
 	for _, s := range rows.SKUs {
-		should[s.Name], known[s.Name] = s.Initial, true
+		should[s.Name] = s.Initial
 	}
 	for _, m := range rows.Movements {
 		if m.Kind != Resegment.String() {
@@ -42,7 +43,7 @@ func (c *checker) stock(rows Rows) {
 		}
 	}
 	for sku := range c.promise.Stocks {
-		if !known[sku] {
+		if c.courses[sku] == nil {
 			c.violated(nil, "no such SKU", "the database does not know SKU %q: is it the one that the service uses?", sku)
 		}
 	}
@@ -180,7 +181,7 @@ func (c *checker) refusals() {
 			switch {
 			case o.Kind.Takes() && a.Answer.Short():
 				c.refusal(o, a)
-			case o.retakes() && a.Answer.Code == notReserved:
+			case o.retakes() && a.Answer.Code == client.NotReserved:
 				c.notRetaken(o, a)
 			}
 		}
@@ -220,7 +221,7 @@ func (c *checker) refusal(o *Operation, a Attempt) {
 			return
 		}
 		wanted := line.Quantity
-		if a.Answer.Code == SoldOut {
+		if a.Answer.Code == client.SoldOut {
 			wanted = 1
 		}
 		atLeast := of.least(a, c.promise)

@@ -10,8 +10,7 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Drill is a run of a scenario: what was sent, what became of it, and what the rows say. Its report has a scenario and a seed from
-// the beginning.
+// Drill is a run of a scenario: what was sent, what became of it, and what the rows say.
 type Drill struct {
 	report.Document
 	Name        string // in a sentence
@@ -60,12 +59,4 @@ func (d *Drill) Judge(rows history.Rows, found history.Findings) {
 	if failed := d.All.Counts(0, Forever).Of(d.Bad...); failed > 0 {
 		d.Wrong = append(d.Wrong, fmt.Sprintf("%s failed or got no answer, first: %v", report.Count(failed, "request"), d.All.FirstError(d.Bad...)))
 	}
-}
-
-// Report is what a drill that has ended reports; nothing if nothing was sent.
-func (d *Drill) Report() report.Document {
-	if d.Parts == nil {
-		return report.Document{}
-	}
-	return d.Document
 }

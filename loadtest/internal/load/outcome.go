@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"inventory/internal/api/client"
 	"inventory/loadtest/internal/history"
 )
 
@@ -62,11 +63,11 @@ func OutcomeOf(a history.Attempt) Outcome {
 		return Accepted
 	case a.Answer.Accepted():
 		return Replayed
-	case code == history.Overloaded:
+	case code == client.Overloaded:
 		return Overloaded
 	case a.Answer.Status == http.StatusConflict:
 		for o := SoldOut; o <= SaleClosed; o++ {
-			if strings.ReplaceAll(code, "_", " ") == o.String() {
+			if strings.ReplaceAll(string(code), "_", " ") == o.String() {
 				return o
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"gonum.org/v1/gonum/stat"
 
+	"inventory/internal/api/client"
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
@@ -261,7 +262,7 @@ func (r *Result) OutcomeSection() report.Section {
 		}
 	}
 	add("all who were due", all, r.Latencies(0, Forever))
-	notes, codes := []string{"who got no answer counts with the time until that was clear: they have waited at least so long"}, map[string]int64{}
+	notes, codes := []string{"who got no answer counts with the time until that was clear: they have waited at least so long"}, map[client.Code]int64{}
 	for i, reply := range r.Replies {
 		if reply.Outcome == Refused || reply.Outcome == Failed {
 			codes[r.Operations[i].Last().Answer.Code]++

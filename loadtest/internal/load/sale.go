@@ -57,9 +57,9 @@ type Lanes struct {
 	Unlocked int64 `json:"unlocked"` // batches that were written under the guard alone
 }
 
-// ReadLanes reads a service's metrics, by their URL.
-func ReadLanes(ctx context.Context, metricsURL string) (Lanes, error) {
-	f, err := gauges.Scrape(ctx, metricsURL)
+// ReadLanes reads a service's metrics.
+func ReadLanes(ctx context.Context, adminURL string) (Lanes, error) {
+	f, err := gauges.Scrape(ctx, adminURL)
 	if err != nil {
 		return Lanes{}, err
 	}

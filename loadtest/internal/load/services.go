@@ -104,7 +104,7 @@ func newAnswer(status int, text []byte) history.Answer {
 	}
 	var said struct {
 		deduction
-		Code  string      `json:"code"`
+		Code  client.Code `json:"code"`
 		Lines []deduction `json:"lines"`     // of an order
 		Left  int64       `json:"available"` // of a SKU
 	}

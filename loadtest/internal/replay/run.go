@@ -37,7 +37,7 @@ type Replay struct {
 
 func newReplay(plan Plan, settings Settings) *Replay {
 	return &Replay{Settings: settings, plan: plan, Drill: load.Drill{
-		Document: report.Document{Scenario: "replay"}, Name: "replay", Prefix: plan.Prefix,
+		Name: "replay", Prefix: plan.Prefix,
 		Bad: []load.Outcome{load.BuyerLimit, load.SaleClosed, load.Overloaded, load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
 }
@@ -115,13 +115,18 @@ func (r *Replay) send(ctx context.Context) error {
 			break
 		}
 		o, answered := &r.plan.Requests[i], make(chan struct{})
-		before := make([]chan struct{}, len(o.Lines))
-		for n, line := range o.Lines {
-			before[n], latest[line.SKU] = latest[line.SKU], answered
+		var before []chan struct{}
+		for _, line := range o.Lines {
+			if earlier, is := latest[line.SKU]; is {
+				before = append(before, earlier)
+			}
+			latest[line.SKU] = answered
 		}
 		senders.Go(func() error {
 			for _, earlier := range before {
-				if !wait(sending, earlier) {
+				select {
+				case <-earlier:
+				case <-sending.Done():
 					return sending.Err()
 				}
 			}
@@ -135,19 +140,6 @@ func (r *Replay) send(ctx context.Context) error {
 		})
 	}
 	return senders.Wait()
-}
-
-// wait waits for the answer to a request; nil: there is none. It reports false if ctx ends before.
-func wait(ctx context.Context, answered chan struct{}) bool {
-	if answered == nil {
-		return true
-	}
-	select {
-	case <-answered:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // tell adds what became of the requests to the report, and of the units what the rows say.
@@ -166,7 +158,7 @@ func (r *Replay) tell() {
 	}
 	comma := func(n int) string { return humanize.Comma(int64(n)) }
 	const day = "2 January 2006"
-	r.Summary = []string{
+	r.Scenario, r.Summary = "replay", []string{
 		fmt.Sprintf("Replay of %s order lines, %s to %s, with %s SKUs, in %s requests to %s; %s lines left out.", comma(r.plan.Lines), r.plan.From.Format(day),
 			r.plan.To.Format(day), comma(len(r.plan.SKUs)), comma(len(r.plan.Requests)), r.Environment.Of("target"), comma(r.plan.LeftOut)),
 		fmt.Sprintf("%s units sold, %s restocked, %s left; %s merges.", humanize.Comma(sold), humanize.Comma(restocked), humanize.Comma(left), humanize.Comma(merges)),

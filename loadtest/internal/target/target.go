@@ -6,6 +6,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
@@ -48,20 +50,15 @@ type Config struct {
 type Target struct {
 	URLs []string // of the API
 	Name string   // for people; without secrets
-	// AdminURLs are the admin listeners, with metrics, of the services that were started here.
-	AdminURLs []string
 	// RedisURL is the Redis of the service that was started here; "": it is embedded, or not known.
 	RedisURL string
-	// PostmasterPID and RedisPID are processes of the servers that were started here; 0: none.
-	PostmasterPID, RedisPID int
-
-	DatabaseURL     string // where the rows are; it may hold a password
-	servers.Closers        // of what Open did
+	gauges.Sources
+	servers.Closers // of what Open did
 }
 
 // Open starts or reaches the services of a configuration that was checked.
 func Open(ctx context.Context, c Config) (t *Target, err error) {
-	t = &Target{DatabaseURL: c.DatabaseURL}
+	t = &Target{Sources: gauges.Sources{DatabaseURL: c.DatabaseURL}}
 	if len(c.ServiceURLs) > 0 {
 		err = t.useRunning(ctx, c.ServiceURLs, c.APIKey)
 	} else {
@@ -75,9 +72,9 @@ func Open(ctx context.Context, c Config) (t *Target, err error) {
 
 // startInside starts the service.
 func (t *Target) startInside(ctx context.Context, c Config) error {
-	redisURL, redisName := c.RedisURL, "Redis at --redis-url"
-	if redisURL == "" || redisURL == app.Embedded {
-		redisURL, redisName = app.Embedded, "the embedded Redis"
+	redisURL, redisName := cmp.Or(c.RedisURL, app.Embedded), "Redis at --redis-url"
+	if redisURL == app.Embedded {
+		redisName = "the embedded Redis"
 	}
 	databaseName := "PostgreSQL at --database-url"
 	if strings.HasPrefix(c.DatabaseURL, "sqlite:") {
@@ -195,22 +192,13 @@ func reach(ctx context.Context, serviceURL, key string) error {
 	defer service.Close()
 	answer, err := service.ReadSKU(ctx, "loadtest-reach")
 	if err != nil {
-		return fmt.Errorf("reach the service at %s: %w", name, WithoutURL(err))
+		return fmt.Errorf("reach the service at %s: %w", name, gauges.WithoutURL(err))
 	}
 	known := answer.Problem != nil && answer.Problem.Code == client.UnknownSku
 	if !answer.OK() && !known {
 		return fmt.Errorf("what answers at %s is no inventory service in order: %w", name, answer.Err())
 	}
 	return nil
-}
-
-// WithoutURL takes the URL, which may hold secrets, out of an error of an HTTP client.
-func WithoutURL(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 // Process is a process of its own for the service.
