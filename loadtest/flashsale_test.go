@@ -148,18 +148,8 @@ func TestARefusedKeyIsAnError(t *testing.T) {
 	_, databaseURL := startService(t)
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
-		switch {
-		case r.Method == http.MethodGet:
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = io.WriteString(w, `{"type":"x","code":"unknown_sku","status":404,"title":"x"}`)
-		case r.Method == http.MethodPut:
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusCreated)
-			_, _ = io.WriteString(w, `{}`)
-		default:
-			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, `{"type":"x","code":"unauthenticated","status":401,"title":"x"}`)
-		}
+		w.WriteHeader(map[string]int{http.MethodGet: http.StatusNotFound, http.MethodPut: http.StatusCreated, http.MethodPost: http.StatusUnauthorized}[r.Method])
+		_, _ = io.WriteString(w, `{"code":"unknown_sku"}`)
 	}))
 	defer service.Close()
 	got := runWith(t.Context(), smallSale("--url", service.URL, "--database-url", databaseURL, "--json=-")...)

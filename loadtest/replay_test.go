@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -129,15 +127,18 @@ func modelled(plan replay.Plan) map[string]totals {
 // replayShop replays the shop's file on the target of the flags, and demands that each SKU ends as modelled.
 func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	t.Helper()
-	c := replayCommand{Orders: theFirst(t, 400), StockFactor: 0.8, Concurrency: 64, WholeOrders: whole, targetFlags: flags}
-	plan, err := c.plan()
+	lines, err := replay.ReadOrders(shopFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := replay.NewPlan(replay.FirstOrders(lines, 400), 0.8, whole, "replay-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var played *replay.Replay
 	s := cli.Streams{Out: io.Discard, Err: io.Discard}
-	settings := replay.Settings{Concurrency: c.Concurrency, Key: c.APIKey, Progress: io.Discard}
-	document, err := c.at(t.Context(), s, func(to *target.Target) (_ report.Document, err error) {
+	settings := replay.Settings{Concurrency: 64, Progress: io.Discard}
+	document, err := flags.at(t.Context(), s, func(to *target.Target) (_ report.Document, err error) {
 		played, err = replay.Play(t.Context(), plan, settings, to)
 		return played.Document, err
 	})
@@ -172,25 +173,6 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	if len(got) != len(want) {
 		t.Errorf("%d SKUs instead of %d", len(got), len(want))
 	}
-}
-
-// theFirst returns a file of the first lines of the shop's.
-func theFirst(t *testing.T, lines int) string {
-	t.Helper()
-	file, err := os.Open(shopFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	for rows := bufio.NewScanner(unpacked); lines >= 0 && rows.Scan(); lines-- { // the first row is of headings
-		fmt.Fprintln(&text, rows.Text())
-	}
-	return writeFile(t, text.String())
 }
 
 // TestReplayEndsWhereTheModelDoes replays a part of the shop's file on each store, with orders SKU by SKU and whole. Both stores

@@ -213,21 +213,21 @@ func (f fault) on(ctx context.Context, s *stack, each func(*process, context.Con
 }
 
 // happen causes the faults of a round at their times. Each is ended, also when ctx ends.
-func (s *stack) happen(ctx context.Context, began time.Time, faults []fault, over func(f fault, from, to time.Time)) error {
+func (s *stack) happen(ctx context.Context, began time.Time, faults []fault) (happened []Happened, err error) {
 	always := context.WithoutCancel(ctx) // a fault may last longer than the round
 	for _, f := range faults {
 		if !load.Sleep(ctx, time.Until(began.Add(f.at))) {
-			return nil
+			return happened, nil
 		}
 		from := time.Now()
 		if err := f.on(always, s, f.kind.begin, f.kind.beginAll); err != nil {
-			return fmt.Errorf("%s: %w", f, err)
+			return happened, fmt.Errorf("%s: %w", f, err)
 		}
 		load.Sleep(ctx, time.Until(from.Add(f.length)))
 		if err := f.on(always, s, f.kind.end, f.kind.endAll); err != nil {
-			return fmt.Errorf("end of: %s: %w", f, err)
+			return happened, fmt.Errorf("end of: %s: %w", f, err)
 		}
-		over(f, from, time.Now())
+		happened = append(happened, Happened{Kind: f.kind.name, What: f.String(), From: from.Sub(began).Seconds(), To: time.Since(began).Seconds()})
 	}
-	return nil
+	return happened, nil
 }

@@ -40,8 +40,8 @@ const (
 
 // round is one sale of SKUs of its own, with faults.
 type round struct {
+	Round
 	stack    *stack
-	seed     uint64
 	name     string // that its SKUs and ids begin with
 	hot      string
 	limited  string
@@ -54,7 +54,7 @@ type round struct {
 }
 
 func newRound(s *stack, seed uint64) *round {
-	r := &round{stack: s, seed: seed, name: fmt.Sprint("r", seed), stocks: make(map[string]history.Stock)}
+	r := &round{Round: Round{Seed: seed}, stack: s, name: fmt.Sprint("r", seed), stocks: make(map[string]history.Stock)}
 	r.hot, r.limited, r.reserved = r.name+"-hot", r.name+"-limited", r.name+"-reserved"
 	for i := range manySKUs {
 		r.many = append(r.many, fmt.Sprintf("%s-%02d", r.name, i))
@@ -63,7 +63,7 @@ func newRound(s *stack, seed uint64) *round {
 }
 
 // play plays a round, and compares the operations with the rows.
-func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, err error) {
+func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (_ Round, err error) {
 	if r.services, err = r.stack.open(); err != nil {
 		return Round{}, err
 	}
@@ -71,7 +71,7 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 	if err := r.create(ctx); err != nil {
 		return Round{}, err
 	}
-	random := rand.New(rand.NewPCG(r.seed, 0)) //nolint:gosec // it is to be played again
+	random := rand.New(rand.NewPCG(r.Seed, 0)) //nolint:gosec // it is to be played again
 	faults := schedule(random, kinds, length)
 	r.began = time.Now()
 	working, stop := context.WithTimeout(ctx, length)
@@ -82,23 +82,19 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 		all[i] = r.caller(i)
 		running.Go(func() { all[i].work(working) })
 	}
-	result = Round{Seed: r.seed}
-	err = r.stack.happen(working, r.began, faults, func(f fault, from, to time.Time) {
-		result.Faults = append(result.Faults, Happened{Kind: f.kind.name, What: f.String(), From: from.Sub(r.began).Seconds(), To: to.Sub(r.began).Seconds()})
-	})
-	if err != nil {
+	if r.Faults, err = r.stack.happen(working, r.began, faults); err != nil {
 		stop()
 	}
 	running.Wait()
 	if err == nil {
-		err = r.judge(ctx, all, &result)
+		err = r.judge(ctx, all)
 	}
-	return result, errors.Join(ctx.Err(), err)
+	return r.Round, errors.Join(ctx.Err(), err)
 }
 
 // caller is the caller of a number.
 func (r *round) caller(n int) *caller {
-	return &caller{Rand: rand.New(rand.NewPCG(r.seed, uint64(n+1))), round: r, number: n} //nolint:gosec // it is to be played again
+	return &caller{Rand: rand.New(rand.NewPCG(r.Seed, uint64(n+1))), round: r, number: n} //nolint:gosec // it is to be played again
 }
 
 // create puts the SKUs of the round up for sale.
@@ -163,7 +159,7 @@ func (r *Round) recover() {
 }
 
 // judge waits until nothing changes any more, and checks.
-func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
+func (r *round) judge(ctx context.Context, all []*caller) error {
 	if err := r.stack.ready(ctx, r.services); err != nil {
 		return err
 	}
@@ -175,8 +171,8 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	for _, c := range all {
 		operations = append(operations, c.history...)
 	}
-	result.count(operations, r.began)
-	result.recover()
+	r.count(operations, r.began)
+	r.recover()
 	last := r.caller(callers)
 	for sku, stock := range r.stocks {
 		left, _, err := r.services.Look(ctx, sku)
@@ -196,7 +192,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
 	operations = append(operations, last.history...)
-	result.Found = history.Check(operations, rows, promise)
+	r.Found = history.Check(operations, rows, promise)
 	return nil
 }
 

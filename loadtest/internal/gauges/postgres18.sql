@@ -1,12 +1,12 @@
 -- What a PostgreSQL from version 18 has done, and how large a database is.
--- In: nothing. Out: the end of the log in bytes, the next transaction id, the syncs of the log, whether there are any, the bytes of
--- this database's tables without their indexes, and those of its indexes.
-SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8,
-       pg_snapshot_xmax(pg_current_snapshot())::text::float8,
-       (SELECT sum(fsyncs)::float8 FROM pg_stat_io WHERE object = 'wal'),
-       current_setting('fsync') = 'on',
-       coalesce(sum(pg_table_size(oid)) FILTER (WHERE relkind = 'r'), 0)::float8,
-       coalesce(sum(pg_relation_size(oid)) FILTER (WHERE relkind = 'i'), 0)::float8
+-- In: nothing. Out: the end of the log in bytes, the next transaction id, the syncs of the log if there are any, whether there are
+-- none, the bytes of this database's tables without their indexes, and those of its indexes.
+SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 AS wal_bytes,
+       pg_snapshot_xmax(pg_current_snapshot())::text::float8 AS writes,
+       CASE WHEN current_setting('fsync') = 'on' THEN (SELECT sum(fsyncs)::float8 FROM pg_stat_io WHERE object = 'wal') END AS wal_syncs,
+       (current_setting('fsync') = 'off')::int::float8 AS no_fsync,
+       coalesce(sum(pg_table_size(oid)) FILTER (WHERE relkind = 'r'), 0)::float8 AS table_bytes,
+       coalesce(sum(pg_relation_size(oid)) FILTER (WHERE relkind = 'i'), 0)::float8 AS index_bytes
   FROM pg_class
  WHERE relkind IN ('r', 'i')
    AND relnamespace NOT IN (SELECT oid FROM pg_namespace WHERE nspname IN ('pg_catalog', 'information_schema', 'pg_toast'))

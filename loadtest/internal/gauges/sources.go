@@ -109,14 +109,10 @@ const (
 	Memory      Quantity = "process_resident_memory_bytes"
 )
 
-func serviceMetrics() []Quantity {
-	return []Quantity{cpuSeconds, batches, lockWaits, merges, merged, poolWaits, poolSeconds, queued, locksFail, Goroutines, Memory}
-}
-
 // sum is the sum of a histogram's values.
 func sum(histogram Quantity) Quantity { return "sum of " + histogram }
 
-// scrapes reads the metrics of services, and adds them up. One that is missing fails the reading: the sum would be wrong.
+// scrapes reads the metrics of services, and adds them up. A service that is missing fails the reading: the sum would be wrong.
 func scrapes(adminURLs []string) func(context.Context) (values, error) {
 	return func(ctx context.Context) (values, error) {
 		all := values{}
@@ -125,9 +121,9 @@ func scrapes(adminURLs []string) func(context.Context) (values, error) {
 			if err != nil {
 				return nil, fmt.Errorf("number %d: %w", i+1, err)
 			}
-			for _, q := range serviceMetrics() {
-				all[q] += found.Total(string(q))
-				all[sum(q)] += found.Sum(string(q))
+			for name := range found {
+				all[Quantity(name)] += found.Total(name)
+				all[sum(Quantity(name))] += found.Sum(name)
 			}
 		}
 		all[cpu(Service)] = all[cpuSeconds]
@@ -192,12 +188,12 @@ func (f Families) Sum(name string) (sum float64) {
 // Of PostgreSQL, in all databases but for the sizes. Bytes and writes are exact at once; syncs are reported by sessions up to ten
 // seconds later.
 const (
-	walSyncs   Quantity = "syncs of the log"
-	walBytes   Quantity = "bytes of the log"
-	writes     Quantity = "writing transactions"
-	noFsync    Quantity = "fsync is off" // there are no syncs
-	TableBytes Quantity = "bytes of tables"
-	IndexBytes Quantity = "bytes of indexes"
+	walSyncs   Quantity = "wal_syncs" // not known with fsync off
+	walBytes   Quantity = "wal_bytes"
+	writes     Quantity = "writes"
+	noFsync    Quantity = "no_fsync" // 1: fsync is off
+	TableBytes Quantity = "table_bytes"
+	IndexBytes Quantity = "index_bytes"
 )
 
 var (
@@ -213,9 +209,8 @@ const version18 = 180000
 // queries reads a PostgreSQL.
 func queries(databaseURL string) func(context.Context) (values, error) {
 	return func(ctx context.Context) (all values, err error) {
-		var bytes, wrote, syncs, tables, indexes float64
 		var version int
-		var fsync bool
+		all = values{}
 		err = servers.Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
 			if err := connection.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 				return fmt.Errorf("ask PostgreSQL for its version: %w", err)
@@ -224,18 +219,18 @@ func queries(databaseURL string) func(context.Context) (values, error) {
 			if version >= version18 {
 				asked = query18
 			}
-			if err := connection.QueryRow(ctx, asked).Scan(&bytes, &wrote, &syncs, &fsync, &tables, &indexes); err != nil {
+			rows, _ := connection.Query(ctx, asked) // its error is that of the row
+			counters, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+			if err != nil {
 				return fmt.Errorf("ask PostgreSQL for its counters: %w", err)
+			}
+			for name, value := range counters {
+				if value, known := value.(float64); known {
+					all[Quantity(name)] = value
+				}
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		all = values{walBytes: bytes, writes: wrote, TableBytes: tables, IndexBytes: indexes}
-		if all[noFsync] = 1; fsync {
-			all[noFsync], all[walSyncs] = 0, syncs
-		}
-		return all, nil
+		return all, err
 	}
 }

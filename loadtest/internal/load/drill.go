@@ -15,6 +15,7 @@ type Drill struct {
 	report.Document
 	Name        string // in a sentence
 	Prefix      string // of the names of its SKUs; "": the scenario audits by itself
+	Services    *Services
 	DatabaseURL string
 	Promise     history.Promise // of the SKUs that were put up for sale
 	Bad         []Outcome       // that no request may come to
@@ -24,8 +25,9 @@ type Drill struct {
 	Found       history.Findings
 }
 
-// At chooses the target of a drill. Services that the lab has not started may have another clock.
-func (d *Drill) At(ctx context.Context, to *target.Target, generator string, measurement ...string) (err error) {
+// At chooses the target of a drill, and opens connections to it, which Play closes. Services that the lab has not started may have
+// another clock.
+func (d *Drill) At(ctx context.Context, to *target.Target, key string, connections int, generator string, measurement ...string) (err error) {
 	d.DatabaseURL = to.DatabaseURL
 	d.Promise = history.Promise{
 		Stocks: make(map[string]history.Stock), AnswerWithin: target.AnswerWithin, Staleness: time.Second, Sweep: 10 * time.Second,
@@ -33,17 +35,21 @@ func (d *Drill) At(ctx context.Context, to *target.Target, generator string, mea
 	if !to.Started() {
 		d.Promise.Clocks = time.Hour
 	}
-	d.Environment, err = to.Environment(context.WithoutCancel(ctx))
+	if d.Environment, err = to.Environment(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	d.Environment.Add("requests sent by", "this program, "+generator)
 	for _, line := range measurement {
 		d.Environment.Add("measurement", line)
 	}
+	d.Services, err = Open(Config{URLs: to.URLs, Key: key, Connections: connections, Promise: d.Promise})
 	return err
 }
 
 // Play plays, and holds the answers against the rows. It returns what ended it early, such as the end of ctx; what was sent until
 // then is audited, too.
 func (d *Drill) Play(ctx context.Context, play func(context.Context) error) error {
+	defer d.Services.Close()
 	stopped := d.Run(ctx, d.Name, play)
 	d.Interrupted, d.All = stopped != nil, together(d.Parts)
 	if d.Prefix != "" && d.Parts != nil {

@@ -31,8 +31,7 @@ type Settings struct {
 type Replay struct {
 	Settings
 	load.Drill
-	plan     Plan
-	services *load.Services
+	plan Plan
 }
 
 func newReplay(plan Plan, settings Settings) *Replay {
@@ -45,15 +44,10 @@ func newReplay(plan Plan, settings Settings) *Replay {
 // Play plays a plan at a target, and compares the answers with the rows, also if it is stopped.
 func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (*Replay, error) {
 	r := newReplay(plan, settings)
-	err := r.At(ctx, to, report.Count(settings.Concurrency, "request")+" at once, each when an answer has come")
+	err := r.At(ctx, to, settings.Key, settings.Concurrency, report.Count(settings.Concurrency, "request")+" at once, each when an answer has come")
 	if err != nil {
 		return r, err
 	}
-	r.services, err = load.Open(load.Config{URLs: to.URLs, Key: settings.Key, Connections: settings.Concurrency, Promise: r.Promise})
-	if err != nil {
-		return r, err
-	}
-	defer r.services.Close()
 	stopped := r.Drill.Play(ctx, r.run)
 	if r.Parts != nil {
 		r.tell()
@@ -88,7 +82,7 @@ func (r *Replay) create(ctx context.Context) error {
 			break
 		}
 		creators.Go(func() error {
-			if err := r.services.Create(creating, sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
+			if err := r.Services.Create(creating, sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
 				return err
 			}
 			stocks.Lock()
@@ -130,7 +124,7 @@ func (r *Replay) send(ctx context.Context) error {
 					return sending.Err()
 				}
 			}
-			_, err := r.services.Ask(sending, o, load.Persistence{First: i % len(r.services.URLs), For: r.Patience})
+			_, err := r.Services.Ask(sending, o, load.Persistence{First: i % len(r.Services.URLs), For: r.Patience})
 			if err != nil { // and those that wait for it end with the context
 				return fmt.Errorf("%s %s, SKU %s: %w", o.Kind, o.ID, o.Lines[0].SKU, err)
 			}

@@ -40,14 +40,9 @@ func newShop() *shop {
 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	parts := strings.Split(r.URL.Path, "/") // "", v1, skus, SKU, verb
-	s.begin(parts[3])
-	status, body := s.answer(parts, r.Body)
-	contentType := "application/json"
-	if status >= 400 {
-		contentType = "application/problem+json"
-	}
-	w.Header().Set("Content-Type", contentType)
+	sku := strings.Split(r.URL.Path, "/")[3] // of "", v1, skus, SKU, verb
+	s.begin(sku)
+	status, body := s.answer(sku, r.Body)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // a client that has gone needs no answer
 }
@@ -60,53 +55,42 @@ func (s *shop) begin(sku string) {
 	}
 }
 
-func (s *shop) answer(parts []string, body io.Reader) (int, any) {
+func (s *shop) answer(sku string, body io.Reader) (int, any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sku := parts[3]
 	s.under[sku]--
-	if len(parts) == 4 {
-		var create client.NewSKU
-		_ = json.NewDecoder(body).Decode(&create) // what is not decoded fails the comparison
-		s.skus[sku] = &history.SKU{Name: sku, Initial: create.Stock, Available: create.Stock}
-		return http.StatusCreated, client.SKU{Sku: sku, Stock: create.Stock}
+	var q struct { // of a SKU, a restock, or an order
+		Stock, Quantity int64
+		Ref             string
+		Order           string `json:"order_id"`
+		Buyer           string `json:"buyer_id"`
+	}
+	_ = json.NewDecoder(body).Decode(&q) // what is not decoded fails the comparison
+	b := s.skus[sku]
+	if b == nil {
+		s.skus[sku] = &history.SKU{Name: sku, Initial: q.Stock, Available: q.Stock}
+		return http.StatusCreated, client.SKU{Sku: sku, Stock: q.Stock}
 	}
 	s.asked++
 	if status, body := s.refuse(s.asked); status != 0 {
 		return status, body
 	}
-	if parts[4] == "restock" {
-		return s.restock(s.skus[sku], body)
-	}
-	return s.deduct(s.skus[sku], body)
-}
-
-func (s *shop) restock(b *history.SKU, body io.Reader) (int, any) {
-	var restock client.Restock
-	_ = json.NewDecoder(body).Decode(&restock) // as above
-	s.orders[b.Name] = append(s.orders[b.Name], restock.Ref)
-	b.Available += restock.Quantity
-	s.rows.Movements = append(s.rows.Movements, history.Movement{SKU: b.Name, Ref: restock.Ref, Kind: "restock", Quantity: restock.Quantity})
-	return http.StatusCreated, restock
-}
-
-func (s *shop) deduct(b *history.SKU, body io.Reader) (int, any) {
-	var order client.NewDeduction
-	_ = json.NewDecoder(body).Decode(&order) // as above
-	s.orders[b.Name] = append(s.orders[b.Name], order.OrderID)
+	s.orders[sku] = append(s.orders[sku], q.Ref+q.Order)
 	switch {
+	case q.Ref != "":
+		b.Available += q.Quantity
+		s.rows.Movements = append(s.rows.Movements, history.Movement{SKU: sku, Ref: q.Ref, Kind: "restock", Quantity: q.Quantity})
+		return http.StatusCreated, client.Restock{Ref: q.Ref, Quantity: q.Quantity}
 	case b.Available == 0:
 		return http.StatusConflict, client.Problem{Code: client.SoldOut}
-	case b.Available < order.Quantity:
+	case b.Available < q.Quantity:
 		return http.StatusConflict, client.Problem{Code: client.InsufficientStock, Available: &b.Available}
 	}
-	b.Available -= order.Quantity
+	b.Available -= q.Quantity
 	s.rows.Deductions = append(s.rows.Deductions, history.Deduction{
-		SKU: b.Name, ID: order.OrderID, Buyer: buyerOf(order), Asked: order.Quantity, Quantity: order.Quantity, State: "committed", Created: time.Now(),
+		SKU: sku, ID: q.Order, Buyer: q.Buyer, Asked: q.Quantity, Quantity: q.Quantity, State: "committed", Created: time.Now(),
 	})
-	return http.StatusCreated, client.Deduction{
-		Sku: b.Name, OrderID: order.OrderID, Quantity: order.Quantity, Status: client.Committed,
-	}
+	return http.StatusCreated, client.Deduction{Sku: sku, OrderID: q.Order, Quantity: q.Quantity, Status: client.Committed}
 }
 
 const prefix = "run-"
@@ -119,9 +103,8 @@ func (s *shop) replayed(ctx context.Context, t fataler, plan Plan) (r *Replay, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer services.Close()
 	r = newReplay(plan, Settings{Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
-	r.Prefix, r.services = "", services // the rows are the shop's
+	r.Prefix, r.Services = "", services // the rows are the shop's
 	r.Environment.Add("target", "a shop")
 	r.Promise = history.Promise{Stocks: map[string]history.Stock{}, AnswerWithin: time.Second, Staleness: time.Second}
 	stopped = r.Drill.Play(ctx, r.run)
@@ -219,11 +202,4 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if c := r.All.Counts(0, load.Forever); !r.Interrupted || !r.AuditOK() || c[load.NotSent] == 0 {
 		t.Errorf("interrupted: %t, want true; %v, want some that were not sent; wrong: %q, want nothing", r.Interrupted, c, r.Wrong)
 	}
-}
-
-func buyerOf(order client.NewDeduction) string {
-	if order.BuyerID == nil {
-		return ""
-	}
-	return *order.BuyerID
 }
