@@ -15,8 +15,8 @@ import (
 
 const (
 	patience    = 600 * time.Millisecond // of a caller with one attempt
-	mostTries   = 40                     // of one operation: longer than any fault lasts
-	lastTries   = 10                     // of one operation when no fault is left
+	persistence = 25 * time.Second       // of one operation: longer than any fault lasts
+	lastOf      = 5 * time.Second        // of one operation when no fault is left
 	answerBound = 2 * time.Second        // after which nothing is written for a request, as the service promises
 )
 
@@ -32,12 +32,12 @@ type caller struct {
 // ask does an operation: it sends requests until the answer is final, mostly to another process than before.
 func (c *caller) ask(ctx context.Context, o history.Operation) history.Answer {
 	p := load.Persistence{
-		First: c.IntN(processes), Silent: c.IntN(3) == 0, For: time.Hour, Tries: mostTries, Finish: true,
+		First: c.IntN(processes), Silent: c.IntN(3) == 0, For: persistence, Finish: true,
 		Next:  func(before int) int { return (before + 1 + c.IntN(processes-1)) % processes },
 		Pause: func() time.Duration { return within(c.Rand, 20*time.Millisecond, 200*time.Millisecond) },
 	}
 	if ctx.Err() != nil || c.number == callers {
-		p.Tries = lastTries
+		p.For = lastOf
 	}
 	answer, err := c.round.services.Ask(ctx, &o, p)
 	c.history = append(c.history, o)

@@ -136,9 +136,13 @@ func TestTheSaleOpensWhenTheTrickleIsOver(t *testing.T) {
 	if !slices.Equal(all, want) {
 		t.Errorf("spans %v", all)
 	}
-	for at, name := range map[time.Duration]string{0: Trickle, 2*s - 1: Trickle, 2 * s: Spike, 3 * s: Storm, 5 * s: ""} {
-		if got := nameAt(all, at); got != name {
-			t.Errorf("at %v it is %q", at, got)
+	for i := range phases {
+		phases[i].From, phases[i].To = 10, 10
+	}
+	r := (&Sale{Config: Config{Quantity: Units{1, 1}, Spacing: load.Even, Phases: phases}}).newRound(0)
+	for i, first := range r.first {
+		if again := first != i; again != (r.load.At[i] >= 3*s) {
+			t.Errorf("at %v it is a retry: %t", r.load.At[i], again)
 		}
 	}
 }

@@ -25,17 +25,6 @@ func opening(phases []load.Phase) time.Duration {
 	return 0
 }
 
-// retries is the share of retries of a phase.
-func retries(phase string) float64 {
-	switch phase {
-	case Storm:
-		return 1
-	case CoolDown:
-		return 0.5
-	}
-	return 0
-}
-
 // span is the time of a phase in a round.
 type span struct {
 	name     string
@@ -49,16 +38,6 @@ func spans(phases []load.Phase) (all []span) {
 		at += p.Length
 	}
 	return all
-}
-
-// nameAt is the phase of a time.
-func nameAt(all []span, at time.Duration) string {
-	for _, s := range all {
-		if at < s.to {
-			return s.name
-		}
-	}
-	return ""
 }
 
 // orders are n requests for one SKU: new orders, and retries of earlier ones. first has for each request the first request of

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,8 +190,10 @@ func (s *Sale) newRound(n int) *round {
 	seed := load.NewRandom(s.Config.Seed, fmt.Sprintf("round %d", n+1)).Uint64()
 	r := &round{sku: skuOf(s.Config.Seed, n), number: n, opening: opening(s.Phases)}
 	r.load.At = load.Times(seed, s.Spacing, s.Phases)
-	all := spans(s.Phases)
-	r.load.Operations, r.first = s.orders(seed, r.sku, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
+	phases, share := spans(s.Phases), map[string]float64{Storm: 1, CoolDown: 0.5} // of retries
+	r.load.Operations, r.first = s.orders(seed, r.sku, len(r.load.At), func(i int) float64 {
+		return share[phases[slices.IndexFunc(phases, func(p span) bool { return r.load.At[i] < p.to })].name]
+	})
 	return r
 }
 

@@ -151,9 +151,6 @@ func (r *Result) FirstError(of ...Outcome) error {
 // Latency is how long a request took from its planned time; without an answer, until it was given up.
 func (r *Result) Latency(i int) time.Duration { return r.Replies[i].Over - r.At[i] }
 
-// Lag is how long after its planned time a request was sent.
-func (r *Result) Lag(i int) time.Duration { return r.Replies[i].Sent - r.At[i] }
-
 // Forever is later than all that is due.
 const Forever = time.Duration(math.MaxInt64)
 
@@ -180,16 +177,17 @@ func (r *Result) Latencies(from, to time.Duration, some ...Outcome) *latency.His
 	return h
 }
 
-// Lags are the lags of all requests that were due between two times and sent, and of those for which a connection was free
-// in time.
+// Lags are how long after their planned times requests were sent, of all that were due between two times, and of those for which a
+// connection was free in time.
 func (r *Result) Lags(from, to time.Duration) (all, own *latency.Histogram) {
 	all, own = latency.New(), latency.New()
 	for i, reply := range r.due(from, to) {
-		if reply.Sent > 0 {
-			all.Record(r.Lag(i))
+		if reply.Sent == 0 {
+			continue
 		}
-		if reply.Sent > 0 && !reply.Queued {
-			own.Record(r.Lag(i))
+		all.Record(reply.Sent - r.At[i])
+		if !reply.Queued {
+			own.Record(reply.Sent - r.At[i])
 		}
 	}
 	return all, own

@@ -16,6 +16,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/target"
 )
 
 // The defaults of a Config.
@@ -44,7 +45,7 @@ type Services struct {
 }
 
 // Open checks the addresses. Its errors do not quote them: they may hold passwords. The caller closes the services.
-func Open(c Config) (s *Services, err error) {
+func Open(c Config) (*Services, error) {
 	if len(c.URLs) == 0 {
 		return nil, errors.New("no URL of a service")
 	}
@@ -53,15 +54,20 @@ func Open(c Config) (s *Services, err error) {
 	}
 	c.Connections, c.MaxLag, c.Patience = cmp.Or(c.Connections, DefaultConnections), cmp.Or(c.MaxLag, DefaultMaxLag), cmp.Or(c.Patience, DefaultPatience)
 	c.URLs = slices.Clone(c.URLs)
-	for i := range c.URLs {
-		if c.URLs[i], err = baseOf(c.URLs[i], c.Key != ""); err != nil {
-			return nil, err
+	for i, base := range c.URLs {
+		u, err := target.Parse(base)
+		if err != nil {
+			return nil, fmt.Errorf("service URL: %w", err)
 		}
+		if c.Key != "" { // it stands in for a user
+			u.User = nil
+		}
+		c.URLs[i] = strings.TrimRight(u.String(), "/")
 	}
 	if c.URL == nil {
 		c.URL = func(process int) string { return c.URLs[process] }
 	}
-	s = &Services{Config: c, client: newClient()}
+	s := &Services{Config: c, client: newClient()}
 	s.ask = s.overHTTP
 	return s, nil
 }
@@ -164,7 +170,6 @@ type Persistence struct {
 	Next   func(before int) int // the one after; nil: the next one
 	Silent bool                 // no deadline is sent along
 	For    time.Duration        // no attempt begins later than this; 0: DefaultPersistence
-	Tries  int                  // at most; 0: any number
 	Pause  func() time.Duration // before the next request; nil: a tenth of a second
 	Finish bool                 // the end of the context ends it only if there is no answer at all
 }
@@ -191,7 +196,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 	if p.Finish {
 		waiting = context.WithoutCancel(ctx)
 	}
-	for try := 1; ; try++ {
+	for {
 		before := s.Promise.Over(attempts)
 		a := s.Try(process, r, !p.Silent)
 		attempts = append(attempts, a)
@@ -205,7 +210,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 		case a.Answer.Accepted() || a.Answer.Refused():
 			return attempts, nil
 		}
-		over := p.Tries > 0 && try >= p.Tries || time.Since(began) > cmp.Or(p.For, DefaultPersistence)
+		over := time.Since(began)+pause > cmp.Or(p.For, DefaultPersistence)
 		if over || !Sleep(waiting, pause) || ctx.Err() != nil && a.Err != nil {
 			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, whyNot(a))
 		}

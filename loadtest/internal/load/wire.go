@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -102,19 +101,6 @@ const (
 
 // errUnreached says that there was no connection: nothing was sent.
 var errUnreached = errors.New("connect")
-
-// baseOf is a base URL without its last slash, and with a key without its user, whom the key stands in for. Its errors do not quote
-// it: it may hold a password.
-func baseOf(address string, hasKey bool) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT")
-	}
-	if hasKey {
-		u.User = nil
-	}
-	return strings.TrimRight(u.String(), "/"), nil
-}
 
 // newClient keeps its connections. fasthttp costs a small part of what net/http does, of processors that the service under test
 // shares.

@@ -146,20 +146,20 @@ func (c Config) Check() error {
 		return errors.New("--url needs --database-url, whose rows are audited")
 	}
 	for i, serviceURL := range c.ServiceURLs {
-		if _, err := nameOf(serviceURL); err != nil {
+		if _, err := Parse(serviceURL); err != nil {
 			return fmt.Errorf("--url, number %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-// nameOf is a service's URL without what may be secret in it.
-func nameOf(serviceURL string) (string, error) {
+// Parse reads a service's URL. Its error does not quote it: it may hold a password.
+func Parse(serviceURL string) (*url.URL, error) {
 	parsed, err := url.Parse(serviceURL)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		return "", errors.New("must be http://HOST:PORT or https://…") // err would quote a password
+		return nil, errors.New("must be http://HOST:PORT or https://…")
 	}
-	return parsed.Scheme + "://" + parsed.Host, nil
+	return parsed, nil
 }
 
 // useRunning makes sure that the services and their database answer.
@@ -179,10 +179,11 @@ func (t *Target) useRunning(ctx context.Context, urls []string, key string) erro
 
 // reach requests an unknown SKU of a service: every inventory service has its own answer to that.
 func reach(ctx context.Context, serviceURL, key string) error {
-	name, err := nameOf(serviceURL)
+	parsed, err := Parse(serviceURL)
 	if err != nil {
 		return err
 	}
+	name := parsed.Scheme + "://" + parsed.Host
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	service, err := client.NewService(serviceURL, 1, time.Millisecond, client.WithKey(key))
