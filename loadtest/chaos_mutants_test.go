@@ -3,8 +3,8 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -134,50 +134,26 @@ func TestMutantsAreCaught(t *testing.T) {
 // buildMutant builds the lab with some of its sources changed. The sources themselves stay as they are.
 func buildMutant(t *testing.T, edits []edit) (program string) {
 	t.Helper()
-	folder := t.TempDir()
-	replace := make(map[string]string)
+	replace := make(map[string]string) // path of a source -> file of what it is in the mutant
 	for _, e := range edits {
 		files, err := filepath.Glob(e.files)
-		if err != nil {
-			t.Fatal(err)
-		}
 		found := false
 		for _, file := range files {
-			path, err := filepath.Abs(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			source := path
-			if changed := replace[path]; changed != "" {
-				source = changed
-			}
-			text, err := os.ReadFile(source)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !e.find.Match(text) {
-				continue
-			}
-			found = true
-			replace[path] = filepath.Join(folder, strings.ReplaceAll(path, "/", "_"))
-			if err := os.WriteFile(replace[path], e.find.ReplaceAllLiteral(text, []byte(e.with)), 0o600); err != nil {
-				t.Fatal(err)
+			path, _ := filepath.Abs(file) // what is not found fails below
+			if text := readFile(t, cmp.Or(replace[path], path)); e.find.MatchString(text) {
+				found, replace[path] = true, writeFile(t, e.find.ReplaceAllLiteralString(text, e.with))
 			}
 		}
 		if !found {
-			t.Fatalf("no file of %s has %s", e.files, e.find)
+			t.Fatalf("no file of %s has %s: %v", e.files, e.find, err)
 		}
 	}
-	overlay := filepath.Join(folder, "overlay.json")
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	program = filepath.Join(folder, "mutant")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, ".").CombinedOutput(); err != nil {
+	program = filepath.Join(t.TempDir(), "mutant")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", writeFile(t, string(text)), "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program

@@ -30,39 +30,28 @@ func readReport(t *testing.T, text string) (d report.Document) {
 	return d
 }
 
-// requests are the numbers of requests by what became of them, from the first table of a report.
-func requests(t *testing.T, d report.Document) map[string]int {
-	t.Helper()
-	all := map[string]int{}
-	for _, row := range d.Sections[0].Table.Rows {
-		n, err := strconv.Atoi(strings.ReplaceAll(row[1], ",", ""))
-		if err != nil {
-			t.Fatal(err)
+// told are the numbers of the second column of a report's table, by the first. What is not known is none.
+func told(d report.Document, section string) map[string]float64 {
+	all := map[string]float64{}
+	for _, s := range d.Sections {
+		for n := 0; s.Name == section && n < len(s.Table.Rows); n++ {
+			row := s.Table.Rows[n]
+			if number, err := strconv.ParseFloat(strings.ReplaceAll(row[1], ",", ""), 64); err == nil {
+				all[row[0]] = number
+			}
 		}
-		all[row[0]] = n
 	}
 	return all
 }
+
+// requests are the numbers of requests by what became of them.
+func requests(d report.Document) map[string]float64 { return told(d, "What buyers were answered") }
 
 // figure is the value of a figure, -1 if there is none.
 func figure(d report.Document, name string) float64 {
 	for _, f := range d.Figures {
 		if f.Name == name {
 			return f.Value
-		}
-	}
-	return -1
-}
-
-// cpuSeconds is the processor time of a process, from its table; -1: it is not known.
-func cpuSeconds(d report.Document, process string) float64 {
-	for _, s := range d.Sections {
-		for n := 0; s.Name == "What the machine did" && n < len(s.Table.Rows); n++ {
-			if row := s.Table.Rows[n]; row[0] == process {
-				if spent, err := strconv.ParseFloat(row[1], 64); err == nil {
-					return spent
-				}
-			}
 		}
 	}
 	return -1
@@ -86,9 +75,9 @@ func sell(t *testing.T, more ...string) report.Document {
 func TestFlashSale(t *testing.T) {
 	t.Parallel()
 	d := sell(t, "--private-servers", "--seed=7")
-	became := requests(t, d)
+	became := requests(d)
 	if units := figure(d, "sold"); became["accepted"] != 200 || units != 200 {
-		t.Errorf("accepted %d orders, and sold %v units; want 200", became["accepted"], units)
+		t.Errorf("accepted %v orders, and sold %v units; want 200", became["accepted"], units)
 	}
 	for _, outcome := range []string{"sale closed", "sold out", "replayed"} {
 		if became[outcome] == 0 {
@@ -101,7 +90,7 @@ func TestFlashSale(t *testing.T) {
 	}
 	for _, process := range []string{"generator", "service", "Redis", "PostgreSQL"} {
 		// The kernel counts in steps of 10 ms, which is more than Redis needs for so few orders.
-		if spent := cpuSeconds(d, process); spent < 0 || spent == 0 && process != "Redis" {
+		if spent, known := told(d, "What the machine did")[process]; !known || spent == 0 && process != "Redis" {
 			t.Errorf("%s spent %v s, want it to be known, and more than 0", process, spent)
 		}
 	}
@@ -113,7 +102,7 @@ func TestASeedIsSoldOnceUnderItsLimit(t *testing.T) {
 	url, databaseURL := startService(t)
 	args := []string{"--url", url, "--database-url", databaseURL, "--seed=3", "--quantity=1-5", "--per-buyer-limit=5", "--buyers=60", "--arrivals=even"}
 	d := sell(t, args...)
-	if became := requests(t, d); became["buyer limit"] == 0 || became["accepted"] == 0 || figure(d, "sold") > 200 {
+	if became := requests(d); became["buyer limit"] == 0 || became["accepted"] == 0 || figure(d, "sold") > 200 {
 		t.Errorf("got %v, and %v units sold; want some at the limit of a buyer, some accepted, and at most 200 units", became, figure(d, "sold"))
 	}
 	again := runWith(t.Context(), smallSale(args...)...)
@@ -154,7 +143,7 @@ func TestARefusedKeyIsAnError(t *testing.T) {
 	defer service.Close()
 	got := runWith(t.Context(), smallSale("--url", service.URL, "--database-url", databaseURL, "--json=-")...)
 	d := readReport(t, got.out)
-	if got.code != 1 || d.AuditOK() || requests(t, d)["refused otherwise"] == 0 || !strings.Contains(got.err, "status 401") {
-		t.Errorf("exit status %d, wrong: %q, %v, %q; want status 401 to be an error", got.code, d.Wrong, requests(t, d), got.err)
+	if got.code != 1 || d.AuditOK() || requests(d)["refused otherwise"] == 0 || !strings.Contains(got.err, "status 401") {
+		t.Errorf("exit status %d, wrong: %q, %v, %q; want status 401 to be an error", got.code, d.Wrong, requests(d), got.err)
 	}
 }

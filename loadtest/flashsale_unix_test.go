@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -12,10 +13,12 @@ import (
 )
 
 // TestCtrlCReachesTheServiceToo interrupts all processes of the lab, as a terminal does. The service answers what is under
-// way all the same, so every order that was accepted was heard of. By the storm of retries some were.
+// way all the same, so every order that was accepted was heard of. By the storm of retries some were. Nothing is left behind.
 func TestCtrlCReachesTheServiceToo(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), program, smallSale("--json=-", "--stock=100000", "--storm-for=5m")...)
+	folder := t.TempDir()
+	command.Env = append(os.Environ(), "TMPDIR="+folder)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	command.Stdout = &out
@@ -40,8 +43,11 @@ func TestCtrlCReachesTheServiceToo(t *testing.T) {
 	if err := command.Wait(); err == nil || !strings.Contains(told.String(), "the sale was stopped: interrupt") {
 		t.Errorf("%v, told %q", err, &told)
 	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 	d := readReport(t, out.String())
-	if became := requests(t, d); !d.Interrupted || !d.AuditOK() || became["accepted"] == 0 || became["no answer"]+became["failed"] > 0 {
+	if became := requests(d); !d.Interrupted || !d.AuditOK() || became["accepted"] == 0 || became["no answer"]+became["failed"] > 0 {
 		t.Errorf("interrupted: %t, want true; wrong: %q, want nothing; requests %v, want none without an answer", d.Interrupted, d.Wrong, became)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -71,9 +72,21 @@ type outcome struct {
 
 func runWith(ctx context.Context, args ...string) outcome {
 	var out bytes.Buffer
-	errs := &onWrite{do: func() {}} // the service logs there while the lab does
-	code := run(ctx, args, cli.Streams{Out: &out, Err: errs})
-	return outcome{code, out.String(), errs.String()}
+	var errs shared
+	code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
+	return outcome{code, out.String(), errs.text.String()}
+}
+
+// shared is where the service logs while the lab does.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
 }
 
 // wantOneLine demands a failure in one line that contains says.

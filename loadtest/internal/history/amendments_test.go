@@ -10,13 +10,10 @@ import (
 func amended() *world {
 	w := good()
 	w.operations[2].Attempts = []Attempt{tried(4000, Answer{Status: 200, State: expired, Quantity: 3, Expires: at(3005)})}
-	w.operations = append(w.operations,
-		Operation{Kind: Extend, ID: "o2", Ref: "e1", Lines: []Line{{SKU: "a"}}, ReserveFor: 2 * time.Second, Attempts: []Attempt{
-			tried(1000, Answer{Status: 200, State: reserved, Quantity: 3, Expires: at(3005)}),
-		}},
-		Operation{Kind: Return, ID: "o1", Ref: "b1", Lines: []Line{{"a", 1}}, Attempts: []Attempt{
-			{Sent: at(3000), Ended: at(3600)}, tried(3700, Answer{Status: 200, State: committed, Quantity: 3}),
-		}})
+	w.did(Operation{Kind: Extend, ID: "o2", Ref: "e1", Lines: []Line{{SKU: "a"}}, ReserveFor: 2 * time.Second},
+		tried(1000, Answer{Status: 200, State: reserved, Quantity: 3, Expires: at(3005)}))
+	w.did(Operation{Kind: Return, ID: "o1", Ref: "b1", Lines: []Line{{"a", 1}}},
+		Attempt{Sent: at(3000), Ended: at(3600)}, tried(3700, Answer{Status: 200, State: committed, Quantity: 3}))
 	w.rows.Amendments = []Amendment{
 		{SKU: "a", ID: "o2", Ref: "e1", Kind: "extend", Extended: 2 * time.Second, Created: at(1005)},
 		{SKU: "a", ID: "o1", Ref: "b1", Kind: "return", Returned: 1, Created: at(3500)},
@@ -63,19 +60,14 @@ func TestNoComplaintsAboutAmendments(t *testing.T) {
 	t.Parallel()
 	wantNoComplaints(t, amended, map[string]func(w *world){
 		"a return asked for again": func(w *world) {
-			again := w.operations[giveBack]
-			again.Attempts = []Attempt{tried(5000, Answer{Status: 200, State: committed, Quantity: 3})}
-			w.operations = append(w.operations, again)
+			w.did(w.operations[giveBack], tried(5000, Answer{Status: 200, State: committed, Quantity: 3}))
 		},
 		"a replay of an order that has returned a unit": func(w *world) {
-			w.operations[0].Attempts = append(w.operations[0].Attempts, tried(5000, Answer{Status: 200, State: committed, Quantity: 3}))
+			w.again(Deduct, "o1", 5000, Answer{Status: 200, State: committed, Quantity: 3})
 		},
 		"an extension to an earlier end": func(w *world) {
-			w.operations = append(w.operations, Operation{
-				Kind: Extend, ID: "o2", Ref: "e2", Lines: []Line{{SKU: "a"}}, ReserveFor: time.Second, Attempts: []Attempt{
-					tried(1200, Answer{Status: 200, State: reserved, Quantity: 3, Expires: at(3005)}),
-				},
-			})
+			w.did(Operation{Kind: Extend, ID: "o2", Ref: "e2", Lines: []Line{{SKU: "a"}}, ReserveFor: time.Second},
+				tried(1200, Answer{Status: 200, State: reserved, Quantity: 3, Expires: at(3005)}))
 			w.rows.Amendments = append(w.rows.Amendments, Amendment{SKU: "a", ID: "o2", Ref: "e2", Kind: "extend", Extended: time.Second, Created: at(1205)})
 		},
 		"an extension of what was committed": func(w *world) {

@@ -65,14 +65,20 @@ func good() *world {
 	return w
 }
 
+// did adds an operation with its attempts.
+func (w *world) did(o Operation, attempts ...Attempt) {
+	o.Attempts = attempts
+	w.operations = append(w.operations, o)
+}
+
 // last adds an order that no other competes with.
 func (w *world) last(sku string, quantity int64, a Answer) {
-	w.operations = append(w.operations, Operation{Kind: Deduct, ID: "last", Lines: []Line{{sku, quantity}}, Attempts: []Attempt{tried(50_000, a)}})
+	w.did(Operation{Kind: Deduct, ID: "last", Lines: []Line{{sku, quantity}}}, tried(50_000, a))
 }
 
 // about adds operations on o2, a reservation that ends at 1805.
 func (w *world) about(kind Kind, ms int, a Answer) {
-	w.operations = append(w.operations, Operation{Kind: kind, ID: "o2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(ms, a)}})
+	w.did(Operation{Kind: kind, ID: "o2", Lines: []Line{{SKU: "a"}}}, tried(ms, a))
 }
 
 func (w *world) findings() Findings {
@@ -188,9 +194,8 @@ func TestComplaints(t *testing.T) {
 		"above the limit":         {func(w *world) { w.rows.Deductions[1].Buyer, w.rows.Deductions[1].State = "ann", reserved }, "buyer limit"},
 		"expired, then committed": {func(w *world) { w.rows.Deductions[1].State = committed }, "undone"},
 		"cancelled, then committed": {func(w *world) {
-			w.operations = append(w.operations,
-				Operation{Kind: Cancel, ID: "o1", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(3000, Answer{Status: 200, State: cancelled})}},
-				Operation{Kind: Read, ID: "o1", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(3100, Answer{Status: 200, State: committed})}})
+			w.did(Operation{Kind: Cancel, ID: "o1", Lines: []Line{{SKU: "a"}}}, tried(3000, Answer{Status: 200, State: cancelled}))
+			w.did(Operation{Kind: Read, ID: "o1", Lines: []Line{{SKU: "a"}}}, tried(3100, Answer{Status: 200, State: committed}))
 			w.rows.Deductions[0].State = cancelled
 		}, "undone"},
 		"expired before its time":    {func(w *world) { w.operations[2].Attempts[0] = tried(1000, Answer{Status: 200, State: expired}) }, "too early"},
@@ -235,19 +240,14 @@ func TestNoComplaints(t *testing.T) {
 			w.operations[4].Lines[0].Quantity = 6
 		},
 		"a replay under the same id by another operation": func(w *world) {
-			again := w.operations[0]
-			again.Attempts = []Attempt{tried(5000, Answer{Status: 200, State: committed, Quantity: 4})}
-			w.operations = append(w.operations, again)
+			w.did(w.operations[0], tried(5000, Answer{Status: 200, State: committed, Quantity: 4}))
 		},
 		"who was refused asks again, and there is stock": func(w *world) {
-			o := &w.operations[0]
-			o.Attempts = []Attempt{tried(0, refuse("buyer_limit")), o.Attempts[1]}
+			w.operations[0].Attempts[0] = tried(0, refuse("buyer_limit"))
 		},
 		"refused what is left, while more was coming back": func(w *world) {
 			w.last("b", 9, refuse("insufficient_stock"))
-			w.operations = append(w.operations, Operation{
-				Kind: Return, ID: "o3", Lines: []Line{{SKU: "a"}, {SKU: "b"}}, Attempts: []Attempt{{Sent: at(49_900), Ended: at(51_000)}},
-			})
+			w.did(Operation{Kind: Return, ID: "o3", Lines: []Line{{SKU: "a"}, {SKU: "b"}}}, Attempt{Sent: at(49_900), Ended: at(51_000)})
 			for i := range w.rows.Deductions[2:] {
 				row := &w.rows.Deductions[2+i]
 				row.State, row.Ended = returned, at(50_500)
@@ -339,18 +339,15 @@ func TestNoTrueRefusalIsProvenFalse(t *testing.T) {
 			when := moment(from, "at")
 			to, units := moment(when, "to"), int64(rapid.IntRange(1, 5).Draw(t, "units"))
 			id := fmt.Sprint("o", i)
-			w.operations = append(w.operations, Operation{Kind: Deduct, ID: id, Lines: []Line{{"a", units}}, Attempts: []Attempt{
-				{Sent: at(from), Ended: at(to), Answer: accept(committed, units)},
-			}})
+			w.did(Operation{Kind: Deduct, ID: id, Lines: []Line{{"a", units}}}, Attempt{Sent: at(from), Ended: at(to), Answer: accept(committed, units)})
 			w.rows.Deductions = append(w.rows.Deductions, Deduction{SKU: "a", ID: id, Asked: units, Quantity: units, State: committed, Created: at(when)})
 			stock += units
 			if when > refused {
 				atRefusal += units
 			}
 		}
-		w.operations = append(w.operations, Operation{Kind: Deduct, ID: "refused", Lines: []Line{{"a", wanted}}, Attempts: []Attempt{
-			{Sent: at(-5000), Ended: at(refused), Answer: refuse(client.InsufficientStock)},
-		}})
+		w.did(Operation{Kind: Deduct, ID: "refused", Lines: []Line{{"a", wanted}}},
+			Attempt{Sent: at(-5000), Ended: at(refused), Answer: refuse(client.InsufficientStock)})
 		w.rows.SKUs = []SKU{{Name: "a", Initial: stock, Available: left}}
 		found := Check(w.operations, w.rows, Promise{AnswerWithin: time.Second, Staleness: time.Second}).Refusals["a"]
 		if wasFalse := wanted <= atRefusal; found.False.Least > 0 && !wasFalse || found.False.Most == 0 && wasFalse {

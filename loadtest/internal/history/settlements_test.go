@@ -18,31 +18,30 @@ func settled() *world {
 	all := func(ms int, state string) Attempt {
 		return tried(ms, Answer{Status: 200, Quantity: 2, States: States{"a": state, "b": state}})
 	}
-	took := func(kind Kind, id string, ms int, a Answer, lines ...Line) Operation {
+	took := func(kind Kind, id string, ms int, a Answer, lines ...Line) {
 		a.Status = 201
-		return Operation{Kind: kind, ID: id, Buyer: "dora", Lines: lines, ReserveFor: time.Second, Attempts: []Attempt{tried(ms, a)}}
+		w.did(Operation{Kind: kind, ID: id, Buyer: "dora", Lines: lines, ReserveFor: time.Second}, tried(ms, a))
 	}
-	does := func(kind Kind, id, ref string, lines []Line, a Attempt) Operation {
-		return Operation{Kind: kind, ID: id, Ref: ref, Lines: lines, Attempts: []Attempt{a}}
+	does := func(kind Kind, id, ref string, lines []Line, a Attempt) {
+		w.did(Operation{Kind: kind, ID: id, Ref: ref, Lines: lines}, a)
 	}
 	ok := func(ms int, state string, quantity int64) Attempt {
 		return tried(ms, Answer{Status: 200, State: state, Quantity: quantity})
 	}
-	w.operations = append(w.operations,
-		took(Deduct, "r1", 10_000, Answer{State: reserved, Quantity: 3, Expires: at(11_005)}, Line{"b", 3}),
-		does(Cancel, "r1", "c1", []Line{{"b", 1}}, ok(10_200, reserved, 2)),
-		does(Commit, "r1", "", one, ok(10_400, committed, 2)),
-		does(Return, "r1", "b1", []Line{{"b", 1}}, ok(10_600, committed, 1)),
-		does(Return, "r1", "", one, ok(10_800, returned, 1)),
-		took(Deduct, "r2", 20_000, Answer{State: reserved, Quantity: 2, Expires: at(21_005)}, Line{"b", 2}),
-		does(Commit, "r2", "", one, ok(21_500, committed, 2)),
-		took(Order, "r3", 30_000, Answer{Quantity: 2, States: States{"a": reserved, "b": reserved}}, Line{"a", 1}, Line{"b", 1}),
-		does(Extend, "r3", "e1", both, all(30_500, reserved)),
-		does(Commit, "r3", "", one, tried(30_800, Answer{Status: 409, Code: client.PartOfOrder, State: reserved})),
-		does(Commit, "r3", "", both, all(31_000, committed)),
-		does(Return, "r3", "b2", []Line{{"b", 1}}, ok(31_200, returned, 1)),
-		took(Order, "r4", 40_000, Answer{Quantity: 2, States: States{"a": reserved, "b": reserved}}, Line{"a", 1}, Line{"b", 1}),
-		does(Cancel, "r4", "", both, all(40_200, cancelled)))
+	took(Deduct, "r1", 10_000, Answer{State: reserved, Quantity: 3, Expires: at(11_005)}, Line{"b", 3})
+	does(Cancel, "r1", "c1", []Line{{"b", 1}}, ok(10_200, reserved, 2))
+	does(Commit, "r1", "", one, ok(10_400, committed, 2))
+	does(Return, "r1", "b1", []Line{{"b", 1}}, ok(10_600, committed, 1))
+	does(Return, "r1", "", one, ok(10_800, returned, 1))
+	took(Deduct, "r2", 20_000, Answer{State: reserved, Quantity: 2, Expires: at(21_005)}, Line{"b", 2})
+	does(Commit, "r2", "", one, ok(21_500, committed, 2))
+	took(Order, "r3", 30_000, Answer{Quantity: 2, States: States{"a": reserved, "b": reserved}}, Line{"a", 1}, Line{"b", 1})
+	does(Extend, "r3", "e1", both, all(30_500, reserved))
+	does(Commit, "r3", "", one, tried(30_800, Answer{Status: 409, Code: client.PartOfOrder, State: reserved}))
+	does(Commit, "r3", "", both, all(31_000, committed))
+	does(Return, "r3", "b2", []Line{{"b", 1}}, ok(31_200, returned, 1))
+	took(Order, "r4", 40_000, Answer{Quantity: 2, States: States{"a": reserved, "b": reserved}}, Line{"a", 1}, Line{"b", 1})
+	does(Cancel, "r4", "", both, all(40_200, cancelled))
 	w.of(Return, "r1").WriteOff, w.of(Commit, "r2").Retake, w.of(Extend, "r3").ReserveFor = true, true, time.Second
 	row := func(sku, id string, units int64, state string, ms, ends, sold, ended int) {
 		d := Deduction{SKU: sku, ID: id, Buyer: "dora", Asked: units, Quantity: units, State: state, Created: at(ms), Expires: at(ends)}
@@ -100,9 +99,7 @@ func TestComplaintsAboutSettlements(t *testing.T) {
 			w.rows.SKUs[1].Available = 7
 		}, "undone"},
 		"a cancel of what was committed is accepted": {func(w *world) {
-			w.operations = append(w.operations, Operation{Kind: Cancel, ID: "r2", Lines: []Line{{SKU: "b"}}, Attempts: []Attempt{
-				tried(22_000, Answer{Status: 200, State: cancelled}),
-			}})
+			w.did(Operation{Kind: Cancel, ID: "r2", Lines: []Line{{SKU: "b"}}}, tried(22_000, Answer{Status: 200, State: cancelled}))
 		}, "undone"},
 		"taken again, and nobody asked for that": {func(w *world) { w.of(Commit, "r2").Retake = false }, "too late"},
 		"committed, and no row says when":        {func(w *world) { w.row("b", "r2").Committed = time.Time{} }, "undone"},
@@ -181,9 +178,8 @@ func TestNoComplaintsAboutSettlements(t *testing.T) {
 		},
 		"all of it returned once more": func(w *world) { w.again(Return, "r1", 12_000, Answer{Status: 200, State: returned, Quantity: 1}) },
 		"a cancel that comes too late": func(w *world) {
-			w.operations = append(w.operations, Operation{Kind: Cancel, ID: "r2", Lines: []Line{{SKU: "b"}}, Attempts: []Attempt{
-				tried(22_000, Answer{Status: 409, Code: client.AlreadyCommitted, State: committed, Quantity: 2}),
-			}})
+			w.did(Operation{Kind: Cancel, ID: "r2", Lines: []Line{{SKU: "b"}}},
+				tried(22_000, Answer{Status: 409, Code: client.AlreadyCommitted, State: committed, Quantity: 2}))
 		},
 		"expiring while an answer is made": func(w *world) {
 			w.of(Cancel, "r4").Kind = Read
