@@ -45,10 +45,8 @@ func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 	config.Progress = s.Err
 	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
-			if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
-				config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
-				return report.Document{}, fmt.Errorf("print: %w", err)
-			}
+			_, _ = fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed, config.Load(),
+				config.Rounds, load.Length(config.Phases), to.Name) // it is only progress
 			return flashsale.Run(ctx, config, to)
 		})
 	})
@@ -74,10 +72,10 @@ func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
 // phases are those that take time.
 func (c *flashSaleCommand) phases() (all []load.Phase) {
 	for _, p := range []load.Phase{
-		{Name: flashsale.Trickle, From: c.TrickleRate, To: c.TrickleRate, Length: c.TrickleFor},
-		{Name: flashsale.Spike, From: c.SpikeRate, To: c.SpikeRate, Length: c.SpikeFor},
-		{Name: flashsale.Storm, From: c.StormRate, To: c.StormRate, Length: c.StormFor},
-		{Name: flashsale.CoolDown, From: c.CoolDownRate, To: c.CoolDownRate, Length: c.CoolDownFor},
+		{Name: flashsale.Trickle, Rate: c.TrickleRate, Length: c.TrickleFor},
+		{Name: flashsale.Spike, Rate: c.SpikeRate, Length: c.SpikeFor},
+		{Name: flashsale.Storm, Rate: c.StormRate, Length: c.StormFor},
+		{Name: flashsale.CoolDown, Rate: c.CoolDownRate, Length: c.CoolDownFor},
 	} {
 		if p.Length > 0 {
 			all = append(all, p)

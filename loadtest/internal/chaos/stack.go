@@ -3,12 +3,10 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -167,15 +165,10 @@ func (s *stack) ready(ctx context.Context, services *load.Services) error {
 		return err
 	}
 	for i := range s.processes {
-		for {
-			// A process needs the database to answer that there is no such SKU.
-			a := services.Try(i, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, false)
-			if a.Answer.Status == http.StatusNotFound {
-				break
-			}
-			if !load.Sleep(ctx, 20*time.Millisecond) {
-				return fmt.Errorf("process %d is not ready: status %d: %w", i, a.Answer.Status, cmp.Or(a.Err, ctx.Err()))
-			}
+		// A process needs the database to answer that there is no such SKU.
+		o := history.Operation{Kind: history.Look, Lines: []history.Line{{SKU: "none"}}}
+		if _, err := services.Ask(ctx, &o, load.Persistence{First: i, Next: func(int) int { return i }, For: startWithin}); err != nil {
+			return fmt.Errorf("process %d is not ready: %w", i, err)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestOrdersAreAsAskedFor(t *testing.T) {
 func TestASeedRepeatsItsRequests(t *testing.T) {
 	t.Parallel()
 	plan := func(seed uint64, n int) load.Load {
-		c := Config{Seed: seed, Quantity: Units{1, 5}, Spacing: load.Poisson, Phases: []load.Phase{{Name: Spike, From: 100, To: 100, Length: time.Second}}}
+		c := Config{Seed: seed, Quantity: Units{1, 5}, Spacing: load.Poisson, Phases: []load.Phase{{Name: Spike, Rate: 100, Length: time.Second}}}
 		return (&Sale{Config: c}).newRound(n).load
 	}
 	if first, again := plan(3, 0), plan(3, 0); !reflect.DeepEqual(first, again) || len(first.At) == 0 {
@@ -125,9 +125,7 @@ func TestMeasuresAreToldByTheirDefinition(t *testing.T) {
 func TestTheSaleOpensWhenTheTrickleIsOver(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
-	phases := []load.Phase{
-		{Name: Trickle, Length: 2 * s}, {Name: Spike, Length: s}, {Name: Storm, Length: 2 * s},
-	}
+	phases := []load.Phase{{Name: Trickle, Rate: 10, Length: 2 * s}, {Name: Spike, Rate: 10, Length: s}, {Name: Storm, Rate: 10, Length: 2 * s}}
 	if at := opening(phases); at != 2*s {
 		t.Errorf("it opens at %v", at)
 	}
@@ -135,9 +133,6 @@ func TestTheSaleOpensWhenTheTrickleIsOver(t *testing.T) {
 	want := []span{{Trickle, 0, 2 * s}, {Spike, 2 * s, 3 * s}, {Storm, 3 * s, 5 * s}}
 	if !slices.Equal(all, want) {
 		t.Errorf("spans %v", all)
-	}
-	for i := range phases {
-		phases[i].From, phases[i].To = 10, 10
 	}
 	r := (&Sale{Config: Config{Quantity: Units{1, 1}, Spacing: load.Even, Phases: phases}}).newRound(0)
 	for i, first := range r.first {

@@ -75,7 +75,7 @@ const (
 	lead = 500 * time.Millisecond
 	// The warm-up is so long, with so many orders a second at most.
 	warmUp     = time.Second
-	warmUpRate = 2000.
+	warmUpRate = 1000.
 	// gaugeEvery is how often the machine and the servers are read.
 	gaugeEvery = 500 * time.Millisecond
 )
@@ -166,8 +166,7 @@ func (s *Sale) warm(ctx context.Context) error {
 	if err := s.create(ctx, sku, time.Time{}); err != nil {
 		return err
 	}
-	rate := min(warmUpRate, load.Expected(s.Phases))
-	at := load.Times(s.Config.Seed, s.Spacing, []load.Phase{{From: 0, To: rate, Length: warmUp}})
+	at := load.Times(s.Config.Seed, s.Spacing, []load.Phase{{Rate: min(warmUpRate, load.Expected(s.Phases)/2), Length: warmUp}})
 	orders, _ := s.orders(s.Config.Seed, sku, len(at), func(int) float64 { return 0 })
 	s.Services.Run(ctx, load.Load{Start: time.Now(), At: at, Operations: orders})
 	return ctx.Err()

@@ -256,13 +256,13 @@ func (p Promise) over(a Attempt) time.Time {
 	return latest.Add(p.Clocks)
 }
 
-// Over is when none of the attempts without an answer can happen any more.
+// Over is when all attempts are over, and none without an answer can happen any more.
 func (p Promise) Over(attempts []Attempt) time.Time {
-	return latest(attempts, func(a Attempt) (over time.Time) {
+	return latest(attempts, func(a Attempt) time.Time {
 		if a.Unknown() {
-			over = p.over(a)
+			return p.over(a)
 		}
-		return over
+		return a.Ended
 	})
 }
 

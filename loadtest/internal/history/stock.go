@@ -125,7 +125,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 			case o.Kind.Takes():
 				of.take(o, line, c.rows[k], c.promise)
 			case (o.Kind == Cancel || o.Kind == Return) && o.possible():
-				of.gain(c.promise.last(o))
+				of.gain(c.promise.Over(o.Attempts))
 			case o.Kind == Restock && there[k]:
 				of.come(o, line, c.promise)
 			}
@@ -137,16 +137,6 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 		}
 	}
 	return all
-}
-
-// last is when an operation can last have been carried out.
-func (p Promise) last(o *Operation) time.Time {
-	return latest(o.Attempts, func(a Attempt) time.Time {
-		if a.Unknown() {
-			return p.over(a)
-		}
-		return a.Ended
-	})
 }
 
 func (of *course) gain(at time.Time) { of.lastGain = later(of.lastGain, at) }
@@ -167,7 +157,7 @@ func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
 // come is a restock.
 func (of *course) come(o *Operation, line Line, p Promise) {
 	of.mayHaveCome.add(o.first(), line.Quantity)
-	of.gain(p.last(o))
+	of.gain(p.Over(o.Attempts))
 	if accepted, ok := o.accepted(); ok {
 		of.came.add(accepted, line.Quantity)
 	}

@@ -3,18 +3,17 @@ package load
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Phase is a time in which requests are due at a rate, which changes evenly from its beginning to its end.
+// Phase is a time in which requests are due at a rate.
 type Phase struct {
-	Name     string
-	From, To float64 // requests a second
-	Length   time.Duration
+	Name   string
+	Rate   float64 // requests a second
+	Length time.Duration
 }
 
 // Spacing is how the requests of a rate lie in time.
@@ -29,7 +28,7 @@ const (
 // Times returns when each request is due, since the beginning, in order. It is a pure function of its arguments.
 //
 // Requests come at a rate of one in units of time of which a phase has as many as it expects requests. Steps are equal or
-// exponentially distributed, and go on from phase to phase.
+// exponentially distributed, and what is left of one is taken over into the next phase.
 func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
 	step, next := func() float64 { return 1 }, 0.5
 	if spacing == Poisson {
@@ -42,7 +41,7 @@ func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
 	for _, p := range phases {
 		units := p.expected()
 		for ; next < before+units; next += step() {
-			at = append(at, began+p.when(next-before))
+			at = append(at, began+min(time.Duration((next-before)/p.Rate*float64(time.Second)), p.Length-1))
 		}
 		began += p.Length
 		before += units
@@ -51,15 +50,7 @@ func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
 }
 
 // expected is how many requests a phase has in the mean.
-func (p Phase) expected() float64 { return (p.From + p.To) / 2 * p.Length.Seconds() }
-
-// when is the time in the phase by which so many requests are expected: where the integral of the rate reaches them. This form
-// of the solution does not cancel, and is right for a constant rate too.
-func (p Phase) when(units float64) time.Duration {
-	slope := (p.To - p.From) / p.Length.Seconds()
-	seconds := 2 * units / (p.From + math.Sqrt(max(0, p.From*p.From+2*slope*units)))
-	return min(time.Duration(seconds*float64(time.Second)), p.Length-1)
-}
+func (p Phase) expected() float64 { return p.Rate * p.Length.Seconds() }
 
 // Expected is how many requests the phases have in the mean.
 func Expected(phases []Phase) (n float64) {

@@ -17,13 +17,10 @@ func TestTimesOfEvenSpacing(t *testing.T) {
 		want   []time.Duration
 	}{
 		"nothing":  {nil, nil},
-		"constant": {[]Phase{{"", 4, 4, time.Second}}, []time.Duration{125 * ms, 375 * ms, 625 * ms, 875 * ms}},
+		"constant": {[]Phase{{"", 4, time.Second}}, []time.Duration{125 * ms, 375 * ms, 625 * ms, 875 * ms}},
 		// What is left of a step is taken over: the second phase begins half a step after its last request was due.
-		"two":    {[]Phase{{"", 2, 2, 500 * ms}, {"", 10, 10, 200 * ms}}, []time.Duration{250 * ms, 550 * ms, 650 * ms}},
-		"silent": {[]Phase{{"", 0, 0, time.Second}, {"", 2, 2, time.Second}}, []time.Duration{1250 * ms, 1750 * ms}},
-		// The integral of 8t is 4t²: it reaches a half after √(1/8) s.
-		"up":   {[]Phase{{"", 0, 8, time.Second}}, []time.Duration{353553390, 612372435, 790569415, 935414346}},
-		"down": {[]Phase{{"", 8, 0, time.Second}}, []time.Duration{64585653, 209430584, 387627564, 646446609}},
+		"two":    {[]Phase{{"", 2, 500 * ms}, {"", 10, 200 * ms}}, []time.Duration{250 * ms, 550 * ms, 650 * ms}},
+		"silent": {[]Phase{{"", 0, time.Second}, {"", 2, time.Second}}, []time.Duration{1250 * ms, 1750 * ms}},
 	} {
 		got := Times(1, Even, c.phases)
 		if !slices.EqualFunc(got, c.want, func(a, b time.Duration) bool { return (a - b).Abs() < time.Microsecond }) {
@@ -37,9 +34,8 @@ func TestTimesOfAnyPhases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed, spacing := rapid.Uint64().Draw(t, "seed"), rapid.SampledFrom([]Spacing{Even, Poisson}).Draw(t, "spacing")
 		phases := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Phase {
-			rate := rapid.Float64Range(0, 2000)
 			return Phase{
-				From: rate.Draw(t, "from"), To: rate.Draw(t, "to"),
+				Rate:   rapid.Float64Range(0, 2000).Draw(t, "rate"),
 				Length: time.Duration(rapid.Int64Range(1, int64(2*time.Second)).Draw(t, "length")),
 			}
 		}), 1, 5).Draw(t, "phases")
@@ -67,7 +63,7 @@ func TestTimesOfAnyPhases(t *testing.T) {
 func TestPoissonStepsAreExponential(t *testing.T) {
 	t.Parallel()
 	const rate = 1000.
-	phases := []Phase{{"", rate, rate, 20 * time.Second}}
+	phases := []Phase{{"", rate, 20 * time.Second}}
 	at := Times(7, Poisson, phases)
 	if slices.Equal(at, Times(8, Poisson, phases)) {
 		t.Error("two seeds have the same times")

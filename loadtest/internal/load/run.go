@@ -1,7 +1,7 @@
 // Package load sends operations to services, and keeps their results in the form that package history compares with the
 // rows.
 //
-// [NewRequest] makes an operation a request over HTTP, and [Services.Try] sends it to a process once. There are two ways to send:
+// [NewRequest] makes an operation a request over HTTP, and [Services.Send] sends one to a process once. There are two ways to send:
 //
 //   - In a closed loop callers wait for an answer before they ask again. [Services.Ask] asks one process after the other until
 //     the answer is final; [Buy] has callers buy from any [Seller] until a window is over.
@@ -99,7 +99,7 @@ func (r *run) send(process, i int) Reply {
 		return Reply{Over: now, Outcome: Dropped}
 	}
 	o := &r.Operations[i]
-	o.Attempts = append(o.Attempts, r.services.Try(process, NewRequest(o), true))
+	o.Attempts = append(o.Attempts, r.services.try(process, NewRequest(o), true))
 	return replyOf(*o, r.Start)
 }
 

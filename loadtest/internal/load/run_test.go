@@ -53,7 +53,7 @@ func play(ctx context.Context, at []time.Duration, maxLag time.Duration, connect
 func TestLatencyCountsFromThePlannedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		at := Times(1, Even, []Phase{{"", 200, 200, 60 * ms}}) // at 2.5, 7.5, 12.5 … 57.5 ms
+		at := Times(1, Even, []Phase{{"", 200, 60 * ms}}) // at 2.5, 7.5, 12.5 … 57.5 ms
 		r := play(t.Context(), at, 20*ms, 1, &slow{takes: always(10 * ms), status: http.StatusCreated})
 		for i, want := range []Reply{
 			{2500 * time.Microsecond, 12500 * time.Microsecond, Accepted, false},
@@ -85,7 +85,7 @@ func TestLatencyCountsFromThePlannedTime(t *testing.T) {
 func TestAStallIsSeenByAllWhoCameInIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		at := Times(1, Even, []Phase{{"", 200, 200, time.Second}})
+		at := Times(1, Even, []Phase{{"", 200, time.Second}})
 		r := play(t.Context(), at, time.Second, 2, &slow{status: http.StatusCreated, takes: func(asked int) time.Duration {
 			if asked == 50 || asked == 51 {
 				return 100 * ms
@@ -113,7 +113,7 @@ func TestAnEndOfTheContextStopsSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
 		defer cancel()
-		at := Times(1, Even, []Phase{{"", 100, 100, time.Second}}) // at 5, 15 … ms
+		at := Times(1, Even, []Phase{{"", 100, time.Second}}) // at 5, 15 … ms
 		r := play(ctx, at, time.Second, 1, &slow{takes: always(7 * ms), status: http.StatusOK})
 		c := r.Counts(0, Forever)
 		if c[Replayed] != 5 || c[NotSent] != 95 || r.Elapsed != 52*ms {

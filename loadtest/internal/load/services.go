@@ -75,8 +75,8 @@ func Open(c Config) (*Services, error) {
 // Close ends the connections, when nothing is under way.
 func (s *Services) Close() { s.client.CloseIdleConnections() }
 
-// Try sends a request to a process, once, and hangs up when the patience ends.
-func (s *Services) Try(process int, r Request, tellsDeadline bool) history.Attempt {
+// try sends a request to a process, once, and hangs up when the patience ends.
+func (s *Services) try(process int, r Request, tellsDeadline bool) history.Attempt {
 	a := history.Attempt{Process: process, Sent: time.Now()}
 	hangUp := a.Sent.Add(s.Patience)
 	if tellsDeadline {
@@ -198,7 +198,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 	}
 	for {
 		before := s.Promise.Over(attempts)
-		a := s.Try(process, r, !p.Silent)
+		a := s.try(process, r, !p.Silent)
 		attempts = append(attempts, a)
 		pause := 100 * time.Millisecond
 		if p.Pause != nil {

@@ -145,7 +145,7 @@ func TestAServiceThatGoesAwayIsUnreached(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(&recorder{got: map[string]int{}})
 	server.Close()
-	at := Times(1, Even, []Phase{{"", 1000, 1000, 20 * ms}})
+	at := Times(1, Even, []Phase{{"", 1000, 20 * ms}})
 	r := send(t, Config{URLs: []string{server.URL}, Connections: 2}, at, orders(len(at)))
 	if counts := r.Counts(0, Forever); counts[Unreached] != 20 || r.FirstError(Unreached) == nil || !r.Operations[0].Attempts[0].NotSent {
 		t.Errorf("%v, %v", counts, r.FirstError(Unreached))
