@@ -146,10 +146,8 @@ func (r *run) promisesSection() report.Section {
 func (r *run) roundsSection() report.Section {
 	table := report.Table{Columns: []string{"seed", "operations", "attempts", "accepted", "faults", "broken promises"}}
 	for _, round := range r.rounds {
-		table.Rows = append(table.Rows, []string{
-			fmt.Sprint(round.Seed), report.Number(float64(round.Operations)), report.Number(float64(round.Attempts)),
-			report.Number(float64(round.Accepted)), fmt.Sprint(len(round.Faults)), fmt.Sprint(len(round.Found.Violations)),
-		})
+		table.Add(fmt.Sprint(round.Seed), float64(round.Operations), float64(round.Attempts), float64(round.Accepted),
+			float64(len(round.Faults)), float64(len(round.Found.Violations)))
 	}
 	return report.Section{Name: "rounds", Table: &table}
 }
@@ -168,9 +166,7 @@ func (r *run) recoverySection() report.Section {
 		if len(known) > 0 {
 			longest = slices.Max(known)
 		}
-		table.Rows = append(table.Rows, []string{
-			kind, fmt.Sprint(len(times[kind])), report.Number(compare.Median(known)), report.Number(longest), fmt.Sprint(len(times[kind]) - len(known)),
-		})
+		table.Add(kind, float64(len(times[kind])), compare.Median(known), longest, float64(len(times[kind])-len(known)))
 	}
 	return report.Section{
 		Name: "recovery", Table: &table,
@@ -232,9 +228,7 @@ func growth(read gauges.Readings, accepted int64) (s report.Section) {
 	took := read.Took()
 	row := func(name string, q gauges.Quantity, unit float64) (first, third, last float64) {
 		first, third, last = quarter(read, q, 0), quarter(read, q, 2), quarter(read, q, quarters-1)
-		s.Table.Rows = append(s.Table.Rows, []string{
-			name, report.Number(first / unit), report.Number(third / unit), report.Number(last / unit), report.Number(compare.Ratio(last, first)),
-		})
+		s.Table.Add(name, first/unit, third/unit, last/unit, compare.Ratio(last, first))
 		return first, third, last
 	}
 	if _, third, last := row("resident memory, MB", gauges.Memory, megabyte); took >= leastForMemory {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,10 +55,12 @@ type round struct {
 }
 
 func newRound(s *stack, seed uint64) *round {
-	r := &round{Round: Round{Seed: seed}, stack: s, name: fmt.Sprint("r", seed), stocks: make(map[string]history.Stock)}
+	r := &round{Round: Round{Seed: seed}, stack: s, name: fmt.Sprint("r", seed)}
 	r.hot, r.limited, r.reserved = r.name+"-hot", r.name+"-limited", r.name+"-reserved"
+	r.stocks = map[string]history.Stock{r.hot: {Units: hotStock}, r.reserved: {Units: hotStock}, r.limited: {Units: limitedStock, BuyerLimit: buyerLimit}}
 	for i := range manySKUs {
 		r.many = append(r.many, fmt.Sprintf("%s-%02d", r.name, i))
+		r.stocks[r.many[i]] = history.Stock{Units: manyStock}
 	}
 	return r
 }
@@ -102,22 +105,20 @@ func (r *round) create(ctx context.Context) error {
 	if err := r.stack.ready(ctx, r.services); err != nil {
 		return err
 	}
-	create := func(sku string, segments int, s history.Stock) error {
-		r.stocks[sku] = s
-		n := client.NewSKU{Stock: s.Units, Segments: &segments}
-		if s.BuyerLimit > 0 {
-			n.PerBuyerLimit = &s.BuyerLimit
+	for sku, stock := range r.stocks {
+		parts := segments
+		if slices.Contains(r.many, sku) {
+			parts = manySegments
 		}
-		return r.services.Create(ctx, sku, n)
+		n := client.NewSKU{Stock: stock.Units, Segments: &parts}
+		if stock.BuyerLimit > 0 {
+			n.PerBuyerLimit = &stock.BuyerLimit
+		}
+		if err := r.services.Create(ctx, sku, n); err != nil {
+			return err
+		}
 	}
-	err := errors.Join(
-		create(r.hot, segments, history.Stock{Units: hotStock}),
-		create(r.reserved, segments, history.Stock{Units: hotStock}),
-		create(r.limited, segments, history.Stock{Units: limitedStock, BuyerLimit: buyerLimit}))
-	for _, sku := range r.many {
-		err = errors.Join(err, create(sku, manySegments, history.Stock{Units: manyStock}))
-	}
-	return err
+	return nil
 }
 
 // count counts operations, and the orders that were accepted in each step of time.

@@ -79,23 +79,18 @@ func (s *Sale) tell() {
 	accepted, r := s.All.Counts(0, load.Forever)[load.Accepted], s.typical()
 	s.Scenario, s.Document.Seed = "flash-sale", s.Config.Seed
 	s.Environment.Add("measurement", report.Count(len(s.rounds), "round"))
-	s.Summary, s.Warnings, s.Figures = s.summary(), s.warnings(), s.figures()
+	s.Summary, s.Warnings = s.summary(), s.warnings()
+	for _, m := range measures() { // what is no number is left out
+		if value := m.value(s.rounds); !math.IsNaN(value) {
+			s.Figures = append(s.Figures, report.Figure{Name: m.name, Unit: m.unit, Value: value})
+		}
+	}
 	s.Sections = append([]report.Section{
 		s.All.OutcomeSection(), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
 		s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
-}
-
-// figures are those of the report. What is no number is left out.
-func (s *Sale) figures() (all []report.Figure) {
-	for _, m := range measures() {
-		if value := m.value(s.rounds); !math.IsNaN(value) {
-			all = append(all, report.Figure{Name: m.name, Unit: m.unit, Value: value})
-		}
-	}
-	return all
 }
 
 // typical is the round whose p99 of accepted orders is the median: plots show it.
@@ -259,12 +254,9 @@ func (s *Sale) phases() report.Section {
 	for _, p := range spans(s.Phases) {
 		due := s.All.Counts(p.from, p.to)
 		lags, _ := s.All.Lags(p.from, p.to)
-		offered, seconds := due.Of(load.Outcomes()...), (p.to - p.from).Seconds()
-		table.Rows = append(table.Rows, []string{
-			p.name, report.Number(seconds), humanize.Comma(offered), report.Number(float64(offered) / seconds / float64(len(s.rounds))), humanize.Comma(due.Answered()),
-			humanize.Comma(due[load.Accepted]), humanize.Comma(due[load.Dropped]), report.Number(compare.Quantile(s.All.Latencies(p.from, p.to), 99)),
-			report.Number(compare.Quantile(lags, 99)),
-		})
+		offered, seconds := float64(due.Of(load.Outcomes()...)), (p.to - p.from).Seconds()
+		table.Add(p.name, seconds, offered, offered/seconds/float64(len(s.rounds)), float64(due.Answered()), float64(due[load.Accepted]),
+			float64(due[load.Dropped]), compare.Quantile(s.All.Latencies(p.from, p.to), 99), compare.Quantile(lags, 99))
 	}
 	return report.Section{Name: "Phases", Table: table, Notes: []string{"requests that were due in the phase, of all rounds, and what became of them"}}
 }

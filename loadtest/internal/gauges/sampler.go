@@ -184,15 +184,6 @@ func (r Readings) mean(histogram Quantity) float64 {
 // each is a total for each accepted order.
 func each(total float64, accepted int64) float64 { return compare.Ratio(total, float64(accepted)) }
 
-// cells are a row of numbers with its name.
-func cells(name string, numbers ...float64) []string {
-	row := []string{name}
-	for _, n := range numbers {
-		row = append(row, report.Number(n))
-	}
-	return row
-}
-
 // machine has the processor time of each process.
 func (r Readings) machine(accepted int64) report.Section {
 	table := &report.Table{Columns: []string{"process", "CPU s", "processors busy", "CPU ms per accepted order"}}
@@ -201,11 +192,10 @@ func (r Readings) machine(accepted int64) report.Section {
 	}
 	for _, p := range []Process{Generator, Service, Redis, PostgreSQL, Machine} {
 		used := r.CPU(p)
-		row := cells(string(p), used, used/r.Took().Seconds(), each(used*milli, accepted))
+		table.Add(string(p), used, used/r.Took().Seconds(), each(used*milli, accepted))
 		if math.IsNaN(used) {
-			row[1] = unknown
+			table.Rows[len(table.Rows)-1][1] = unknown
 		}
-		table.Rows = append(table.Rows, row)
 		if at, perSecond := r.rates(cpu(p)); len(at) > 0 {
 			busy.Series = append(busy.Series, report.Series{Name: string(p), X: at, Y: perSecond})
 		}
@@ -248,7 +238,7 @@ func (r Readings) postgres(accepted int64) report.Section {
 		{"bytes that indexes grew", r.Grown(IndexBytes)},
 	} {
 		if !math.IsNaN(row.total) {
-			s.Table.Rows = append(s.Table.Rows, cells(row.name, row.total, row.total/r.Took().Seconds(), each(row.total, accepted)))
+			s.Table.Add(row.name, row.total, row.total/r.Took().Seconds(), each(row.total, accepted))
 		}
 	}
 	return s
@@ -257,16 +247,16 @@ func (r Readings) postgres(accepted int64) report.Section {
 // inside has the metrics of the service.
 func (r Readings) inside() report.Section {
 	waits := r.Grown(poolWaits)
-	s := report.Section{Name: "Inside the service", Table: &report.Table{Columns: []string{"", "count", "mean"}, Rows: [][]string{
-		cells("waits for locks, ms", r.Grown(lockWaits), r.mean(lockWaits)*milli),
-		cells("batches, orders in each", r.Grown(batches), r.mean(batches)),
-		cells("waits for a connection, ms", waits, r.Grown(poolSeconds)/waits*milli),
-		append(cells("merges", r.Grown(merges)), ""),
-		append(cells("orders from several segments", r.Grown(merged)), ""),
-		append(cells("most orders in queues", r.most(queued)), ""),
-		append(cells("most goroutines", r.most(Goroutines)), ""),
-		append(cells("most resident memory, MB", r.most(Memory)/megabyte), ""),
-	}}}
+	s := report.Section{Name: "Inside the service", Table: &report.Table{Columns: []string{"", "count", "mean"}}}
+	s.Table.Add("waits for locks, ms", r.Grown(lockWaits), r.mean(lockWaits)*milli)
+	s.Table.Add("batches, orders in each", r.Grown(batches), r.mean(batches))
+	s.Table.Add("waits for a connection, ms", waits, r.Grown(poolSeconds)/waits*milli)
+	none := math.NaN()
+	s.Table.Add("merges", r.Grown(merges), none)
+	s.Table.Add("orders from several segments", r.Grown(merged), none)
+	s.Table.Add("most orders in queues", r.most(queued), none)
+	s.Table.Add("most goroutines", r.most(Goroutines), none)
+	s.Table.Add("most resident memory, MB", r.most(Memory)/megabyte, none)
 	if r.most(locksFail) > 0 {
 		s.Notes = []string{"The breaker between the service and its locks was open: for that time the figures are those of the guard alone."}
 	}

@@ -203,7 +203,7 @@ func TestComplaints(t *testing.T) {
 		"a restock is there twice":   {func(w *world) { w.rows.Movements = append(w.rows.Movements, w.rows.Movements[0]) }, "ledger"},
 		"an order has two rows":      {func(w *world) { w.rows.Deductions = append(w.rows.Deductions, w.rows.Deductions[0]) }, "twice"},
 		"a token went back":          {func(w *world) { w.rows.SKUs[0].FencesFell = 1 }, "fence"},
-		"the audit complains":        {func(w *world) { w.rows.SKUs[0].Audit = []string{"parts do not add up"} }, "audit"},
+		"the audit complains":        {func(w *world) { w.rows.Audit = []string{"parts do not add up"} }, "audit"},
 		"units nobody can buy":       {func(w *world) { w.last("b", 8, refuse("insufficient_stock")) }, "stranded"},
 		"sold out beside units":      {func(w *world) { w.last("b", 9, refuse("sold_out")) }, "false refusal"},
 		"an answer of other units":   {func(w *world) { w.operations[1].Attempts[0].Answer.Quantity = 2 }, "different"},

@@ -117,23 +117,15 @@ const statusClientGone = 499
 
 // String is the operation with all its attempts.
 func (o Operation) String() string {
-	text := fmt.Sprintf("%s %q of %v", o.Kind, o.ID, o.Lines)
-	if o.ReserveFor > 0 {
-		text += fmt.Sprintf(" for %s", o.ReserveFor)
-	}
-	for said, is := range map[string]bool{" with ref " + o.Ref: o.Ref != "", " or take them again": o.Retake, " to write them off": o.WriteOff} {
-		if is {
-			text += said
-		}
-	}
+	text := fmt.Sprintf("%s %q of %v, for %s, with ref %q, to retake: %t, to write off: %t", o.Kind, o.ID, o.Lines, o.ReserveFor, o.Ref, o.Retake, o.WriteOff)
 	for _, a := range o.Attempts {
 		text += fmt.Sprintf("\n      process %d, sent %s, ended after %s: %d %s %s", a.Process, clock(a.Sent),
 			a.Ended.Sub(a.Sent).Round(time.Millisecond), a.Answer.Status, a.Answer.Code, a.Answer.State)
 		if a.Answer.States != nil {
 			text += fmt.Sprint(a.Answer.States)
 		}
-		if a.NotSent {
-			text += "not sent"
+		if a.Err != nil {
+			text += a.Err.Error()
 		}
 		if !a.Deadline.IsZero() {
 			text += fmt.Sprintf(", deadline after %s", a.Deadline.Sub(a.Sent).Round(time.Millisecond))

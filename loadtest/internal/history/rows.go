@@ -22,6 +22,7 @@ type Rows struct {
 	Amendments []Amendment
 	Movements  []Movement
 	SKUs       []SKU
+	Audit      []string // what the service's own audit finds
 }
 
 // Deduction is a row of what was taken.
@@ -78,7 +79,6 @@ type SKU struct {
 	Available  int64
 	Merges     int64 // deductions that took from several segments
 	FencesFell int64 // how often a row of its stock was written under an older token
-	Audit      []string
 }
 
 // Of is the stock of one SKU, and how many units the rows of its orders hold.
@@ -115,12 +115,10 @@ func ReadRows(ctx context.Context, databaseURL, prefix string) (rows Rows, err e
 	if err != nil {
 		return Rows{}, fmt.Errorf("audit the rows: %w", err)
 	}
-	found := make(map[string][]string)
 	for _, b := range audit.SKUs {
-		found[b.SKU] = b.Violations
-	}
-	for i := range rows.SKUs {
-		rows.SKUs[i].Audit = found[rows.SKUs[i].Name]
+		if strings.HasPrefix(b.SKU, prefix) {
+			rows.Audit = append(rows.Audit, b.Violations...)
+		}
 	}
 	return rows, nil
 }

@@ -38,9 +38,9 @@ func (c *checker) stock(rows Rows) {
 		if s.FencesFell > 0 {
 			c.violated(nil, "fence", "rows of SKU %q were written %d times under an older token", s.Name, s.FencesFell)
 		}
-		for _, found := range s.Audit {
-			c.violated(nil, "audit", "%s", found)
-		}
+	}
+	for _, found := range rows.Audit {
+		c.violated(nil, "audit", "%s", found)
 	}
 	for sku := range c.promise.Stocks {
 		if c.courses[sku] == nil {

@@ -248,11 +248,11 @@ func (r *Result) OutcomeSection() report.Section {
 	counts := r.Counts(0, Forever)
 	all := counts.Of(Outcomes()...)
 	add := func(name string, n int64, waits *latency.Histogram) {
-		row := []string{name, humanize.Comma(n), report.Number(compare.Ratio(100*float64(n), float64(all)))}
+		figures := []float64{float64(n), compare.Ratio(100*float64(n), float64(all))}
 		for _, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
-			row = append(row, report.Number(compare.Quantile(waits, percent)))
+			figures = append(figures, compare.Quantile(waits, percent))
 		}
-		table.Rows = append(table.Rows, row)
+		table.Add(name, figures...)
 	}
 	for _, o := range Outcomes() {
 		if counts[o] > 0 {
@@ -285,19 +285,9 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 		return line
 	}
 	throughput := []report.Series{line("offered", func(s Slot) float64 { return float64(s.Offered) / width.Seconds() })}
-	for _, group := range [][]Outcome{
-		{Accepted},
-		{Replayed},
-		{SoldOut, InsufficientStock},
-		{BuyerLimit},
-		{SaleClosed},
-		{Overloaded},
-		{Refused},
-		{Failed, Unreached, Unknown},
-		{Dropped},
-	} {
-		if r.Counts(0, Forever).Of(group...) > 0 {
-			throughput = append(throughput, line(group[0].String(), func(s Slot) float64 { return float64(s.Answers.Of(group...)) / width.Seconds() }))
+	for _, o := range Outcomes() {
+		if r.Counts(0, Forever)[o] > 0 {
+			throughput = append(throughput, line(o.String(), func(s Slot) float64 { return float64(s.Answers[o]) / width.Seconds() }))
 		}
 	}
 	x := report.Axis{Label: "seconds since the first request could come"}

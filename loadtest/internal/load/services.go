@@ -21,9 +21,8 @@ import (
 
 // The defaults of a Config.
 const (
-	DefaultConnections = 128
-	DefaultMaxLag      = time.Second
-	DefaultPatience    = 10 * time.Second
+	DefaultMaxLag   = time.Second
+	DefaultPatience = 10 * time.Second
 )
 
 // Config says how requests are sent. The zero value of each field but URLs is usable.
@@ -31,7 +30,7 @@ type Config struct {
 	URLs        []string                 // base URLs of services that share a database; connections are spread over them
 	URL         func(process int) string // base URLs that change; nil: they do not
 	Key         string                   // API key; "": none is shown
-	Connections int                      // 0: DefaultConnections
+	Connections int                      // in an open loop
 	MaxLag      time.Duration            // in an open loop, a request that would be sent later after its time is dropped; 0: DefaultMaxLag
 	Patience    time.Duration            // for an answer, from when a request was sent; 0: DefaultPatience
 	Promise     history.Promise          // decides when a refusal is final
@@ -52,7 +51,7 @@ func Open(c Config) (*Services, error) {
 	if strings.ContainsFunc(c.Key, unicode.IsControl) {
 		return nil, errors.New("API key: holds control characters")
 	}
-	c.Connections, c.MaxLag, c.Patience = cmp.Or(c.Connections, DefaultConnections), cmp.Or(c.MaxLag, DefaultMaxLag), cmp.Or(c.Patience, DefaultPatience)
+	c.MaxLag, c.Patience = cmp.Or(c.MaxLag, DefaultMaxLag), cmp.Or(c.Patience, DefaultPatience)
 	c.URLs = slices.Clone(c.URLs)
 	for i, base := range c.URLs {
 		u, err := target.Parse(base)

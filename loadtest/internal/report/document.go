@@ -129,6 +129,15 @@ type Table struct {
 	Rows    [][]string `json:"rows"`
 }
 
+// Add adds a row of numbers with its name.
+func (t *Table) Add(name string, numbers ...float64) {
+	row := []string{name}
+	for _, n := range numbers {
+		row = append(row, Number(n))
+	}
+	t.Rows = append(t.Rows, row)
+}
+
 // The marks of verdicts.
 const (
 	Good = "✓"

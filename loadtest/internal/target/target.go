@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -252,7 +253,7 @@ func Serve(ctx context.Context, lab *worker.Lab) (err error) {
 	if err := lab.Read(&j); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(lab.Errs, &slog.HandlerOptions{Level: j.LogLevel}))
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: j.LogLevel}))
 	app.SpendMemory(log) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: j.AnswerWithin, DrainTimeout: drainTimeout, Logger: log,

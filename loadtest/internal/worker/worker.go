@@ -239,9 +239,8 @@ type Work func(ctx context.Context, lab *Lab) error
 
 // Lab is the lab, as a worker sees it.
 type Lab struct {
-	Errs io.Writer // standard error
-	in   *json.Decoder
-	out  *json.Encoder
+	in  *json.Decoder
+	out *json.Encoder
 }
 
 // message is what a worker says: an answer, or why it ends.
@@ -262,7 +261,7 @@ func Main(works map[string]Work) {
 	if !known {
 		work = func(context.Context, *Lab) error { return fmt.Errorf("there is no worker %q", os.Args[2]) }
 	}
-	lab := &Lab{os.Stderr, json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)}
+	lab := &Lab{json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)}
 	if err := work(ctx, lab); err != nil {
 		_ = lab.out.Encode(message{Error: err.Error()}) // a lab that does not read it has gone
 	}
