@@ -2,7 +2,6 @@ package main
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -10,13 +9,8 @@ import (
 // TestChaosStartsItself runs a short round as a person does: it starts itself as the processes, and breaks them.
 func TestChaosStartsItself(t *testing.T) {
 	t.Parallel()
-	result := filepath.Join(t.TempDir(), "result.json")
-	out, err := exec.CommandContext(t.Context(), program, "chaos", "--rounds=1", "--length=4s", "--json", result).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	d := readReport(t, readFile(t, result))
-	if rounds := d.Sections[2].Table.Rows; d.Scenario != "chaos" || d.Seed == 0 || !d.AuditOK() || len(rounds) != 1 || rounds[0][3] == "0" || rounds[0][4] == "0" {
+	d, _ := runProgram(t, "chaos", "--rounds=1", "--length=4s")
+	if rounds := d.Sections[2].Table.Rows; d.Scenario != "chaos" || d.Seed == 0 || len(rounds) != 1 || rounds[0][3] == "0" || rounds[0][4] == "0" {
 		t.Fatalf("wrong: %q, want nothing; rounds %q, want one with accepted orders and faults", d.Wrong, rounds)
 	}
 	for _, promise := range d.Sections[0].Table.Rows {

@@ -25,6 +25,7 @@ import (
 // comparisonFlags are those of all comparisons.
 type comparisonFlags struct {
 	reportFlags
+	Quick       bool   `help:"One short round of each case. Default: off."`
 	Seed        uint64 `help:"Decides the order of the contenders in each round. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Tiny        bool   `help:"Hardly anything of each case, for tests." hidden:""`
 	RedisURL    string `secret:"" help:"The Redis of all who are compared: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
@@ -33,28 +34,23 @@ type comparisonFlags struct {
 
 // compare measures as the flags say, tells each case as it begins, and delivers the report.
 func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, cases []string, measure func(ctx context.Context, c experiment.Config) (report.Document, error)) error {
+	size := experiment.Full
+	switch {
+	case f.Tiny:
+		size = experiment.Tiny
+	case f.Quick:
+		size = experiment.Quick
+	}
 	return f.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
 		return measure(ctx, experiment.Config{
-			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: drawnSeed(f.Seed), Cases: cases,
-			Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "case: %s\n", name) },
+			URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Size: size, Seed: drawnSeed(f.Seed), Cases: cases,
+			Progress: func(line string) { _, _ = fmt.Fprintln(s.Err, line) },
 		})
 	})
 }
 
-// scaleOf is how much is measured.
-func scaleOf[S any](tiny, quick bool, tinyScale, quickScale, full func() S) S {
-	switch {
-	case tiny:
-		return tinyScale()
-	case quick:
-		return quickScale()
-	}
-	return full()
-}
-
 type contendersCommand struct {
 	comparisonFlags
-	Quick bool     `help:"One short round of each case. Default: off."`
 	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	Lines []int    `help:"Numbers of lines of the orders that the case baskets sells, 1 to 100 each. Default: ${default}." default:"3,10,20" placeholder:"NUMBER,…"`
 }
@@ -69,15 +65,12 @@ func (c *contendersCommand) Validate() error {
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, c.Case, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
-		return contenders.Run(ctx, contenders.Config{
-			Config: config, Lines: c.Lines, Process: target.Process{LogLevel: slog.LevelError}, Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
-		})
+		return contenders.Run(ctx, contenders.Config{Config: config, Lines: c.Lines})
 	})
 }
 
 type explainCommand struct {
 	comparisonFlags
-	Quick     bool          `help:"One short round. Default: off."`
 	Segments  []int         `help:"Numbers of segments that are compared, 1 to 1024 each, with the first. Default: ${default}." default:"1,10" placeholder:"NUMBER,…"`
 	Processes []int         `help:"Numbers of processes that are compared, 1 to 16 each, with the first. Default: ${default}." default:"1,3" placeholder:"NUMBER,…"`
 	For       time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION" least:"1s" most:"24h"`
@@ -92,20 +85,12 @@ func (c *explainCommand) Validate() error {
 // Run measures, and delivers the report.
 func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, nil, func(ctx context.Context, config experiment.Config) (report.Document, error) {
-		scale := scaleOf(c.Tiny, c.Quick, explain.Tiny, explain.Quick, func() explain.Scale {
-			full := explain.Full()
-			full.For = c.For
-			return full
-		})
-		return explain.Run(ctx, explain.Config{Config: config, Scale: scale, Segments: c.Segments, Processes: c.Processes, OnRound: func(rounds int) {
-			_, _ = fmt.Fprintf(s.Err, "measured: %s\n", report.Count(rounds, "round"))
-		}})
+		return explain.Run(ctx, explain.Config{Config: config, Segments: c.Segments, Processes: c.Processes, For: c.For})
 	})
 }
 
 type locksCommand struct {
 	comparisonFlags
-	Quick      bool     `help:"One short round of each case. Default: off."`
 	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to SET NX. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
 	Case       []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	MongoDBURL string   `name:"mongodb-url" secret:"" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod is on PATH." placeholder:"URL"`
@@ -127,7 +112,7 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	return c.compare(ctx, s, c.Case, func(ctx context.Context, config experiment.Config) (report.Document, error) {
 		config.MongoDBURL = c.MongoDBURL
-		return lockbench.Run(ctx, lockbench.Config{Config: config, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full)})
+		return lockbench.Run(ctx, config)
 	})
 }
 

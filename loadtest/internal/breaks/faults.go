@@ -64,7 +64,7 @@ func faults() []fault {
 	}
 }
 
-// trial is one fault of one lock.
+// trial is one fault of one lock, and what came of it.
 type trial struct {
 	servers servers.URLs
 	stock   stock
@@ -73,13 +73,16 @@ type trial struct {
 	name    string        // of the lock, and of the row that it guards
 	holder  remote        // in a process of its own
 	rival   *kinds.Client // of a caller in this process, who comes next
-	result  Break
-	over    bool // all steps were done
+
+	outcome  string  // "": it was stopped before
+	broken   bool    // the lock was
+	late     bool    // there was a late write
+	accepted bool    // which the row accepted
+	waited   float64 // milliseconds until the next caller had the lock, or gave up
 }
 
 // run causes the fault, and judges what came of it.
 func (t *trial) run(ctx context.Context) (err error) {
-	t.result = Break{Fault: t.fault.name, Lock: t.kind.Name, Ours: t.kind.Ours}
 	if err := t.stock.put(ctx, t.name); err != nil {
 		return err
 	}
@@ -96,7 +99,6 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := t.fault.happens(t, ctx); err != nil {
 		return fmt.Errorf("%s, %s: %w", t.fault.name, t.kind.Name, err)
 	}
-	t.over = true
 	return nil
 }
 
@@ -106,7 +108,7 @@ func (t *trial) dies(ctx context.Context) error {
 	if err := errors.Join(err, t.holder.Kill()); err != nil {
 		return err
 	}
-	return t.await(ctx, forever.String(), "")
+	return t.await(ctx)
 }
 
 // standsStill is a pause of the holder's process beyond its lease, between reading and writing.
@@ -129,7 +131,7 @@ func (t *trial) losesUnlock(ctx context.Context) error {
 	if _, err := t.holder.must(toPlug); err != nil {
 		return err
 	}
-	return t.await(ctx, forever.String(), "")
+	return t.await(ctx)
 }
 
 // losesNetwork is the end of the connections that the holder locked over.
@@ -168,13 +170,16 @@ func (t *trial) overtaken(ctx context.Context, happens, goOn func() error, bound
 		}
 		return errors.Join(t.judge(ctx, wrote.Done, heard.Told), next.Unlock(ctx))
 	case !wrote.Done:
-		t.became(broken, "the row refused who has the lock")
+		t.broken, t.outcome = true, "the row refused who has the lock"
 		return nil
 	}
 	if _, err := t.holder.must(toUnlock); err != nil {
 		return err
 	}
-	return t.await(ctx, "the holder had unlocked", well)
+	if err := t.await(ctx); err == nil && !t.broken {
+		t.outcome = well
+	}
+	return err
 }
 
 // wait has the rival wait for the lock, and adds the time to the result. It returns nil if the lock is not free within the bound.
@@ -184,7 +189,7 @@ func (t *trial) wait(ctx context.Context, bound time.Duration) (kinds.Hold, erro
 	within, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	hold, err := t.rival.Lock(t.name)(within)
-	t.result.Waited += compare.Milliseconds(time.Since(start))
+	t.waited += compare.Milliseconds(time.Since(start))
 	switch {
 	case err == nil:
 		return hold, nil
@@ -194,19 +199,17 @@ func (t *trial) wait(ctx context.Context, bound time.Duration) (kinds.Hold, erro
 	return nil, fmt.Errorf("wait for the lock: %w", err)
 }
 
-// await judges a lock by whether it is free again after something. well is the outcome if so; "": how soon it was free.
-func (t *trial) await(ctx context.Context, after, well string) error {
+// await judges a lock by whether it is free again.
+func (t *trial) await(ctx context.Context) error {
 	hold, err := t.wait(ctx, forever)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case hold == nil:
-		t.became(broken, "still locked after %s", after)
-		return nil
-	case well == "":
-		well = "free after " + report.Number(t.result.Waited) + " ms"
 	}
-	t.became(survived, "%s", well)
+	if hold == nil {
+		t.broken, t.outcome = true, "still locked after "+forever.String()
+		return nil
+	}
+	t.outcome = "free after " + report.Number(t.waited) + " ms"
 	return hold.Unlock(ctx)
 }
 
@@ -229,20 +232,14 @@ func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
 	if err != nil {
 		return err
 	}
-	switch t.result.Late, t.result.Accepted = true, accepted; {
+	t.late, t.accepted, t.broken = true, accepted, accepted || told == ""
+	switch {
 	case accepted:
-		t.became(broken, "both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
+		t.outcome = fmt.Sprintf("both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
 	case told == "":
-		t.became(broken, "late write refused, holder not told")
+		t.outcome = "late write refused, holder not told"
 	default:
-		t.became(refused, "late write refused, holder told")
+		t.outcome = "late write refused, holder told"
 	}
 	return nil
-}
-
-// The outcomes for a lock.
-const broken, survived, refused = "broken", "survived", "refused"
-
-func (t *trial) became(what, format string, args ...any) {
-	t.result.Outcome = what + ": " + fmt.Sprintf(format, args...)
 }

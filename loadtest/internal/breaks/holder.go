@@ -82,7 +82,7 @@ func Hold(ctx context.Context, lab *worker.Lab) (err error) {
 	defer db.Close()
 	h.stock = stock{db}
 	defer func() { err = errors.Join(err, h.close()) }()
-	name, err := h.leadAll(ctx, &j.Servers)
+	name, err := h.lead(ctx, &j.Servers)
 	if err != nil {
 		return err
 	}
@@ -223,33 +223,31 @@ func (s stock) write(ctx context.Context, name string, available int, hold kinds
 	return done.RowsAffected() == 1, nil
 }
 
-// lead leads connections to a Redis through a proxy, and returns the URL of that, and the name on the server's certificate.
-func (h *holder) lead(ctx context.Context, redisURL string) (proxied, name string, err error) {
-	options, err := servers.RedisOptions(redisURL)
-	if err != nil {
-		return "", "", err
-	}
-	parsed, err := url.Parse(redisURL)
-	if err != nil {
-		return "", "", err
-	}
-	proxy, err := faultproxy.Start(ctx, options.Addr)
-	if err != nil {
-		return "", "", err
-	}
-	h.proxies, name, parsed.Host = append(h.proxies, proxy), parsed.Hostname(), proxy.Addr()
-	return parsed.String(), name, nil
-}
-
-// leadAll leads connections to all Redis servers through proxies.
-func (h *holder) leadAll(ctx context.Context, on *servers.URLs) (name string, err error) {
-	on.RedisURL, name, err = h.lead(ctx, on.RedisURL)
-	for i := range on.NodeURLs {
-		if err == nil {
-			on.NodeURLs[i], _, err = h.lead(ctx, on.NodeURLs[i])
+// lead leads connections to all Redis servers through proxies, and returns the name on the certificate of the first one.
+func (h *holder) lead(ctx context.Context, on *servers.URLs) (name string, err error) {
+	all := append([]string{on.RedisURL}, on.NodeURLs...)
+	for i := range all {
+		options, err := servers.RedisOptions(all[i])
+		if err != nil {
+			return "", err
 		}
+		proxy, err := faultproxy.Start(ctx, options.Addr)
+		if err != nil {
+			return "", err
+		}
+		h.proxies = append(h.proxies, proxy)
+		proxied, err := url.Parse(all[i])
+		if err != nil {
+			return "", err
+		}
+		if i == 0 {
+			name = proxied.Hostname()
+		}
+		proxied.Host = proxy.Addr()
+		all[i] = proxied.String()
 	}
-	return name, err
+	on.RedisURL, on.NodeURLs = all[0], all[1:]
+	return name, nil
 }
 
 // cut ends all connections. If the network is then gone, new ones end at once.

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,24 +23,11 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// Break is what came of one fault of one lock.
-type Break struct {
-	Fault, Lock string
-	Ours        bool
-	Outcome     string  // begins with broken, survived or refused
-	Late        bool    // there was a late write
-	Accepted    bool    // which the row accepted
-	Waited      float64 // milliseconds until the next caller had the lock, or gave up
-}
-
-// broken reports whether the lock was broken.
-func (b Break) broken() bool { return strings.HasPrefix(b.Outcome, broken) }
-
 // result is what came of all faults.
 type result struct {
 	report.Document
-	breaks []Break
-	kinds  []kinds.Kind
+	trials []*trial
+	kinds  []kinds.Kind // that were tried: those whose clients can be cut off
 }
 
 // Names are those of all faults.
@@ -57,76 +43,59 @@ const atOnce = 16
 
 // Run causes each fault for each lock: the faults are the cases. What was done until an error, or until ctx ended, is in the
 // report.
-func Run(ctx context.Context, c experiment.Config) (report.Document, error) {
-	r, err := run(ctx, c)
+func Run(ctx context.Context, c experiment.Config) (_ report.Document, err error) {
+	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Nodes: true, Database: "breaks_"})
+	if err != nil {
+		return report.Document{}, err
+	}
+	defer func() { err = errors.Join(err, on.Close()) }()
+	r := result{
+		kinds:    slices.DeleteFunc(kinds.All(on.URLs), func(k kinds.Kind) bool { return !k.OnRedis }),
+		Document: report.Document{Scenario: "locks", Environment: on.About},
+	}
+	err = r.Run(ctx, "breaking of locks", func(ctx context.Context) error { return r.tryAll(ctx, c, on.URLs) })
+	r.tell()
 	return r.Document, err
 }
 
-func run(ctx context.Context, c experiment.Config) (r result, err error) {
-	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Nodes: true, Database: "breaks_"})
-	if err != nil {
-		return result{}, err
-	}
-	defer func() { err = errors.Join(err, on.Close()) }()
-	r = result{kinds: breakable(on.URLs), Document: report.Document{
-		Scenario: "locks", Environment: on.About,
-	}}
-	err = r.Run(ctx, "breaking of locks", func(ctx context.Context) (err error) {
-		r.breaks, err = tryAll(ctx, c, on.URLs)
-		return err
-	})
-	r.tell()
-	return r, err
-}
-
-// breakable are the kinds that are tried: those whose clients can be cut off.
-func breakable(on servers.URLs) []kinds.Kind {
-	return slices.DeleteFunc(kinds.All(on), func(k kinds.Kind) bool { return !k.OnRedis })
-}
-
-// tryAll tries the faults, several at a time, and returns what came of them in their order.
-func tryAll(ctx context.Context, c experiment.Config, on servers.URLs) (breaks []Break, err error) {
+// tryAll tries the faults, several at a time.
+func (r *result) tryAll(ctx context.Context, c experiment.Config, on servers.URLs) error {
 	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: on, Connections: enough})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer db.Close()
 	if err := servers.Execute(ctx, on.DatabaseURL, createStock); err != nil {
-		return nil, err
+		return err
 	}
-	var trials []*trial
 	trying, ctx := errgroup.WithContext(ctx)
 	trying.SetLimit(atOnce)
 	for _, f := range faults() {
 		if ctx.Err() != nil || len(c.Cases) > 0 && !slices.Contains(c.Cases, f.name) {
 			continue
 		}
-		c.Progress(f.name)
-		for _, k := range breakable(on) {
+		c.Progress("case: " + f.name)
+		for _, k := range r.kinds {
 			if ctx.Err() == nil {
 				t := &trial{servers: on, stock: stock{db}, fault: f, kind: k, name: servers.NewName("breaks-")}
-				trials = append(trials, t)
+				r.trials = append(r.trials, t)
 				trying.Go(func() error { return t.run(ctx) })
 			}
 		}
 	}
 	err = trying.Wait()
-	for _, t := range trials {
-		if t.over {
-			breaks = append(breaks, t.result)
-		}
-	}
-	return breaks, err
+	r.trials = slices.DeleteFunc(r.trials, func(t *trial) bool { return t.outcome == "" })
+	return err
 }
 
 // wrong is what must not happen: one of ours broke, or a known flaw did not show.
 func (r *result) wrong() (lines []string) {
-	for _, b := range r.breaks {
+	for _, t := range r.trials {
 		switch {
-		case b.Ours && b.broken():
-			lines = append(lines, fmt.Sprintf("%s: %s is %s", b.Fault, b.Lock, b.Outcome))
-		case !b.Ours && b.Fault == standsStill && !b.broken():
-			lines = append(lines, fmt.Sprintf("%s: the known flaw of %s did not show: %s", b.Fault, b.Lock, b.Outcome))
+		case t.kind.Ours && t.broken:
+			lines = append(lines, fmt.Sprintf("%s: %s is broken: %s", t.fault.name, t.kind.Name, t.outcome))
+		case !t.kind.Ours && t.fault.name == standsStill && !t.broken:
+			lines = append(lines, fmt.Sprintf("%s: the known flaw of %s did not show: %s", t.fault.name, t.kind.Name, t.outcome))
 		}
 	}
 	return lines
@@ -142,16 +111,15 @@ func (r *result) tell() {
 		matrix.Rows = append(matrix.Rows, []string{k.Name})
 	}
 	for _, f := range faults() {
-		if !slices.ContainsFunc(r.breaks, func(b Break) bool { return b.Fault == f.name }) {
+		if !slices.ContainsFunc(r.trials, func(t *trial) bool { return t.fault.name == f.name }) {
 			continue
 		}
 		matrix.Columns, notes = append(matrix.Columns, f.name), append(notes, f.name+": "+f.steps)
 		for i, k := range r.kinds {
 			cell := report.Open + " not tried"
-			for _, b := range r.breaks {
-				if b.Fault == f.name && b.Lock == k.Name {
-					_, what, _ := strings.Cut(b.Outcome, ": ")
-					cell = map[bool]string{true: report.Bad, false: report.Good}[b.broken()] + " " + what
+			for _, t := range r.trials {
+				if t.fault.name == f.name && t.kind.Name == k.Name {
+					cell = map[bool]string{true: report.Bad, false: report.Good}[t.broken] + " " + t.outcome
 				}
 			}
 			matrix.Rows[i] = append(matrix.Rows[i], cell)
@@ -163,18 +131,18 @@ func (r *result) tell() {
 // count is what came of the locks of ours, or of others, in a sentence.
 func (r *result) count(who string, ours bool) []string {
 	var faults, broken, accepted, late int
-	for _, b := range r.breaks {
-		if b.Ours != ours {
+	for _, t := range r.trials {
+		if t.kind.Ours != ours {
 			continue
 		}
 		faults++
-		if b.broken() {
+		if t.broken {
 			broken++
 		}
-		if b.Late {
+		if t.late {
 			late++
 		}
-		if b.Accepted {
+		if t.accepted {
 			accepted++
 		}
 	}

@@ -30,7 +30,7 @@ const postgresConnections, mostConnections = 32, 64
 
 // inProcess lets all designs sell to some, and to many callers.
 func inProcess(ctx context.Context, w *world) error {
-	return w.openAll(ctx, w.Scale.Callers[:], designs()...)
+	return w.openAll(ctx, w.scale.callers[:], designs(w.scale.segments)...)
 }
 
 // oneCaller compares an undisturbed order through the service with the least that is durable, in short rounds.
@@ -45,11 +45,12 @@ func (w *world) openAll(ctx context.Context, callers []int, all ...design) error
 	}
 	for _, n := range callers {
 		for _, d := range all {
-			s, err := d.open(ctx, w, n)
+			e, err := d(ctx, w, n)
 			if err != nil {
-				return fmt.Errorf("open %s: %w", d.name, err)
+				return fmt.Errorf("open a design: %w", err)
 			}
-			w.sell(ctx, &entrant{name: d.name, callers: n}, s)
+			e.callers = n
+			w.enter(ctx, e)
 		}
 	}
 	return nil
@@ -67,21 +68,21 @@ func severalProcesses(ctx context.Context, w *world) error {
 	if err := w.openMarket(ctx, postgresConnections); err != nil {
 		return err
 	}
-	w.enterProcesses(oneProcessName, 1)
-	w.enterProcesses(threeProcessesName, threeProcesses)
+	w.enterProcesses(ctx, oneProcessName, 1)
+	w.enterProcesses(ctx, threeProcessesName, threeProcesses)
 	return nil
 }
 
 // enterProcesses has processes enter that sell a fresh SKU in each round.
-func (w *world) enterProcesses(name string, n int) {
-	callers := w.Scale.many()
-	w.enter(&entrant{name: name, callers: callers, play: func(ctx context.Context) (sold, error) {
+func (w *world) enterProcesses(ctx context.Context, name string, n int) {
+	callers := w.scale.many()
+	w.enter(ctx, entrant{name: name, callers: callers, play: func(ctx context.Context) (sold, error) {
 		sku := servers.NewName("hot-")
-		if err := w.create(0)(ctx, sku); err != nil {
+		if err := create(w.service, w.scale.segments)(ctx, sku); err != nil {
 			return sold{}, fmt.Errorf("put a SKU up for sale: %w", err)
 		}
 		sales, err := crowd.Job{
-			DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL, SKU: sku, Callers: callers, WarmUp: w.Scale.WarmUp, Window: w.Scale.Window,
+			DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL, SKU: sku, Callers: callers, WarmUp: w.scale.warmUp, Window: w.scale.window,
 		}.Share(ctx, n)
 		if err != nil {
 			return sold{sku: sku, Sale: load.Sale{Unanswered: stock.MaxStock}}, err // without a report, any number may be sold
@@ -135,12 +136,12 @@ func basketName(lines, skus int) string {
 
 // mixesOf are the mixes of some SKUs: one alone; all alike, of some and of many; the first most often, the second half as often,
 // the third a third as often (Zipf's law, s = 1); half of all orders for one, and the others for the rest.
-func mixesOf(s Scale) []mix {
-	names := make([]string, s.SKUs[1])
+func mixesOf(s scale) []mix {
+	names := make([]string, s.skus[1])
 	for i := range names {
 		names[i] = fmt.Sprint(mixedSKU, i)
 	}
-	some := names[:s.SKUs[0]]
+	some := names[:s.skus[0]]
 	var zipf, amid []string
 	for i, name := range some {
 		for range len(some) / (i + 1) {
@@ -152,8 +153,8 @@ func mixesOf(s Scale) []mix {
 }
 
 // basketsOf are orders of several of some SKUs, all alike.
-func basketsOf(s Scale, lines int) mix {
-	return mix{basketName(lines, s.SKUs[0]), mixesOf(s)[1].skus, lines}
+func basketsOf(s scale, lines int) mix {
+	return mix{basketName(lines, s.skus[0]), mixesOf(s)[1].skus, lines}
 }
 
 // manySKUs stands for all SKUs of mixes among the expected: their answers are not counted separately.
@@ -210,20 +211,21 @@ type vendor struct {
 // sellMixes has entrants enter that sell each mix in each way to some, and to many callers.
 func (w *world) sellMixes(ctx context.Context, mixes []mix, vendors ...vendor) {
 	for _, x := range mixes {
-		for _, callers := range w.Scale.Callers {
-			for _, v := range vendors {
-				w.sell(ctx, &entrant{name: v.name, mix: x.name, callers: callers, units: int64(x.lines)}, shop{
-					site: v.at, sku: manySKUs, warmUp: w.Scale.WarmUp, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) { return v.buy(ctx, o.ID, x.choose()...) },
-				})
-			}
+		var all []entrant
+		for _, v := range vendors {
+			all = append(all, entrant{
+				name: v.name, mix: x.name, units: int64(x.lines), site: v.at, sku: manySKUs, warmUp: w.scale.warmUp,
+				sell: func(ctx context.Context, o load.Order) (load.Outcome, error) { return v.buy(ctx, o.ID, x.choose()...) },
+			})
 		}
+		w.enterAll(ctx, all...)
 	}
 }
 
 // stock puts SKUs of mixes up for sale somewhere.
 func (w *world) stock(ctx context.Context, skus []string, create func(ctx context.Context, sku string) error) error {
 	creating, stop := errgroup.WithContext(ctx)
-	creating.SetLimit(w.Scale.many())
+	creating.SetLimit(w.scale.many())
 	for _, sku := range skus {
 		w.expected.Add(sku, 0, stock.MaxStock)
 		creating.Go(func() error { return create(stop, sku) })
@@ -251,13 +253,13 @@ func mixOfSKUs(ctx context.Context, w *world) error {
 	if err := w.openMarket(ctx, mostConnections); err != nil {
 		return err
 	}
-	mixes := mixesOf(w.Scale)
+	mixes := mixesOf(w.scale)
 	ours, theirs, err := w.sites(ctx, w.databaseURL, mixes[2].skus)
 	if err != nil {
 		return err
 	}
 	plain := func(ctx context.Context, id string, skus ...string) (load.Outcome, error) {
-		return w.take(ctx, load.Order{SKU: skus[0], ID: id}, rand.IntN(w.Scale.Segments))
+		return w.take(ctx, load.Order{SKU: skus[0], ID: id}, rand.IntN(w.scale.segments))
 	}
 	w.sellMixes(ctx, mixes, vendor{plainSQLName, plain, nil}, vendor{inventoryName, through(w.service), nil},
 		vendor{overHTTPName, ours.buy, ours}, vendor{afternoonName, theirs.buy, theirs})
@@ -270,7 +272,7 @@ func ofBaskets(ctx context.Context, w *world) error {
 	if err := w.openMarket(ctx, mostConnections); err != nil {
 		return err
 	}
-	skus := mixesOf(w.Scale)[1].skus
+	skus := mixesOf(w.scale)[1].skus
 	ours, theirs, err := w.sites(ctx, w.databaseURL, skus)
 	if err != nil {
 		return err
@@ -288,12 +290,12 @@ func ofBaskets(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := w.stock(ctx, skus, w.createAt(embedded, 0)); err != nil {
+	if err := w.stock(ctx, skus, create(embedded, w.scale.segments)); err != nil {
 		return err
 	}
 	var baskets []mix
 	for _, lines := range w.Lines {
-		baskets = append(baskets, basketsOf(w.Scale, lines))
+		baskets = append(baskets, basketsOf(w.scale, lines))
 	}
 	w.sellMixes(ctx, baskets, vendor{plainSQLName, plainly(plain.Sell), nil}, vendor{onceName, plainly(plain.SellAtOnce), nil},
 		vendor{inventoryName, through(w.service), nil}, vendor{embeddedName, through(embedded), nil},
@@ -303,7 +305,7 @@ func ofBaskets(ctx context.Context, w *world) error {
 
 // besideAfternoon compares the service with that of an afternoon, in all kinds of work.
 func besideAfternoon(ctx context.Context, w *world) error {
-	mixes := mixesOf(w.Scale)
+	mixes := mixesOf(w.scale)
 	ours, theirs, err := w.sites(ctx, "", mixes[1].skus)
 	if err != nil {
 		return err
@@ -313,24 +315,22 @@ func besideAfternoon(ctx context.Context, w *world) error {
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
-	w.sellMixes(ctx, []mix{mixes[0], mixes[1], basketsOf(w.Scale, fewLines)}, vendor{afternoonName, theirs.buy, theirs}, vendor{overHTTPName, ours.buy, ours})
-	for _, callers := range w.Scale.Callers {
-		w.sell(ctx, &entrant{name: afternoonName, mix: soldOutMix, callers: callers, answers: true}, theirGone)
-		w.sell(ctx, &entrant{name: overHTTPName, mix: soldOutMix, callers: callers, answers: true}, gone)
-	}
+	w.sellMixes(ctx, []mix{mixes[0], mixes[1], basketsOf(w.scale, fewLines)}, vendor{afternoonName, theirs.buy, theirs}, vendor{overHTTPName, ours.buy, ours})
+	gone.name, gone.mix, theirGone.name, theirGone.mix = overHTTPName, soldOutMix, afternoonName, soldOutMix
+	w.enterAll(ctx, theirGone, gone)
 	return nil
 }
 
 // beside is the comparison in brief: a row for each kind of work, and for each number of connections what the service of an
 // afternoon and ours do, and how many times as much that is.
-func beside(r experiment.Result, s Scale) report.Section {
+func beside(r experiment.Result, s scale) report.Section {
 	t := &report.Table{Columns: []string{"answers a second"}}
-	for _, n := range s.Callers {
+	for _, n := range s.callers {
 		t.Columns = append(t.Columns, fmt.Sprintf("the afternoon's, %d connections", n), "inventory", "times")
 	}
-	for _, x := range []string{hotMix, uniformName(s.SKUs[0]), basketName(fewLines, s.SKUs[0]), soldOutMix} {
+	for _, x := range []string{hotMix, uniformName(s.skus[0]), basketName(fewLines, s.skus[0]), soldOutMix} {
 		row := []string{x}
-		for _, n := range s.Callers {
+		for _, n := range s.callers {
 			theirs, ours := at(afternoonName+", "+x, n), at(overHTTPName+", "+x, n)
 			row = append(row, report.Number(r.Of(theirs, counted).Value), report.Number(r.Of(ours, counted).Value), experiment.Times(counted, ours, theirs)(r).String())
 		}
@@ -379,14 +379,15 @@ func overHTTP(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	for _, connections := range w.Scale.Callers {
-		w.sell(ctx, &entrant{name: noopName, callers: connections}, shop{site: noop, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+	gone.name = soldOutName
+	w.enterAll(ctx,
+		entrant{name: noopName, site: noop, sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			return noop.buy(ctx, o.ID, "hot") // there is none
-		}})
-		w.sell(ctx, &entrant{name: inventoryName, callers: connections}, shop{site: service, prepare: service.create, sell: service.one})
-		w.sell(ctx, &entrant{name: manyName, callers: connections, orders: manySize}, shop{site: service, prepare: service.create, sell: service.together})
-		w.sell(ctx, &entrant{name: embeddedName, callers: connections}, shop{site: embedded, prepare: embedded.create, sell: embedded.one})
-		w.sell(ctx, &entrant{name: soldOutName, callers: connections, answers: true}, gone)
-	}
+		}},
+		entrant{name: inventoryName, site: service, prepare: service.create, sell: service.one},
+		entrant{name: manyName, orders: manySize, site: service, prepare: service.create, sell: service.together},
+		entrant{name: embeddedName, site: embedded, prepare: embedded.create, sell: embedded.one},
+		gone,
+	)
 	return nil
 }

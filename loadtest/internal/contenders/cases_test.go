@@ -13,23 +13,50 @@ import (
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/servers"
 )
 
-// measure runs cases as the program does: it starts itself as the other processes.
-func measure(t *testing.T, cases ...string) []report.Section {
+// TestEveryCaseIsSold runs the cases as the program does: it starts itself as the other processes.
+func TestEveryCaseIsSold(t *testing.T) {
+	t.Parallel()
+	const inBrief = "beside what a team writes in an afternoon"
+	sizes := map[string]struct{ rows, targets int }{
+		inBrief: {4, 0}, "one caller": {4, 1}, "mix": {5 * 2 * 4, 12}, "baskets": {2 * 2 * 6, 4}, besideName: {2 * 4 * 2, 2}, "over HTTP": {10, 8},
+		"in process": {2 * len(designs(1)), 2}, "three processes": {2, 2},
+	}
+	if testing.Short() {
+		delete(sizes, "in process")
+		delete(sizes, "three processes")
+	}
+	cases := slices.DeleteFunc(Names(), func(name string) bool { return sizes[name].rows == 0 })
+	d, err := Run(t.Context(), Config{Config: experiment.Config{Size: experiment.Tiny, Cases: cases, Progress: func(line string) { t.Log(line) }}, Lines: []int{3, 10}})
+	if err != nil || d.Err() != nil || d.Environment.Of("fsync") != "on" || len(d.Sections) != len(sizes) {
+		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Of("fsync"), len(d.Sections), len(sizes))
+	}
+	for _, s := range d.Sections {
+		t.Run(s.Name, func(t *testing.T) {
+			if want := sizes[s.Name]; len(s.Table.Rows) != want.rows || len(s.Targets) != want.targets {
+				t.Errorf("%d rows and %d targets, want %+v", len(s.Table.Rows), len(s.Targets), want)
+			}
+			if s.Name == inBrief {
+				wantKnown(t, s)
+				return
+			}
+			if len(s.Plots) != 1 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
+				t.Errorf("%d plots, notes %q", len(s.Plots), s.Notes)
+			}
+			wantSales(t, s)
+		})
+	}
+}
+
+// wantKnown demands a figure in each cell.
+func wantKnown(t *testing.T, s report.Section) {
 	t.Helper()
-	d, err := Run(t.Context(), Config{Config: experiment.Config{Cases: cases, Progress: func(string) {}}, Scale: Tiny(), Lines: []int{3, 10}})
-	if err != nil || d.Err() != nil || d.Environment.Of("fsync") != "on" || len(d.Sections) < len(cases) {
-		t.Fatalf("run: %v; wrong: %q, want nothing; fsync %q, want on; %d sections, want %d", err, d.Wrong, d.Environment.Of("fsync"), len(d.Sections), len(cases))
-	}
-	for _, s := range d.Sections[len(d.Sections)-len(cases):] { // before them is what tells of them in brief
-		if len(s.Plots) != 1 || !slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "audit of ") }) {
-			t.Errorf("%s: %d plots, notes %q", s.Name, len(s.Plots), s.Notes)
+	for _, row := range s.Table.Rows {
+		if len(row) != 7 || slices.Contains(row, "0") || slices.Contains(row, "-") {
+			t.Errorf("of some work nothing is known: %q", row)
 		}
-		wantSales(t, s)
 	}
-	return d.Sections
 }
 
 // wantSales demands that every contender did something, and that none failed.
@@ -37,7 +64,7 @@ func wantSales(t *testing.T, s report.Section) {
 	t.Helper()
 	for _, note := range s.Notes {
 		if strings.HasPrefix(note, "failed: ") {
-			t.Errorf("%s: %s", s.Name, note)
+			t.Error(note)
 		}
 	}
 	for _, row := range s.Table.Rows {
@@ -46,76 +73,20 @@ func wantSales(t *testing.T, s report.Section) {
 			return slices.Contains(s.Table.Columns, column) && !strings.HasPrefix(cell(column), "0")
 		}
 		if !did("answers per second") && !did("gave up") {
-			t.Errorf("%s: %q did nothing", s.Name, row)
+			t.Errorf("%q did nothing", row)
 		}
 		known := slices.Contains(s.Table.Columns, serviceCost) && cell(serviceCost) != "-"
 		if known != (strings.HasSuffix(row[0], "over HTTP") || s.Name == "over HTTP") {
-			t.Errorf("%s: %q: the costs of the service are known: %t", s.Name, row, known)
-		}
-	}
-}
-
-func wantRows(t *testing.T, s report.Section, rows, targets int) {
-	t.Helper()
-	if len(s.Table.Rows) != rows || len(s.Targets) != targets {
-		t.Errorf("%s: %d rows and %d targets, want %d and %d", s.Name, len(s.Table.Rows), len(s.Targets), rows, targets)
-	}
-}
-
-func TestEveryDesignSells(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		measure(t, "one caller")
-		return
-	}
-	s := measure(t, "in process", "one caller", "three processes")
-	wantRows(t, s[0], 2*len(designs()), 2)
-	wantRows(t, s[1], 4, 1)
-	wantRows(t, s[2], 2, 2)
-}
-
-func TestEverySiteAnswers(t *testing.T) {
-	t.Parallel()
-	wantRows(t, measure(t, "over HTTP")[0], 10, 8)
-}
-
-func TestMixesAreSold(t *testing.T) {
-	t.Parallel()
-	wantRows(t, measure(t, "mix")[0], 5*2*4, 12)
-}
-
-func TestBasketsAreSold(t *testing.T) {
-	t.Parallel()
-	wantRows(t, measure(t, "baskets")[0], 2*2*6, 4)
-}
-
-// TestAfternoonIsBesideOurs in a row for each kind of work.
-func TestAfternoonIsBesideOurs(t *testing.T) {
-	t.Parallel()
-	s := measure(t, besideName)
-	wantRows(t, s[0], 4, 0)
-	wantRows(t, s[1], 2*4*2, 2)
-	for _, row := range s[0].Table.Rows {
-		if len(row) != 7 || slices.Contains(row, "0") || slices.Contains(row, "-") {
-			t.Errorf("of some work nothing is known: %q", row)
+			t.Errorf("%q: the costs of the service are known: %t", row, known)
 		}
 	}
 }
 
 func TestServersThatForgetAreRefused(t *testing.T) {
 	t.Parallel()
-	private, err := servers.Open(t.Context(), servers.URLs{}, servers.Needs{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := private.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	forgetful := private.URLs
+	forgetful := newWorld(t).URLs
 	forgetful.DatabaseURL += "&synchronous_commit=off"
-	_, err = Run(t.Context(), Config{Config: experiment.Config{URLs: forgetful}, Scale: Tiny()})
+	_, err := Run(t.Context(), Config{Config: experiment.Config{URLs: forgetful}})
 	if err == nil || !strings.Contains(err.Error(), "synchronous_commit off") {
 		t.Error(err)
 	}
@@ -163,7 +134,7 @@ func TestSampleCountsOrders(t *testing.T) {
 func TestMixesChooseAsTheyAreNamed(t *testing.T) {
 	t.Parallel()
 	share := map[string]map[string]float64{}
-	for _, x := range mixesOf(Full()) {
+	for _, x := range mixesOf(scaleOf(experiment.Full)) {
 		share[x.name] = map[string]float64{}
 		for _, sku := range x.skus {
 			share[x.name][sku] += 1 / float64(len(x.skus))

@@ -42,66 +42,17 @@ const (
 	luaName       = "Redis Lua DECR + XADD"
 )
 
-// design is a way to sell.
-type design struct {
-	name string
-	// open makes a shop of this design for some callers at once.
-	open func(ctx context.Context, w *world, callers int) (shop, error)
-}
-
-// shop is a design at work.
-type shop struct {
-	sell    load.Seller
-	prepare func(ctx context.Context, sku string) error // puts a fresh SKU up for sale in each round; nil: they are there
-	sku     string                                      // that is there, or stands for several; "": its rows are not audited
-	after   func(ctx context.Context, r sold) error     // is called after each round; nil: nothing is to be done
-	warmUp  time.Duration                               // of each round: a service forgets what nobody has ordered for a second
-	site    *site                                       // that does the work; nil: this process does
-}
-
-// warmUp is how long a shop sells before it is measured.
-const warmUp = 20 * time.Millisecond
-
-// sell has an entrant enter that sells in a shop, warmed up.
-func (w *world) sell(ctx context.Context, e *entrant, s shop) {
-	e.play = func(ctx context.Context) (sold, error) { return s.round(ctx, e.callers, w.Scale.Window) }
-	warm, err := s.round(ctx, e.callers, warmUp)
-	w.expect(e, warm)
-	if err != nil { // and not the whole case
-		e.play = func(context.Context) (sold, error) { return sold{}, fmt.Errorf("warm up: %w", err) }
-	}
-	w.enter(e)
-}
-
-// round sells for a window.
-func (s shop) round(ctx context.Context, callers int, window time.Duration) (r sold, err error) {
-	r.sku = s.sku
-	if s.prepare != nil {
-		r.sku = servers.NewName("hot-")
-		if err := s.prepare(ctx, r.sku); err != nil {
-			return sold{}, fmt.Errorf("put a SKU up for sale: %w", err)
-		}
-	}
-	if r.warm, err = load.Buy(ctx, r.sku, callers, 0, s.warmUp, s.sell); err != nil {
-		return r, err
-	}
-	stop := s.site.watch(ctx)
-	r.Sale, err = load.Buy(ctx, r.sku, callers, 0, window, s.sell)
-	r.spent = stop()
-	if s.after != nil {
-		err = errors.Join(err, s.after(context.WithoutCancel(ctx), r)) // it is for the audit
-	}
-	return r, err
-}
+// design is a way to sell. It makes an entrant for some callers at once.
+type design func(ctx context.Context, w *world, callers int) (entrant, error)
 
 // designs sell one hot SKU inside the process. Those of others are described in reference books and blogs.
-func designs() []design {
+func designs(segments int) []design {
 	return append([]design{
 		statement("one row, no lock", 1, (*world).take),
 		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*world).take),
 		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*world).take),
-		locked(textbookName, kinds.SetNX, 0, (*world).takeInSteps),
-		statement("segment rows, no locks", 0, (*world).take),
+		locked(textbookName, kinds.SetNX, segments, (*world).takeInSteps),
+		statement("segment rows, no locks", segments, (*world).take),
 		luaStream(),
 	}, inventories()...)
 }
@@ -133,22 +84,10 @@ func (w *world) start(ctx context.Context, config app.Config) (*selling.Service,
 	return service.Service(), nil
 }
 
-// segments is the number of a SKU's segments: the design's own, or the usual one.
-func (w *world) segments(own int) int {
-	if own > 0 {
-		return own
-	}
-	return w.Scale.Segments
-}
-
 // create puts a SKU of some segments up for sale. Peers sell the rows of the service, so one audit is for all.
-func (w *world) create(segments int) func(ctx context.Context, sku string) error {
-	return w.createAt(w.service, segments)
-}
-
-func (w *world) createAt(service *selling.Service, segments int) func(ctx context.Context, sku string) error {
+func create(service *selling.Service, segments int) func(ctx context.Context, sku string) error {
 	return func(ctx context.Context, sku string) error {
-		_, _, err := service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: w.segments(segments)})
+		_, _, err := service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments})
 		return err
 	}
 }
@@ -158,11 +97,11 @@ type taker func(w *world, ctx context.Context, o load.Order, segment int) (load.
 
 // statement takes units from segments by chance, with no lock but the row's own.
 func statement(name string, segments int, take taker) design {
-	return design{name: name, open: func(_ context.Context, w *world, _ int) (shop, error) {
-		return shop{prepare: w.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			return take(w, ctx, o, rand.IntN(w.segments(segments)))
+	return func(_ context.Context, w *world, _ int) (entrant, error) {
+		return entrant{name: name, prepare: create(w.service, segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			return take(w, ctx, o, rand.IntN(segments))
 		}}, nil
-	}}
+	}
 }
 
 const (
@@ -179,23 +118,23 @@ func pauseOf(waiters int) time.Duration {
 
 // locked takes units under a lock of some kind for each segment.
 func locked(name, kind string, segments int, take taker) design {
-	return design{name: name, open: func(ctx context.Context, w *world, callers int) (shop, error) {
+	return func(ctx context.Context, w *world, callers int) (entrant, error) {
 		s := kinds.Setting{URLs: w.URLs, Lease: lease, Poll: pauseOf(callers), Connections: callers}
 		if kind == kinds.SetNX {
 			s.Poll = lease // a release wakes a waiter
 		}
 		client, err := kinds.Open(ctx, kind, s)
 		if err != nil {
-			return shop{}, err
+			return entrant{}, err
 		}
 		w.OnClose(client.Close)
-		return shop{prepare: w.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			segment := rand.IntN(w.segments(segments))
+		return entrant{name: name, prepare: create(w.service, segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			segment := rand.IntN(segments)
 			return underLock(ctx, client.Lock(fmt.Sprintf("contenders/%s/%d", o.SKU, segment)), o, func() (load.Outcome, error) {
 				return take(w, ctx, o, segment)
 			})
 		}}, nil
-	}}
+	}
 }
 
 // underLock takes an order's unit under a lock. Waits for it end with the window.
@@ -240,13 +179,13 @@ func inserted(tag pgconn.CommandTag, err error) (load.Outcome, error) {
 
 // bareTransaction is BEGIN, INSERT, UPDATE, COMMIT over one connection.
 func bareTransaction() design {
-	return design{name: bareName, open: func(ctx context.Context, w *world, _ int) (shop, error) {
+	return func(ctx context.Context, w *world, _ int) (entrant, error) {
 		connection, err := pgx.Connect(ctx, w.databaseURL)
 		if err != nil {
-			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
+			return entrant{}, fmt.Errorf("reach PostgreSQL: %w", err)
 		}
 		w.OnClose(func() error { return connection.Close(context.WithoutCancel(ctx)) })
-		return shop{prepare: w.create(1), sell: func(ctx context.Context, o load.Order) (became load.Outcome, err error) {
+		return entrant{name: bareName, prepare: create(w.service, 1), sell: func(ctx context.Context, o load.Order) (became load.Outcome, err error) {
 			err = pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, insertOrderSQL, o.SKU, 0, o.ID); err != nil {
 					return err
@@ -256,7 +195,7 @@ func bareTransaction() design {
 			})
 			return became, err
 		}}, nil
-	}}
+	}
 }
 
 // inventories are this repository's service: on PostgreSQL and Redis; under the guard of the database alone; and on a SQLite
@@ -278,7 +217,7 @@ func inventories() []design {
 
 // inventory is the service in another configuration than the market's; nil: in that.
 func inventory(name string, change func(w *world, c *app.Config) error) design {
-	return design{name: name, open: func(ctx context.Context, w *world, _ int) (shop, error) {
+	return func(ctx context.Context, w *world, _ int) (entrant, error) {
 		service := w.service
 		if change != nil {
 			c := app.Config{DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL}
@@ -287,35 +226,36 @@ func inventory(name string, change func(w *world, c *app.Config) error) design {
 				service, err = w.start(ctx, c)
 			}
 			if err != nil {
-				return shop{}, err
+				return entrant{}, err
 			}
 		}
-		return shop{sell: load.Through(service), prepare: w.createAt(service, 0)}, nil
-	}}
+		return entrant{name: name, sell: load.Through(service), prepare: create(service, w.scale.segments)}, nil
+	}
 }
 
 const redisConnections = 64
 
 // luaStream keeps all of it in Redis, and nothing of it durable. The client sends the commands of all callers together.
 func luaStream() design {
-	return design{name: luaName, open: func(ctx context.Context, w *world, _ int) (shop, error) {
+	return func(ctx context.Context, w *world, _ int) (entrant, error) {
 		client, err := kinds.OpenRedis(ctx, w.URLs.RedisURL, kinds.Setting{Connections: redisConnections})
 		if err != nil {
-			return shop{}, err
+			return entrant{}, err
 		}
 		w.OnClose(client.Close)
 		pipeline, err := client.AutoPipeline()
 		if err != nil {
-			return shop{}, fmt.Errorf("open a pipeline: %w", err)
+			return entrant{}, fmt.Errorf("open a pipeline: %w", err)
 		}
 		script, err := client.ScriptLoad(ctx, luaStreamSource).Result()
 		if err != nil {
-			return shop{}, fmt.Errorf("load the script: %w", err)
+			return entrant{}, fmt.Errorf("load the script: %w", err)
 		}
 		var over []stock.Balance
 		w.audits = append(w.audits, func(context.Context) (stock.Audit, error) { return stock.Audit{SKUs: slices.Clone(over)}, nil })
 		keys := func(sku string) []string { return []string{"{" + sku + "}:units", "{" + sku + "}:orders"} }
-		return shop{
+		return entrant{
+			name: luaName,
 			prepare: func(ctx context.Context, sku string) error {
 				return client.Set(ctx, keys(sku)[0], stock.MaxStock, lease).Err()
 			},
@@ -336,5 +276,5 @@ func luaStream() design {
 				return client.Unlink(ctx, keys(r.sku)...).Err()
 			},
 		}, nil
-	}}
+	}
 }

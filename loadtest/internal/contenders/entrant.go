@@ -61,7 +61,15 @@ type entrant struct {
 	orders  int64 // of a request; 0: one
 	units   int64 // of an order; 0: one
 	answers bool  // refusals and replays count, too
-	// play plays a round.
+
+	sell    load.Seller
+	prepare func(ctx context.Context, sku string) error // puts a fresh SKU up for sale in each round; nil: they are there
+	sku     string                                      // that is there, or stands for several; "": its rows are not audited
+	after   func(ctx context.Context, r sold) error     // is called after each round; nil: nothing is to be done
+	warmUp  time.Duration                               // of each round: a service forgets what nobody has ordered for a second
+	site    *site                                       // that does the work; nil: this process does
+
+	// play plays a round; nil: this process sells for a window.
 	play func(ctx context.Context) (sold, error)
 }
 
@@ -103,10 +111,9 @@ func (e *entrant) sample(r sold) experiment.Sample {
 // world is what one case needs: databases of its own, what runs on them, who sells, and what the answers promise.
 type world struct {
 	Config
-	postmaster int    // of the PostgreSQL that was started; 0: none
-	redisPID   int    // of the Redis that was started; 0: none
-	key        string // of the API, and the file that lets it in
-	keysFile   string
+	scale      scale
+	postmaster int // of the PostgreSQL that was started; 0: none
+	redisPID   int // of the Redis that was started; 0: none
 	// What entrants inside this process share: a database, the service on it, and the connections of peers.
 	databaseURL string
 	service     *selling.Service
@@ -118,8 +125,53 @@ type world struct {
 	servers.Closers
 }
 
-// enter adds an entrant.
-func (w *world) enter(e *entrant) { w.entrants = append(w.entrants, e) }
+// warmUp is how long an entrant sells before it is measured.
+const warmUp = 20 * time.Millisecond
+
+// enterAll has entrants enter that sell to some, and then to many callers.
+func (w *world) enterAll(ctx context.Context, all ...entrant) {
+	for _, n := range w.scale.callers {
+		for _, e := range all {
+			e.callers = n
+			w.enter(ctx, e)
+		}
+	}
+}
+
+// enter adds an entrant. One that this process plays is warm then.
+func (w *world) enter(ctx context.Context, e entrant) {
+	w.entrants = append(w.entrants, &e)
+	if e.play != nil {
+		return
+	}
+	e.play = func(ctx context.Context) (sold, error) { return e.round(ctx, w.scale.window) }
+	warm, err := e.round(ctx, warmUp)
+	w.expect(&e, warm)
+	if err != nil { // and not the whole case
+		e.play = func(context.Context) (sold, error) { return sold{}, fmt.Errorf("warm up: %w", err) }
+	}
+}
+
+// round sells for a window.
+func (e *entrant) round(ctx context.Context, window time.Duration) (r sold, err error) {
+	r.sku = e.sku
+	if e.prepare != nil {
+		r.sku = servers.NewName("hot-")
+		if err := e.prepare(ctx, r.sku); err != nil {
+			return sold{}, fmt.Errorf("put a SKU up for sale: %w", err)
+		}
+	}
+	if r.warm, err = load.Buy(ctx, r.sku, e.callers, 0, e.warmUp, e.sell); err != nil {
+		return r, err
+	}
+	stop := e.site.watch(ctx)
+	r.Sale, err = load.Buy(ctx, r.sku, e.callers, 0, window, e.sell)
+	r.spent = stop()
+	if e.after != nil {
+		err = errors.Join(err, e.after(context.WithoutCancel(ctx), r)) // it is for the audit
+	}
+	return r, err
+}
 
 // expect notes what the answers of a round promise, also those of an interrupted one.
 func (w *world) expect(e *entrant, r sold) {
@@ -135,7 +187,7 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 	if err := q.ask(ctx, w); err != nil {
 		return experiment.Result{}, err
 	}
-	result = experiment.Run(ctx, w.caseOf(q), w.Rules(w.Scale.Window, w.Scale.Rounds))
+	result = experiment.Run(ctx, w.caseOf(q), w.Rules(w.scale.window, w.scale.rounds))
 	result.SKUs, result.Wrong = w.expected.Audit(ctx, mixed, w.audits...)
 	return result, nil
 }

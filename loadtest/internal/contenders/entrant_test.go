@@ -20,11 +20,11 @@ import (
 // nobody heard, and one has a row.
 func ledger(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, expected: history.Expected{}}
+	w := &world{Config: Config{Config: experiment.Config{Seed: 1}}, scale: scale{rounds: 3}, expected: history.Expected{}}
 	w.audits = []history.Auditor{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
-	seller := func(name string) *entrant {
+	seller := func(name string) entrant {
 		n := 0
-		return &entrant{name: name, callers: 4, play: func(context.Context) (sold, error) {
+		return entrant{name: name, callers: 4, play: func(context.Context) (sold, error) {
 			n++
 			waits := latency.New()
 			for range 10 {
@@ -42,9 +42,9 @@ func ledger(cancel func()) (*world, question, *stock.Audit) {
 	}
 	return w, question{name: "sale", ratio: "a", about: "b", targets: []experiment.Target{
 		experiment.AtLeast("all", experiment.Times(counted, at("b", 4), at("a", 4)), 1),
-	}, ask: func(_ context.Context, w *world) error {
-		w.enter(seller("a"))
-		w.enter(seller("b"))
+	}, ask: func(ctx context.Context, w *world) error {
+		w.enter(ctx, seller("a"))
+		w.enter(ctx, seller("b"))
 		return nil
 	}}, rows
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -59,7 +60,7 @@ func (w *world) serveAfternoon(ctx context.Context, connections int) (s *site, e
 		return nil, err
 	}
 	w.OnClose(process.End)
-	return s, s.connect(s.adminURL)
+	return s, s.connect(s.adminURL, "")
 }
 
 // serve starts the service on a database, or on one of its own.
@@ -69,44 +70,39 @@ func (w *world) serve(ctx context.Context, databaseURL, redisURL string) (s *sit
 			return nil, err
 		}
 	}
-	if err := w.issueKey(); err != nil {
+	key, keysFile, err := w.issueKey()
+	if err != nil {
 		return nil, err
 	}
-	service, err := w.Process.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: w.keysFile})
+	service, err := target.Process{LogLevel: slog.LevelError}.Start(ctx, target.Job{DatabaseURL: databaseURL, RedisURL: redisURL, KeysFile: keysFile})
 	if err != nil {
 		return nil, err
 	}
 	w.OnClose(service.End)
 	s = &site{world: w, adminURL: service.AdminURL, redisURL: redisURL, databaseURL: databaseURL}
-	return s, s.connect(service.URL)
+	return s, s.connect(service.URL, key)
 }
 
-func (s *site) connect(url string) (err error) {
-	s.Services, err = load.Open(load.Config{URLs: []string{url}, Key: s.world.key, Patience: patience})
+func (s *site) connect(url, key string) (err error) {
+	s.Services, err = load.Open(load.Config{URLs: []string{url}, Key: key, Patience: patience})
 	if err == nil {
 		s.world.OnClose(func() error { s.Close(); return nil })
 	}
 	return err
 }
 
-// issueKey makes the API key of a case, which the lab shows to the sites it starts, and the file that lets it in.
-func (w *world) issueKey() error {
-	if w.keysFile != "" {
-		return nil
-	}
+// issueKey makes an API key, and the file that lets it in.
+func (w *world) issueKey() (key, file string, err error) {
 	folder, err := w.Folder()
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	key, line, err := access.NewKey("lab", access.ScopeAdmin)
-	w.key, w.keysFile = key, filepath.Join(folder, "keys")
-	if err == nil {
-		err = os.WriteFile(w.keysFile, []byte(line+"\n"), 0o600)
+	file = filepath.Join(folder, "keys")
+	if err = errors.Join(err, os.WriteFile(file, []byte(line+"\n"), 0o600)); err != nil {
+		return "", "", fmt.Errorf("issue an API key: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("issue an API key: %w", err)
-	}
-	return nil
+	return key, file, nil
 }
 
 // watch reads the processor time of a site and its servers, until stop; a nil site has none.
@@ -135,7 +131,7 @@ func (s *site) watch(ctx context.Context) (stop func() map[string]float64) {
 
 // create puts a SKU up for sale that will not be sold out.
 func (s *site) create(ctx context.Context, sku string) error {
-	return s.Create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.Scale.Segments})
+	return s.Create(ctx, sku, client.NewSKU{Stock: stock.MaxStock, Segments: &s.world.scale.segments})
 }
 
 // buy sends an order of a unit of each of some SKUs. It implements [buyer].
@@ -195,23 +191,23 @@ func became(status int, body []byte, err error) (load.Outcome, error) {
 // winnersReturn: one request in this many repeats an accepted order.
 const winnersReturn = 10
 
-// soldOut is a shop whose SKU has been sold out. A repeated winner is answered 200; any other order is refused.
-func (s *site) soldOut(ctx context.Context) (shop, error) {
-	sku, units := servers.NewName("gone-"), s.world.Scale.Units
-	if err := s.Create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.Scale.Segments}); err != nil {
-		return shop{}, err
+// soldOut is an entrant whose SKU has been sold out. A repeated winner is answered 200; any other order is refused.
+func (s *site) soldOut(ctx context.Context) (entrant, error) {
+	sku, units := servers.NewName("gone-"), s.world.scale.units
+	if err := s.Create(ctx, sku, client.NewSKU{Stock: int64(units), Segments: &s.world.scale.segments}); err != nil {
+		return entrant{}, err
 	}
 	s.world.expected.Add(sku, int64(units), 0)
 	winners := make([]string, units)
 	for i := range winners {
 		winners[i] = uuid.NewString()
 		if got, err := s.buy(ctx, winners[i], sku); err != nil || got != load.Accepted {
-			return shop{}, errors.Join(fmt.Errorf("sell a SKU out: unit %d of %d is %s", i+1, units, got), err)
+			return entrant{}, errors.Join(fmt.Errorf("sell a SKU out: unit %d of %d is %s", i+1, units, got), err)
 		}
 	}
 	var sent, repeated, forgotten atomic.Int64
-	return shop{
-		site: s, sku: sku,
+	return entrant{
+		site: s, sku: sku, answers: true,
 		sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			if sent.Add(1)%winnersReturn > 0 {
 				return s.buy(ctx, o.ID, sku)

@@ -78,9 +78,9 @@ func visit(t *testing.T, stock int) (*site, *shelf) {
 	t.Helper()
 	shelf := &shelf{t: t, known: map[string]bool{}, stock: stock}
 	server := httptest.NewServer(shelf)
-	w := &world{Config: Config{Scale: Tiny()}, expected: history.Expected{}}
+	w := &world{scale: scaleOf(experiment.Tiny), expected: history.Expected{}}
 	s := &site{world: w}
-	if err := s.connect(server.URL); err != nil {
+	if err := s.connect(server.URL, ""); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -105,7 +105,7 @@ func TestSiteHearsWhatWasSold(t *testing.T) {
 		}, 1},
 	} {
 		s, shelf := visit(t, stock.MaxStock)
-		r, err := shop{sku: "hot", sell: c.sell(s)}.round(t.Context(), 4, 30*time.Millisecond)
+		r, err := (&entrant{sku: "hot", callers: 4, sell: c.sell(s)}).round(t.Context(), 30*time.Millisecond)
 		if n := r.Counts[load.Accepted] * c.each; err != nil || n == 0 || n != int64(len(shelf.known)) {
 			t.Errorf("%s: heard of %d, want %d; %v", name, n, len(shelf.known), err)
 		}
@@ -114,20 +114,20 @@ func TestSiteHearsWhatWasSold(t *testing.T) {
 
 func TestSoldOutSiteKnowsItsWinners(t *testing.T) {
 	t.Parallel()
-	s, shelf := visit(t, Tiny().Units)
+	s, shelf := visit(t, scaleOf(experiment.Tiny).units)
 	gone, err := s.soldOut(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	const callers = 4
-	r, err := gone.round(t.Context(), callers, 30*time.Millisecond)
+	gone.callers = 4
+	r, err := gone.round(t.Context(), 30*time.Millisecond)
 	replayed, refused := r.Counts[load.Replayed], r.Counts[load.Refused]
 	off := refused - (winnersReturn-1)*replayed // of requests in a row; each caller may have one that began before the round
-	if err != nil || replayed == 0 || max(off, -off) > winnersReturn*(1+callers) {
+	if err != nil || replayed == 0 || max(off, -off) > int64(winnersReturn*(1+gone.callers)) {
 		t.Errorf("%d replayed, %d refused, %v, want one of %d replayed", replayed, refused, err, winnersReturn)
 	}
 	clear(shelf.known) // it forgets the winners
-	if _, err := gone.round(t.Context(), 4, 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "winners were not answered 200") {
+	if _, err := gone.round(t.Context(), 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "winners were not answered 200") {
 		t.Error(err)
 	}
 }
@@ -137,7 +137,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 	s, shelf := visit(t, 1)
 	shelf.status = http.StatusServiceUnavailable
 	for _, sell := range []load.Seller{s.one, s.together} {
-		if _, err := (shop{sku: "hot", sell: sell}).round(t.Context(), 1, time.Second); err == nil || !strings.Contains(err.Error(), "503") {
+		if _, err := (&entrant{sku: "hot", callers: 1, sell: sell}).round(t.Context(), time.Second); err == nil || !strings.Contains(err.Error(), "503") {
 			t.Error(err)
 		}
 	}
@@ -150,7 +150,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, expected: history.Expected{}}
+	w := &world{Config: Config{Config: experiment.Config{URLs: private.URLs}}, scale: scaleOf(experiment.Tiny), expected: history.Expected{}}
 	w.OnClose(private.Close)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
@@ -174,8 +174,7 @@ func TestServicesAskForKeys(t *testing.T) {
 	if got, err := s.buy(t.Context(), uuid.NewString(), "hot"); err != nil || got != load.Accepted {
 		t.Errorf("with the key: %v, %v", got, err)
 	}
-	w.key = ""
-	if err := s.connect(s.URLs[0]); err != nil {
+	if err := s.connect(s.URLs[0], ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.buy(t.Context(), uuid.NewString(), "hot"); err == nil || !strings.Contains(err.Error(), "401") {

@@ -30,53 +30,38 @@ import (
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
-	"inventory/loadtest/internal/target"
 )
 
 // Config says what to measure, where, and how long.
 type Config struct {
 	experiment.Config
-	Scale   Scale
-	Lines   []int          // of baskets
-	Process target.Process // that serves
+	Lines []int // of baskets
 }
 
-// Scale is the size of a measurement.
-type Scale struct {
-	Rounds   int           // at most
-	Window   time.Duration // of one contender in one round
-	Slices   int           // into which the window of one caller is cut
-	WarmUp   time.Duration // of fresh processes, and of mixes in each round
-	Callers  [2]int        // some, and many; over HTTP they are connections
-	Segments int           // of a SKU
-	Units    int           // of the SKU that is sold out
-	SKUs     [2]int        // of the mixes: some, and many
+// scale is how much is measured.
+type scale struct {
+	rounds   int           // at most
+	window   time.Duration // of one contender in one round
+	slices   int           // into which the window of one caller is cut
+	warmUp   time.Duration // of fresh processes, and of mixes in each round
+	callers  [2]int        // some, and many; over HTTP they are connections
+	segments int           // of a SKU
+	units    int           // of the SKU that is sold out
+	skus     [2]int        // of the mixes: some, and many
 }
 
-// Full is the scale of published figures.
-func Full() Scale {
-	return Scale{
-		Rounds: 10, Window: time.Second, Slices: 10, WarmUp: 300 * time.Millisecond, Callers: [2]int{64, 512}, Segments: 10,
-		Units: 1000, SKUs: [2]int{1000, 10_000},
+func scaleOf(size experiment.Size) scale {
+	if size == experiment.Tiny {
+		return scale{1, 40 * time.Millisecond, 2, 20 * time.Millisecond, [2]int{3, 8}, 3, 30, [2]int{20, 30}}
 	}
-}
-
-// Quick is the scale of a first look.
-func Quick() Scale {
-	s := Full()
-	s.Rounds, s.Window, s.WarmUp = 1, 200*time.Millisecond, 100*time.Millisecond
+	s := scale{10, time.Second, 10, 300 * time.Millisecond, [2]int{64, 512}, 10, 1000, [2]int{1000, 10_000}}
+	if size == experiment.Quick {
+		s.rounds, s.window, s.warmUp = 1, 200*time.Millisecond, 100*time.Millisecond
+	}
 	return s
 }
 
-// Tiny is the scale of tests.
-func Tiny() Scale {
-	return Scale{
-		Rounds: 1, Window: 40 * time.Millisecond, Slices: 2, WarmUp: 20 * time.Millisecond, Callers: [2]int{3, 8}, Segments: 3,
-		Units: 30, SKUs: [2]int{20, 30},
-	}
-}
-
-func (s Scale) many() int { return s.Callers[1] }
+func (s scale) many() int { return s.callers[1] }
 
 // besideName is the case whose table is in the README.
 const besideName = "afternoon"
@@ -92,12 +77,12 @@ type question struct {
 }
 
 // questions are all cases in the order of the report.
-func questions(s Scale, lines []int) []question {
+func questions(s scale, lines []int) []question {
 	// inParts are targets for what counts of one entrant, in parts of another one: a bound with some callers, and one with many; 0 is
 	// none. A # in the name stands for the number of callers.
 	inParts := func(what, of, to string, bounds ...float64) (all []experiment.Target) {
 		for i, bound := range bounds {
-			if n := s.Callers[i]; bound > 0 {
+			if n := s.callers[i]; bound > 0 {
 				all = append(all, experiment.AtLeast(strings.ReplaceAll(what, "#", strconv.Itoa(n)), experiment.Times(counted, at(of, n), at(to, n)), bound))
 			}
 		}
@@ -118,7 +103,7 @@ func questions(s Scale, lines []int) []question {
 		if n <= fewLines {
 			bound = 1.5
 		}
-		mix := basketName(n, s.SKUs[0])
+		mix := basketName(n, s.skus[0])
 		ofSizes = append(ofSizes, inParts(mix+" over HTTP, # connections, in parts of plain SQL", overHTTPName+", "+mix, plainSQLName+", "+mix, 1.2, bound)...)
 	}
 	return []question{
@@ -138,12 +123,12 @@ func questions(s Scale, lines []int) []question {
 		{
 			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs,
 			targets: slices.Concat(
-				toHot(uniformName(s.SKUs[0]), 0.65, 0.65), toHot(zipfMix, 0, 0.8), toHot(hotAmidMix, 0, 0.8),
-				toAfternoon(uniformName(s.SKUs[0])), toAfternoon(uniformName(s.SKUs[1])), toAfternoon(zipfMix), toAfternoon(hotAmidMix),
+				toHot(uniformName(s.skus[0]), 0.65, 0.65), toHot(zipfMix, 0, 0.8), toHot(hotAmidMix, 0, 0.8),
+				toAfternoon(uniformName(s.skus[0])), toAfternoon(uniformName(s.skus[1])), toAfternoon(zipfMix), toAfternoon(hotAmidMix),
 			),
 		},
 		{name: "baskets", ratio: plainSQLName, about: overHTTPName, ask: ofBaskets, targets: ofSizes},
-		{name: besideName, ratio: afternoonName, ask: besideAfternoon, targets: toAfternoon(uniformName(s.SKUs[0]))},
+		{name: besideName, ratio: afternoonName, ask: besideAfternoon, targets: toAfternoon(uniformName(s.skus[0]))},
 		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),
 		)},
@@ -152,7 +137,7 @@ func questions(s Scale, lines []int) []question {
 
 // Names are the names of all cases.
 func Names() (names []string) {
-	for _, q := range questions(Scale{}, nil) {
+	for _, q := range questions(scale{}, nil) {
 		names = append(names, q.name)
 	}
 	return names
@@ -160,15 +145,16 @@ func Names() (names []string) {
 
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (report.Document, error) {
+	s := scaleOf(c.Size)
 	needs := servers.Needs{Durable: true, Generator: "this program"}
 	r, err := experiment.Compare(ctx, c.Config, "contenders", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
-		on.About.Add("measurement", fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-		for _, q := range questions(c.Scale, c.Lines) {
+		on.About.Add("measurement", fmt.Sprintf("rounds: up to %d of %.3g s", s.rounds, s.window.Seconds()))
+		for _, q := range questions(s, c.Lines) {
 			asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-				w := &world{Config: c, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: history.Expected{}}
+				w := &world{Config: c, scale: s, postmaster: on.PostmasterPID, redisPID: on.RedisPID, expected: history.Expected{}}
 				w.URLs = on.URLs
 				if q.slices {
-					w.Scale.Rounds, w.Scale.Window = w.Scale.Rounds*w.Scale.Slices, w.Scale.Window/time.Duration(w.Scale.Slices)
+					w.scale.rounds, w.scale.window = s.rounds*s.slices, s.window/time.Duration(s.slices)
 				}
 				return w.answer(ctx, q)
 			}})
@@ -177,7 +163,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 	})
 	for _, result := range r.Results {
 		if result.Name == besideName {
-			r.Sections = append([]report.Section{beside(result, c.Scale)}, r.Sections...)
+			r.Sections = append([]report.Section{beside(result, s)}, r.Sections...)
 		}
 	}
 	return r.Document, err

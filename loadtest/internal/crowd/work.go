@@ -25,7 +25,6 @@ type Job struct {
 	Callers     int           `json:"callers"`
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
-	Patient     bool          `json:"patient"` // whether the callers are
 }
 
 const (
@@ -67,11 +66,7 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 	if err := lab.Go(); err != nil {
 		return err
 	}
-	sell := load.Through(service.Service())
-	if j.Patient {
-		sell = load.Patient(sell)
-	}
-	s, err := load.Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, sell)
+	s, err := load.Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, load.Patient(load.Through(service.Service())))
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,24 @@ import (
 // Narrow is how many times its low end the high end of an interval may be: none need be narrower.
 const Narrow = 1.05
 
-// Config says what a comparison asks, and where.
+// Config says what a comparison asks, where, and how long.
 type Config struct {
 	servers.URLs
+	Size     Size
 	Seed     uint64            // of the order of contenders in each round
 	Cases    []string          // names; none: all
-	Progress func(name string) // is called as a case begins
+	Progress func(line string) // is told what happens
 }
+
+// Size is how much is measured.
+type Size int
+
+// The sizes: that of published figures, a short round of each case for a first look, and what shows a test that all of it works.
+const (
+	Full Size = iota
+	Quick
+	Tiny
+)
 
 // Rules are the rules of a case that plays rounds until every figure is narrow enough.
 func (c Config) Rules(window time.Duration, rounds int) Rules {
@@ -74,7 +85,7 @@ func (r *Report) ask(ctx context.Context, c Config, all []Asked) error {
 		if len(c.Cases) > 0 && !slices.Contains(c.Cases, a.Name) {
 			continue
 		}
-		c.Progress(a.Name)
+		c.Progress("case: " + a.Name)
 		result, err := a.Ask(ctx)
 		if len(result.Case.Contenders) > 0 {
 			result.Name, result.Interrupted = a.Name, ctx.Err() != nil

@@ -29,31 +29,22 @@ import (
 // Config says where to measure, and how long.
 type Config struct {
 	experiment.Config
-	Scale               Scale
-	Segments, Processes []int            // the levels of these factors
-	OnRound             func(rounds int) // is called after each round
+	Segments, Processes []int         // the levels of these factors
+	For                 time.Duration // of all rounds, in full size; in others there is one
 }
 
-// Scale is the size of a run.
-type Scale struct {
-	Callers        int // in all
-	WarmUp, Window time.Duration
-	For            time.Duration // of all rounds
+// scale is how much is measured.
+type scale struct {
+	callers        int // in all
+	warmUp, window time.Duration
 }
 
-// Full is the scale of published figures.
-func Full() Scale {
-	return Scale{Callers: 512, WarmUp: 300 * time.Millisecond, Window: 600 * time.Millisecond, For: 3 * time.Minute}
-}
-
-// Quick is the scale of a first look: one round.
-func Quick() Scale {
-	return Scale{Callers: 512, WarmUp: 100 * time.Millisecond, Window: 200 * time.Millisecond}
-}
-
-// Tiny is the scale of tests.
-func Tiny() Scale {
-	return Scale{Callers: 9, WarmUp: 10 * time.Millisecond, Window: 30 * time.Millisecond}
+func scaleOf(size experiment.Size) scale {
+	return map[experiment.Size]scale{
+		experiment.Full:  {512, 300 * time.Millisecond, 600 * time.Millisecond},
+		experiment.Quick: {512, 100 * time.Millisecond, 200 * time.Millisecond},
+		experiment.Tiny:  {9, 10 * time.Millisecond, 30 * time.Millisecond},
+	}[size]
 }
 
 // firstWindow is the warm-up of each cell.
@@ -65,14 +56,14 @@ type shop struct {
 	service   *selling.Service // that makes the SKUs
 	expected  history.Expected
 	design    design
-	scale     Scale
+	scale     scale
 	gcPercent uint64 // of the processes that sell
 }
 
 // Run measures. With an error it returns what was measured until then.
 func Run(ctx context.Context, c Config) (report.Document, error) {
 	needs := servers.Needs{Durable: true, Database: "explain_", Generator: "callers inside the processes that sell"}
-	s := &shop{design: newDesign(c.Segments, c.Processes), scale: c.Scale, expected: history.Expected{}}
+	s := &shop{design: newDesign(c.Segments, c.Processes), scale: scaleOf(c.Size), expected: history.Expected{}}
 	r, err := experiment.Compare(ctx, c.Config, "explain", needs, func(on *servers.Servers) ([]experiment.Asked, error) {
 		service, err := app.Start(ctx, app.Config{DatabaseURL: on.DatabaseURL, RedisURL: on.RedisURL, Lock: app.LockNone})
 		if err != nil {
@@ -85,16 +76,20 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 	if len(r.Results) > 0 {
 		r.Environment.Add("measurement", fmt.Sprintf(
 			"rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
-			len(r.Results[0].Rounds), c.Scale.Window, c.Scale.WarmUp, c.Seed, c.Scale.Callers, s.gcPercent))
-		s.design.tell(&r.Document, r.Results[0], c.Scale.Callers)
+			len(r.Results[0].Rounds), s.scale.window, s.scale.warmUp, c.Seed, s.scale.callers, s.gcPercent))
+		s.design.tell(&r.Document, r.Results[0], s.scale.callers)
 	}
 	return r.Document, err
 }
 
 // sell plays all cells, and audits what they sold, also when ctx has ended.
 func (s *shop) sell(ctx context.Context, c Config) experiment.Result {
-	rules := c.Rules(c.Scale.Window, 0)
-	rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.OnRound
+	rules := c.Rules(s.scale.window, 0)
+	rules.WarmUp = min(firstWindow, s.scale.window)
+	rules.Progress = func(rounds int) { c.Progress("measured: " + report.Count(rounds, "round")) }
+	if c.Size == experiment.Full {
+		rules.For = c.For
+	}
 	r := experiment.Run(ctx, s.question(), rules)
 	r.SKUs, r.Wrong = s.expected.Audit(ctx, nil, func(ctx context.Context) (stock.Audit, error) { return history.AuditRows(ctx, s.DatabaseURL) })
 	return r
@@ -152,8 +147,8 @@ func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (exp
 		return nil, fmt.Errorf("put a SKU up for sale: %w", err)
 	}
 	sales, err := crowd.Job{
-		DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, SKU: sku, Callers: s.scale.Callers, Lock: level(byLock).cell,
-		BatchLimit: []int{1, 0}[cell[byBatching]], WarmUp: s.scale.WarmUp, Window: window, Patient: true,
+		DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, SKU: sku, Callers: s.scale.callers, Lock: level(byLock).cell,
+		BatchLimit: []int{1, 0}[cell[byBatching]], WarmUp: s.scale.warmUp, Window: window,
 	}.Share(ctx, processes)
 	if err != nil {
 		s.expected.Add(sku, 0, stock.MaxStock) // without a report, any number may be sold

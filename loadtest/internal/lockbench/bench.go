@@ -21,34 +21,21 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// Config says what to measure, where, and how long.
-type Config struct {
-	experiment.Config
-	Scale Scale
+// scale is how much is measured.
+type scale struct {
+	rounds int           // at most
+	window time.Duration // of one contender in one round, where it is measured for a time
+	crowd  int           // goroutines of one process that meet at one lock
+	slices int           // into which the window of one caller is cut
+	visits int           // of each of the separate clients
 }
 
-// Scale is how much is measured.
-type Scale struct {
-	Rounds int           // at most
-	Window time.Duration // of one contender in one round, where it is measured for a time
-	Crowd  int           // goroutines of one process that meet at one lock
-	Slices int           // into which the window of one caller is cut
-	Visits int           // of each of the separate clients
-}
-
-// Full is the scale of published figures.
-func Full() Scale {
-	return Scale{Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10}
-}
-
-// Quick is the scale of a first look.
-func Quick() Scale {
-	return Scale{Rounds: 1, Window: 300 * time.Millisecond, Crowd: 64, Slices: 10, Visits: 6}
-}
-
-// Tiny is that of a test, which only wants to know that all of it works.
-func Tiny() Scale {
-	return Scale{Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1}
+func scaleOf(size experiment.Size) scale {
+	return map[experiment.Size]scale{
+		experiment.Full:  {rounds: 8, window: 1250 * time.Millisecond, crowd: 64, slices: 20, visits: 10},
+		experiment.Quick: {rounds: 1, window: 300 * time.Millisecond, crowd: 64, slices: 10, visits: 6},
+		experiment.Tiny:  {rounds: 1, window: 100 * time.Millisecond, crowd: 8, slices: 2, visits: 1},
+	}[size]
 }
 
 // crowd is a case: some callers who want one lock, again and again.
@@ -63,23 +50,23 @@ type crowd struct {
 const sleeping = "sleep" // a contender that only sleeps, as long as others hold
 
 // crowds are all cases, in the order of the report.
-func crowds(s Scale) []crowd {
+func crowds(s scale) []crowd {
 	level, times, atLeast, atMost := experiment.Level, experiment.Times, experiment.AtLeast, experiment.AtMost
 	toPeer := func(metric string, of func(experiment.Contender) bool) experiment.Ask {
 		return experiment.TimesBest(metric, kinds.Mutex, perSecond, of)
 	}
 	library := func(c experiment.Contender) bool { return c.Name == kinds.BSM || c.Name == kinds.Redsync }
 	return []crowd{
-		{name: "one caller", processes: 1, job: job{Clients: 1, Callers: 1, Window: s.Window / time.Duration(s.Slices)}, slices: true, targets: []experiment.Target{
+		{name: "one caller", processes: 1, job: job{Clients: 1, Callers: 1, Window: s.window / time.Duration(s.slices)}, slices: true, targets: []experiment.Target{
 			atLeast("cycles, in parts of the fastest library's", toPeer(perSecond, library), 0.78),
 			atMost("commands a cycle", level(commands, kinds.Mutex), 2),
 		}},
-		{name: "64 goroutines", processes: 1, job: job{Clients: 1, Callers: s.Crowd, Window: s.Window}, targets: []experiment.Target{
+		{name: "64 goroutines", processes: 1, job: job{Clients: 1, Callers: s.crowd, Window: s.window}, targets: []experiment.Target{
 			atLeast("acquisitions, in parts of the fastest peer's", toPeer(perSecond, peer), 5),
 			atLeast("Jain's index", level(fairness, kinds.Mutex), 0.95),
 			atMost("longest wait, in parts of the fastest library's", toPeer(waitMax, library), 1.0/20),
 		}},
-		{name: "16 clients", processes: 1, job: job{Clients: 16, Callers: 16, Times: s.Visits, Hold: 5 * time.Millisecond, Think: 10 * time.Millisecond}, targets: []experiment.Target{
+		{name: "16 clients", processes: 1, job: job{Clients: 16, Callers: 16, Times: s.visits, Hold: 5 * time.Millisecond, Think: 10 * time.Millisecond}, targets: []experiment.Target{
 			atMost("total time, in parts of the holds slept one after another", times(seconds, kinds.Mutex, sleeping), 1.1),
 			atMost("idle after a release, p50 ms", level(idleP50, kinds.Mutex), 0.35),
 			atMost("commands an acquisition", level(commands, kinds.Mutex), 4),
@@ -88,7 +75,7 @@ func crowds(s Scale) []crowd {
 			atLeast("fair: acquisitions, in parts of the mutex's", times(perSecond, kinds.Fair, kinds.Mutex), 0.8),
 			atMost("fair: commands an acquisition", level(commands, kinds.Fair), 4),
 		}},
-		{name: "3 processes", processes: 3, job: job{Clients: 1, Callers: 16, Window: s.Window, Others: true}, targets: []experiment.Target{
+		{name: "3 processes", processes: 3, job: job{Clients: 1, Callers: 16, Window: s.window, Others: true}, targets: []experiment.Target{
 			atLeast("Jain's index over the processes", level(fairness, kinds.Mutex), 0.95),
 		}},
 	}
@@ -99,22 +86,23 @@ func peer(c experiment.Contender) bool { return !c.Ours && c.Name != sleeping }
 
 // Names are those of all cases.
 func Names() (names []string) {
-	for _, c := range crowds(Tiny()) {
+	for _, c := range crowds(scaleOf(experiment.Tiny)) {
 		names = append(names, c.name)
 	}
 	return names
 }
 
 // Run measures. If ctx ends, or something fails, it returns what it has in addition to the error.
-func Run(ctx context.Context, c Config) (report.Document, error) {
+func Run(ctx context.Context, c experiment.Config) (report.Document, error) {
+	s := scaleOf(c.Size)
 	var all []kinds.Kind
 	needs := servers.Needs{Nodes: true, Others: true, Database: "locks_", Generator: "callers inside processes of this program"} // some locks are rows
-	r, err := experiment.Compare(ctx, c.Config, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
-		on.About.Add("measurement", fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+	r, err := experiment.Compare(ctx, c, "locks", needs, func(on *servers.Servers) (asked []experiment.Asked, err error) {
+		on.About.Add("measurement", fmt.Sprintf("rounds: up to %d of %.3g s", s.rounds, s.window.Seconds()))
 		all = kinds.All(on.URLs)
-		for _, one := range crowds(c.Scale) {
+		for _, one := range crowds(s) {
 			asked = append(asked, experiment.Asked{Name: one.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-				return one.meet(ctx, c, on.URLs)
+				return one.meet(ctx, s, c, on.URLs)
 			}})
 		}
 		return asked, kinds.Prepare(ctx, on.URLs)
@@ -127,7 +115,7 @@ func Run(ctx context.Context, c Config) (report.Document, error) {
 }
 
 // meet has the crowd meet at a lock of each kind, in rounds.
-func (c crowd) meet(ctx context.Context, config Config, on servers.URLs) (result experiment.Result, err error) {
+func (c crowd) meet(ctx context.Context, s scale, config experiment.Config, on servers.URLs) (result experiment.Result, err error) {
 	var opened servers.Closers
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	all := experiment.Case{
@@ -158,9 +146,9 @@ func (c crowd) meet(ctx context.Context, config Config, on servers.URLs) (result
 	if c.job.Hold > 0 {
 		all.Contenders = append(all.Contenders, c.sleeper())
 	}
-	rules := config.Rules(config.Scale.Window, config.Scale.Rounds)
+	rules := config.Rules(s.window, s.rounds)
 	if c.slices {
-		rules.Rounds *= config.Scale.Slices
+		rules.Rounds *= s.slices
 	}
 	result = experiment.Run(ctx, all, rules)
 	for _, k := range all.Contenders { // what no lock of ours may do

@@ -29,7 +29,7 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 		of(sleeping, false, experiment.Sample{perSecond: 1000}),
 	}
 	var got []string
-	for _, c := range crowds(Full())[:2] {
+	for _, c := range crowds(scaleOf(experiment.Full))[:2] {
 		for _, target := range targetsOf(t, c, contenders...) {
 			got = append(got, target.String())
 		}
@@ -49,7 +49,7 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 // TestTargetOnMissingDataIsMissed: without data, nothing would be less than any bound.
 func TestTargetOnMissingDataIsMissed(t *testing.T) {
 	t.Parallel()
-	for _, c := range crowds(Tiny()) {
+	for _, c := range crowds(scaleOf(experiment.Tiny)) {
 		for _, target := range targetsOf(t, c, of("nobody", true, experiment.Sample{})) {
 			if target.Verdict != report.Missed {
 				t.Errorf("%s: %s", c.name, target)
