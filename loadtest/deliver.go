@@ -33,12 +33,9 @@ type reportFlags struct {
 	flags []report.Flag // all of the command, for the report; see AfterApply
 }
 
-// measure runs a scenario. With an error, its report is of what was measured until then.
-type measure func(ctx context.Context) (report.Document, error)
-
-// deliver runs a scenario, and writes its report. Files are opened beforehand, so that no run is lost for want of one. What is
-// wrong by the report is an error, in addition to that of the run.
-func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure measure) error {
+// deliver runs a scenario, and writes its report; with an error, of what was measured until then. Files are opened beforehand, so that
+// no run is lost for want of one. What is wrong by the report is an error, in addition to that of the run.
+func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(ctx context.Context) (report.Document, error)) error {
 	outputs, err := f.open(s)
 	if err != nil {
 		return err
@@ -47,10 +44,7 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure measure
 	if document.Scenario != "" {
 		document.Flags, err = f.flags, errors.Join(err, document.Err())
 		for _, name := range slices.Sorted(maps.Keys(f.Target)) {
-			if unknown := document.SetBound(name, f.Target[name]); unknown != nil {
-				err = errors.Join(err, fmt.Errorf("--target: %w", unknown))
-				break
-			}
+			err = errors.Join(err, wrongFlag("--target", document.SetBound(name, f.Target[name])))
 		}
 		for _, o := range outputs {
 			to := bufio.NewWriter(o.to)
@@ -80,7 +74,7 @@ func (standard) Close() error { return nil }
 
 // open opens all outputs that the flags name; without one on standard output, the report is printed there.
 func (f reportFlags) open(s cli.Streams) (all []output, err error) {
-	printed, taken := true, map[string]string{}
+	taken := map[string]string{}
 	for _, o := range []struct {
 		flag, name string
 		write      func(report.Document, io.Writer) error
@@ -88,24 +82,19 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 		if o.name == "" {
 			continue
 		}
-		to, err := io.WriteCloser(standard{s.Out}), error(nil)
-		switch other, is := taken[o.name]; {
-		case is:
-			err = fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name)
-		case o.name == "-":
-			printed = false
-		default:
-			if to, err = os.Create(o.name); err != nil {
-				err = fmt.Errorf("%s: %w", o.flag, err)
-			}
-		}
-		if err != nil {
-			return nil, errors.Join(err, closeAll(all))
+		if other, is := taken[o.name]; is {
+			return nil, errors.Join(fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name), closeAll(all))
 		}
 		taken[o.name] = o.flag
+		to := io.WriteCloser(standard{s.Out})
+		if o.name != "-" {
+			if to, err = os.Create(o.name); err != nil {
+				return nil, errors.Join(wrongFlag(o.flag, err), closeAll(all))
+			}
+		}
 		all = append(all, output{o.flag, o.write, to})
 	}
-	if printed {
+	if taken["-"] == "" {
 		all = append([]output{{"for a person", report.Document.Print, standard{s.Out}}}, all...)
 	}
 	return all, nil
@@ -114,10 +103,7 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 // writeMarkdown writes pictures beside FILE.md.
 func (f reportFlags) writeMarkdown(d report.Document, to io.Writer) error {
 	beside, isFile := strings.CutSuffix(f.Markdown, ".md")
-	if !isFile {
-		beside = ""
-	}
-	return d.WriteMarkdown(to, beside)
+	return d.WriteMarkdown(to, map[bool]string{true: beside}[isFile])
 }
 
 func closeAll(outputs []output) (err error) {

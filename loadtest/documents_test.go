@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,16 +9,26 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// generated is what a document has between the marks of a name.
+func generated(t *testing.T, document, name string) string {
+	t.Helper()
+	_, rest, begins := strings.Cut(readFile(t, document), "<!-- "+name+": begin -->\n")
+	block, _, ends := strings.Cut(rest, "<!-- "+name+": end -->")
+	if !begins || !ends {
+		t.Errorf("%s has no marks of %s", document, name)
+	}
+	return block
+}
+
 // TestDocumentsShowWhatExplainWrote: README.md and BENCHMARKS.md have the table, the plot and the line of the page that
 // explain --markdown wrote, and the plot is of the same run.
 func TestDocumentsShowWhatExplainWrote(t *testing.T) {
 	t.Parallel()
 	written, picture := readFile(t, "../docs/benchmarks/explain.md"), readFile(t, "../docs/benchmarks/explain-effects.svg")
 	for document, folder := range map[string]string{"../README.md": "docs/benchmarks/", "../docs/BENCHMARKS.md": "benchmarks/"} {
-		_, rest, begins := strings.Cut(readFile(t, document), "<!-- explain: begin -->\n")
-		block, _, ends := strings.Cut(rest, "<!-- explain: end -->")
+		block := generated(t, document, "explain")
 		shown := strings.Replace(block, "]("+folder, "](", 1)
-		if !begins || !ends || !strings.HasPrefix(block, "| with |") || shown == block || !strings.Contains(written, "\n\n"+shown+"\n") {
+		if !strings.HasPrefix(block, "| with |") || shown == block || !strings.Contains(written, "\n\n"+shown+"\n") {
 			t.Errorf("%s has, and docs/benchmarks/explain.md has not:\n%s", document, block)
 		}
 		for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+, not [^|]+) \| × (\S+) \|`).FindAllStringSubmatch(block, -1) {
@@ -35,9 +44,7 @@ func TestDocumentsShowTheAfternoon(t *testing.T) {
 	t.Parallel()
 	written := readFile(t, "../docs/benchmarks/afternoon.md")
 	for _, document := range []string{"../README.md", "../docs/BENCHMARKS.md"} {
-		_, rest, begins := strings.Cut(readFile(t, document), "<!-- afternoon: begin -->\n")
-		block, _, ends := strings.Cut(rest, "<!-- afternoon: end -->")
-		if !begins || !ends || strings.Count(block, "\n| ") < 4 || !strings.Contains(written, "\n\n"+block+"\n") {
+		if block := generated(t, document, "afternoon"); strings.Count(block, "\n| ") < 4 || !strings.Contains(written, "\n\n"+block+"\n") {
 			t.Errorf("%s has, and docs/benchmarks/afternoon.md has not:\n%s", document, block)
 		}
 	}
@@ -77,11 +84,7 @@ func TestDocumentedCommandsParse(t *testing.T) {
 func TestPagesAreShort(t *testing.T) {
 	t.Parallel()
 	for page, most := range map[string]int{"BENCHMARKS.md": 1000, "LAB.md": 1500, "SCALE.md": 1200} {
-		text, err := os.ReadFile(filepath.Join("../docs", page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if words := len(strings.Fields(string(text))); words > most {
+		if words := len(strings.Fields(readFile(t, "../docs/"+page))); words > most {
 			t.Errorf("docs/%s has %d words, want %d at most", page, words, most)
 		}
 	}

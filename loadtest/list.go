@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -65,28 +64,15 @@ type listCommand struct{}
 
 // Run explains the scenarios of the grammar.
 func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
-	text, tools := "", ""
+	text := ""
 	for _, leaf := range parsed.Model.Leaves(true) {
-		if !isScenario(leaf) {
-			tools += fmt.Sprintf("  %s: %s\n", leaf.Name, leaf.Help)
-			continue
+		if leaf.Detail != "" { // otherwise it is this list
+			text += fmt.Sprintf("%s\n  %s\n  %s\n\n", leaf.Name, leaf.Help, strings.ReplaceAll(leaf.Detail, "\n\n", "\n  "))
 		}
-		text += fmt.Sprintf("%s\n  %s\n", leaf.Name, leaf.Help)
-		for line := range strings.Lines(leaf.Detail) {
-			if line = strings.TrimSpace(line); line != "" {
-				text += "  " + line + "\n"
-			}
-		}
-		text += "\n"
 	}
-	text += "Every scenario tells of its flags: go run ./loadtest SCENARIO --help. Beside them there are:\n" + tools
+	text += "Every scenario tells of its flags: go run ./loadtest SCENARIO --help.\n"
 	if _, err := io.WriteString(s.Out, text); err != nil {
 		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
-}
-
-// isScenario reports whether a command delivers a report.
-func isScenario(command *kong.Node) bool {
-	return slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "json" })
 }

@@ -1,9 +1,8 @@
 package contenders
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -22,7 +20,6 @@ import (
 
 // shelf answers as the service does, and keeps the ids that it was sent.
 type shelf struct {
-	t      *testing.T
 	mutex  sync.Mutex
 	known  map[string]bool
 	stock  int
@@ -30,53 +27,32 @@ type shelf struct {
 }
 
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPut { // a SKU is put up for sale
-		w.WriteHeader(http.StatusCreated)
-		return
+	var order struct {
+		ID string `json:"order_id"`
 	}
-	type body struct {
-		SKU        string `json:"sku"`
-		OrderID    string `json:"order_id"`
-		Quantity   int    `json:"quantity"`
-		Lines      []body `json:"lines"`
-		Deductions []body `json:"deductions"`
-	}
-	var b body
-	err := json.NewDecoder(r.Body).Decode(&b)
+	_ = json.NewDecoder(r.Body).Decode(&order)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	orders := append(b.Deductions, b)
-	if len(b.Deductions) > 0 {
-		orders = b.Deductions
-	}
 	status := http.StatusCreated
-	for _, o := range orders {
-		if _, idErr := uuid.Parse(o.OrderID); err != nil || idErr != nil || o.Quantity != 1 && len(o.Lines) != fewLines {
-			s.t.Errorf("%s was sent %+v, %v", r.URL.Path, b, err)
-		}
-		switch {
-		case s.known[o.OrderID]:
-			status = http.StatusOK
-		case len(s.known) >= s.stock:
-			status = http.StatusConflict
-		default:
-			s.known[o.OrderID] = true
-		}
-	}
-	if len(b.Deductions) > 0 {
-		status = http.StatusOK
-	}
-	if s.status > 0 {
+	switch {
+	case s.status > 0:
 		status = s.status
+	case r.Method == http.MethodPut: // a SKU is put up for sale
+	case s.known[order.ID]:
+		status = http.StatusOK
+	case len(s.known) >= s.stock:
+		status = http.StatusConflict
+	default:
+		s.known[order.ID] = true
 	}
 	w.WriteHeader(status)
-	_, _ = fmt.Fprint(w, `{"code":"sold_out","results":[`, strings.Repeat(`{"status":201,"deduction":{}},`, len(b.Deductions)), `]}`)
+	_, _ = io.WriteString(w, `{"code":"sold_out"}`)
 }
 
 // visit is a site that is a shelf.
 func visit(t *testing.T, stock int) (*site, *shelf) {
 	t.Helper()
-	shelf := &shelf{t: t, known: map[string]bool{}, stock: stock}
+	shelf := &shelf{known: map[string]bool{}, stock: stock}
 	server := httptest.NewServer(shelf)
 	w := &world{scale: scaleOf(experiment.Tiny), expected: history.Expected{}}
 	s := &site{world: w}
@@ -90,26 +66,6 @@ func visit(t *testing.T, stock int) (*site, *shelf) {
 		server.Close()
 	})
 	return s, shelf
-}
-
-func TestSiteHearsWhatWasSold(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		sell func(s *site) load.Seller
-		each int64 // orders of a request
-	}{
-		"orders":      {func(s *site) load.Seller { return s.one }, 1},
-		"many orders": {func(s *site) load.Seller { return s.together }, manySize},
-		"baskets": {func(s *site) load.Seller {
-			return func(ctx context.Context, o load.Order) (load.Outcome, error) { return s.buy(ctx, o.ID, "a", "b", "c") }
-		}, 1},
-	} {
-		s, shelf := visit(t, stock.MaxStock)
-		r, err := (&entrant{sku: "hot", callers: 4, sell: c.sell(s)}).round(t.Context(), 30*time.Millisecond)
-		if n := r.Counts[load.Accepted] * c.each; err != nil || n == 0 || n != int64(len(shelf.known)) {
-			t.Errorf("%s: heard of %d, want %d; %v", name, n, len(shelf.known), err)
-		}
-	}
 }
 
 func TestSoldOutSiteKnowsItsWinners(t *testing.T) {

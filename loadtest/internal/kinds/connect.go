@@ -12,8 +12,12 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// patience bounds a connect, and the wait for an answer.
-const patience = 3 * time.Second
+const (
+	// patience bounds a connect, and the wait for an answer.
+	patience = 3 * time.Second
+	// spare connections to Redis are for what a library does in addition to its callers.
+	spare = 8
+)
 
 // OpenRedis connects to a Redis as a setting says.
 func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, error) {
@@ -24,7 +28,7 @@ func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, 
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
-	options.PoolSize = s.Connections + s.Spare
+	options.PoolSize = s.Connections + spare
 	if s.TLSName != "" && options.TLSConfig != nil {
 		options.TLSConfig.ServerName = s.TLSName
 	}

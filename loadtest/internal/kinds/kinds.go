@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"inventory/loadtest/internal/servers"
@@ -27,8 +26,6 @@ type Kind struct {
 	Flaw    string // what is known to be wrong with it; "": nothing
 	// Open makes the client of one process.
 	Open func(ctx context.Context, s Setting) (*Client, error)
-
-	absent func(s servers.URLs) bool // for want of its server; nil: never
 }
 
 // Setting is how a client is opened.
@@ -37,7 +34,6 @@ type Setting struct {
 	Lease       time.Duration // the watchdog's, where the lock has one
 	Poll        time.Duration // how often a waiter tries that can only poll
 	Connections int           // for callers
-	Spare       int           // to Redis, for what a library does in addition to its callers
 	Rival       bool          // of a caller that comes later: of a lock that many readers share, the writer
 	TLSName     string        // on the certificate of a Redis behind a proxy; "": the host's
 	Meter       *Meter        // counts what is sent; nil: it is not counted
@@ -65,23 +61,23 @@ var ErrNotHeld = errors.New("the lock is not held")
 // All are the kinds whose servers are installed.
 func All(s servers.URLs) []Kind {
 	const outlived = "a holder that outlives its lease is not told and goes on; without a fencing token nobody stops its writes"
-	all := append(ours(),
+	all := append(ours(s),
 		Kind{Name: BSM, OnRedis: true, Open: onRedis(BSM, bsm), Flaw: outlived},
 		Kind{Name: Redsync, OnRedis: true, Open: onRedis(Redsync, ofRedsync), Flaw: outlived},
 		Kind{Name: SetNX, OnRedis: true, Open: onRedis(SetNX, setNX), Flaw: outlived + "; and a waiter occupies a connection"},
 		Kind{Name: Row, Open: onPostgres(row), Flaw: "the row of a holder that has died stays for ever"},
 		Kind{Name: RowExpiry, Open: onPostgres(rowExpiry), Flaw: outlived},
-		Kind{
-			Name: Sequential, Open: openSequential,
-			Flaw:   "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens",
-			absent: func(s servers.URLs) bool { return s.ZooKeeper == "" },
-		},
-		Kind{
-			Name: Document, Open: openDocument, Flaw: outlived + "; and the callers' clocks judge when a hold ends",
-			absent: func(s servers.URLs) bool { return s.MongoDBURL == "" },
-		},
 	)
-	return slices.DeleteFunc(all, func(k Kind) bool { return k.absent != nil && k.absent(s) })
+	if s.ZooKeeper != "" {
+		all = append(all, Kind{
+			Name: Sequential, Open: openSequential,
+			Flaw: "the session of a holder that stands still ends, and the holder goes on; its numbers are seldom used as tokens",
+		})
+	}
+	if s.MongoDBURL != "" {
+		all = append(all, Kind{Name: Document, Open: openDocument, Flaw: outlived + "; and the callers' clocks judge when a hold ends"})
+	}
+	return all
 }
 
 // Open opens a client of the kind of a name.

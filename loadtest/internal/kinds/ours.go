@@ -23,44 +23,44 @@ const (
 )
 
 // ours are the kinds of locks of this repository. RedLock needs servers of its own.
-func ours() []Kind {
-	kind := func(name string, of func(on *locking.Locks, name string, s Setting) locking.Locker) Kind {
-		return Kind{Name: name, Ours: true, OnRedis: true, Open: openLocks(func(s Setting) []string { return []string{s.RedisURL} },
-			func(on []*locking.Locks, name string, s Setting) locking.Locker { return of(on[0], name, s) })}
+func ours(at servers.URLs) []Kind {
+	kind := func(name string, of lockOfOurs) Kind {
+		return Kind{Name: name, Ours: true, OnRedis: true, Shared: name == Reader, Open: openLocks(of, at.RedisURL)}
 	}
-	reader := kind(Reader, func(on *locking.Locks, name string, s Setting) locking.Locker {
-		if s.Rival {
-			return on.RWMutex(name).Writer()
-		}
-		return on.RWMutex(name).Reader()
-	})
-	reader.Shared = true
-	return []Kind{
-		kind(Mutex, func(on *locking.Locks, name string, _ Setting) locking.Locker { return on.Mutex(name) }),
-		kind(Fair, func(on *locking.Locks, name string, _ Setting) locking.Locker { return on.FairMutex(name) }),
-		kind(RWMutex, func(on *locking.Locks, name string, _ Setting) locking.Locker { return on.RWMutex(name).Writer() }),
-		reader,
-		kind(MultiLock, func(on *locking.Locks, name string, _ Setting) locking.Locker {
+	all := []Kind{
+		kind(Mutex, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].Mutex(name) }),
+		kind(Fair, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].FairMutex(name) }),
+		kind(RWMutex, func(on []*locking.Locks, name string, _ Setting) locking.Locker { return on[0].RWMutex(name).Writer() }),
+		kind(Reader, func(on []*locking.Locks, name string, s Setting) locking.Locker {
+			if s.Rival {
+				return on[0].RWMutex(name).Writer()
+			}
+			return on[0].RWMutex(name).Reader()
+		}),
+		kind(MultiLock, func(on []*locking.Locks, name string, _ Setting) locking.Locker {
 			parts := make([]locking.Locker, several)
 			for i := range parts {
-				parts[i] = on.Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
+				parts[i] = on[0].Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
 			}
 			return locking.MultiLock(parts...)
 		}),
-		{
-			Name: RedLock, Ours: true, OnRedis: true, absent: func(s servers.URLs) bool { return len(s.NodeURLs) == 0 },
-			Open: openLocks(func(s Setting) []string { return s.NodeURLs },
-				func(on []*locking.Locks, name string, _ Setting) locking.Locker { return locking.RedLock(name, on...) }),
-		},
 	}
+	if len(at.NodeURLs) > 0 {
+		all = append(all, Kind{Name: RedLock, Ours: true, OnRedis: true, Open: openLocks(
+			func(on []*locking.Locks, name string, _ Setting) locking.Locker { return locking.RedLock(name, on...) }, at.NodeURLs...)})
+	}
+	return all
 }
 
+// lockOfOurs is a lock of a name on some servers.
+type lockOfOurs func(on []*locking.Locks, name string, s Setting) locking.Locker
+
 // openLocks opens locks of ours on some servers. Each acquisition has a new owner.
-func openLocks(urls func(Setting) []string, of func(on []*locking.Locks, name string, s Setting) locking.Locker) func(context.Context, Setting) (*Client, error) {
+func openLocks(of lockOfOurs, urls ...string) func(context.Context, Setting) (*Client, error) {
 	return func(ctx context.Context, s Setting) (*Client, error) {
 		var opened servers.Closers
 		var on []*locking.Locks
-		for _, url := range urls(s) {
+		for _, url := range urls {
 			rdb, err := OpenRedis(ctx, url, s)
 			if err != nil {
 				return nil, errors.Join(err, opened.Close())

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -32,17 +33,11 @@ func onRedis(kind string, lock func(rdb *redis.Client, key string, s Setting) Lo
 	}
 }
 
-// giveBack deletes a key that still has the value of its holder, and leaves one signal for a waiter, for a second. KEYS: the key,
-// the list of signals. ARGV: the value. Returns whether the key had it.
-var giveBack = redis.NewScript(`
-if redis.call("GET", KEYS[1]) ~= ARGV[1] then
-	return 0
-end
-redis.call("DEL", KEYS[1], KEYS[2])
-redis.call("LPUSH", KEYS[2], 1)
-redis.call("PEXPIRE", KEYS[2], 1000)
-return 1
-`)
+var (
+	//go:embed give_back.lua
+	giveBackSource string
+	giveBack       = redis.NewScript(giveBackSource)
+)
 
 // longestBLPOP is shorter than clients wait for an answer.
 const longestBLPOP = time.Second

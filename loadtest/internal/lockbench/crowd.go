@@ -42,8 +42,7 @@ const (
 	// lease is that of every lock.
 	lease = 30 * time.Second
 	// poll is how often waiters try that can only poll.
-	poll  = 50 * time.Millisecond
-	spare = 8 // connections for what a library does in addition to its callers
+	poll = 50 * time.Millisecond
 	// slack is what callers may take beyond their window, and longest is for all rounds of a crowd.
 	slack, longest = 30 * time.Second, 24 * time.Hour
 	// checkers are the callers of a process that check exclusion, at most, and checks how often each does.
@@ -99,7 +98,7 @@ func (c *callers) open(ctx context.Context) error {
 	for range c.Clients {
 		client, err := kinds.Open(ctx, c.Kind, kinds.Setting{
 			URLs: c.Servers, Lease: lease, Poll: poll,
-			Connections: (c.Callers + c.Clients - 1) / c.Clients, Spare: spare, Meter: &c.meter,
+			Connections: (c.Callers + c.Clients - 1) / c.Clients, Meter: &c.meter,
 		})
 		if err != nil {
 			return fmt.Errorf("open %s: %w", c.Kind, err)

@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/kinds"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // unlockFunc is a hold made of a function.
 type unlockFunc func()

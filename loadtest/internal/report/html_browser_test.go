@@ -17,7 +17,7 @@ import (
 // telephone and on a desk: every plot is visible, the page loads nothing, and the browser finds no fault.
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
-	d := sample(1)
+	d := sample()
 	name := filepath.Join(t.TempDir(), "report.html")
 	file, err := os.Create(name)
 	if err != nil {

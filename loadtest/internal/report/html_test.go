@@ -18,7 +18,7 @@ func (d Document) html(t *testing.T) string {
 
 func TestPageTellsEverything(t *testing.T) {
 	t.Parallel()
-	d := sample(1)
+	d := sample()
 	d.Interrupted, d.Wrong = true, []string{"10001 units sold of 10000"}
 	page := d.html(t)
 	if again := d.html(t); again != page {
@@ -57,7 +57,7 @@ func TestPageOfNothing(t *testing.T) {
 
 func TestPageAsksForNothing(t *testing.T) {
 	t.Parallel()
-	page := sample(1).html(t)
+	page := sample().html(t)
 	references := regexp.MustCompile(`(?i)(src|href|action|data|poster|srcset)\s*=\s*"([^"]*)"|url\(([^)]*)\)|@import`)
 	for _, reference := range references.FindAllString(page, -1) {
 		if reference != `href="data:,"` && !strings.HasPrefix(reference, `href="#`) {
@@ -93,7 +93,7 @@ func TestPageEscapes(t *testing.T) {
 
 func TestCommandRepeatsTheRun(t *testing.T) {
 	t.Parallel()
-	d := sample(1)
+	d := sample()
 	d.Flags = append(d.Flags, Flag{"seed", "0"}, Flag{"url", ""}, Flag{"note", "it's"})
 	want := `go run ./loadtest flash-sale --stock=10000 --segments=10 --rate=5000 --private-servers '--arrivals=my file.csv' '--note=it'\''s' --seed=42`
 	if got := strings.Join(d.Command(), " "); got != want {

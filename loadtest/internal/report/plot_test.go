@@ -50,7 +50,7 @@ func TestPlotsTellWhatIsInThem(t *testing.T) {
 		"contenders":        {"one row, no lock", "one Redis lock, bsm/redislock, by three…", "80,548", "512 callers", ">10,000<"},
 		"segments":          {">16<", "15,400"},
 	}
-	for _, p := range sample(1).plots() {
+	for _, p := range sample().plots() {
 		text := wantDrawing(t, p)
 		for _, says := range want[p.Name] {
 			if !strings.Contains(text, says) {
@@ -73,4 +73,25 @@ func TestAnyNumbersCanBeDrawn(t *testing.T) {
 		}
 		wantDrawing(t, p)
 	})
+}
+
+func TestPlotNamesArePlain(t *testing.T) {
+	t.Parallel()
+	for want, words := range map[string][]string{
+		"10-000-holds-wait": {"10,000 holds", "wait"},
+		"over-http-p99":     {"over HTTP", "p99"},
+		"one":               {" one/ "},
+	} {
+		if got := PlotName(words...); got != want {
+			t.Errorf("of %q: %q", words, got)
+		}
+	}
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	table := Table{Columns: []string{"", "per second"}, Rows: [][]string{{"one", Number(12345.6)}, {"two", Number(0.123456)}}}
+	if got := table.Text(); got != "       per second\n  one      12,346\n  two       0.123\n" {
+		t.Errorf("%q", got)
+	}
 }

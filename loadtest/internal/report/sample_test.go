@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// sample is a document with every kind of plot, and with values that are hard to draw. A scale distinguishes two runs.
-func sample(scale float64) Document {
+// sample is a document with every kind of plot, and with values that are hard to draw.
+func sample() Document {
 	d := Document{
 		Scenario: "flash-sale", Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Elapsed: 62.4, Seed: 42,
 		Summary: []string{
@@ -18,11 +18,11 @@ func sample(scale float64) Document {
 			{"stock", "10000"}, {"segments", "10"}, {"rate", "5000"}, {"quick", "false"}, {"private-servers", "true"}, {"arrivals", "my file.csv"},
 		},
 		Figures: []Figure{
-			{"accepted", "1/s", 1204.8 * scale},
-			{"p50 of accepted", "ms", 3.91 * scale},
-			{"p99 of accepted", "ms", 61.2 * scale},
+			{"accepted", "1/s", 1204.8},
+			{"p50 of accepted", "ms", 3.91},
+			{"p99 of accepted", "ms", 61.2},
 			{"fsyncs per accepted order", "", 0.031},
-			{"sold out after", "s", 8.3 * scale},
+			{"sold out after", "s", 8.3},
 		},
 		Environment: Environment{
 			{"system", "linux/amd64"},
@@ -32,27 +32,27 @@ func sample(scale float64) Document {
 			{"measurement", "latency from the planned send, by a generator in this program, which was quiet before the start: 1% of all processors busy for a second"},
 		},
 	}
-	d.Sections = []Section{sampleTime(scale), sampleTail(scale), sampleContenders(scale)}
+	d.Sections = []Section{sampleTime(), sampleTail(), sampleContenders()}
 	return d
 }
 
 // sampleTime has lines on linear and logarithmic axes, with marks and gaps.
-func sampleTime(scale float64) Section {
+func sampleTime() Section {
 	accepted, p99 := Series{Name: "accepted"}, Series{Name: "p99 of accepted"}
 	refused, p50 := Series{Name: "sold out"}, Series{Name: "p50 of accepted"}
 	for i := range 240 {
 		at := float64(i) / 4
 		sold := math.Min(1, math.Exp(-(at-8.3)/2))
-		accepted.X, accepted.Y = append(accepted.X, at), append(accepted.Y, 1200*scale*sold*(1+0.1*math.Sin(at*3)))
+		accepted.X, accepted.Y = append(accepted.X, at), append(accepted.Y, 1200*sold*(1+0.1*math.Sin(at*3)))
 		refused.X, refused.Y = append(refused.X, at), append(refused.Y, 4000*(1-sold)*(1+0.05*math.Cos(at*5)))
-		gapped := (4 + 50*math.Exp(-(at-8)*(at-8)/4)) * scale
+		gapped := (4 + 50*math.Exp(-(at-8)*(at-8)/4))
 		if at > 20 && at < 24 {
 			gapped = math.NaN()
 		}
 		p99.X, p99.Y = append(p99.X, at), append(p99.Y, gapped*3)
 		p50.X, p50.Y = append(p50.X, at), append(p50.Y, gapped)
 	}
-	marks := []Mark{{X: 0, Label: "sale begins"}, {X: 8.3 * scale, To: 9.5 * scale, Label: "sold out"}, {X: 10, Label: "retries begin"}, {X: math.NaN(), Label: "never"}}
+	marks := []Mark{{X: 0, Label: "sale begins"}, {X: 8.3, To: 9.5, Label: "sold out"}, {X: 10, Label: "retries begin"}, {X: math.NaN(), Label: "never"}}
 	return Section{
 		Name: "over time",
 		Plots: []Plot{
@@ -71,7 +71,7 @@ func sampleTime(scale float64) Section {
 }
 
 // sampleTail has a wide table.
-func sampleTail(scale float64) Section {
+func sampleTail() Section {
 	return Section{
 		Name: "latency",
 		Table: &Table{
@@ -84,13 +84,13 @@ func sampleTail(scale float64) Section {
 		Targets: []Target{
 			AtMost("p99 of accepted, ms", 61.2, 100),
 			Target{What: "p50 of accepted, ms", Value: 3.9, Sign: LessThan, Bound: 4}.Within(3.7, 4.2),
-			Target{What: "accepted per second", Value: 1204.8 * scale, Sign: MoreThan, Bound: 20000}.judged(),
+			Target{What: "accepted per second", Value: 1204.8, Sign: MoreThan, Bound: 20000}.judged(),
 		},
 	}
 }
 
 // sampleContenders has dots with long names, whiskers and gaps, and a table with verdicts and words.
-func sampleContenders(scale float64) Section {
+func sampleContenders() Section {
 	nobody := math.NaN()
 	return Section{
 		Name: "who waited",
@@ -106,13 +106,13 @@ func sampleContenders(scale float64) Section {
 				Name: "contenders", Title: "Accepted orders per second", Kind: Dots, Y: Axis{Label: "orders per second", Log: true},
 				Categories: []string{"one row, no lock", "one Redis lock, bsm/redislock, by three processes", "inventory", "none"},
 				Series: []Series{{
-					Name: "512 callers", Y: []float64{2623, 3016, 80548 * scale, math.Inf(1)},
+					Name: "512 callers", Y: []float64{2623, 3016, 80548, math.Inf(1)},
 					Low: []float64{2400, nobody, 70000, 0}, High: []float64{2900, nobody, 91000, 0},
 				}},
 			},
 			{
 				Name: "segments", Title: "Orders per second by segments", Kind: Dots, X: Axis{Label: "segments"}, Y: Axis{Label: "orders per second"},
-				Categories: []string{"1", "2", "16"}, Series: []Series{{Y: []float64{9800, 15400 * scale, 31000}}}, Marks: []Mark{{X: 12000}},
+				Categories: []string{"1", "2", "16"}, Series: []Series{{Y: []float64{9800, 15400, 31000}}}, Marks: []Mark{{X: 12000}},
 			},
 			{Name: "no-dots", Title: "Nobody", Kind: Dots, Categories: []string{"nobody"}, Series: []Series{{Y: []float64{nobody}}}},
 		},

@@ -6,20 +6,13 @@ import (
 	"testing"
 )
 
-func TestTargetsTellTheirVerdict(t *testing.T) {
+func TestTargetsAsJSON(t *testing.T) {
 	t.Parallel()
-	met, missed := AtMost("cost", 2, 2), Target{What: "speed", Value: 0.8, Sign: MoreThan, Bound: 0.85}.judged()
-	text, err := json.Marshal([]Target{met, missed})
+	text, err := json.Marshal([]Target{AtMost("cost", 2, 2), Target{What: "speed", Value: 0.8, Sign: MoreThan, Bound: 0.85}.judged()})
 	want := `[{"what":"cost","value":2,"sign":"at most","bound":2,"verdict":"✓ met"},` +
 		`{"what":"speed","value":0.8,"sign":"at least","bound":0.85,"verdict":"✗ missed"}]`
 	if err != nil || string(text) != want {
 		t.Errorf("%v: %s", err, text)
-	}
-	if got := met.String(); got != "✓ met: cost: 2 (target: at most 2)" {
-		t.Error(got)
-	}
-	if got := missed.String(); got != "✗ missed: speed: 0.8 (target: at least 0.85)" {
-		t.Error(got)
 	}
 }
 
@@ -41,6 +34,8 @@ func TestIntervalsDecideTargets(t *testing.T) {
 		"at most, above":   {atMost.Within(5, 6), "✗ missed: x: 3 (5 to 6) (target: at most 4)"},
 		"no interval":      {atMost.Within(nobody, nobody), "? too few rounds: x: 3 (target: at most 4)"},
 		"no data":          {unmeasured.Within(nobody, nobody), "✗ missed: x: - (target: at most 4)"},
+		"at once":          {AtMost("x", 2, 2), "✓ met: x: 2 (target: at most 2)"},
+		"missed, at once":  {AtMost("x", 0.8, 0.7), "✗ missed: x: 0.8 (target: at most 0.7)"},
 		"no data, at once": {AtMost("x", nobody, 4), "✗ missed: x: - (target: at most 4)"},
 	} {
 		if got := c.target.String(); got != c.want {
