@@ -20,6 +20,7 @@ import (
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
 )
 
 // reportFlags choose the forms of the report. Every scenario has them.
@@ -35,8 +36,10 @@ type reportFlags struct {
 
 // deliver runs a scenario, and writes its report; with an error, of what was measured until then. Files are opened beforehand, so that
 // no run is lost for want of one. What is wrong by the report is an error, in addition to that of the run.
-func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(ctx context.Context) (report.Document, error)) error {
-	outputs, err := f.open(s)
+func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(ctx context.Context) (report.Document, error)) (err error) {
+	var opened servers.Closers
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	outputs, err := f.open(s, &opened)
 	if err != nil {
 		return err
 	}
@@ -56,25 +59,19 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(ct
 			err = errors.Join(err, fmt.Errorf("missed: %s: %s", report.Count(len(missed), "target"), strings.Join(missed, "; ")))
 		}
 	}
-	return errors.Join(err, closeAll(outputs))
+	return err
 }
 
 // output is a form of the report, and where it goes.
 type output struct {
 	flag  string
 	write func(report.Document, io.Writer) error
-	to    io.WriteCloser
+	to    io.Writer
 }
 
-// standard is standard output, which stays open.
-type standard struct{ io.Writer }
-
-// Close implements [io.Closer].
-func (standard) Close() error { return nil }
-
 // open opens all outputs that the flags name; without one on standard output, the report is printed there.
-func (f reportFlags) open(s cli.Streams) (all []output, err error) {
-	taken := map[string]string{}
+func (f reportFlags) open(s cli.Streams, opened *servers.Closers) (all []output, err error) {
+	names := map[string]string{}
 	for _, o := range []struct {
 		flag, name string
 		write      func(report.Document, io.Writer) error
@@ -82,20 +79,23 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 		if o.name == "" {
 			continue
 		}
-		if other, is := taken[o.name]; is {
-			return nil, errors.Join(fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name), closeAll(all))
+		if other, taken := names[o.name]; taken {
+			return nil, fmt.Errorf("%s and %s cannot both be written to %s", other, o.flag, o.name)
 		}
-		taken[o.name] = o.flag
-		to := io.WriteCloser(standard{s.Out})
+		names[o.name] = o.flag
+		to := s.Out
 		if o.name != "-" {
-			if to, err = os.Create(o.name); err != nil {
-				return nil, errors.Join(wrongFlag(o.flag, err), closeAll(all))
+			file, err := os.Create(o.name)
+			if err != nil {
+				return nil, wrongFlag(o.flag, err)
 			}
+			opened.OnClose(file.Close)
+			to = file
 		}
 		all = append(all, output{o.flag, o.write, to})
 	}
-	if taken["-"] == "" {
-		all = append([]output{{"for a person", report.Document.Print, standard{s.Out}}}, all...)
+	if names["-"] == "" {
+		all = append([]output{{"for a person", report.Document.Print, s.Out}}, all...)
 	}
 	return all, nil
 }
@@ -104,13 +104,6 @@ func (f reportFlags) open(s cli.Streams) (all []output, err error) {
 func (f reportFlags) writeMarkdown(d report.Document, to io.Writer) error {
 	beside, isFile := strings.CutSuffix(f.Markdown, ".md")
 	return d.WriteMarkdown(to, map[bool]string{true: beside}[isFile])
-}
-
-func closeAll(outputs []output) (err error) {
-	for _, o := range outputs {
-		err = errors.Join(err, o.to.Close())
-	}
-	return err
 }
 
 // notTold stands for a secret.

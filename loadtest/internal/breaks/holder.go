@@ -60,6 +60,7 @@ type answer struct {
 
 // holder is the process that has a lock.
 type holder struct {
+	servers.Closers
 	name      string
 	stock     stock
 	proxies   []*faultproxy.Proxy // before each Redis
@@ -81,7 +82,7 @@ func Hold(ctx context.Context, lab *worker.Lab) (err error) {
 	}
 	defer db.Close()
 	h.stock = stock{db}
-	defer func() { err = errors.Join(err, h.close()) }()
+	defer func() { err = errors.Join(err, h.Close()) }()
 	name, err := h.lead(ctx, &j.Servers)
 	if err != nil {
 		return err
@@ -89,6 +90,7 @@ func Hold(ctx context.Context, lab *worker.Lab) (err error) {
 	if h.client, err = kinds.Open(ctx, j.Lock, kinds.Setting{URLs: j.Servers, Lease: j.Lease, Poll: poll, Connections: enough, TLSName: name}); err != nil {
 		return err
 	}
+	h.OnClose(h.client.Close)
 	warm, err := h.client.Lock(j.Name + "-warm")(ctx) // sends the scripts, so that later each step does only what it says
 	if err == nil {
 		err = warm.Unlock(ctx)
@@ -235,6 +237,7 @@ func (h *holder) lead(ctx context.Context, on *servers.URLs) (name string, err e
 		if err != nil {
 			return "", err
 		}
+		h.OnClose(proxy.Close)
 		h.proxies = append(h.proxies, proxy)
 		proxied, err := url.Parse(all[i])
 		if err != nil {
@@ -257,15 +260,4 @@ func (h *holder) cut(gone bool) {
 			proxy.Mend()
 		}
 	}
-}
-
-// close closes the client, and its proxies.
-func (h *holder) close() (err error) {
-	if h.client != nil {
-		err = h.client.Close()
-	}
-	for _, proxy := range h.proxies {
-		err = errors.Join(err, proxy.Close())
-	}
-	return err
 }

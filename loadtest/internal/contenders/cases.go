@@ -24,10 +24,6 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// postgresConnections are the connections of the peers: two or three for each row, so that the next commit is under way while
-// one is synced; and those of peers of many SKUs.
-const postgresConnections, mostConnections = 32, 64
-
 // inProcess lets all designs sell to some, and to many callers.
 func inProcess(ctx context.Context, w *world) error {
 	return w.openAll(ctx, w.scale.callers[:], designs(w.scale.segments)...)
@@ -38,11 +34,8 @@ func oneCaller(ctx context.Context, w *world) error {
 	return w.openAll(ctx, []int{1}, append(inventories(), bareTransaction())...)
 }
 
-// openAll opens a market for designs, each of which sells to each number of callers.
+// openAll opens designs, each of which sells to each number of callers.
 func (w *world) openAll(ctx context.Context, callers []int, all ...design) error {
-	if err := w.openMarket(ctx, postgresConnections); err != nil {
-		return err
-	}
 	for _, n := range callers {
 		for _, d := range all {
 			e, err := d(ctx, w, n)
@@ -65,9 +58,6 @@ const (
 // severalProcesses compares one process with three that sell the same SKU, to as many callers in all. Each has its callers
 // inside.
 func severalProcesses(ctx context.Context, w *world) error {
-	if err := w.openMarket(ctx, postgresConnections); err != nil {
-		return err
-	}
 	w.enterProcesses(ctx, oneProcessName, 1)
 	w.enterProcesses(ctx, threeProcessesName, threeProcesses)
 	return nil
@@ -250,9 +240,6 @@ func (w *world) sites(ctx context.Context, databaseURL string, skus []string) (o
 // mixOfSKUs compares ways to sell many SKUs at once: plain SQL, one statement an order; the service in process and over HTTP; and
 // that of an afternoon.
 func mixOfSKUs(ctx context.Context, w *world) error {
-	if err := w.openMarket(ctx, mostConnections); err != nil {
-		return err
-	}
 	mixes := mixesOf(w.scale)
 	ours, theirs, err := w.sites(ctx, w.databaseURL, mixes[2].skus)
 	if err != nil {
@@ -269,24 +256,17 @@ func mixOfSKUs(ctx context.Context, w *world) error {
 // ofBaskets compares ways to sell several SKUs in one order: plain SQL in a transaction and in one statement, the service in
 // process, embedded and over HTTP, and that of an afternoon.
 func ofBaskets(ctx context.Context, w *world) error {
-	if err := w.openMarket(ctx, mostConnections); err != nil {
-		return err
-	}
 	skus := mixesOf(w.scale)[1].skus
 	ours, theirs, err := w.sites(ctx, w.databaseURL, skus)
 	if err != nil {
 		return err
 	}
-	plain, err := afternoon.Open(ctx, theirs.databaseURL, mostConnections)
+	plain, err := afternoon.Open(ctx, theirs.databaseURL, many)
 	if err != nil {
 		return err
 	}
 	w.OnClose(func() error { plain.Close(); return nil })
-	databaseURL, err := w.sqlite()
-	if err != nil {
-		return err
-	}
-	embedded, err := w.start(ctx, app.Config{DatabaseURL: databaseURL, RedisURL: app.Embedded})
+	embedded, err := w.startEmbedded(ctx)
 	if err != nil {
 		return err
 	}

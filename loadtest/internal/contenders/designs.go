@@ -48,11 +48,11 @@ type design func(ctx context.Context, w *world, callers int) (entrant, error)
 // designs sell one hot SKU inside the process. Those of others are described in reference books and blogs.
 func designs(segments int) []design {
 	return append([]design{
-		statement("one row, no lock", 1, (*world).take),
+		statement("one row, no lock", 1),
 		locked("one Redis lock, "+kinds.BSM, kinds.BSM, 1, (*world).take),
 		locked("one Redis lock, "+kinds.Redsync, kinds.Redsync, 1, (*world).take),
 		locked(textbookName, kinds.SetNX, segments, (*world).takeInSteps),
-		statement("segment rows, no locks", segments, (*world).take),
+		statement("segment rows, no locks", segments),
 		luaStream(),
 	}, inventories()...)
 }
@@ -84,6 +84,15 @@ func (w *world) start(ctx context.Context, config app.Config) (*selling.Service,
 	return service.Service(), nil
 }
 
+// startEmbedded starts it on a SQLite file that is not there yet.
+func (w *world) startEmbedded(ctx context.Context) (*selling.Service, error) {
+	databaseURL, err := w.sqlite()
+	if err != nil {
+		return nil, err
+	}
+	return w.start(ctx, app.Config{DatabaseURL: databaseURL, RedisURL: app.Embedded})
+}
+
 // create puts a SKU of some segments up for sale. Peers sell the rows of the service, so one audit is for all.
 func create(service *selling.Service, segments int) func(ctx context.Context, sku string) error {
 	return func(ctx context.Context, sku string) error {
@@ -96,10 +105,10 @@ func create(service *selling.Service, segments int) func(ctx context.Context, sk
 type taker func(w *world, ctx context.Context, o load.Order, segment int) (load.Outcome, error)
 
 // statement takes units from segments by chance, with no lock but the row's own.
-func statement(name string, segments int, take taker) design {
+func statement(name string, segments int) design {
 	return func(_ context.Context, w *world, _ int) (entrant, error) {
 		return entrant{name: name, prepare: create(w.service, segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
-			return take(w, ctx, o, rand.IntN(segments))
+			return w.take(ctx, o, rand.IntN(segments))
 		}}, nil
 	}
 }
@@ -202,34 +211,18 @@ func bareTransaction() design {
 // file with synchronous=FULL, with a Redis inside the process.
 func inventories() []design {
 	return []design{
-		inventory(inventoryName, nil),
-		inventory("inventory no locks", func(_ *world, c *app.Config) error {
-			c.RedisURL, c.Lock = "", app.LockNone
-			return nil
+		inventory(inventoryName, func(_ context.Context, w *world) (*selling.Service, error) { return w.service, nil }),
+		inventory("inventory no locks", func(ctx context.Context, w *world) (*selling.Service, error) {
+			return w.start(ctx, app.Config{DatabaseURL: w.databaseURL, Lock: app.LockNone})
 		}),
-		inventory(embeddedName, func(w *world, c *app.Config) (err error) {
-			c.RedisURL = app.Embedded
-			c.DatabaseURL, err = w.sqlite()
-			return err
-		}),
+		inventory(embeddedName, func(ctx context.Context, w *world) (*selling.Service, error) { return w.startEmbedded(ctx) }),
 	}
 }
 
-// inventory is the service in another configuration than the market's; nil: in that.
-func inventory(name string, change func(w *world, c *app.Config) error) design {
+func inventory(name string, open func(ctx context.Context, w *world) (*selling.Service, error)) design {
 	return func(ctx context.Context, w *world, _ int) (entrant, error) {
-		service := w.service
-		if change != nil {
-			c := app.Config{DatabaseURL: w.databaseURL, RedisURL: w.URLs.RedisURL}
-			err := change(w, &c)
-			if err == nil {
-				service, err = w.start(ctx, c)
-			}
-			if err != nil {
-				return entrant{}, err
-			}
-		}
-		return entrant{name: name, sell: load.Through(service), prepare: create(service, w.scale.segments)}, nil
+		service, err := open(ctx, w)
+		return entrant{name: name, sell: load.Through(service), prepare: create(service, w.scale.segments)}, err
 	}
 }
 

@@ -184,6 +184,11 @@ func (w *world) expect(e *entrant, r sold) {
 // answer lets the entrants of a case play until ctx ends, and audits what came of it.
 func (w *world) answer(ctx context.Context, q question) (result experiment.Result, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if q.peers > 0 {
+		if err := w.openMarket(ctx, q.peers); err != nil {
+			return experiment.Result{}, err
+		}
+	}
 	if err := q.ask(ctx, w); err != nil {
 		return experiment.Result{}, err
 	}

@@ -73,8 +73,13 @@ type question struct {
 	about   string // the entrant that the summary names
 	ask     func(ctx context.Context, w *world) error
 	slices  bool // short rounds, and as many times more
+	peers   int  // connections that peers inside this process share; 0: none are there
 	targets []experiment.Target
 }
+
+// few connections of peers are two or three for each row, so that the next commit is under way while one is synced; many are for
+// many SKUs.
+const few, many = 32, 64
 
 // questions are all cases in the order of the report.
 func questions(s scale, lines []int) []question {
@@ -88,11 +93,11 @@ func questions(s scale, lines []int) []question {
 		}
 		return all
 	}
-	toNoop := func(name string, some, many float64) []experiment.Target {
-		return inParts(name+", # connections, in parts of noop", name, noopName, some, many)
+	toNoop := func(name string, some, most float64) []experiment.Target {
+		return inParts(name+", # connections, in parts of noop", name, noopName, some, most)
 	}
-	toHot := func(mix string, some, many float64) []experiment.Target {
-		return inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, many)
+	toHot := func(mix string, some, most float64) []experiment.Target {
+		return inParts(mix+" over HTTP, # connections, in parts of the hot SKU", overHTTPName+", "+mix, overHTTPName+", "+hotMix, some, most)
 	}
 	toAfternoon := func(mix string) []experiment.Target {
 		return inParts(mix+" over HTTP, # connections, in parts of an afternoon's", overHTTPName+", "+mix, afternoonName+", "+mix, 2, 2)
@@ -107,27 +112,27 @@ func questions(s scale, lines []int) []question {
 		ofSizes = append(ofSizes, inParts(mix+" over HTTP, # connections, in parts of plain SQL", overHTTPName+", "+mix, plainSQLName+", "+mix, 1.2, bound)...)
 	}
 	return []question{
-		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: slices.Concat( // where batches pay
+		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, peers: few, targets: slices.Concat( // where batches pay
 			inParts("inventory, # callers, in parts of textbook segments", inventoryName, textbookName, 0, 15),
 			inParts("inventory, # callers, in parts of Redis Lua", inventoryName, luaName, 0, 0.6),
 		)},
-		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: []experiment.Target{experiment.AtMost(
+		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, peers: few, slices: true, targets: []experiment.Target{experiment.AtMost(
 			"inventory, one caller, p50 in parts of a bare transaction's", experiment.Times(p50, at(inventoryName, 1), at(bareName, 1)), 1.2,
 		)}},
 		{
-			name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: append(
+			name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, peers: few, targets: append(
 				inParts("three processes, in parts of one", threeProcessesName, oneProcessName, 0, 0.90),
 				experiment.AtLeast("three processes, share of the one that sold least", experiment.Level(leastShare, at(threeProcessesName, s.many())), 0.2),
 			),
 		},
 		{
-			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs,
+			name: "mix", ratio: plainSQLName, about: inventoryName, ask: mixOfSKUs, peers: many,
 			targets: slices.Concat(
 				toHot(uniformName(s.skus[0]), 0.65, 0.65), toHot(zipfMix, 0, 0.8), toHot(hotAmidMix, 0, 0.8),
 				toAfternoon(uniformName(s.skus[0])), toAfternoon(uniformName(s.skus[1])), toAfternoon(zipfMix), toAfternoon(hotAmidMix),
 			),
 		},
-		{name: "baskets", ratio: plainSQLName, about: overHTTPName, ask: ofBaskets, targets: ofSizes},
+		{name: "baskets", ratio: plainSQLName, about: overHTTPName, ask: ofBaskets, peers: many, targets: ofSizes},
 		{name: besideName, ratio: afternoonName, ask: besideAfternoon, targets: toAfternoon(uniformName(s.skus[0]))},
 		{name: "over HTTP", ratio: noopName, about: inventoryName, ask: overHTTP, targets: slices.Concat(
 			toNoop(inventoryName, 0.45, 0.60), toNoop(manyName, 1.5, 1.5), toNoop(embeddedName, 0.40, 0.60), toNoop(soldOutName, 1, 1),

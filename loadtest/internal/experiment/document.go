@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"inventory/loadtest/internal/report"
@@ -114,16 +116,11 @@ func (r *Report) tell(leftOut []string) {
 }
 
 // String is the figure with its interval, if there were enough rounds for one.
-func (e Estimate) String() string {
-	if !e.Known() {
-		return report.Number(e.Value)
-	}
-	return fmt.Sprintf("%s (%s to %s)", report.Number(e.Value), report.Number(e.Low), report.Number(e.High))
-}
+func (e Estimate) String() string { return report.Interval(e.Value, e.Low, e.High) }
 
 // Section is the case in a report.
 func (r Result) Section() report.Section {
-	s := report.Section{Name: r.Name, Targets: r.Targets(), Notes: slices.Clone(r.Notes)}
+	s := report.Section{Name: r.Name, Targets: r.Targets()}
 	if len(r.Rounds) > 0 || len(r.Failed) > 0 {
 		s.Table, s.Plots = r.table(), r.plots()
 	}
@@ -169,9 +166,6 @@ func (r Result) wrong() (all []string) {
 // table has a row for each contender, and a column for each factor, metric and ratio.
 func (r Result) table() *report.Table {
 	t := &report.Table{Columns: slices.Clone(r.Case.Factors)}
-	if len(t.Columns) == 0 {
-		t.Columns = []string{""}
-	}
 	metrics := r.shown()
 	for _, m := range metrics {
 		t.Columns = append(t.Columns, m.Name)
@@ -181,9 +175,6 @@ func (r Result) table() *report.Table {
 	}
 	for _, c := range r.Case.Contenders {
 		row := slices.Clone(c.Levels)
-		if len(row) == 0 {
-			row = []string{c.Name}
-		}
 		for _, m := range metrics {
 			e := r.Of(c.Name, m.Name)
 			cell := report.Number(e.Value)
@@ -193,7 +184,7 @@ func (r Result) table() *report.Table {
 			row = append(row, cell)
 		}
 		for _, ratio := range r.Case.Ratios {
-			row = append(row, r.ratio(ratio, c).String())
+			row = append(row, r.Ratio(ratio.Metric, Pair{c.Name, ratio.To(r, c)}).String())
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -203,35 +194,20 @@ func (r Result) table() *report.Table {
 // shown are the metrics that some contender has.
 func (r Result) shown() []Metric {
 	return slices.DeleteFunc(slices.Clone(r.Case.Metrics), func(m Metric) bool {
-		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool { return r.Of(c.Name, m.Name).Rounds > 0 })
+		return len(r.Rounds) > 0 && !slices.ContainsFunc(r.Case.Contenders, func(c Contender) bool { return !math.IsNaN(r.Of(c.Name, m.Name).Value) })
 	})
-}
-
-// ratio is a ratio of a contender; NaN where it has none.
-func (r Result) ratio(ratio Ratio, c Contender) Estimate {
-	return r.times(ratio.Metric, c.Name, ratio.To(r, c))
 }
 
 // sentence has the figures of the contender that the case is about, if it was measured.
 func (r Result) sentence() string {
-	at := slices.IndexFunc(r.Case.Contenders, func(c Contender) bool { return c.Name == r.Case.About })
-	if at < 0 || len(r.Rounds) == 0 {
+	if r.Case.About == "" || len(r.Rounds) == 0 {
 		return ""
 	}
-	c := r.Case.Contenders[at]
-	text := fmt.Sprintf("%s: %s:", r.Name, c.Name)
-	for i, m := range r.exact() {
-		if i > 0 {
-			text += ";"
-		}
-		text += fmt.Sprintf(" %s %s", r.Of(c.Name, m.Name), m.Name)
-		for _, ratio := range r.Case.Ratios {
-			if to := ratio.To(r, c); ratio.Metric == m.Name && to != c.Name && to != "" {
-				text += fmt.Sprintf(", %s times %s", r.ratio(ratio, c), to)
-			}
-		}
+	var figures []string
+	for _, m := range r.exact() {
+		figures = append(figures, fmt.Sprintf("%s %s", r.Of(r.Case.About, m.Name), m.Name))
 	}
-	return text + "."
+	return fmt.Sprintf("%s: %s: %s.", r.Name, r.Case.About, strings.Join(figures, "; "))
 }
 
 func (r Result) exact() []Metric {

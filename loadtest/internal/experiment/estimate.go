@@ -18,19 +18,10 @@ const (
 )
 
 // Estimate is a figure with its interval. Unknown is NaN.
-type Estimate struct {
-	Value, Low, High float64
-	Rounds           int
-}
+type Estimate struct{ Value, Low, High float64 }
 
 // Known reports whether there were enough rounds for an interval.
 func (e Estimate) Known() bool { return !math.IsNaN(e.Low) }
-
-// Above reports whether all of the interval is above a bound.
-func (e Estimate) Above(bound float64) bool { return e.Low > bound }
-
-// Below reports whether all of the interval is below a bound.
-func (e Estimate) Below(bound float64) bool { return e.High < bound }
 
 // Of is what a contender had of a metric: the mean of its rounds, or their sum.
 func (r Result) Of(contender, metric string) Estimate {
@@ -48,37 +39,32 @@ func (r Result) Of(contender, metric string) Estimate {
 	return e
 }
 
-// Compare answers a comparison. The ratios of a round are one observation: what else happened then hit all of them.
-func (r Result) Compare(c Comparison) Estimate {
+// Ratio is the geometric mean of the ratios of a metric between pairs of contenders. Those of a round are one observation: what else
+// happened then hit all of them. A round without one of them is none.
+func (r Result) Ratio(metric string, pairs ...Pair) Estimate {
 	var logs []float64
 	for _, round := range r.Rounds {
-		if log, ok := round.ratio(c); ok {
-			logs = append(logs, log)
+		sum, known := 0.0, true
+		for _, pair := range pairs {
+			of, to := round[pair[0]][metric], round[pair[1]][metric]
+			sum += math.Log(of / to)
+			known = known && of > 0 && to > 0
+		}
+		if known {
+			logs = append(logs, sum/float64(len(pairs)))
 		}
 	}
 	e := r.estimate(logs)
-	return Estimate{math.Exp(e.Value), math.Exp(e.Low), math.Exp(e.High), e.Rounds}
-}
-
-// ratio is the logarithm of the geometric mean of a comparison's ratios. A round without one of them has none.
-func (round Round) ratio(c Comparison) (log float64, ok bool) {
-	for _, pair := range c.Pairs {
-		of, to := round[pair[0]][c.Metric], round[pair[1]][c.Metric]
-		if !(of > 0 && to > 0) {
-			return 0, false
-		}
-		log += math.Log(of/to) / float64(len(c.Pairs))
-	}
-	return log, len(c.Pairs) > 0
+	return Estimate{math.Exp(e.Value), math.Exp(e.Low), math.Exp(e.High)}
 }
 
 // estimate is the mean of some observations, with an interval by the bootstrap.
 func (r Result) estimate(values []float64) Estimate {
 	n := len(values)
 	if n == 0 {
-		return Estimate{math.NaN(), math.NaN(), math.NaN(), 0}
+		return Estimate{math.NaN(), math.NaN(), math.NaN()}
 	}
-	e := Estimate{stat.Mean(values, nil), math.NaN(), math.NaN(), n}
+	e := Estimate{stat.Mean(values, nil), math.NaN(), math.NaN()}
 	if n < leastRounds {
 		return e
 	}
@@ -115,16 +101,12 @@ func Level(metric, contender string) Ask {
 
 // Times asks for the ratio of a metric between two contenders.
 func Times(metric, of, to string) Ask {
-	return func(r Result) Estimate { return r.times(metric, of, to) }
+	return func(r Result) Estimate { return r.Ratio(metric, Pair{of, to}) }
 }
 
 // TimesBest asks for the ratio of a metric between a contender and the best of some: the one with most of another metric.
 func TimesBest(metric, of, most string, some func(c Contender) bool) Ask {
-	return func(r Result) Estimate { return r.times(metric, of, r.Most(most, some)) }
-}
-
-func (r Result) times(metric, of, to string) Estimate {
-	return r.Compare(Comparison{Metric: metric, Pairs: []Pair{{of, to}}})
+	return func(r Result) Estimate { return r.Ratio(metric, Pair{of, r.Most(most, some)}) }
 }
 
 // AtLeast is a target of which more is better.

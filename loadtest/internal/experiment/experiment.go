@@ -27,11 +27,11 @@ import (
 
 // Case is a comparison of contenders.
 type Case struct {
-	Factors     []string // what contenders differ in, "" is by name; none: they have names alone
+	Factors     []string // what contenders differ in; "" is by name
 	Contenders  []Contender
 	Metrics     []Metric
 	Ratios      []Ratio
-	Comparisons []Comparison // what is asked: rounds go on until each is known well enough, and each target
+	Comparisons []Ask // rounds go on until each is known well enough, and each target
 	Targets     []Target
 	About       string // the contender in the summary; "": none
 }
@@ -62,12 +62,6 @@ type Ratio struct {
 	To     func(r Result, c Contender) string // "": none
 }
 
-// Comparison asks for the geometric mean of the ratios of a metric between pairs of contenders.
-type Comparison struct {
-	Metric string
-	Pairs  []Pair
-}
-
 // Pair are the names of two contenders, of which the first is divided by the second.
 type Pair [2]string
 
@@ -84,8 +78,8 @@ type Rules struct {
 	Seed   uint64
 	WarmUp time.Duration // that each contender plays before the first round; 0: none does
 	Window time.Duration
-	For    time.Duration // no round begins that would end later, but the first one; 0: Rounds decides
-	Rounds int           // at most; 0: as many as there is time for
+	Rounds int           // at most, or
+	For    time.Duration // in which as many rounds are played as end in time; there is always one
 	Narrow float64       // rounds end when the high end of each interval is at most this many times the low one; 0: never
 	// Progress is called after each round; nil: it is not.
 	Progress func(rounds int)
@@ -103,7 +97,6 @@ type Result struct {
 	Interrupted bool
 	SKUs        int      // that were audited
 	Wrong       []string // what does not add up
-	Notes       []string
 }
 
 // Round has the samples of a round by the names of contenders.
@@ -117,7 +110,7 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 	if rules.WarmUp > 0 {
 		r.round(ctx, random, rules.WarmUp)
 	}
-	for len(r.Rounds) == 0 || !r.Interrupted && !r.Narrow && rules.another(len(r.Rounds), time.Since(start)+longest) {
+	for len(r.Rounds) == 0 || !r.Narrow && (len(r.Rounds) < rules.Rounds || time.Since(start)+longest < rules.For) {
 		began := time.Now()
 		round := r.round(ctx, random, rules.Window)
 		r.Interrupted = ctx.Err() != nil
@@ -132,14 +125,6 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 		}
 	}
 	return r
-}
-
-// another reports whether one more round may be played that ends after so long.
-func (r Rules) another(rounds int, end time.Duration) bool {
-	if r.Rounds > 0 && rounds >= r.Rounds {
-		return false
-	}
-	return end <= r.For || r.For == 0 && r.Rounds > 0
 }
 
 // round plays all contenders that have not failed, in an order by chance.
@@ -167,7 +152,12 @@ func (r *Result) narrow() bool {
 	if r.Rules.Narrow == 0 {
 		return false
 	}
-	wide := func(e Estimate) bool { return !(e.High <= e.Low*r.Rules.Narrow) } // so that what is no number is
-	return !slices.ContainsFunc(r.Case.Comparisons, func(c Comparison) bool { return wide(r.Compare(c)) }) &&
-		!slices.ContainsFunc(r.Case.Targets, func(t Target) bool { return wide(t.Of(*r)) })
+	asked := slices.Clone(r.Case.Comparisons)
+	for _, t := range r.Case.Targets {
+		asked = append(asked, t.Of)
+	}
+	return !slices.ContainsFunc(asked, func(of Ask) bool {
+		e := of(*r)
+		return !(e.High <= e.Low*r.Rules.Narrow) // so that what is no number is wide
+	})
 }

@@ -37,27 +37,23 @@ func (m *machine) contender(name string, speed float64) Contender {
 	}}
 }
 
-func compared(of, to string) Comparison {
-	return Comparison{Metric: sold, Pairs: []Pair{{of, to}}}
-}
-
 // TestWhatIsSlowerIsTold plays 100 times, in virtual time. A kernel that does not pair rounds calls nothing slower on such a
 // machine, and one that keeps the order of contenders calls one of two equal ones faster.
 func TestWhatIsSlowerIsTold(t *testing.T) {
 	t.Parallel()
-	slower, equal := compared("slower", "one"), compared("another", "one")
+	slower, equal := Times(sold, "slower", "one"), Times(sold, "another", "one")
 	found, undecided := 0, 0
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			m := &machine{random: rand.New(rand.NewPCG(seed, 1)), speed: 1}
 			r := Run(t.Context(), Case{
 				Contenders:  []Contender{m.contender("idle", 1), m.contender("one", 100), m.contender("slower", 95), m.contender("another", 100)},
-				Comparisons: []Comparison{slower, equal},
+				Comparisons: []Ask{slower, equal},
 			}, Rules{Seed: seed, WarmUp: time.Second, Window: 2 * time.Second, For: 5 * time.Minute, Narrow: 1.06})
-			if s := r.Compare(slower); s.Below(1) && s.Above(0.9) {
+			if s := slower(r); s.High < 1 && s.Low > 0.9 {
 				found++
 			}
-			if e := r.Compare(equal); !e.Below(1) && !e.Above(1) && e.High/e.Low < 1.07 {
+			if e := equal(r); e.High >= 1 && e.Low <= 1 && e.High/e.Low < 1.07 {
 				undecided++
 			}
 		})
@@ -70,7 +66,7 @@ func TestWhatIsSlowerIsTold(t *testing.T) {
 
 // steady measures the same every time.
 func steady(name string, value float64) Contender {
-	return Contender{Name: name, Play: func(_ context.Context, window time.Duration) (Sample, error) {
+	return Contender{Name: name, Levels: []string{name}, Play: func(_ context.Context, window time.Duration) (Sample, error) {
 		time.Sleep(window)
 		return Sample{sold: value}, nil
 	}}
@@ -93,7 +89,7 @@ func TestRoundsEnd(t *testing.T) {
 				told := 0
 				c.rules.Progress = func(rounds int) { told = rounds }
 				r := Run(t.Context(), Case{
-					Contenders: []Contender{steady("a", 1), steady("b", 2)}, Comparisons: []Comparison{compared("b", "a")},
+					Contenders: []Contender{steady("a", 1), steady("b", 2)}, Comparisons: []Ask{Times(sold, "b", "a")},
 				}, c.rules)
 				if len(r.Rounds) != c.want || told != c.want || r.Narrow != (c.rules.Narrow > 0) {
 					t.Errorf("%d rounds, %d told, narrow: %v", len(r.Rounds), told, r.Narrow)
@@ -126,7 +122,7 @@ func TestTheSeedDecidesTheOrder(t *testing.T) {
 func TestMissingDataMeetsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		broken := Contender{Name: "broken", Ours: true, Play: func(context.Context, time.Duration) (Sample, error) { return nil, errors.New("oh") }}
+		broken := Contender{Name: "broken", Levels: []string{"broken"}, Ours: true, Play: func(context.Context, time.Duration) (Sample, error) { return nil, errors.New("oh") }}
 		target := func(of string, sign report.Sign, bound float64) Target {
 			return Target{of, Times(sold, of, "good"), sign, bound}
 		}
@@ -183,7 +179,7 @@ func TestIntervalsHoldWhatIsTrue(t *testing.T) {
 			for i := range values {
 				values[i] = 3 + random.NormFloat64()
 			}
-			if e := (Result{Rules: Rules{Seed: seed}}).estimate(values); !e.Above(3) && !e.Below(3) {
+			if e := (Result{Rules: Rules{Seed: seed}}).estimate(values); e.Low <= 3 && e.High >= 3 {
 				held++
 			}
 		}

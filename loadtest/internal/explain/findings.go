@@ -95,8 +95,8 @@ func (d design) cells(group levels) (all []levels) {
 }
 
 // combinations are those of all factors but one, which may have any level.
-func (d design) combinations(group levels, but int) (all []levels) {
-	for _, cell := range d.cells(group.with(but, 0)) {
+func (d design) combinations(but int) (all []levels) {
+	for _, cell := range d.cells(everywhere().with(but, 0)) {
 		all = append(all, cell.with(but, anyLevel))
 	}
 	return all
@@ -116,13 +116,19 @@ func (d design) words(l levels) string {
 	return strings.Join(words, ", ")
 }
 
-// effect compares a level of a factor with the first one in a group of cells.
-func (d design) effect(factor, level int, within levels) experiment.Comparison {
-	c := experiment.Comparison{Metric: throughput}
-	for _, cell := range d.cells(within.with(factor, 0)) {
-		c.Pairs = append(c.Pairs, experiment.Pair{d.words(cell.with(factor, level)), d.words(cell)})
+// effect asks what a level of a factor sells in parts of the first one, in a group of cells.
+func (d design) effect(factor, level int, within levels) experiment.Ask {
+	return func(r experiment.Result) experiment.Estimate {
+		return r.Ratio(throughput, d.pairs(factor, level, within)...)
 	}
-	return c
+}
+
+// pairs are the cells with a level of a factor, each with the one that has the first level.
+func (d design) pairs(factor, level int, within levels) (all []experiment.Pair) {
+	for _, cell := range d.cells(within.with(factor, 0)) {
+		all = append(all, experiment.Pair{d.words(cell.with(factor, level)), d.words(cell)})
+	}
+	return all
 }
 
 // finding is what a factor buys.
@@ -143,12 +149,12 @@ type findingAt struct {
 func (d design) find(r experiment.Result) (all []finding) {
 	for i, f := range d {
 		for n := 1; n < len(f.levels); n++ {
-			found := finding{level: f.levels[n], Factor: f.name, Ratio: r.Compare(d.effect(i, n, everywhere()))}
+			found := finding{level: f.levels[n], Factor: f.name, Ratio: d.effect(i, n, everywhere())(r)}
 			if len(f.levels) > 2 {
 				found.Factor += ", " + f.levels[n].cell
 			}
-			for _, l := range d.combinations(everywhere(), i) {
-				found.Cases = append(found.Cases, findingAt{d.words(l), r.Compare(d.effect(i, n, l))})
+			for _, l := range d.combinations(i) {
+				found.Cases = append(found.Cases, findingAt{d.words(l), d.effect(i, n, l)(r)})
 			}
 			slices.SortFunc(found.Cases, func(a, b findingAt) int { return cmp.Compare(a.Ratio.Value, b.Ratio.Value) })
 			all = append(all, found)
@@ -161,7 +167,7 @@ func (d design) find(r experiment.Result) (all []finding) {
 // tell adds the findings to a report, before its table of cells.
 func (d design) tell(to *report.Document, r experiment.Result, callers int) {
 	rounds := report.Count(len(r.Rounds), "round")
-	switch first := r.Compare(d.effect(byLock, 1, everywhere())); {
+	switch first := d.effect(byLock, 1, everywhere())(r); {
 	case !first.Known():
 		to.Warnings = append(slices.Clone(to.Warnings), rounds+": too few rounds to say what is certain; --for says how long to go on")
 	case !r.Narrow:
@@ -216,9 +222,9 @@ func (f finding) so() string {
 	switch {
 	case !f.Ratio.Known():
 		return "too few rounds"
-	case f.Ratio.Above(experiment.Narrow):
+	case f.Ratio.Low > experiment.Narrow:
 		return f.more
-	case f.Ratio.Below(1 / experiment.Narrow):
+	case f.Ratio.High < 1/experiment.Narrow:
 		return f.less
 	}
 	return f.same

@@ -124,8 +124,8 @@ func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for f := range factorCount {
-		c := usual().effect(f, 1, everywhere())
-		for _, pair := range c.Pairs {
+		pairs := usual().pairs(f, 1, everywhere())
+		for _, pair := range pairs {
 			seen[pair[0]], seen[pair[1]] = true, true
 			with, without := strings.Split(pair[0], ", "), strings.Split(pair[1], ", ")
 			for i := range with {
@@ -137,8 +137,8 @@ func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
 				t.Errorf("%s: %q the wrong way round", usual()[f].name, pair)
 			}
 		}
-		if len(c.Pairs) != 8 || len(usual().combinations(everywhere(), f)) != 8 {
-			t.Errorf("%s: %d pairs", usual()[f].name, len(c.Pairs))
+		if len(pairs) != 8 || len(usual().combinations(f)) != 8 {
+			t.Errorf("%s: %d pairs", usual()[f].name, len(pairs))
 		}
 	}
 	if len(seen) != 16 {

@@ -123,7 +123,7 @@ func (s *shop) question() experiment.Case {
 			c.Comparisons = append(c.Comparisons, s.design.effect(i, n, everywhere()))
 		}
 	}
-	for _, l := range s.design.combinations(everywhere(), byLock) {
+	for _, l := range s.design.combinations(byLock) {
 		c.Comparisons = append(c.Comparisons, s.design.effect(byLock, 1, l))
 	}
 	for _, cell := range s.design.cells(everywhere()) {

@@ -119,7 +119,7 @@ func (c crowd) meet(ctx context.Context, s scale, config experiment.Config, on s
 	var opened servers.Closers
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	all := experiment.Case{
-		Metrics: metrics(), Targets: c.targets,
+		Factors: []string{""}, Metrics: metrics(), Targets: c.targets,
 		Ratios: []experiment.Ratio{{Head: "x best peer", Metric: perSecond, To: func(r experiment.Result, _ experiment.Contender) string {
 			return r.Most(perSecond, peer)
 		}}},
@@ -135,8 +135,8 @@ func (c crowd) meet(ctx context.Context, s scale, config experiment.Config, on s
 			return experiment.Result{}, err
 		}
 		opened.OnClose(team.End)
-		all.Contenders = append(all.Contenders, experiment.Contender{Name: k.Name, Ours: k.Ours, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
-			tallies, err := worker.Play[tally](team, servers.NewName("bench-"), j.limit())
+		all.Contenders = append(all.Contenders, experiment.Contender{Name: k.Name, Levels: []string{k.Name}, Ours: k.Ours, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
+			tallies, err := worker.Play[tally](team, servers.NewName("bench-"), j.Window+3*slack)
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +161,7 @@ func (c crowd) meet(ctx context.Context, s scale, config experiment.Config, on s
 
 // sleeper is the baseline of callers who hold: the same holds slept one after another.
 func (c crowd) sleeper() experiment.Contender {
-	return experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
+	return experiment.Contender{Name: sleeping, Levels: []string{sleeping}, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
 		start, holds := time.Now(), c.job.Times*c.job.Callers
 		for range holds {
 			time.Sleep(c.job.Hold)

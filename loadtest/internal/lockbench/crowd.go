@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -49,9 +48,6 @@ const (
 	checkers, checks = 8, 5
 )
 
-// limit is when the process counts as hung.
-func (j job) limit() time.Duration { return j.Window + 3*slack }
-
 // Work is a process with some callers.
 func Work(ctx context.Context, lab *worker.Lab) (err error) {
 	var j job
@@ -71,7 +67,9 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 		if lab.Read(&lock) != nil {
 			return nil // the lab has closed
 		}
-		t := c.meet(ctx, lock)
+		before := c.meter.Commands.Load()
+		t := meet(ctx, j, c.locks(lock, c.Callers))
+		t.Commands = c.meter.Commands.Load() - before
 		if j.Others && t.Error == "" { // otherwise a check would hang again
 			company, err := c.company(ctx, lock)
 			if err != nil {
@@ -119,14 +117,6 @@ func (c *callers) locks(name string, callers int) []kinds.Lock {
 	return all
 }
 
-// meet has all callers want one lock, and adds up what each got.
-func (c *callers) meet(ctx context.Context, name string) tally {
-	before := c.meter.Commands.Load()
-	t := meet(ctx, c.job, c.locks(name, c.Callers))
-	t.Commands = c.meter.Commands.Load() - before
-	return t
-}
-
 // guard is what a lock guards: two plain integers.
 type guard struct{ entered, left, violations int64 }
 
@@ -153,6 +143,7 @@ type caller struct {
 	err    error
 }
 
+// meet has all callers want one lock, and adds up what each got.
 func meet(ctx context.Context, j job, locks []kinds.Lock) tally {
 	var g guard
 	var back sync.WaitGroup
@@ -324,7 +315,7 @@ type tally struct {
 	Elapsed    time.Duration      `json:"elapsed"` // the window, or until the last release
 	Violations int64              `json:"violations"`
 	Commands   int64              `json:"commands"`  // that were sent
-	Idle       *float64           `json:"idle"`      // milliseconds from a release to the next grant; nil: not known
+	Idle       []float64          `json:"idle"`      // milliseconds from a release to the next grant, of callers who hold
 	Overtaken  int64              `json:"overtaken"` // callers who got the lock before one who had called earlier
 	Error      string             `json:"error"`     // what went wrong
 }
@@ -367,8 +358,8 @@ func (t tally) sample() (experiment.Sample, error) {
 		seconds:    t.Elapsed.Seconds(),
 		violations: float64(t.Violations),
 	}
-	if t.Idle != nil {
-		s[idleP50], s[orderViolations], s[behindAll] = *t.Idle, float64(t.Overtaken), s[waitP99]
+	if len(t.Idle) > 0 {
+		s[idleP50], s[orderViolations], s[behindAll] = compare.Median(t.Idle), float64(t.Overtaken), s[waitP99]
 	}
 	if t.Error != "" {
 		return s, errors.New(t.Error)
@@ -376,20 +367,15 @@ func (t tally) sample() (experiment.Sample, error) {
 	return s, nil
 }
 
-// idle is the median time, in milliseconds, from the start of a release to the next grant, of releases while a caller waits.
-func idle(visits []visit) *float64 {
-	var gaps []float64
+// idle are the milliseconds from the start of a release to the next grant, of releases while a caller waits.
+func idle(visits []visit) (gaps []float64) {
 	for i, v := range visits {
 		waits := func(later visit) bool { return later.called.Before(v.releasing) }
 		if after := visits[i+1:]; slices.ContainsFunc(after, waits) {
 			gaps = append(gaps, compare.Milliseconds(after[0].granted.Sub(v.releasing)))
 		}
 	}
-	median := compare.Median(gaps)
-	if math.IsNaN(median) { // which JSON has no word for
-		return nil
-	}
-	return &median
+	return gaps
 }
 
 // simultaneous calls have no order that can be known.

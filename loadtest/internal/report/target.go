@@ -130,8 +130,16 @@ func (t Target) String() string {
 
 // Told is the value with its interval, if it has one.
 func (t Target) Told() string {
-	if t.exact() || math.IsNaN(t.Low) {
+	if t.exact() {
 		return Number(t.Value)
 	}
-	return fmt.Sprintf("%s (%s to %s)", Number(t.Value), Number(t.Low), Number(t.High))
+	return Interval(t.Value, t.Low, t.High)
+}
+
+// Interval is a number with the ends of its interval, if they are known.
+func Interval(value, low, high float64) string {
+	if math.IsNaN(low) {
+		return Number(value)
+	}
+	return fmt.Sprintf("%s (%s to %s)", Number(value), Number(low), Number(high))
 }
