@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,72 +33,56 @@ const (
 	mediaProblem = "application/problem+json"
 )
 
-// kind is what all problems of one code have in common.
+// kind is what all problems of one code have in common, in answers and on the page to which their type leads.
 type kind struct {
-	status int
-	title  string
+	Code    stock.Code
+	Status  int
+	Title   string
+	Meaning string // what has happened
+	Advice  string // what to do now
 }
 
-// kindOf is the one table from codes to HTTP.
+const sameAgain = "Send the same request again, with the same order id. If the first attempt was carried out, you get its answer."
+
+// kinds is the one table from codes to HTTP, in the order of the document's codes.
+var kinds = []kind{
+	{stock.CodeInvalidRequest, http.StatusBadRequest, "The request is not valid", "A value is outside what is allowed, or the body is not a JSON object. Nothing was changed.", "Read field and detail, and correct the request. The same request is refused again."},
+	{codeNotFound, http.StatusNotFound, "There is no such route", "Nothing is served under this path.", "Compare the path with /openapi.yaml. Ids in a path are percent-encoded."},
+	{codeMethodNotAllowed, http.StatusMethodNotAllowed, "The route does not have this method", "The path is served, but not with this method.", "The header Allow has the methods."},
+	{codeTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "The body is larger than a request may be. Nothing was changed.", "Send less at a time."},
+	{codeMediaType, http.StatusUnsupportedMediaType, "The body must be JSON", "The content type is not application/json.", "Set the header Content-Type to application/json."},
+	{stock.CodeUnknownSKU, http.StatusNotFound, "There is no such SKU", "There is no SKU of this name. Nothing was changed.", "Create it, or correct the name. Names are compared byte by byte."},
+	{stock.CodeUnknownDeduction, http.StatusNotFound, "There is no such deduction", "The SKU has no deduction of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
+	{stock.CodeSKUExists, http.StatusConflict, "The SKU exists with other properties", "The SKU exists with other properties than those in the request, or is archived. Nothing was changed.", "Read it and compare. A request with the same properties is answered 200."},
+	{stock.CodeSKUArchived, http.StatusGone, "The SKU is archived", "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and cancelled."},
+	{stock.CodeSoldOut, http.StatusConflict, "Sold out", "Nothing is left in any segment. Reserved units may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
+	{stock.CodeInsufficientStock, http.StatusConflict, "Not enough stock", "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
+	{stock.CodeBuyerLimit, http.StatusConflict, "More than one buyer may have", "With this order the buyer would hold more units than one buyer may. The member order_ids has the buyer's orders that use the limit up, up to 20 of those whose ids are yours: a key sees the orders of keys, a token its own.", "Cancel a reservation of this buyer, or ask for fewer units."},
+	{stock.CodeSaleClosed, http.StatusConflict, "The SKU is not on sale now", "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
+	{stock.CodeUnknownOrder, http.StatusNotFound, "There is no such order of several SKUs", "There is no order of several SKUs of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
+	{stock.CodeStockChanged, http.StatusConflict, "The stock is another one", "The stock of the SKU is another one than if_stock says: the member stock has it. Somebody else has changed it. Nothing was changed.", "Look at the present figure, and decide again, under a new ref."},
+	{stock.CodeOrderEnded, http.StatusConflict, "The order was accepted before, and has ended", "This order was accepted before, and holds nothing any more: order_status says whether it was cancelled, has expired or was returned, and quantity how many units it held last.", "Do not deliver it. To buy, send the order under a new order id. If it was paid after its end, commit it with if_expired."},
+	{stock.CodeNotReserved, http.StatusConflict, "There is no live reservation", "There is no live reservation to commit, cancel in part or extend: order_status says what has become of it.", "If it has expired and was paid, commit it with if_expired, which takes the units again if they are there. If the buyer's limit is why they are not, order_ids has the orders that use it up. Otherwise give the money back."},
+	{stock.CodeAlreadyCommitted, http.StatusConflict, "The deduction was committed before", "The deduction was committed before, with as many units as quantity says. Nothing was changed.", "A cancel that comes after the commit is too late: the order is paid. To take units back, return them."},
+	{stock.CodeNotCommitted, http.StatusConflict, "Nothing is committed", "Nothing of the deduction is committed, so nothing can be returned: order_status says what it is.", "Give up a reservation with cancel."},
+	{stock.CodePartOfOrder, http.StatusConflict, "The lines of an order are settled together", "The deduction is a line of an order of several SKUs. Its lines are committed, cancelled and extended together. Nothing was changed.", "Send the request to the path that order names. Single lines can be returned."},
+	{stock.CodeOrderIDReused, http.StatusUnprocessableEntity, "The order id belongs to another order", "The order id belongs to another order: another quantity, buyer, or time of reservation. Nothing was changed.", "Use a new order id for each order, and the same one for each of its attempts."},
+	{stock.CodeRefReused, http.StatusUnprocessableEntity, "The ref belongs to another change", "The ref belongs to another change of this SKU, or of this deduction. Nothing was changed.", "Use a new ref for each change, and the same one for each of its attempts."},
+	{stock.CodeOverloaded, http.StatusServiceUnavailable, "Too many are waiting", "More requests wait than can be answered in time. Nothing was changed.", "Wait as long as Retry-After says. " + sameAgain},
+	{stock.CodeUnavailable, http.StatusServiceUnavailable, "The outcome is not known", "The outcome is not known, or nothing was written, as the title says: the database did not answer in time, the SKU changed again and again, or the service is stopping.", sameAgain},
+	{codeUnauthenticated, http.StatusUnauthorized, "Say who you are", "The request has no key or token, or one that is not valid.", "Send Authorization: Bearer, with a key or a token that has not expired."},
+	{codeForbidden, http.StatusForbidden, "You may not do this", "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock need a key of the shop, or of an admin. A token acts for its own buyer."},
+	{codeRateLimited, http.StatusTooManyRequests, "Too many requests of yours", "You send more requests than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},
+	{codeTimeout, http.StatusRequestTimeout, "The request took too long to come", "The request took too long to arrive.", sameAgain},
+}
+
+// kindOf returns the row of a code, or that of an unknown outcome.
 func kindOf(code stock.Code) kind {
-	switch code {
-	case stock.CodeInvalidRequest:
-		return kind{http.StatusBadRequest, "The request is not valid"}
-	case stock.CodeUnknownSKU:
-		return kind{http.StatusNotFound, "There is no such SKU"}
-	case stock.CodeUnknownDeduction:
-		return kind{http.StatusNotFound, "There is no such deduction"}
-	case stock.CodeSKUExists:
-		return kind{http.StatusConflict, "The SKU exists with other properties"}
-	case stock.CodeSKUArchived:
-		return kind{http.StatusGone, "The SKU is archived"}
-	case stock.CodeSoldOut:
-		return kind{http.StatusConflict, "Sold out"}
-	case stock.CodeInsufficientStock:
-		return kind{http.StatusConflict, "Not enough stock"}
-	case stock.CodeBuyerLimit:
-		return kind{http.StatusConflict, "More than one buyer may have"}
-	case stock.CodeSaleClosed:
-		return kind{http.StatusConflict, "The SKU is not on sale now"}
-	case stock.CodeUnknownOrder:
-		return kind{http.StatusNotFound, "There is no such order of several SKUs"}
-	case stock.CodeStockChanged:
-		return kind{http.StatusConflict, "The stock is another one"}
-	case stock.CodeOrderEnded:
-		return kind{http.StatusConflict, "The order was accepted before, and has ended"}
-	case stock.CodeNotReserved:
-		return kind{http.StatusConflict, "There is no live reservation"}
-	case stock.CodeAlreadyCommitted:
-		return kind{http.StatusConflict, "The deduction was committed before"}
-	case stock.CodeNotCommitted:
-		return kind{http.StatusConflict, "Nothing is committed"}
-	case stock.CodePartOfOrder:
-		return kind{http.StatusConflict, "The lines of an order are settled together"}
-	case stock.CodeOrderIDReused:
-		return kind{http.StatusUnprocessableEntity, "The order id belongs to another order"}
-	case stock.CodeRefReused:
-		return kind{http.StatusUnprocessableEntity, "The ref belongs to another change"}
-	case stock.CodeOverloaded:
-		return kind{http.StatusServiceUnavailable, "Too many are waiting"}
-	case codeNotFound:
-		return kind{http.StatusNotFound, "There is no such route"}
-	case codeMethodNotAllowed:
-		return kind{http.StatusMethodNotAllowed, "The route does not have this method"}
-	case codeTooLarge:
-		return kind{http.StatusRequestEntityTooLarge, "The body is too large"}
-	case codeMediaType:
-		return kind{http.StatusUnsupportedMediaType, "The body must be JSON"}
-	case codeUnauthenticated:
-		return kind{http.StatusUnauthorized, "Say who you are"}
-	case codeForbidden:
-		return kind{http.StatusForbidden, "You may not do this"}
-	case codeRateLimited:
-		return kind{http.StatusTooManyRequests, "Too many requests of yours"}
-	case codeTimeout:
-		return kind{http.StatusRequestTimeout, "The request took too long to come"}
-	default:
-		return kind{http.StatusServiceUnavailable, "The outcome is not known"}
+	at := slices.IndexFunc(kinds, func(k kind) bool { return k.Code == code })
+	if at < 0 {
+		return kindOf(stock.CodeUnavailable)
 	}
+	return kinds[at]
 }
 
 // problem is the body of every error: RFC 9457 with the members that our codes add.
@@ -132,7 +117,7 @@ func problemOf(err error) problem {
 	e := asStockError(err)
 	k := kindOf(e.Code)
 	p := problem{
-		Type: problemPath + string(e.Code), Title: k.title, Status: k.status, Detail: e.Message, Code: e.Code, Field: e.Field, SKU: e.SKU,
+		Type: problemPath + string(e.Code), Title: k.Title, Status: k.Status, Detail: e.Message, Code: e.Code, Field: e.Field, SKU: e.SKU,
 		OrderStatus: e.Status, Quantity: e.Quantity, OrderIDs: e.OrderIDs,
 	}
 	if e.OrderID != "" {
@@ -212,69 +197,20 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 // problemPath is the path of the pages to which the types of problems lead.
 const problemPath = "/docs/problems/"
 
-// explanation is the content of the page of a code.
-type explanation struct {
-	Code    stock.Code
-	Meaning string // what has happened
-	Advice  string // what to do now
-}
-
-// explanations returns the contents of the pages, in the order of the document's codes.
-func explanations() []explanation {
-	const sameAgain = "Send the same request again, with the same order id. If the first attempt was carried out, you get its answer."
-	return []explanation{
-		{stock.CodeInvalidRequest, "A value is outside what is allowed, or the body is not a JSON object. Nothing was changed.", "Read field and detail, and correct the request. The same request is refused again."},
-		{codeNotFound, "Nothing is served under this path.", "Compare the path with /openapi.yaml. Ids in a path are percent-encoded."},
-		{codeMethodNotAllowed, "The path is served, but not with this method.", "The header Allow has the methods."},
-		{codeTooLarge, "The body is larger than a request may be. Nothing was changed.", "Send less at a time."},
-		{codeMediaType, "The content type is not application/json.", "Set the header Content-Type to application/json."},
-		{stock.CodeUnknownSKU, "There is no SKU of this name. Nothing was changed.", "Create it, or correct the name. Names are compared byte by byte."},
-		{stock.CodeUnknownDeduction, "The SKU has no deduction of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
-		{stock.CodeSKUExists, "The SKU exists with other properties than those in the request, or is archived. Nothing was changed.", "Read it and compare. A request with the same properties is answered 200."},
-		{stock.CodeSKUArchived, "The SKU is archived: it sells nothing for good, and neither its stock nor its terms change. Nothing was changed.", "Sell it under another name. What was sold can still be read, committed and cancelled."},
-		{stock.CodeSoldOut, "Nothing is left in any segment. Reserved units may come back.", "This is an answer, not a failure. Listen to /v1/events to learn when it is back in stock."},
-		{stock.CodeInsufficientStock, "Less is left than the order asks for. The member available says how much. Nothing was taken.", "Ask for fewer units under a new order id."},
-		{stock.CodeBuyerLimit, "With this order the buyer would hold more units than one buyer may. The member order_ids has the buyer's orders that use the limit up, up to 20 of those whose ids are yours: a key sees the orders of keys, a token its own.", "Cancel a reservation of this buyer, or ask for fewer units."},
-		{stock.CodeSaleClosed, "The sale has not begun, or is over.", "sale_starts_at and sale_ends_at of the SKU say when it is open. The clock of the database decides."},
-		{stock.CodeUnknownOrder, "There is no order of several SKUs of this order id that you may see.", "If an attempt got no answer, send the order again with the same order id: the answer is its outcome."},
-		{stock.CodeStockChanged, "The stock of the SKU is another one than if_stock says: the member stock has it. Somebody else has changed it. Nothing was changed.", "Look at the present figure, and decide again, under a new ref."},
-		{stock.CodeOrderEnded, "This order was accepted before, and holds nothing any more: order_status says whether it was cancelled, has expired or was returned, and quantity how many units it held last.", "Do not deliver it. To buy, send the order under a new order id. If it was paid after its end, commit it with if_expired."},
-		{stock.CodeNotReserved, "There is no live reservation to commit, cancel in part or extend: order_status says what has become of it.", "If it has expired and was paid, commit it with if_expired, which takes the units again if they are there. If the buyer's limit is why they are not, order_ids has the orders that use it up. Otherwise give the money back."},
-		{stock.CodeAlreadyCommitted, "The deduction was committed before, with as many units as quantity says. Nothing was changed.", "A cancel that comes after the commit is too late: the order is paid. To take units back, return them."},
-		{stock.CodeNotCommitted, "Nothing of the deduction is committed, so nothing can be returned: order_status says what it is.", "Give up a reservation with cancel."},
-		{stock.CodePartOfOrder, "The deduction is a line of an order of several SKUs. Its lines are committed, cancelled and extended together. Nothing was changed.", "Send the request to the path that order names. Single lines can be returned."},
-		{stock.CodeOrderIDReused, "The order id belongs to another order: another quantity, buyer, or time of reservation. Nothing was changed.", "Use a new order id for each order, and the same one for each of its attempts."},
-		{stock.CodeRefReused, "The ref belongs to another change of this SKU, or of this deduction. Nothing was changed.", "Use a new ref for each change, and the same one for each of its attempts."},
-		{stock.CodeOverloaded, "More requests wait than can be answered in time. Nothing was changed.", "Wait as long as Retry-After says. " + sameAgain},
-		{stock.CodeUnavailable, "The outcome is not known, or nothing was written, as the title says: the database did not answer in time, the SKU changed again and again, or the service is stopping.", sameAgain},
-		{codeUnauthenticated, "The request has no key or token, or one that is not valid.", "Send Authorization: Bearer, with a key or a token that has not expired."},
-		{codeForbidden, "The key or token is valid, but it may not do this.", "Commits, extensions and changes of stock need a key of the shop, or of an admin. A token acts for its own buyer."},
-		{codeRateLimited, "You send more requests than one caller may. Nothing was changed.", "Wait as long as Retry-After says, and send less."},
-		{codeTimeout, "The request took too long to arrive.", sameAgain},
-	}
-}
-
 // problemPages returns the pages that explain problems, and their list, by their paths.
 func problemPages() map[string]echo.HandlerFunc {
 	pages := template.Must(template.ParseFS(docs, "docs/problems.html", "docs/problem.html")) // of ours: a test renders all
 	return map[string]echo.HandlerFunc{
-		problemPath: func(c echo.Context) error { return sendPage(c, pages, "problems.html", explanations()) },
+		problemPath: func(c echo.Context) error { return sendPage(c, pages, "problems.html", kinds) },
 		problemPath + ":code": func(c echo.Context) error {
-			for _, e := range explanations() {
-				if string(e.Code) == c.Param("code") {
-					return sendPage(c, pages, "problem.html", e)
-				}
+			k := kindOf(stock.Code(c.Param("code")))
+			if string(k.Code) != c.Param("code") {
+				return echo.ErrNotFound
 			}
-			return echo.ErrNotFound
+			return sendPage(c, pages, "problem.html", k)
 		},
 	}
 }
-
-// Title returns the title of the problem, the same as in its answers.
-func (e explanation) Title() string { return kindOf(e.Code).title }
-
-// Status returns the status of its answers.
-func (e explanation) Status() int { return kindOf(e.Code).status }
 
 func sendPage(c echo.Context, pages *template.Template, name string, data any) error {
 	var page bytes.Buffer
