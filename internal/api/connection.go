@@ -139,9 +139,10 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	case 0:
 		return latest, nil
 	case 1:
-		at, err := instant(headerDeadline, field[string]{value: given[0], set: true})
-		if err != nil {
-			return time.Time{}, err
+		var f form
+		at := f.instant(headerDeadline, field[string]{value: given[0], set: true})
+		if f.err != nil {
+			return time.Time{}, f.err
 		}
 		// From here on the monotonic clock counts, because a wall clock may be set.
 		switch asked := now.Add(at.Sub(now)); {

@@ -95,14 +95,6 @@ func (f *field[T]) wrongType() error {
 	}
 }
 
-// require returns the value of a field that must be present.
-func (f field[T]) require(name string) (T, error) {
-	if !f.set {
-		return f.value, invalid(name, "is required")
-	}
-	return f.value, nil
-}
-
 // list is a field with many items. It reads at most as many as a request may have.
 type list[T any] []T
 
@@ -137,6 +129,37 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // invalid returns the error of a wrong field.
 func invalid(name, message string) *stock.Error {
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message}
+}
+
+// form reads the fields of a request one after the other. err is about the first that is wrong.
+type form struct{ err error }
+
+func (f *form) refuse(name, message string) {
+	if f.err == nil {
+		f.err = invalid(name, message)
+	}
+}
+
+// required returns the value of a field that must be present.
+func required[T string | int64 | bool](f *form, name string, given field[T]) T {
+	if !given.set {
+		f.refuse(name, "is required")
+	}
+	return given.value
+}
+
+// A body is the body of a request that asks for an R.
+type body[R any] interface{ read(f *form) R }
+
+// readAs reads the request's body, which decode turns into a B, and returns what it asks for.
+func readAs[B body[R], R any](c echo.Context, decode func(echo.Context, any) error) (asked R, err error) {
+	var given B
+	if err := decode(c, &given); err != nil {
+		return asked, err
+	}
+	var f form
+	asked = given.read(&f)
+	return asked, f.err
 }
 
 // decode reads the request's body, one JSON object with the fields of into and no others, each once.
@@ -296,33 +319,33 @@ func param(c echo.Context, name string) string {
 // same as none.
 
 // optional returns a text, or "" if it is absent.
-func optional(name string, f field[string]) (string, error) {
-	if f.set && f.value == "" {
-		return "", invalid(name, "must not be empty; leave it out")
+func (f *form) optional(name string, given field[string]) string {
+	if given.set && given.value == "" {
+		f.refuse(name, "must not be empty; leave it out")
 	}
-	return f.value, nil
+	return given.value
 }
 
 // count returns a number of at least one, or 0 if it is absent.
-func count(name string, f field[int64], most int64) (int64, error) {
-	if f.set && (f.value < 1 || f.value > most) {
-		return 0, invalid(name, "must be 1 to "+strconv.FormatInt(most, 10))
+func (f *form) count(name string, given field[int64], most int64) int64 {
+	if given.set && (given.value < 1 || given.value > most) {
+		f.refuse(name, "must be 1 to "+strconv.FormatInt(most, 10))
 	}
-	return f.value, nil
+	return given.value
 }
 
 // instant returns a time, or the zero time if it is absent. It is truncated to the precision that is stored.
-func instant(name string, f field[string]) (t time.Time, err error) {
-	if !f.set {
-		return t, nil
+func (f *form) instant(name string, given field[string]) (t time.Time) {
+	if !given.set {
+		return t
 	}
-	text := strings.ToUpper(f.value) // RFC 3339 takes t and z as well
-	err = t.UnmarshalText([]byte(text))
+	text := strings.ToUpper(given.value) // RFC 3339 takes t and z as well
+	err := t.UnmarshalText([]byte(text))
 	t = t.UTC().Truncate(time.Microsecond)
 	if err != nil || isLenient(text) || t.IsZero() {
-		return t, invalid(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
+		f.refuse(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
 	}
-	return t, nil
+	return t
 }
 
 const maxInstant = 64 // characters
@@ -337,17 +360,17 @@ func isLenient(text string) bool {
 	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
 }
 
-// reserve returns how long stock is reserved: 0 if it is absent.
-func reserve(name string, f duration) (time.Duration, error) {
-	if !f.set {
-		return 0, nil
+// period returns how long stock is reserved: 0 if it is absent.
+func (f *form) period(name string, given duration) time.Duration {
+	if !given.set {
+		return 0
 	}
-	d, ok := reservation(f.value)
+	d, ok := reservation(given.value)
 	if !ok {
-		return 0, invalid(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
+		f.refuse(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
 			stock.MinReserve, stock.MaxReserve.Hours()))
 	}
-	return d, nil
+	return d
 }
 
 const maxDuration = 32 // characters

@@ -20,27 +20,38 @@ func requests() []struct {
 		read func(text []byte) error
 		sent func() any
 	}{
-		{reader(func(b newSKU) error { _, err := b.sku("a"); return err }), func() any { return new(client.NewSKU) }},
-		{reader(func(b newDeduction) error { _, err := b.order(); return err }), func() any { return new(client.NewDeduction) }},
-		{reader(func(b newDeductions) error { _, errs := b.orders(); return errors.Join(errs...) }), func() any { return new(client.NewDeductions) }},
-		{reader(func(b newOrder) error { _, err := b.order(); return err }), func() any { return new(client.NewOrder) }},
-		{reader(func(commitRequest) error { return nil }), func() any { return new(client.Commit) }},
-		{reader(func(cancelRequest) error { return nil }), func() any { return new(client.Cancel) }},
-		{reader(func(r returnRequest) error { _, err := r.request(); return err }), func() any { return new(client.Return) }},
-		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Restocked); return err }), func() any { return new(client.Restock) }},
-		{reader(func(b adjustRequest) error { _, err := b.movement(); return err }), func() any { return new(client.Adjustment) }},
-		{reader(func(b resegmentRequest) error { _, err := b.movement(); return err }), func() any { return new(client.Resegment) }},
+		{reader[newSKU](), func() any { return new(client.NewSKU) }},
+		{reader[newDeduction](), func() any { return new(client.NewDeduction) }},
+		{readMany, func() any { return new(client.NewDeductions) }},
+		{reader[newOrder](), func() any { return new(client.NewOrder) }},
+		{reader[commitRequest](), func() any { return new(client.Commit) }},
+		{reader[cancelRequest](), func() any { return new(client.Cancel) }},
+		{reader[returnRequest](), func() any { return new(client.Return) }},
+		{reader[unitsRequest](), func() any { return new(client.Restock) }},
+		{reader[adjustRequest](), func() any { return new(client.Adjustment) }},
+		{reader[resegmentRequest](), func() any { return new(client.Resegment) }},
 	}
 }
 
-func reader[T any](convert func(T) error) func(text []byte) error {
+func reader[B body[R], R any]() func(text []byte) error {
 	return func(text []byte) error {
-		var body T
-		if err := decodeText(text, &body); err != nil {
+		var given B
+		if err := decodeText(text, &given); err != nil {
 			return err
 		}
-		return convert(body)
+		var f form
+		given.read(&f)
+		return f.err
 	}
+}
+
+func readMany(text []byte) error {
+	var given newDeductions
+	if err := decodeText(text, &given); err != nil {
+		return err
+	}
+	_, errs := given.orders()
+	return errors.Join(errs...)
 }
 
 // FuzzDecode reads any body as any request: it is refused with an error that names a field, or Go's decoder reads it too.
@@ -103,8 +114,9 @@ func TestDurationsInEachSpelling(t *testing.T) {
 		if err := decodeText([]byte(`{"reserve_for":`+text+`}`), &body); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if got, err := reserve("reserve_for", body.ReserveFor); err != nil || got != want {
-			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		var f form
+		if got := f.period("reserve_for", body.ReserveFor); f.err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", text, got, f.err, want)
 		}
 	}
 	for _, text := range []string{
@@ -114,7 +126,9 @@ func TestDurationsInEachSpelling(t *testing.T) {
 		var body newDeduction
 		err := decodeText([]byte(`{"reserve_for":`+text+`}`), &body)
 		if err == nil {
-			_, err = reserve("reserve_for", body.ReserveFor)
+			var f form
+			f.period("reserve_for", body.ReserveFor)
+			err = f.err
 		}
 		if stock.CodeOf(err) != stock.CodeInvalidRequest {
 			t.Errorf("%s: got %v", text, err)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -84,11 +83,7 @@ func (s *server) deduct(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var body newDeduction
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	order, err := body.order()
+	order, err := readAs[newDeduction](c, decode)
 	if err != nil {
 		return err
 	}
@@ -103,18 +98,11 @@ func (s *server) deduct(c echo.Context) error {
 	return sendDeduction(c, createdOrOK(created), d)
 }
 
-func (n newDeduction) order() (o stock.Order, err error) {
-	if o.OrderID, err = n.OrderID.require("order_id"); err != nil {
-		return o, err
+func (n newDeduction) read(f *form) stock.Order {
+	return stock.Order{
+		OrderID: required(f, "order_id", n.OrderID), Quantity: required(f, "quantity", n.Quantity),
+		BuyerID: f.optional("buyer_id", n.BuyerID), ReserveFor: f.period("reserve_for", n.ReserveFor),
 	}
-	if o.Quantity, err = n.Quantity.require("quantity"); err != nil {
-		return o, err
-	}
-	if o.BuyerID, err = optional("buyer_id", n.BuyerID); err != nil {
-		return o, err
-	}
-	o.ReserveFor, err = reserve("reserve_for", n.ReserveFor)
-	return o, err
 }
 
 func (s *server) readDeduction(c echo.Context) error {
@@ -129,139 +117,88 @@ func (s *server) readDeduction(c echo.Context) error {
 	return sendDeduction(c, http.StatusOK, d)
 }
 
+// settlement is what a request asks for about what is reserved or committed: of a deduction, or of all lines of an order.
+type settlement struct {
+	stock.SettleRequest
+	retake bool // commit units that are reserved no longer, if they are there
+}
+
 type commitRequest struct {
-	Quantity  field[int64]  `json:"quantity"`
-	IfExpired field[string] `json:"if_expired"`
+	Quantity field[int64] `json:"quantity"`
+	commitOrderRequest
 }
 
-// retake reads whether a commit takes the units of an expired reservation again.
-func (r commitRequest) retake() (bool, error) {
-	if r.IfExpired.set && r.IfExpired.value != "retake" {
-		return false, invalid("if_expired", `must be "retake"`)
-	}
-	return r.IfExpired.set, nil
+func (r commitRequest) read(f *form) settlement {
+	quantity := f.count("quantity", r.Quantity, stock.MaxQuantity)
+	asked := r.commitOrderRequest.read(f)
+	asked.Quantity = quantity
+	return asked
 }
 
+// cancelRequest gives up a reservation: all of it, or, if both members are there, a part.
 type cancelRequest struct {
 	Quantity field[int64]  `json:"quantity"`
 	Ref      field[string] `json:"ref"`
 }
 
-type returnRequest struct {
-	Quantity field[int64]  `json:"quantity"`
-	Ref      field[string] `json:"ref"`
-	Restock  field[bool]   `json:"restock"`
-	Reason   field[string] `json:"reason"`
+func (r cancelRequest) read(f *form) settlement {
+	if r.Quantity.set || r.Ref.set {
+		required(f, "quantity", r.Quantity)
+		required(f, "ref", r.Ref)
+	}
+	return settlement{SettleRequest: stock.SettleRequest{Verb: stock.Cancel, Quantity: r.Quantity.value, Ref: r.Ref.value}}
 }
 
+// returnRequest gives back committed units: all of them, or, if both members are there, a part.
+type returnRequest struct {
+	cancelRequest
+	returnOrderRequest
+}
+
+func (r returnRequest) read(f *form) settlement {
+	asked := r.returnOrderRequest.read(f)
+	part := r.cancelRequest.read(f)
+	asked.Quantity, asked.Ref = part.Quantity, part.Ref
+	return asked
+}
+
+// extendRequest gives a reservation a later end.
 type extendRequest struct {
 	Ref        field[string] `json:"ref"`
 	ReserveFor duration      `json:"reserve_for"`
 }
 
-// commit keeps what is reserved.
-func (s *server) commit(c echo.Context) error {
-	var body commitRequest
-	if err := decodeIfAny(c, &body); err != nil {
-		return err
-	}
-	quantity, err := count("quantity", body.Quantity, stock.MaxQuantity)
-	if err != nil {
-		return err
-	}
-	retake, err := body.retake()
-	if err != nil {
-		return err
-	}
-	if retake {
-		return settle(c, s.service.CommitLate, stock.SettleRequest{Quantity: quantity})
-	}
-	return settle(c, s.service.Settle, stock.SettleRequest{Quantity: quantity})
+func (r extendRequest) read(f *form) settlement {
+	asked := stock.SettleRequest{Verb: stock.Extend, Ref: required(f, "ref", r.Ref)}
+	required(f, "reserve_for", r.ReserveFor.field)
+	asked.ExtendFor = f.period("reserve_for", r.ReserveFor)
+	return settlement{SettleRequest: asked}
 }
 
-// cancel gives up a reservation, all of it or a part.
-func (s *server) cancel(c echo.Context) error {
-	var body cancelRequest
-	if err := decodeIfAny(c, &body); err != nil {
-		return err
-	}
-	request := stock.SettleRequest{Verb: stock.Cancel}
-	var err error
-	if request.Quantity, request.Ref, err = partOf(body.Quantity, body.Ref); err != nil {
-		return err
-	}
-	return settle(c, s.service.Settle, request)
+// settling returns a handler that settles what the path names as a B asks for. settle also sends the answer.
+func settling[B body[settlement]](
+	s *server, decode func(echo.Context, any) error, settle func(echo.Context, settlement) error,
+) echo.HandlerFunc {
+	return s.bounded(func(c echo.Context) error {
+		asked, err := readAs[B](c, decode)
+		if err != nil {
+			return err
+		}
+		if asked.BuyerID, err = namedBuyer(c); err != nil {
+			return err
+		}
+		asked.OrderID = param(c, "order_id")
+		return settle(c, asked)
+	})
 }
 
-// giveBack returns committed units, all of them or a part.
-func (s *server) giveBack(c echo.Context) error {
-	var body returnRequest
-	if err := decodeIfAny(c, &body); err != nil {
-		return err
+// settle settles a deduction, and answers with the deduction afterwards.
+func (s *server) settle(c echo.Context, asked settlement) error {
+	do := s.service.Settle
+	if asked.retake {
+		do = s.service.CommitLate
 	}
-	request, err := body.request()
-	if err != nil {
-		return err
-	}
-	return settle(c, s.service.Settle, request)
-}
-
-func (r returnRequest) request() (request stock.SettleRequest, err error) {
-	request = stock.SettleRequest{Verb: stock.Return, WriteOff: r.Restock.set && !r.Restock.value, Reason: r.Reason.value}
-	if r.Reason.set && r.Reason.value == "" {
-		return request, invalid("reason", "must not be empty; leave it out")
-	}
-	request.Quantity, request.Ref, err = partOf(r.Quantity, r.Ref)
-	return request, err
-}
-
-// partOf reads which part of a deduction a request is about: all of it, or both members are there.
-func partOf(quantity field[int64], ref field[string]) (units int64, once string, err error) {
-	if !quantity.set && !ref.set {
-		return 0, "", nil
-	}
-	if units, err = quantity.require("quantity"); err != nil {
-		return 0, "", err
-	}
-	once, err = ref.require("ref")
-	return units, once, err
-}
-
-// extend gives a reservation a later end.
-func (s *server) extend(c echo.Context) error {
-	request, err := decodeExtend(c)
-	if err != nil {
-		return err
-	}
-	return settle(c, s.service.Settle, request)
-}
-
-// decodeExtend reads the body of a request for a later end.
-func decodeExtend(c echo.Context) (request stock.SettleRequest, err error) {
-	var body extendRequest
-	if err := decode(c, &body); err != nil {
-		return request, err
-	}
-	request.Verb = stock.Extend
-	if request.Ref, err = body.Ref.require("ref"); err != nil {
-		return request, err
-	}
-	if _, err := body.ReserveFor.require("reserve_for"); err != nil {
-		return request, err
-	}
-	request.ExtendFor, err = reserve("reserve_for", body.ReserveFor)
-	return request, err
-}
-
-// settle settles the deduction in the path, and answers with the deduction afterwards.
-func settle(
-	c echo.Context, do func(context.Context, string, stock.SettleRequest) (stock.Deduction, error), request stock.SettleRequest,
-) (err error) {
-	if request.BuyerID, err = namedBuyer(c); err != nil {
-		return err
-	}
-	request.OrderID = param(c, "order_id")
-	d, err := do(c.Request().Context(), param(c, "sku"), request)
+	d, err := do(c.Request().Context(), param(c, "sku"), asked.SettleRequest)
 	if err != nil {
 		return err
 	}

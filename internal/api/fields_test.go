@@ -54,10 +54,11 @@ func TestEveryTextOfAnOrderIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, text := range stock.KeptTexts() {
 		var body newDeduction
+		var f form
 		if err := decodeText(fmt.Appendf(nil, `{"order_id": "o", "quantity": 1, %q: "a text"}`, text.Column), &body); err != nil {
 			t.Errorf("%s in a request: got %v, want that it is known", text.Column, err)
-		} else if o, err := body.order(); err != nil || text.Get(o) != "a text" {
-			t.Errorf("%s of the order: got %q, %v, want what was asked for", text.Column, text.Get(o), err)
+		} else if o := body.read(&f); f.err != nil || text.Get(o) != "a text" {
+			t.Errorf("%s of the order: got %q, %v, want what was asked for", text.Column, text.Get(o), f.err)
 		}
 		for _, in := range []reflect.Type{
 			reflect.TypeFor[client.NewDeduction](), reflect.TypeFor[client.NewSKUDeduction](),

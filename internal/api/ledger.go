@@ -100,18 +100,42 @@ type unitsRequest struct {
 	Reason   field[string] `json:"reason"`
 }
 
+func (r unitsRequest) read(f *form) stock.Movement {
+	return stock.Movement{
+		Kind: stock.Restocked, Ref: required(f, "ref", r.Ref), Quantity: required(f, "quantity", r.Quantity), Reason: r.Reason.value,
+	}
+}
+
 // adjustRequest is the body of an adjustment.
 type adjustRequest struct {
-	Ref      field[string] `json:"ref"`
-	Quantity field[int64]  `json:"quantity"`
-	Reason   field[string] `json:"reason"`
-	IfStock  field[int64]  `json:"if_stock"`
+	unitsRequest
+	IfStock field[int64] `json:"if_stock"`
 }
+
+func (r adjustRequest) read(f *form) stock.Movement {
+	m := r.unitsRequest.read(f)
+	if m.Kind = stock.Adjusted; r.IfStock.set {
+		m.IfStock = &r.IfStock.value
+	}
+	if r.IfStock.value < 0 || r.IfStock.value > maxStock {
+		f.refuse("if_stock", fmt.Sprintf("must be 0 to %d", int64(maxStock)))
+	}
+	return m
+}
+
+// maxStock is above any stock, and a number that JavaScript has exactly.
+const maxStock = 1<<53 - 1
 
 type resegmentRequest struct {
 	Ref      field[string] `json:"ref"`
 	Segments field[int64]  `json:"segments"`
 	Reason   field[string] `json:"reason"`
+}
+
+func (r resegmentRequest) read(f *form) stock.Movement {
+	return stock.Movement{
+		Kind: stock.Resegmented, Ref: required(f, "ref", r.Ref), Segments: int(required(f, "segments", r.Segments)), Reason: r.Reason.value,
+	}
 }
 
 type changeAnswer struct {
@@ -122,64 +146,20 @@ type changeAnswer struct {
 	stock.TermsChange
 }
 
-func (s *server) restock(c echo.Context) error {
-	return changeStock(s, c, func(u unitsRequest) (stock.Movement, error) { return u.movement(stock.Restocked) })
-}
-
-func (s *server) adjust(c echo.Context) error {
-	return changeStock(s, c, adjustRequest.movement)
-}
-
-func (s *server) resegment(c echo.Context) error { return changeStock(s, c, resegmentRequest.movement) }
-
-// changeStock carries out the change that a body asks for, of the SKU in the path.
-func changeStock[B any](s *server, c echo.Context, movement func(B) (stock.Movement, error)) error {
-	var body B
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	m, err := movement(body)
-	if err != nil {
-		return err
-	}
-	m.SKU = param(c, "sku")
-	created, err := s.service.Move(c.Request().Context(), m)
-	if err != nil {
-		return err
-	}
-	return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms})
-}
-
-func (u unitsRequest) movement(kind stock.MovementKind) (m stock.Movement, err error) {
-	m = stock.Movement{Kind: kind, Reason: u.Reason.value}
-	if m.Ref, err = u.Ref.require("ref"); err != nil {
-		return m, err
-	}
-	m.Quantity, err = u.Quantity.require("quantity")
-	return m, err
-}
-
-func (a adjustRequest) movement() (stock.Movement, error) {
-	m, err := unitsRequest{a.Ref, a.Quantity, a.Reason}.movement(stock.Adjusted)
-	if err == nil && a.IfStock.set {
-		if m.IfStock = &a.IfStock.value; a.IfStock.value < 0 || a.IfStock.value > maxStock {
-			err = invalid("if_stock", fmt.Sprintf("must be 0 to %d", int64(maxStock)))
+// changing returns a handler that changes the SKU in the path as a B asks for.
+func changing[B body[stock.Movement]](s *server) echo.HandlerFunc {
+	return s.bounded(func(c echo.Context) error {
+		m, err := readAs[B](c, decode)
+		if err != nil {
+			return err
 		}
-	}
-	return m, err
-}
-
-// maxStock is above any stock, and a number that JavaScript has exactly.
-const maxStock = 1<<53 - 1
-
-func (r resegmentRequest) movement() (m stock.Movement, err error) {
-	m = stock.Movement{Kind: stock.Resegmented, Reason: r.Reason.value}
-	if m.Ref, err = r.Ref.require("ref"); err != nil {
-		return m, err
-	}
-	segments, err := r.Segments.require("segments")
-	m.Segments = int(segments)
-	return m, err
+		m.SKU = param(c, "sku")
+		created, err := s.service.Move(c.Request().Context(), m)
+		if err != nil {
+			return err
+		}
+		return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms})
+	})
 }
 
 // AuditReport is an audit as JSON.

@@ -105,11 +105,9 @@ func (o oneOfMany) order() (order selling.SKUOrder, err error) {
 	if o.err != nil {
 		return order, o.err
 	}
-	if order.SKU, err = o.SKU.require("sku"); err != nil {
-		return order, err
-	}
-	order.Order, err = o.newDeduction.order()
-	return order, err
+	var f form
+	order = selling.SKUOrder{SKU: required(&f, "sku", o.SKU), Order: o.newDeduction.read(&f)}
+	return order, f.err
 }
 
 // deductAllowed deducts for the orders that their caller may send now, and refuses the others. Each order counts as a

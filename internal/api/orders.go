@@ -76,33 +76,24 @@ func (s *server) readMultiOrder(c echo.Context) (stock.MultiOrder, error) {
 	if err := s.decodeInTurn(c.Request().Context(), c, text, &body); err != nil {
 		return stock.MultiOrder{}, err
 	}
-	return body.order()
+	var f form
+	order := body.read(&f)
+	return order, f.err
 }
 
-func (n newOrder) order() (o stock.MultiOrder, err error) {
-	if o.OrderID, err = n.OrderID.require("order_id"); err != nil {
-		return o, err
-	}
-	if o.BuyerID, err = optional("buyer_id", n.BuyerID); err != nil {
-		return o, err
-	}
-	if o.ReserveFor, err = reserve("reserve_for", n.ReserveFor); err != nil {
-		return o, err
+func (n newOrder) read(f *form) stock.MultiOrder {
+	o := stock.MultiOrder{
+		OrderID: required(f, "order_id", n.OrderID), BuyerID: f.optional("buyer_id", n.BuyerID),
+		ReserveFor: f.period("reserve_for", n.ReserveFor), Lines: make([]stock.Line, len(n.Lines)),
 	}
 	if n.Lines == nil {
-		return o, invalid("lines", "is required")
+		f.refuse("lines", "is required")
 	}
-	o.Lines = make([]stock.Line, len(n.Lines))
 	for i, line := range n.Lines {
 		name := fmt.Sprintf("lines[%d].", i)
-		if o.Lines[i].SKU, err = line.SKU.require(name + "sku"); err != nil {
-			return o, err
-		}
-		if o.Lines[i].Quantity, err = line.Quantity.require(name + "quantity"); err != nil {
-			return o, err
-		}
+		o.Lines[i] = stock.Line{SKU: required(f, name+"sku", line.SKU), Quantity: required(f, name+"quantity", line.Quantity)}
 	}
-	return o, nil
+	return o
 }
 
 // orderPath is the path of an order of several SKUs.
@@ -126,34 +117,17 @@ type commitOrderRequest struct {
 	IfExpired field[string] `json:"if_expired"`
 }
 
-// commitOrder keeps what is reserved of all lines.
-func (s *server) commitOrder(c echo.Context) error {
-	var body commitOrderRequest
-	if err := decodeIfAny(c, &body); err != nil {
-		return err
+func (r commitOrderRequest) read(f *form) settlement {
+	if r.IfExpired.set && r.IfExpired.value != "retake" {
+		f.refuse("if_expired", `must be "retake"`)
 	}
-	retake, err := commitRequest{IfExpired: body.IfExpired}.retake()
-	if err != nil {
-		return err
-	}
-	return s.settleOrder(c, stock.SettleRequest{}, retake)
+	return settlement{retake: r.IfExpired.set}
 }
 
-// cancelOrder gives up the reservations of all lines.
-func (s *server) cancelOrder(c echo.Context) error {
-	if err := decodeIfAny(c, &struct{}{}); err != nil {
-		return err
-	}
-	return s.settleOrder(c, stock.SettleRequest{Verb: stock.Cancel}, false)
-}
+type cancelOrderRequest struct{}
 
-// extendOrder gives the reservations of all lines a later end.
-func (s *server) extendOrder(c echo.Context) error {
-	request, err := decodeExtend(c)
-	if err != nil {
-		return err
-	}
-	return s.settleOrder(c, request, false)
+func (cancelOrderRequest) read(*form) settlement {
+	return settlement{SettleRequest: stock.SettleRequest{Verb: stock.Cancel}}
 }
 
 type returnOrderRequest struct {
@@ -161,30 +135,19 @@ type returnOrderRequest struct {
 	Reason  field[string] `json:"reason"`
 }
 
-// returnOrder returns what all lines hold.
-func (s *server) returnOrder(c echo.Context) error {
-	var body returnOrderRequest
-	if err := decodeIfAny(c, &body); err != nil {
-		return err
-	}
-	request, err := returnRequest{Restock: body.Restock, Reason: body.Reason}.request()
-	if err != nil {
-		return err
-	}
-	return s.settleOrder(c, request, false)
+func (r returnOrderRequest) read(f *form) settlement {
+	return settlement{SettleRequest: stock.SettleRequest{
+		Verb: stock.Return, WriteOff: r.Restock.set && !r.Restock.value, Reason: f.optional("reason", r.Reason),
+	}}
 }
 
-// settleOrder settles all lines of the order in the path, and answers with the order afterwards.
-func (s *server) settleOrder(c echo.Context, request stock.SettleRequest, retake bool) (err error) {
-	if request.BuyerID, err = namedBuyer(c); err != nil {
-		return err
-	}
-	request.OrderID = param(c, "order_id")
-	there, err := s.service.SettleOrder(c.Request().Context(), request, retake)
+// settleOrder settles all lines of an order, and answers with the order afterwards.
+func (s *server) settleOrder(c echo.Context, asked settlement) error {
+	there, err := s.service.SettleOrder(c.Request().Context(), asked.SettleRequest, asked.retake)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, orderOf(request.OrderID, there.BuyerID, there.Lines))
+	return c.JSON(http.StatusOK, orderOf(asked.OrderID, there.BuyerID, there.Lines))
 }
 
 func orderOf(orderID, buyerID string, lines []stock.Deduction) orderAnswer {

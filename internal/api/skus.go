@@ -56,14 +56,11 @@ type segmentAnswer struct {
 }
 
 func (s *server) createSKU(c echo.Context) error {
-	var body newSKU
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	sku, err := body.sku(param(c, "sku"))
+	sku, err := readAs[newSKU](c, decode)
 	if err != nil {
 		return err
 	}
+	sku.SKU = param(c, "sku")
 	status, created, err := s.service.CreateSKU(c.Request().Context(), sku)
 	if err != nil {
 		return err
@@ -71,46 +68,35 @@ func (s *server) createSKU(c echo.Context) error {
 	return c.JSON(createdOrOK(created), statusAnswer(status))
 }
 
-func (n newSKU) sku(name string) (sku stock.NewSKU, err error) {
-	sku = stock.NewSKU{SKU: name, Name: n.Name.value, Segments: stock.DefaultSegments}
-	if sku.Stock, err = n.Stock.require("stock"); err != nil {
-		return sku, err
-	}
+func (n newSKU) read(f *form) stock.NewSKU {
+	sku := stock.NewSKU{Name: n.Name.value, Stock: required(f, "stock", n.Stock), Segments: stock.DefaultSegments, Terms: n.terms(f)}
 	if n.Segments.set {
 		sku.Segments = int(n.Segments.value)
 	}
-	sku.Terms, err = n.terms()
-	return sku, err
+	return sku
 }
 
 // ReadNewSKU reads a SKU to create as the service does, from the JSON body of the request, and refuses it with the same errors.
 func ReadNewSKU(name string, body []byte) (stock.NewSKU, error) {
-	var asked newSKU
-	if err := decodeText(body, &asked); err != nil {
+	var given newSKU
+	if err := decodeText(body, &given); err != nil {
 		return stock.NewSKU{}, err
 	}
-	sku, err := asked.sku(name)
-	if err == nil {
-		err = sku.Check()
+	var f form
+	sku := given.read(&f)
+	if sku.SKU = name; f.err == nil {
+		f.err = sku.Check()
 	}
-	return sku, err
+	return sku, f.err
 }
 
-func (n newSKU) terms() (t stock.Terms, err error) {
-	if t.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
-		return t, err
+func (n newSKU) terms(f *form) stock.Terms {
+	return stock.Terms{
+		SaleStartsAt: f.instant("sale_starts_at", n.SaleStartsAt), SaleEndsAt: f.instant("sale_ends_at", n.SaleEndsAt),
+		PerBuyerLimit: f.count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock),
+		MaxQuantity:   f.count("max_quantity", n.MaxQuantity, stock.MaxQuantity),
+		MaxReserveFor: f.period("max_reserve_for", n.MaxReserveFor),
 	}
-	if t.SaleEndsAt, err = instant("sale_ends_at", n.SaleEndsAt); err != nil {
-		return t, err
-	}
-	if t.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
-		return t, err
-	}
-	if t.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity); err != nil {
-		return t, err
-	}
-	t.MaxReserveFor, err = reserve("max_reserve_for", n.MaxReserveFor)
-	return t, err
 }
 
 func (s *server) readSKU(c echo.Context) error {
@@ -210,21 +196,16 @@ func (f *orNull[F, P]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return P(&f.value).UnmarshalJSONFrom(d)
 }
 
-func (s *server) changeTerms(c echo.Context) error { return changeStock(s, c, termsRequest.movement) }
-
-func (r termsRequest) movement() (m stock.Movement, err error) {
-	m = stock.Movement{Kind: stock.Retermed, Reason: r.Reason.value}
-	if m.Ref, err = r.Ref.require("ref"); err != nil {
-		return m, err
-	}
+func (r termsRequest) read(f *form) stock.Movement {
+	m := stock.Movement{Kind: stock.Retermed, Ref: required(f, "ref", r.Ref), Reason: r.Reason.value}
 	// A null field reads as if it were absent: the zero value, which removes the term.
 	asked := newSKU{
 		Name: r.Name.value, SaleStartsAt: r.SaleStartsAt.value, SaleEndsAt: r.SaleEndsAt.value,
 		PerBuyerLimit: r.PerBuyerLimit.value, MaxQuantity: r.MaxQuantity.value, MaxReserveFor: r.MaxReserveFor.value,
 	}
-	terms, err := asked.terms()
-	if err == nil && asked.Name.set && asked.Name.value == "" {
-		err = invalid("name", "must not be empty; null takes it away")
+	terms := asked.terms(f)
+	if asked.Name.set && asked.Name.value == "" {
+		f.refuse("name", "must not be empty; null takes it away")
 	}
 	m.Terms = stock.TermsChange{
 		Name:          stock.NewTerm[string]{Set: r.Name.set, To: asked.Name.value},
@@ -234,5 +215,5 @@ func (r termsRequest) movement() (m stock.Movement, err error) {
 		MaxQuantity:   stock.NewTerm[int64]{Set: r.MaxQuantity.set, To: terms.MaxQuantity},
 		MaxReserveFor: stock.NewTerm[stock.Period]{Set: r.MaxReserveFor.set, To: stock.Period(terms.MaxReserveFor)},
 	}
-	return m, err
+	return m
 }
