@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"inventory/internal/app"
@@ -103,4 +105,18 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	reloading()
 	return err
+}
+
+// logFlags are the flags for a command's log.
+type logFlags struct {
+	LogFormat string     `group:"logs" help:"Form of the log's lines: text or json." enum:"text,json" default:"text"`
+	LogLevel  slog.Level `group:"logs" help:"Least level that is logged: debug, info, warn or error." default:"info"`
+}
+
+func (f logFlags) logger(to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: f.LogLevel}
+	if f.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
 }
