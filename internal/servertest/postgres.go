@@ -30,12 +30,10 @@ const (
 // Postgres is a private PostgreSQL server.
 type Postgres struct {
 	server
-	parent   string // of its folder
-	programs string // folder of initdb and postgres
-	settings []setting
+	parent   string   // of its folder
+	programs string   // folder of initdb and postgres
+	settings []string // in its command line
 }
-
-type setting struct{ name, value string }
 
 // PostgresOption changes how StartPostgres sets up the server.
 type PostgresOption func(*Postgres)
@@ -46,13 +44,13 @@ type PostgresOption func(*Postgres)
 func Durable() PostgresOption {
 	return func(p *Postgres) {
 		p.parent = os.TempDir()
-		p.settings = append(p.settings, setting{"fsync", "on"}, setting{"full_page_writes", "on"})
+		p.settings = append(p.settings, "-c", "fsync=on", "-c", "full_page_writes=on")
 	}
 }
 
 // Setting sets a configuration parameter of the server.
 func Setting(name, value string) PostgresOption {
-	return func(p *Postgres) { p.settings = append(p.settings, setting{name, value}) }
+	return func(p *Postgres) { p.settings = append(p.settings, "-c", name+"="+value) }
 }
 
 // StartPostgres starts a PostgreSQL server with an empty cluster. Its commits
@@ -80,16 +78,12 @@ func newPostgres(options []PostgresOption) (*Postgres, error) {
 		server:   server{name: "PostgreSQL", deathSignal: syscall.SIGQUIT, account: account},
 		parent:   quickFolder(),
 		programs: programs,
-		settings: []setting{
-			{"listen_addresses", "127.0.0.1"},
-			{"unix_socket_directories", ""},
-			{"max_connections", "200"},
-			{"synchronous_commit", "on"},
-			{"fsync", "off"},
-			{"full_page_writes", "off"},
+		settings: []string{
+			"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200",
+			"-c", "synchronous_commit=on", "-c", "fsync=off", "-c", "full_page_writes=off",
 			// As files in the data folder, segments go with the folder; others
 			// would outlive a killed server.
-			{"dynamic_shared_memory_type", "mmap"},
+			"-c", "dynamic_shared_memory_type=mmap",
 		},
 	}
 	for _, option := range options {
@@ -173,7 +167,7 @@ func (p *Postgres) Stop() error {
 			return fmt.Errorf("stopping %s: %w", p.name, err)
 		}
 		select {
-		case <-p.process.done:
+		case <-p.process.life.Done():
 		case <-time.After(postgresStopTimeout):
 		}
 	}
@@ -205,10 +199,7 @@ func (p *Postgres) fill(ctx context.Context, name string, arguments ...string) e
 
 // serverCommand returns the command line of the server.
 func (p *Postgres) serverCommand() *exec.Cmd {
-	arguments := []string{"-D", p.dataFolder(), "-p", strconv.Itoa(p.port)}
-	for _, setting := range p.settings {
-		arguments = append(arguments, "-c", setting.name+"="+setting.value)
-	}
+	arguments := append([]string{"-D", p.dataFolder(), "-p", strconv.Itoa(p.port)}, p.settings...)
 	return p.run(filepath.Join(p.programs, "postgres"), arguments...)
 }
 
@@ -224,4 +215,91 @@ func (p *Postgres) answers(ctx context.Context, _ int) error {
 		err = fmt.Errorf("another server, with data in %s, answers", data)
 	}
 	return errors.Join(err, connection.Close(ctx))
+}
+
+// standbyName is a primary's name of its standby.
+const standbyName = "standby"
+
+// StartStandby starts a server that follows a primary, and returns when it streams. Stop it separately.
+func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOption) (*Postgres, error) {
+	port := strconv.Itoa(primary.port)
+	p, err := newPostgres(append(options, Setting("primary_conninfo",
+		"host=127.0.0.1 port="+port+" user="+postgresUser+" application_name="+standbyName)))
+	if err != nil {
+		return nil, err
+	}
+	err = p.open(ctx, p.parent, func(ctx context.Context) error {
+		err := p.fill(ctx, "pg_basebackup", "--pgdata", p.dataFolder(), "--host", "127.0.0.1", "--port", port,
+			"--username", postgresUser, "--checkpoint", "fast", "--no-sync")
+		if err != nil {
+			return err
+		}
+		signal := filepath.Join(p.dataFolder(), "standby.signal")
+		return errors.Join(os.WriteFile(signal, nil, 0o600), p.account.own(signal)) // PostgreSQL removes it on a promotion
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = await(ctx, "a standby to stream", func(ctx context.Context) error {
+		return primary.execute(ctx, "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND application_name = '"+
+			standbyName+"'); END $$")
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// Await sets whether commits wait until the standby has them.
+func (p *Postgres) Await(ctx context.Context, standby bool) error {
+	name := map[bool]string{true: standbyName}[standby]
+	if err := p.execute(ctx, "ALTER SYSTEM SET synchronous_standby_names = '"+name+"'"); err != nil {
+		return fmt.Errorf("naming the standby: %w", err)
+	}
+	if err := p.execute(ctx, "SELECT pg_reload_conf()"); err != nil {
+		return fmt.Errorf("naming the standby: %w", err)
+	}
+	want := map[bool]string{true: "sync", false: "async"}[standby]
+	return await(ctx, "a standby to be "+want, func(ctx context.Context) error {
+		return p.execute(ctx, "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = '"+want+"'); END $$")
+	})
+}
+
+// Promote makes a standby the primary, and returns when it takes writes.
+func (p *Postgres) Promote(ctx context.Context) error {
+	if err := p.execute(ctx, "DO $$ BEGIN ASSERT pg_promote(); END $$"); err != nil {
+		return fmt.Errorf("promoting a standby: %w", err)
+	}
+	return nil
+}
+
+// Shutdown ends the server in order: its standby then has all its data. Its files stay.
+func (p *Postgres) Shutdown(ctx context.Context) error {
+	if err := p.signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	select {
+	case <-p.process.life.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("shutting PostgreSQL down: %w", context.Cause(ctx))
+	}
+}
+
+// Pause freezes all processes of the server with SIGSTOP: until Kill, connections stay open, the kernel accepts new ones,
+// and the server answers nothing.
+func (p *Postgres) Pause() error {
+	if !p.running() {
+		return fmt.Errorf("pausing %s: %w", p.name, errNotRunning)
+	}
+	children, err := p.process.freeze()
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := child.Suspend(); err != nil && alive(child) {
+			return fmt.Errorf("pausing process %d, a child of %d: %w", child.Pid, p.process.pid(), err)
+		}
+	}
+	return nil
 }

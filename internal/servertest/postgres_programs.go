@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,11 +57,7 @@ func postgresPrograms() (string, error) {
 // majorVersion returns the first number in text, or 0: 15 for
 // "/usr/lib/postgresql/15/bin" and for "postgres (PostgreSQL) 15.18 (Debian 15.18-0)".
 func majorVersion(text string) int {
-	digits := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
-	if len(digits) == 0 {
-		return 0
-	}
-	version, err := strconv.Atoi(digits[0])
+	version, err := strconv.Atoi(regexp.MustCompile("[0-9]+").FindString(text))
 	if err != nil {
 		return 0
 	}

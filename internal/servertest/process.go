@@ -18,7 +18,7 @@ import (
 // process is a started program.
 type process struct {
 	command *exec.Cmd
-	done    chan struct{} // closed when the program has ended and was reaped
+	life    context.Context // ends when the program has ended and was reaped; the cause says how
 }
 
 // launch starts the command in its own process group. deathSignal reaches it
@@ -34,7 +34,8 @@ func launch(command *exec.Cmd, deathSignal syscall.Signal) (*process, error) {
 	command.SysProcAttr.Setpgid = true
 	setDeathSignal(command.SysProcAttr, deathSignal)
 
-	p := &process{command: command, done: make(chan struct{})}
+	life, end := context.WithCancelCause(context.Background())
+	p := &process{command: command, life: life}
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -45,7 +46,7 @@ func launch(command *exec.Cmd, deathSignal syscall.Signal) (*process, error) {
 			return
 		}
 		_ = command.Wait() // ProcessState says more than its error
-		close(p.done)
+		end(fmt.Errorf("it ended with %v", command.ProcessState))
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", command.Path, err)
@@ -57,14 +58,7 @@ func launch(command *exec.Cmd, deathSignal syscall.Signal) (*process, error) {
 func (p *process) pid() int { return p.command.Process.Pid }
 
 // running reports whether the program has not ended yet.
-func (p *process) running() bool {
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
+func (p *process) running() bool { return p.life.Err() == nil }
 
 // signal sends a signal; to a program that has ended it sends nothing, so it
 // never hits another program that got the same process id later.

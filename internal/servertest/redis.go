@@ -4,13 +4,20 @@ package servertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"inventory/deploy/compose"
 )
 
 // Redis is a private redis-server that keeps nothing on disk.
@@ -76,4 +83,158 @@ func (r *Redis) answers(ctx context.Context, pid int) error {
 		return fmt.Errorf("no Redis with process id %d answers, but one with %q", pid, info["process_id"])
 	}
 	return nil
+}
+
+// StartReplica starts a Redis server that follows another one, and returns when
+// it has caught up. Stop it separately.
+func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Redis, error) {
+	if _, err := master.do(ctx, "CONFIG", "SET", "repl-diskless-sync-delay", 0, "repl-ping-replica-period", 1); err != nil {
+		return nil, err
+	}
+	r, err := openRedis(ctx, "Redis", compose.Redis, master.tls, func(*Redis) []string {
+		return append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, arguments...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = await(ctx, "a replica to catch up", func(ctx context.Context) error { return r.follows(ctx, master) })
+	if err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+// follows returns an error unless the server is a replica that has what its
+// master had a moment ago. Both must have sent and received data: a link that is
+// up may not stream yet.
+func (r *Redis) follows(ctx context.Context, master *Redis) error {
+	theirs, err := master.info(ctx, "replication")
+	if err != nil {
+		return err
+	}
+	ours, err := r.info(ctx, "replication")
+	if err != nil {
+		return err
+	}
+	if ours["role"] != "slave" || ours["master_port"] != strconv.Itoa(master.port) || ours["master_link_status"] != "up" {
+		return fmt.Errorf("%s is a %s of port %q with a link that is %q",
+			r.Addr(), ours["role"], ours["master_port"], ours["master_link_status"])
+	}
+	sent, sentErr := strconv.Atoi(theirs["master_repl_offset"])
+	got, gotErr := strconv.Atoi(ours["slave_repl_offset"])
+	if err := errors.Join(sentErr, gotErr); err != nil || sent == 0 || got < sent {
+		return errors.Join(fmt.Errorf("%s has %d of %d bytes of its master", r.Addr(), got, sent), err)
+	}
+	return nil
+}
+
+// ask asks the server over a connection of its own, without retries.
+func ask[T any](ctx context.Context, r *Redis, question func(context.Context, *redis.Client) *T) (*T, error) {
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	config, err := r.tls.config()
+	if err != nil {
+		return nil, err
+	}
+	client := redis.NewClient(&redis.Options{
+		Addr: r.Addr(), TLSConfig: config, Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+	})
+	defer client.Close()
+	answer := question(ctx, client)
+	if command, is := any(answer).(redis.Cmder); is && command.Err() != nil {
+		return nil, fmt.Errorf("%v to %s: %w", command.Args(), r.Addr(), command.Err())
+	}
+	return answer, nil
+}
+
+// do sends one command, and returns the answer.
+func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
+	answer, err := ask(ctx, r, func(ctx context.Context, c *redis.Client) *redis.Cmd { return c.Do(ctx, command...) })
+	if err != nil {
+		return nil, err
+	}
+	return answer.Val(), nil
+}
+
+// text is do for an answer that is text.
+func (r *Redis) text(ctx context.Context, command ...any) (string, error) {
+	answer, err := r.do(ctx, command...)
+	return fmt.Sprint(answer), err
+}
+
+// info returns a section of INFO.
+func (r *Redis) info(ctx context.Context, section string) (map[string]string, error) {
+	text, err := r.text(ctx, "INFO", section)
+	return fieldsOf(text), err
+}
+
+// fieldsOf reads lines of the form name:value.
+func fieldsOf(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// fleet is a group of servers that are started and stopped together.
+type fleet []*Redis
+
+// startFleet starts n servers at the same time.
+func startFleet(n int, start func(i int) (*Redis, error)) (fleet, error) {
+	started := make(fleet, n)
+	var starts errgroup.Group
+	for i := range n {
+		starts.Go(func() (err error) {
+			started[i], err = start(i)
+			return err
+		})
+	}
+	if err := starts.Wait(); err != nil {
+		return nil, errors.Join(err, started.stop())
+	}
+	return started, nil
+}
+
+// stop stops all servers.
+func (f fleet) stop() error {
+	var stops errgroup.Group
+	for _, r := range f {
+		if r != nil {
+			stops.Go(r.Stop)
+		}
+	}
+	return stops.Wait()
+}
+
+// alive returns the servers whose processes exist.
+func (f fleet) alive() fleet {
+	var alive fleet
+	for _, r := range f {
+		if r.running() {
+			alive = append(alive, r)
+		}
+	}
+	return alive
+}
+
+// at returns the server with an address.
+func (f fleet) at(address string) (*Redis, error) {
+	for _, r := range f {
+		if r.Addr() == address {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("no server of ours is at %s", address)
+}
+
+// addresses lists the addresses of the servers.
+func (f fleet) addresses() []string {
+	addresses := make([]string, len(f))
+	for i, r := range f {
+		addresses[i] = r.Addr()
+	}
+	return addresses
 }
