@@ -68,10 +68,10 @@ func unsniffed(next http.Handler) http.Handler {
 
 // refuseOtherPages refuses requests that a browser sends for a page of another site, and requests under another name.
 func (s *server) refuseOtherPages(r *http.Request) error {
-	if s.guard == nil && s.origins.Check(r) != nil {
+	if s.Guard == nil && s.origins.Check(r) != nil {
 		return forbidden("a page of another site may not do this")
 	}
-	return s.hosts.check(r)
+	return s.Hosts.check(r)
 }
 
 // OnThisMachine refuses requests for other hosts, and those that a browser sends for a page of another site.

@@ -29,8 +29,8 @@ func fromBrowser(t *testing.T, host string, header ...string) *http.Request {
 // name now means this machine.
 func TestOtherPagesAreRefused(t *testing.T) {
 	t.Parallel()
-	local := &server{hosts: NewHosts("shop.test")}
-	guarded := &server{guard: &countingGuard{}}
+	local := &server{Config: Config{Hosts: NewHosts("shop.test")}}
+	guarded := &server{Config: Config{Guard: &countingGuard{}}}
 	for _, c := range []struct {
 		name    string
 		server  *server
@@ -117,7 +117,7 @@ func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 
 // The hot path pays for the check with every request.
 func TestRefusingPagesCostsNoAllocation(t *testing.T) {
-	s := &server{hosts: NewHosts()}
+	s := &server{Config: Config{Hosts: NewHosts()}}
 	for _, host := range []string{"localhost:8080", "127.0.0.1:8080"} {
 		r := fromBrowser(t, host)
 		if n := testing.AllocsPerRun(1000, func() {
@@ -131,7 +131,7 @@ func TestRefusingPagesCostsNoAllocation(t *testing.T) {
 }
 
 func BenchmarkRefusingPages(b *testing.B) {
-	s := &server{hosts: NewHosts()}
+	s := &server{Config: Config{Hosts: NewHosts()}}
 	c := echo.New().NewContext(httptest.NewRequestWithContext(b.Context(), http.MethodPost, "http://127.0.0.1:8080/", nil), nil)
 	for b.Loop() {
 		if err := s.refuseOtherPages(c.Request()); err != nil {

@@ -52,8 +52,8 @@ func namedBuyer(c echo.Context) (string, error) {
 
 func forbidden(message string) error { return &stock.Error{Code: codeForbidden, Message: message} }
 
-// guard identifies callers: an [access.Guard].
-type guard interface {
+// Guard identifies callers: an [access.Guard].
+type Guard interface {
 	Authenticate(authorization string) (access.Caller, error)
 	Costs(authorization string) bool
 	Changed() <-chan struct{}
@@ -90,7 +90,7 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 		}
 		ctx := c.Request().Context() // a handler may replace it by one that ends with it
 		if err := handler(&call{c, caller}); err != nil {
-			return s.service.NameOrders(ctx, err, caller.Buyer)
+			return s.Service.NameOrders(ctx, err, caller.Buyer)
 		}
 		return nil
 	}
@@ -100,14 +100,14 @@ var errSeveral = errors.New("the request has several Authorization headers")
 
 // identify returns the caller of a request.
 func (s *server) identify(r *http.Request) (access.Caller, error) {
-	if s.guard == nil {
+	if s.Guard == nil {
 		return access.Anybody(), nil
 	}
 	switch given := r.Header[echo.HeaderAuthorization]; len(given) {
 	case 0:
 		return access.Caller{}, access.ErrMissing
 	case 1:
-		return s.guard.Authenticate(given[0])
+		return s.Guard.Authenticate(given[0])
 	default:
 		return access.Caller{}, errSeveral
 	}
@@ -116,14 +116,14 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 // refuseCostly refuses a token unread if its address has sent too many bad ones: the check of a token costs a thousand
 // times as much as this. Keys are still looked up, which costs no more than counting them.
 func (s *server) refuseCostly(c echo.Context) error {
-	if s.guard == nil || s.strangers == nil {
+	if s.Guard == nil || s.Strangers == nil {
 		return nil
 	}
-	if given := c.Request().Header[echo.HeaderAuthorization]; len(given) != 1 || !s.guard.Costs(given[0]) {
+	if given := c.Request().Header[echo.HeaderAuthorization]; len(given) != 1 || !s.Guard.Costs(given[0]) {
 		return nil
 	}
-	if verdict := s.strangers.Peek(addressOf(c.Request())); !verdict.OK {
-		return setLimitHeaders(c, s.strangers, verdict)
+	if verdict := s.Strangers.Peek(addressOf(c.Request())); !verdict.OK {
+		return setLimitHeaders(c, s.Strangers, verdict)
 	}
 	return nil
 }
@@ -160,9 +160,9 @@ func (s *server) limitMore(c echo.Context, more int) (taken int, refusal error) 
 func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *access.Limiter, id string) {
 	switch {
 	case caller.ID != "":
-		return s.limiter, caller.ID
-	case s.strangers != nil:
-		return s.strangers, addressOf(c.Request())
+		return s.Limiter, caller.ID
+	case s.Strangers != nil:
+		return s.Strangers, addressOf(c.Request())
 	default:
 		return nil, ""
 	}
@@ -231,10 +231,10 @@ func addressOf(r *http.Request) string {
 
 // accessChanged returns a channel that is closed when the files of keys are read again; nil is never.
 func (s *server) accessChanged() <-chan struct{} {
-	if s.guard == nil {
+	if s.Guard == nil {
 		return nil
 	}
-	return s.guard.Changed()
+	return s.Guard.Changed()
 }
 
 // stillAdmitted reports whether the caller of a stream would be admitted now.

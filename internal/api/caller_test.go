@@ -81,7 +81,7 @@ func TestAdmissionIsCheap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admitted := (&server{guard: guard}).admit(buyers, func(c echo.Context) error {
+	admitted := (&server{Config: Config{Guard: guard}}).admit(buyers, func(c echo.Context) error {
 		_, _, err := buyerFor(c, "ann")
 		return err
 	})

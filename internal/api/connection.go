@@ -134,7 +134,7 @@ const headerDeadline = "Request-Deadline"
 // deadlineOf returns the instant after which nothing may be written for a request that has just been read.
 func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	now := time.Now()
-	latest := now.Add(s.service.AnswerWithin())
+	latest := now.Add(s.Service.AnswerWithin())
 	switch given := r.Header[headerDeadline]; len(given) {
 	case 0:
 		return latest, nil

@@ -91,7 +91,7 @@ func (s *server) deduct(c echo.Context) error {
 		return err
 	}
 	order.CallerMax = callerOf(c).MaxQuantity
-	d, created, err := s.service.Deduct(waitUntil(c.Request().Context(), deadline), param(c, "sku"), order)
+	d, created, err := s.Service.Deduct(waitUntil(c.Request().Context(), deadline), param(c, "sku"), order)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *server) readDeduction(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
+	d, err := s.Service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
 	if err != nil {
 		return err
 	}
@@ -194,9 +194,9 @@ func settling[B body[settlement]](
 
 // settle settles a deduction, and answers with the deduction afterwards.
 func (s *server) settle(c echo.Context, asked settlement) error {
-	do := s.service.Settle
+	do := s.Service.Settle
 	if asked.retake {
-		do = s.service.CommitLate
+		do = s.Service.CommitLate
 	}
 	d, err := do(c.Request().Context(), param(c, "sku"), asked.SettleRequest)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *server) readHistory(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	h, err := s.service.History(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
+	h, err := s.Service.History(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (s *server) readDeductions(c echo.Context) error {
 		}
 		query.Namespace = &caller.Buyer
 	}
-	page, err := s.service.Deductions(c.Request().Context(), query)
+	page, err := s.Service.Deductions(c.Request().Context(), query)
 	if err != nil {
 		return err
 	}

@@ -17,21 +17,13 @@ import (
 
 // Streams are the times of event streams. The zero value of each is its default.
 type Streams struct {
-	Heartbeat time.Duration // between comments, which keep a quiet connection open and show when a listener has gone; 15 s
-	Patience  time.Duration // with a listener that stops reading, before the connection is cut; 10 s
-}
-
-func (s Streams) withDefaults() Streams {
-	if s.Heartbeat == 0 {
-		s.Heartbeat = 15 * time.Second
-	}
-	if s.Patience == 0 {
-		s.Patience = 10 * time.Second
-	}
-	return s
+	Heartbeat time.Duration // between comments, which keep a quiet connection open and show when a listener has gone
+	Patience  time.Duration // with a listener that stops reading, before the connection is cut
 }
 
 const (
+	heartbeat   = 15 * time.Second
+	patience    = 10 * time.Second
 	streamRest  = 50 * time.Millisecond  // between two writes: nobody can read faster
 	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off connects again
 	streamEnd   = 250 * time.Millisecond // time to finish a stream
@@ -53,14 +45,14 @@ func (s *server) watchEvents(c echo.Context) error {
 		return nil
 	}
 	caller := callerOf(c)
-	subscription, err := s.events.SubscribeFor(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.Request())), Buyer: caller.Buyer != ""}, sku)
+	subscription, err := s.Events.SubscribeFor(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.Request())), Buyer: caller.Buyer != ""}, sku)
 	if err != nil {
 		return err
 	}
 	changed := s.accessChanged()
 	expired, done := s.expiry(c)
 	defer done()
-	stream := &eventStream{context: c, controller: http.NewResponseController(c.Response()), patience: s.streams.Patience}
+	stream := &eventStream{context: c, controller: http.NewResponseController(c.Response()), patience: cmp.Or(s.Streams.Patience, patience)}
 	var ending sync.WaitGroup
 	ending.Go(func() {
 		<-subscription.Done()
@@ -74,8 +66,8 @@ func (s *server) watchEvents(c echo.Context) error {
 		return forbidden("you are no longer let in")
 	}
 	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
-	heartbeat := time.NewTimer(firstHeartbeat)
-	defer heartbeat.Stop()
+	beat := time.NewTimer(firstHeartbeat)
+	defer beat.Stop()
 	for err == nil {
 		select {
 		case <-c.Request().Context().Done():
@@ -88,14 +80,14 @@ func (s *server) watchEvents(c echo.Context) error {
 			if changed = s.accessChanged(); !s.stillAdmitted(c) {
 				return nil
 			}
-		case <-heartbeat.C:
+		case <-beat.C:
 			err = stream.write(append(stream.text[:0], ": \n\n"...))
-			heartbeat.Reset(s.streams.Heartbeat)
+			beat.Reset(cmp.Or(s.Streams.Heartbeat, heartbeat))
 		case <-subscription.Ready():
 			err = stream.send(subscription)
 		}
 	}
-	s.log.Debug("a listener was cut off", "error", err)
+	s.Logger.Debug("a listener was cut off", "error", err)
 	return nil // the answer has started
 }
 
@@ -108,7 +100,7 @@ func (s *server) watchedSKU(c echo.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), requestTimeout)
 	defer cancel()
 	sku := query.Get("sku")
-	_, err := s.service.SKU(ctx, sku)
+	_, err := s.Service.SKU(ctx, sku)
 	return sku, err
 }
 

@@ -40,7 +40,7 @@ func (s *server) readMovements(c echo.Context) error {
 		return err
 	}
 	sku := param(c, "sku")
-	movements, err := s.service.Movements(c.Request().Context(), sku, after, limit)
+	movements, err := s.Service.Movements(c.Request().Context(), sku, after, limit)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func changing[B body[stock.Movement]](s *server) echo.HandlerFunc {
 			return err
 		}
 		m.SKU = param(c, "sku")
-		created, err := s.service.Move(c.Request().Context(), m)
+		created, err := s.Service.Move(c.Request().Context(), m)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (s *server) auditSKU(c echo.Context) error {
 func (s *server) audit(c echo.Context) error { return s.sendAudit(c, "") }
 
 func (s *server) sendAudit(c echo.Context, sku string) error {
-	audit, err := s.service.Audit(c.Request().Context(), sku)
+	audit, err := s.Service.Audit(c.Request().Context(), sku)
 	if err != nil {
 		return err
 	}

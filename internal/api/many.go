@@ -131,7 +131,7 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 		o.CallerMax = callerOf(c).MaxQuantity
 		allowed, at = append(allowed, o), append(at, i)
 	}
-	decided, err := s.service.DeductAll(ctx, turnOf(c), allowed)
+	decided, err := s.Service.DeductAll(ctx, turnOf(c), allowed)
 	for i, r := range decided {
 		results[at[i]] = r
 	}
@@ -151,7 +151,7 @@ func (s *server) nameOrders(ctx waiting, namespace string, results []selling.Res
 		}
 		of := holder{refusal.SKU, refusal.LimitOf}
 		if named[of] == nil {
-			named[of] = s.service.NameOrders(ctx, refusal, namespace)
+			named[of] = s.Service.NameOrders(ctx, refusal, namespace)
 		}
 		results[i].Err = named[of]
 	}
@@ -180,7 +180,7 @@ func (s *server) answerResults(c echo.Context, results []selling.Result) []resul
 	}
 	c.Set(ordersKey, counts)
 	if failures != nil {
-		s.log.Warn("orders failed", "orders", len(failures), "route", c.Path(), "request_id", requestID(c), "error", failures[0])
+		s.Logger.Warn("orders failed", "orders", len(failures), "route", c.Path(), "request_id", requestID(c), "error", failures[0])
 	}
 	return answers
 }

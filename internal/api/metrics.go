@@ -366,9 +366,9 @@ func (t tally) plus(other tally) tally { return tally{t.Count + other.Count, t.S
 
 // readActivity answers with the activity of this process.
 func (s *server) readActivity(c echo.Context) error {
-	answer := s.metrics.activity()
-	answer.Process, answer.At = s.events.Process(), time.Now().UTC()
-	answer.Locks, answer.Waiting = s.service.LockUse(), s.service.Waiting()
+	answer := s.Metrics.activity()
+	answer.Process, answer.At = s.Events.Process(), time.Now().UTC()
+	answer.Locks, answer.Waiting = s.Service.LockUse(), s.Service.Waiting()
 	return c.JSON(http.StatusOK, answer)
 }
 
@@ -439,7 +439,7 @@ func (s *server) readLocks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	locks, use, err := s.service.SegmentLocks(c.Request().Context(), param(c, "sku"), from, limit)
+	locks, use, err := s.Service.SegmentLocks(c.Request().Context(), param(c, "sku"), from, limit)
 	if err != nil {
 		return err
 	}

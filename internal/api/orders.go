@@ -55,7 +55,7 @@ func (s *server) placeOrder(c echo.Context) error {
 		return invalid("lines", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
 	}
 	order.CallerMax, order.Caller = callerOf(c).MaxQuantity, turnOf(c)
-	lines, created, err := s.service.Order(c.Request().Context(), order)
+	lines, created, err := s.Service.Order(c.Request().Context(), order)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *server) readOrder(c echo.Context) error {
 		return err
 	}
 	orderID := param(c, "order_id")
-	there, err := s.service.PlacedOrder(c.Request().Context(), orderID, buyerID)
+	there, err := s.Service.PlacedOrder(c.Request().Context(), orderID, buyerID)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (r returnOrderRequest) read(f *form) settlement {
 
 // settleOrder settles all lines of an order, and answers with the order afterwards.
 func (s *server) settleOrder(c echo.Context, asked settlement) error {
-	there, err := s.service.SettleOrder(c.Request().Context(), asked.SettleRequest, asked.retake)
+	there, err := s.Service.SettleOrder(c.Request().Context(), asked.SettleRequest, asked.retake)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (s *server) consolePages() map[string]echo.HandlerFunc {
 		"/console":  page,
 		"/console/": func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/console") },
 		"/console/settings.json": func(c echo.Context) error {
-			return c.JSON(http.StatusOK, consoleSettings{Keys: s.guard != nil})
+			return c.JSON(http.StatusOK, consoleSettings{Keys: s.Guard != nil})
 		},
 		"/console/:file": serveFile(files),
 	}

@@ -48,7 +48,7 @@ type Config struct {
 	Events  *events.Hub
 	Metrics *Metrics
 	Logger  *slog.Logger
-	Guard   *access.Guard   // nil: everybody may do everything
+	Guard   Guard           // nil: everybody may do everything
 	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
@@ -60,32 +60,17 @@ type Config struct {
 
 // server holds what the handlers of the routes need.
 type server struct {
-	service   *selling.Service
-	events    *events.Hub
-	metrics   *Metrics
-	log       *slog.Logger
-	guard     guard // nil: everybody may do everything
-	limiter   *access.Limiter
-	strangers *access.Limiter
-	hosts     *Hosts
-	origins   http.CrossOriginProtection
-	streams   Streams
-	reading   *turns.Turns // gives turns to read bodies above maxBodyBytes
+	Config
+	origins http.CrossOriginProtection
+	reading *turns.Turns // gives turns to read bodies above maxBodyBytes
 }
 
 // New returns the public handler.
 func New(c Config) http.Handler { return withRequestID(unsniffed(c.Proxies.behind(newPublic(c)))) }
 
 func newPublic(c Config) *echo.Echo {
-	s := &server{
-		service: c.Service, events: c.Events, metrics: c.Metrics, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
-		streams: c.Streams.withDefaults(),
-	}
-	if c.Guard != nil {
-		s.guard = c.Guard
-	}
-	s.reading = newReading()
-	e := newEcho(s.log)
+	s := &server{Config: c, reading: newReading()}
+	e := newEcho(s.Logger)
 	e.Use(c.Metrics.observe)
 	if c.Traces != nil {
 		e.Use(traced(c.Traces))
@@ -102,7 +87,7 @@ func (s *server) recoverer() echo.MiddlewareFunc {
 		DisableStackAll:     true,
 		DisableErrorHandler: true, // observe sends the answer, and counts
 		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
-			s.log.Error("a handler panicked", "route", c.Path(), "request_id", requestID(c), "error", err, "stack", string(stack))
+			s.Logger.Error("a handler panicked", "route", c.Path(), "request_id", requestID(c), "error", err, "stack", string(stack))
 			return err
 		},
 	})

@@ -61,7 +61,7 @@ func (s *server) createSKU(c echo.Context) error {
 		return err
 	}
 	sku.SKU = param(c, "sku")
-	status, created, err := s.service.CreateSKU(c.Request().Context(), sku)
+	status, created, err := s.Service.CreateSKU(c.Request().Context(), sku)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (n newSKU) terms(f *form) stock.Terms {
 }
 
 func (s *server) readSKU(c echo.Context) error {
-	status, err := s.service.SKU(c.Request().Context(), param(c, "sku"))
+	status, err := s.Service.SKU(c.Request().Context(), param(c, "sku"))
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *server) readSKU(c echo.Context) error {
 
 // archiveSKU ends the sale of a SKU for good.
 func (s *server) archiveSKU(c echo.Context) error {
-	status, err := s.service.Archive(c.Request().Context(), param(c, "sku"))
+	status, err := s.Service.Archive(c.Request().Context(), param(c, "sku"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s *server) readSKUs(c echo.Context) error {
 	if query.Has("after") && query.Get("after") == "" {
 		return invalid("after", "must be the next of an earlier answer")
 	}
-	summaries, err := s.service.SKUs(c.Request().Context(), query.Get("after"), limit)
+	summaries, err := s.Service.SKUs(c.Request().Context(), query.Get("after"), limit)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestBadTokensAreNotReadBeyondTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	guard := &countingGuard{}
-	s := &server{guard: guard, limiter: limiter, strangers: limiter}
+	s := &server{Config: Config{Guard: guard, Limiter: limiter, Strangers: limiter}}
 	handler := s.admit(buyers, func(echo.Context) error { return nil })
 	codes := make(map[stock.Code]int)
 	send := func(authorization, from string) {

@@ -107,11 +107,12 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	a.logFailures(ctx, redis)
 	api.Watch(registry, a.service.Waiting, a.store.Pool, a.events)
 	public := api.Config{
-		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
-		Strangers: a.strangers, Proxies: a.proxies,
+		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Limiter: a.limiter, Strangers: a.strangers, Proxies: a.proxies,
 	}
 	if a.guard == nil {
 		public.Hosts = a.config.hostsOf(a.config.Listen)
+	} else {
+		public.Guard = a.guard
 	}
 	if a.traces != nil {
 		public.Traces = a.traces.provider
