@@ -66,12 +66,12 @@ type App struct {
 // Start starts a service. On an error everything that was started is closed.
 func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
-	sampled := newSampling(a.config.Logger.Handler())
 	a.outage = &outage{}
-	a.config.Logger = slog.New(outageHandler{sampled, a.outage})
+	log := newQuiet(a.config.Logger.Handler(), a.outage)
+	a.config.Logger = slog.New(log)
 	a.warnings = newWarnings(a.config.Logger)
 	a.outage.warnings = a.warnings
-	a.onClose(func(context.Context) error { sampled.close(); return nil })
+	a.onClose(func(context.Context) error { log.samples.close(); return nil })
 	defer func() {
 		if err != nil {
 			a.config.ShutdownDelay = new(time.Duration) // no balancer has sent a request here yet

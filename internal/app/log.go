@@ -31,11 +31,12 @@ const (
 	sampleKinds  = 1000             // different messages
 )
 
-// sampling is a handler that logs a few of the failures that repeat, and then one line with the count of the others.
-// Lines below warnings pass.
-type sampling struct {
+// quiet is a handler that keeps a log readable while much fails. Failures that an outage explains become details. Of others
+// that repeat it logs a few, and then one line with the count of the rest. Lines below warnings pass.
+type quiet struct {
 	slog.Handler
 	samples *samples
+	outage  *outage
 }
 
 // samples is shared by a handler and the handlers made from it.
@@ -54,27 +55,32 @@ type sample struct {
 	ends    *time.Timer  // logs the number of those dropped
 }
 
-// newSampling returns a handler that passes lines to another one. close logs what was dropped.
-func newSampling(to slog.Handler) *sampling {
-	return &sampling{to, &samples{kinds: make(map[string]*sample)}}
+// newQuiet returns a handler that passes lines to another one. Closing its samples logs what was dropped.
+func newQuiet(to slog.Handler, outage *outage) quiet {
+	return quiet{to, &samples{kinds: make(map[string]*sample)}, outage}
 }
 
 // Handle logs a line, or counts it.
-func (s *sampling) Handle(ctx context.Context, line slog.Record) error {
-	if line.Level >= slog.LevelWarn && s.samples.drop(line, s.Handler) {
+func (q quiet) Handle(ctx context.Context, line slog.Record) error {
+	if q.outage.explains(line) {
+		if line.Level = slog.LevelDebug; !q.Enabled(ctx, line.Level) {
+			return nil
+		}
+	}
+	if line.Level >= slog.LevelWarn && q.samples.drop(line, q.Handler) {
 		return nil
 	}
-	return s.Handler.Handle(ctx, line)
+	return q.Handler.Handle(ctx, line)
 }
 
 // WithAttrs returns a handler with attributes, which samples together with this one.
-func (s *sampling) WithAttrs(attributes []slog.Attr) slog.Handler {
-	return &sampling{s.Handler.WithAttrs(attributes), s.samples}
+func (q quiet) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attributes), q.samples, q.outage}
 }
 
 // WithGroup returns a handler with a group, which samples together with this one.
-func (s *sampling) WithGroup(name string) slog.Handler {
-	return &sampling{s.Handler.WithGroup(name), s.samples}
+func (q quiet) WithGroup(name string) slog.Handler {
+	return quiet{q.Handler.WithGroup(name), q.samples, q.outage}
 }
 
 // drop counts a line, and reports whether enough lines with its message have been logged.
@@ -118,11 +124,11 @@ func (k *sample) flush() {
 }
 
 // close ends all windows. Later lines pass.
-func (s *sampling) close() {
-	s.samples.mu.Lock()
-	kinds := s.samples.kinds
-	s.samples.kinds, s.samples.closed = nil, true
-	s.samples.mu.Unlock()
+func (s *samples) close() {
+	s.mu.Lock()
+	kinds := s.kinds
+	s.kinds, s.closed = nil, true
+	s.mu.Unlock()
 	for _, k := range kinds {
 		k.ends.Stop()
 		k.flush()
@@ -252,32 +258,6 @@ func (o *outage) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData
 	if data.Err != nil && !errors.Is(data.Err, context.Canceled) {
 		o.fail(data.Err)
 	}
-}
-
-// outageHandler passes lines on, those that an outage explains as details.
-type outageHandler struct {
-	slog.Handler
-	outage *outage
-}
-
-// Handle implements [slog.Handler].
-func (h outageHandler) Handle(ctx context.Context, line slog.Record) error {
-	if h.outage.explains(line) {
-		if line.Level = slog.LevelDebug; !h.Enabled(ctx, line.Level) {
-			return nil
-		}
-	}
-	return h.Handler.Handle(ctx, line)
-}
-
-// WithAttrs implements [slog.Handler].
-func (h outageHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
-	return outageHandler{h.Handler.WithAttrs(attributes), h.outage}
-}
-
-// WithGroup implements [slog.Handler].
-func (h outageHandler) WithGroup(name string) slog.Handler {
-	return outageHandler{h.Handler.WithGroup(name), h.outage}
 }
 
 // serverLog takes the messages of net/http. It logs those of HTTP/2 and of handshakes, which any stranger can cause, at level

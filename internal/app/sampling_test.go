@@ -16,7 +16,7 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told lockedText
-		sampled := newSampling(slog.NewTextHandler(&told, nil))
+		sampled := newQuiet(slog.NewTextHandler(&told, nil), &outage{})
 		log := slog.New(sampled)
 		for i := range 1000 {
 			log.Warn("request failed", "n", i)
@@ -46,7 +46,7 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 		for i := range 20 {
 			log.Warn("request failed", "n", i)
 		}
-		sampled.close()
+		sampled.samples.close()
 		want(2*sampleFirst+2, 1001, "n=19 repeated=11")
 		log.Warn("request failed", "n", "after")
 		want(2*sampleFirst+3, 1001, "n=after")
@@ -74,8 +74,8 @@ func (l *lockedText) String() string {
 // TestMessagesWithoutEndAreNotRemembered: the number of messages is bounded.
 func TestMessagesWithoutEndAreNotRemembered(t *testing.T) {
 	t.Parallel()
-	sampled := newSampling(slog.DiscardHandler)
-	defer sampled.close()
+	sampled := newQuiet(slog.DiscardHandler, &outage{})
+	defer sampled.samples.close()
 	log := slog.New(sampled)
 	for i := range 2 * sampleKinds {
 		log.Warn(fmt.Sprint("message ", i))
