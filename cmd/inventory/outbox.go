@@ -53,18 +53,18 @@ type (
 
 // Run turns the outbox on.
 func (c *outboxOn) Run(ctx context.Context, s cli.Streams) error {
-	err := app.WithOutbox(ctx, c.DatabaseURL, false, func(o stock.Outbox) error { return o.On(ctx) })
-	if err == nil {
-		_, err = fmt.Fprintln(s.Out, "the outbox is on")
-	}
-	return err
+	return turn(ctx, s, c.DatabaseURL, "on", stock.Outbox.On)
 }
 
 // Run turns the outbox off.
 func (c *outboxOff) Run(ctx context.Context, s cli.Streams) error {
-	err := app.WithOutbox(ctx, c.DatabaseURL, false, func(o stock.Outbox) error { return o.Off(ctx) })
+	return turn(ctx, s, c.DatabaseURL, "off", stock.Outbox.Off)
+}
+
+func turn(ctx context.Context, s cli.Streams, url, state string, to func(stock.Outbox, context.Context) error) error {
+	err := app.WithOutbox(ctx, url, false, func(o stock.Outbox) error { return to(o, ctx) })
 	if err == nil {
-		_, err = fmt.Fprintln(s.Out, "the outbox is off")
+		_, err = fmt.Fprintln(s.Out, "the outbox is "+state)
 	}
 	return err
 }

@@ -59,9 +59,7 @@ type Verdict struct {
 }
 
 // Take takes a request of a caller.
-func (l *Limiter) Take(caller string) Verdict { return l.takeAt(caller, time.Now()) }
-
-func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
+func (l *Limiter) Take(caller string, now time.Time) Verdict {
 	bucket := l.bucket(caller, now)
 	ok := bucket.AllowN(now, 1)
 	return l.verdict(ok, bucket.TokensAt(now))
@@ -69,11 +67,7 @@ func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
 
 // TakeSome takes as many of the wanted requests as the caller may send now, and returns how many it has taken. The
 // verdict is about the others.
-func (l *Limiter) TakeSome(caller string, wanted int) (taken int, verdict Verdict) {
-	return l.takeSomeAt(caller, wanted, time.Now())
-}
-
-func (l *Limiter) takeSomeAt(caller string, wanted int, now time.Time) (taken int, verdict Verdict) {
+func (l *Limiter) TakeSome(caller string, wanted int, now time.Time) (taken int, verdict Verdict) {
 	bucket := l.bucket(caller, now)
 	for {
 		taken = max(0, min(wanted, int(bucket.TokensAt(now))))
@@ -84,9 +78,7 @@ func (l *Limiter) takeSomeAt(caller string, wanted int, now time.Time) (taken in
 }
 
 // Peek returns what Take would return, and takes nothing.
-func (l *Limiter) Peek(caller string) Verdict { return l.peekAt(caller, time.Now()) }
-
-func (l *Limiter) peekAt(caller string, now time.Time) Verdict {
+func (l *Limiter) Peek(caller string, now time.Time) Verdict {
 	tokens := l.bucket(caller, now).TokensAt(now)
 	return l.verdict(tokens >= 1, tokens)
 }

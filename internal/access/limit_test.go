@@ -33,17 +33,17 @@ func TestLimit(t *testing.T) {
 		{Full: 2 * time.Second, Retry: time.Second / 2},
 		{Full: 2 * time.Second, Retry: time.Second / 2}, // a refused request costs nothing
 	} {
-		if got := l.takeAt("a", noon); got != want {
+		if got := l.Take("a", noon); got != want {
 			t.Errorf("request %d: %+v, want %+v", i+1, got, want)
 		}
 	}
-	if got := l.takeAt("b", noon); !got.OK || got.Left != 3 {
+	if got := l.Take("b", noon); !got.OK || got.Left != 3 {
 		t.Errorf("another caller: %+v", got)
 	}
-	if got := l.takeAt("a", noon.Add(time.Second/2)); !got.OK || got.Left != 0 {
+	if got := l.Take("a", noon.Add(time.Second/2)); !got.OK || got.Left != 0 {
 		t.Errorf("half a second later: %+v", got)
 	}
-	if got := l.takeAt("a", noon.Add(time.Hour)); !got.OK || got.Left != 3 {
+	if got := l.Take("a", noon.Add(time.Hour)); !got.OK || got.Left != 3 {
 		t.Errorf("an hour later: %+v", got)
 	}
 }
@@ -61,11 +61,11 @@ func TestTakeSomeTakesWhatIsLeft(t *testing.T) {
 		{1000, 0, Verdict{Full: 2 * time.Second, Retry: time.Second / 2}},
 		{0, 0, Verdict{OK: true, Full: 2 * time.Second}},
 	} {
-		if taken, got := l.takeSomeAt("a", c.wanted, noon); taken != c.taken || got != c.want {
+		if taken, got := l.TakeSome("a", c.wanted, noon); taken != c.taken || got != c.want {
 			t.Errorf("%d: took %d of %d, %+v; want %d, %+v", i, taken, c.wanted, got, c.taken, c.want)
 		}
 	}
-	if taken, _ := l.takeSomeAt("a", 9, noon.Add(time.Hour)); taken != 4 {
+	if taken, _ := l.TakeSome("a", 9, noon.Add(time.Hour)); taken != 4 {
 		t.Errorf("an hour later it took %d", taken)
 	}
 }
@@ -78,7 +78,7 @@ func TestTakeSomeAtTheSameTime(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				taken, _ := l.TakeSome("a", 3)
+				taken, _ := l.TakeSome("a", 3, time.Now())
 				took.Add(int64(taken))
 			}
 		})
@@ -97,7 +97,7 @@ func TestForgettingChangesNothing(t *testing.T) {
 		kept.fill = 1 << 60 // forgets nobody
 		for at := time.Duration(0); at < 10*time.Second; at += pause {
 			for range 3 {
-				if got, want := l.takeAt("a", noon.Add(at)), kept.takeAt("a", noon.Add(at)); got != want {
+				if got, want := l.Take("a", noon.Add(at)), kept.Take("a", noon.Add(at)); got != want {
 					t.Fatalf("pause %v, at %v: %+v, want %+v", pause, at, got, want)
 				}
 			}
@@ -110,12 +110,12 @@ func TestCallersAreForgotten(t *testing.T) {
 	l := limiter(t, 10, 10) // full after a second
 	l.most = 100
 	for i := range 10_000 {
-		l.takeAt(strconv.Itoa(i), noon)
+		l.Take(strconv.Itoa(i), noon)
 		if len(l.now)+len(l.before) > 2*l.most {
 			t.Fatalf("%d callers are known", len(l.now)+len(l.before))
 		}
 	}
-	l.takeAt("a", noon.Add(5*time.Second))
+	l.Take("a", noon.Add(5*time.Second))
 	if n := len(l.now) + len(l.before); n != 1 {
 		t.Errorf("%d callers are known after 5 s", n)
 	}
@@ -129,7 +129,7 @@ func TestLimitHoldsAgainstMany(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				if l.takeAt("a", noon).OK {
+				if l.Take("a", noon).OK {
 					let.Add(1)
 				}
 			}

@@ -39,9 +39,7 @@ type AdminConfig struct {
 // shows internals, so it belongs on a listener that the public cannot reach. It leaves out the profile of the command
 // line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
-	e := newEcho(c.Logger)
-	e.Use(refuseOtherHosts(c.Hosts))
-	c.probes(e)
+	e := c.probes()
 	e.GET("/debug/pprof/*", c.profile(pprof.Index))
 	e.GET("/debug/pprof/profile", c.profile(pprof.Profile))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))
@@ -66,17 +64,15 @@ func (c AdminConfig) profile(handler http.HandlerFunc) echo.HandlerFunc {
 // NewProbes returns the handler for Prometheus and an orchestrator: /metrics, /healthz and /readyz. It has no access
 // control. Unlike NewAdmin it has nothing that slows the service down or shows its internals, so not only operators may
 // reach it.
-func NewProbes(c AdminConfig) http.Handler {
+func NewProbes(c AdminConfig) http.Handler { return unsniffed(c.probes()) }
+
+func (c AdminConfig) probes() *echo.Echo {
 	e := newEcho(c.Logger)
 	e.Use(refuseOtherHosts(c.Hosts))
-	c.probes(e)
-	return unsniffed(e)
-}
-
-func (c AdminConfig) probes(e *echo.Echo) {
 	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{})))
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", c.readyHandler())
+	return e
 }
 
 const (

@@ -122,7 +122,7 @@ func (s *server) refuseCostly(c echo.Context) error {
 	if given := c.Request().Header[echo.HeaderAuthorization]; len(given) != 1 || !s.Guard.Costs(given[0]) {
 		return nil
 	}
-	if verdict := s.Strangers.Peek(addressOf(c.Request())); !verdict.OK {
+	if verdict := s.Strangers.Peek(addressOf(c.Request()), time.Now()); !verdict.OK {
 		return setLimitHeaders(c, s.Strangers, verdict)
 	}
 	return nil
@@ -142,7 +142,7 @@ func (s *server) limit(c echo.Context, caller access.Caller) error {
 	if limiter == nil {
 		return nil
 	}
-	return setLimitHeaders(c, limiter, limiter.Take(id))
+	return setLimitHeaders(c, limiter, limiter.Take(id, time.Now()))
 }
 
 // limitMore counts that many further requests, for a request that stands for many. It returns how many of them may go on,
@@ -152,7 +152,7 @@ func (s *server) limitMore(c echo.Context, more int) (taken int, refusal error) 
 	if limiter == nil {
 		return more, nil
 	}
-	taken, verdict := limiter.TakeSome(id, more)
+	taken, verdict := limiter.TakeSome(id, more, time.Now())
 	return taken, setLimitHeaders(c, limiter, verdict)
 }
 

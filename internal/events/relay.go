@@ -29,14 +29,11 @@ type relay struct {
 	deliver func(batch)
 	log     *slog.Logger
 
-	wake    chan struct{}
-	stop    chan struct{} // closed: the waiting batches are sent without retries
+	waiting chan batch    // those to be sent
+	stop    chan struct{} // closed: they are sent without retries
 	once    sync.Once
 	cancel  context.CancelFunc // stops sending at once
 	running sync.WaitGroup
-
-	mu      sync.Mutex
-	waiting []batch
 
 	receiving, sending health
 }
@@ -45,7 +42,7 @@ type relay struct {
 func startRelay(client redis.UniversalClient, channel, process string, deliver func(batch), log *slog.Logger) *relay {
 	r := &relay{
 		redis: client, channel: channel, process: process, deliver: deliver, log: log,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		waiting: make(chan batch, maxWaiting), stop: make(chan struct{}),
 		receiving: health{what: "receive events of other processes"}, sending: health{what: "send events to other processes"},
 	}
 	r.receiving.failing.Store(true) // until the subscription stands
@@ -66,29 +63,19 @@ func (r *relay) close(ctx context.Context) {
 
 func (r *relay) failing() bool { return r.receiving.failing.Load() || r.sending.failing.Load() }
 
-// send queues a batch for the other processes.
+// send queues a batch for the other processes. One goroutine at a time calls it.
 func (r *relay) send(b batch) {
-	r.mu.Lock()
-	if len(r.waiting) >= maxWaiting {
-		r.waiting = r.waiting[1:] // the others notice by the numbers
+	for {
+		select {
+		case r.waiting <- b:
+			return
+		default: // the oldest one makes room; the others notice by the numbers
+		}
+		select {
+		case <-r.waiting:
+		default:
+		}
 	}
-	r.waiting = append(r.waiting, b)
-	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default: // a wake-up is pending already
-	}
-}
-
-func (r *relay) next() (b batch, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.waiting) == 0 {
-		return batch{}, false
-	}
-	b = r.waiting[0]
-	r.waiting = r.waiting[1:]
-	return b, true
 }
 
 // sendAll sends batches, and heartbeats while there are none, until stop; then it sends the rest. When it ends, listen
@@ -105,17 +92,18 @@ func (r *relay) sendAll(ctx context.Context) {
 
 // await waits for a batch, or for the next heartbeat. It reports false if there is none and the relay stops.
 func (r *relay) await(beats <-chan time.Time, position uint64) (batch, bool) {
-	for {
-		if b, ok := r.next(); ok {
-			return b, true
-		}
-		select {
-		case <-r.wake:
-		case <-beats:
-			return r.heartbeatAt(position), true
-		case <-r.stop:
-			return r.next() // one may have come just before
-		}
+	select {
+	case b := <-r.waiting:
+		return b, true
+	case <-beats:
+		return r.heartbeatAt(position), true
+	case <-r.stop:
+	}
+	select {
+	case b := <-r.waiting: // it may have come just before
+		return b, true
+	default:
+		return batch{}, false
 	}
 }
 
