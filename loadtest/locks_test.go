@@ -82,7 +82,7 @@ func TestBreakingIsInterrupted(t *testing.T) {
 	defer cancel()
 	begun, chosen := 0, breaks.Names()[1:]
 	var out bytes.Buffer
-	errs := &onWrite{do: func() {
+	errs := &shared{onWrite: func() {
 		if begun++; begun == len(chosen) { // faults have begun: trials wait for others, so at least one is done
 			cancel()
 		}

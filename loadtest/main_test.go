@@ -74,11 +74,13 @@ func runWith(ctx context.Context, args ...string) outcome {
 	var out bytes.Buffer
 	var errs shared
 	code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
-	return outcome{code, out.String(), errs.text.String()}
+	return outcome{code, out.String(), errs.String()}
 }
 
 // shared is where the service logs while the lab does.
 type shared struct {
+	onWrite func() // nil: nothing
+
 	mu   sync.Mutex
 	text bytes.Buffer
 }
@@ -86,7 +88,16 @@ type shared struct {
 func (s *shared) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.onWrite != nil {
+		s.onWrite()
+	}
 	return s.text.Write(text)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // wantOneLine demands a failure in one line that contains says.
