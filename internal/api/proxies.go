@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -95,59 +96,36 @@ func (p *Proxies) last(peer netip.Addr, lines []string, split func(line string) 
 // splitPlain splits a line of X-Forwarded-For.
 func splitPlain(line string) (hops []string, ok bool) { return strings.Split(line, ","), true }
 
-// splitForwarded splits a line of Forwarded (RFC 7239), and returns the value of for in each element; "" if there is none. It
-// reports false if any of the line is malformed: a caller may have left a quote open to swallow what the proxy added.
+// forwardedPair is a name, its value, which may be quoted, and what follows, at the beginning of a line of Forwarded (RFC 7239).
+var (
+	forwardedPair = regexp.MustCompile(`^[ \t]*([^"=,; \t]+)=(?:"((?:[^"\\]|\\.)*)"|([^"=\\,; \t]+))[ \t]*(,|;|$)`)
+	escape        = regexp.MustCompile(`\\(.)`)
+)
+
+// splitForwarded splits a line of Forwarded, and returns the value of for in each element; "" if there is none. It reports
+// false if any of the line is malformed: a caller may have left a quote open to swallow what the proxy added.
 func splitForwarded(line string) (hops []string, ok bool) {
 	hop, named := "", false
 	for {
-		name, rest, found := strings.Cut(line, "=")
-		name = strings.TrimLeft(name, " \t")
-		if !found || strings.ContainsAny(name, "\"=,; \t") || name == "" {
+		parts := forwardedPair.FindStringSubmatch(line)
+		if parts == nil {
 			return nil, false
 		}
-		value, rest, ok := forwardedValue(rest)
-		if !ok {
-			return nil, false
-		}
+		all, name, quoted, plain, next := parts[0], parts[1], parts[2], parts[3], parts[4]
 		if strings.EqualFold(name, "for") {
 			if named {
 				return nil, false
 			}
-			hop, named = value, true
+			hop, named = escape.ReplaceAllString(quoted, "$1")+plain, true
 		}
-		rest = strings.TrimLeft(rest, " \t")
-		switch {
-		case rest == "":
+		switch next {
+		case "":
 			return append(hops, hop), true
-		case rest[0] == ',':
+		case ",":
 			hops, hop, named = append(hops, hop), "", false
-		case rest[0] != ';':
-			return nil, false
 		}
-		line = rest[1:]
+		line = line[len(all):]
 	}
-}
-
-// forwardedValue reads a token or a quoted string at the beginning of a text.
-func forwardedValue(text string) (value, rest string, ok bool) {
-	if !strings.HasPrefix(text, `"`) {
-		end := strings.IndexAny(text, ",; \t")
-		if end < 0 {
-			end = len(text)
-		}
-		return text[:end], text[end:], end > 0 && !strings.ContainsAny(text[:end], `"=\`)
-	}
-	var unquoted strings.Builder
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] == '"':
-			return unquoted.String(), text[i+1:], true
-		case text[i] == '\\' && i+1 < len(text):
-			i++
-		}
-		unquoted.WriteByte(text[i])
-	}
-	return "", "", false
 }
 
 // hopAddress reads an address, with or without brackets and a port, which may be hidden (RFC 7239).
