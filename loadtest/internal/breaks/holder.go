@@ -150,23 +150,15 @@ func told(hold kinds.Hold) string {
 // remote is a holder in a process of its own, as the lab sees it.
 type remote struct{ *worker.Process }
 
-// do has the holder do a step.
-func (r remote) do(s step) (a answer, err error) {
-	if err := r.Ask(s, &a); err != nil {
-		return answer{}, fmt.Errorf("have a holder %s: %w", s, err)
-	}
-	return a, nil
-}
-
-// must has the holder do steps that have to succeed, and returns the last answer.
-func (r remote) must(steps ...step) (a answer, err error) {
+// do has the holder do steps that have to succeed, and returns the last answer.
+func (r remote) do(steps ...step) (a answer, err error) {
 	for _, s := range steps {
-		a, err = r.do(s)
-		if err == nil && a.Error != "" {
-			err = fmt.Errorf("%s: %s", s, a.Error)
+		a = answer{}
+		if err := r.Ask(s, &a); err != nil {
+			return a, fmt.Errorf("have a holder %s: %w", s, err)
 		}
-		if err != nil {
-			return a, err
+		if a.Error != "" {
+			return a, fmt.Errorf("%s: %s", s, a.Error)
 		}
 	}
 	return a, nil

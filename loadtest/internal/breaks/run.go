@@ -104,8 +104,10 @@ func (r *result) wrong() (lines []string) {
 // tell adds a matrix of locks and faults to the report.
 func (r *result) tell() {
 	r.Wrong = r.wrong()
-	r.Summary = append(r.count("Ours", true), append(r.count("Those of others", false),
-		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases))...)
+	r.Summary = []string{
+		r.count("Ours", true), r.count("Those of others", false),
+		fmt.Sprintf("A lease is %s; what is not free after %d leases counts as locked for ever.", lease, leases),
+	}
 	matrix, notes := &report.Table{Columns: []string{""}}, []string{}
 	for _, k := range r.kinds {
 		matrix.Rows = append(matrix.Rows, []string{k.Name})
@@ -129,22 +131,13 @@ func (r *result) tell() {
 }
 
 // count is what came of the locks of ours, or of others, in a sentence.
-func (r *result) count(who string, ours bool) []string {
-	var faults, broken, accepted, late int
+func (r *result) count(who string, ours bool) string {
+	var faults, broken, late, accepted int
+	one := map[bool]int{true: 1}
 	for _, t := range r.trials {
-		if t.kind.Ours != ours {
-			continue
-		}
-		faults++
-		if t.broken {
-			broken++
-		}
-		if t.late {
-			late++
-		}
-		if t.accepted {
-			accepted++
+		if t.kind.Ours == ours {
+			faults, broken, late, accepted = faults+1, broken+one[t.broken], late+one[t.late], accepted+one[t.accepted]
 		}
 	}
-	return []string{fmt.Sprintf("%s: of %s %d broke a lock; of %s that came too late, accepted: %d.", who, report.Count(faults, "fault"), broken, report.Count(late, "write"), accepted)}
+	return fmt.Sprintf("%s: of %s %d broke a lock; of %s that came too late, accepted: %d.", who, report.Count(faults, "fault"), broken, report.Count(late, "write"), accepted)
 }

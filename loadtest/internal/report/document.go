@@ -195,7 +195,7 @@ const padding = 2
 func (t Table) Text() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, padding, ' ', tabwriter.AlignRight)
-	for _, row := range t.lines() {
+	for _, row := range slices.Concat([][]string{t.Columns}, t.Rows) {
 		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
 	}
 	_ = table.Flush() // writing to a builder does not fail
@@ -209,9 +209,6 @@ const mostFigures = 30
 func (t Table) wordy(column int) bool {
 	return column == 0 || slices.ContainsFunc(t.Rows, func(row []string) bool { return utf8.RuneCountInString(row[column]) > mostFigures })
 }
-
-// lines are the header and the rows.
-func (t Table) lines() [][]string { return slices.Concat([][]string{t.Columns}, t.Rows) }
 
 // Count is a number of things: 1 SKU, 2,000 SKUs.
 func Count[N int | int64](n N, thing string) string {
