@@ -131,8 +131,8 @@ func valuesOf(flag *kong.Flag) (all []string) {
 	case flag.Tag.Has("secret") && !target.IsZero():
 		return []string{notTold}
 	case target.Kind() == reflect.Map:
-		for _, key := range target.MapKeys() {
-			all = append(all, fmt.Sprintf("%v=%v", key, target.MapIndex(key)))
+		for key, value := range target.Seq2() {
+			all = append(all, fmt.Sprintf("%v=%v", key, value))
 		}
 		if len(all) == 0 {
 			return []string{""}
@@ -140,14 +140,10 @@ func valuesOf(flag *kong.Flag) (all []string) {
 		slices.Sort(all)
 		return all
 	case target.Kind() == reflect.Slice:
-		for i := range target.Len() {
-			all = append(all, fmt.Sprint(target.Index(i).Interface()))
+		for _, value := range target.Seq2() {
+			all = append(all, fmt.Sprint(value))
 		}
-		separator := " "
-		if flag.Tag.Sep > 0 {
-			separator = string(flag.Tag.Sep)
-		}
-		return []string{strings.Join(all, separator)}
+		return []string{strings.Join(all, string(flag.Tag.Sep))}
 	}
 	return []string{fmt.Sprint(flag.Target.Interface())}
 }

@@ -46,12 +46,20 @@ type fault struct {
 func faults() []fault {
 	return []fault{
 		{
-			dies, "The process has the lock and gets SIGKILL. Somebody else waits.", lease, (*trial).dies,
+			dies, "The process has the lock and gets SIGKILL. Somebody else waits.", lease, func(t *trial, ctx context.Context) error {
+				_, err := t.holder.do(toLock)
+				if err := errors.Join(err, t.holder.Kill()); err != nil {
+					return err
+				}
+				return t.await(ctx)
+			},
 		},
 		{
 			standsStill, "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells " +
 				"3 of 10 units. The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
-			lease, (*trial).standsStill,
+			lease, func(t *trial, ctx context.Context) error {
+				return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, "kept until the holder went on")
+			},
 		},
 		{
 			losesUnlock, "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else " +
@@ -59,7 +67,14 @@ func faults() []fault {
 		},
 		{
 			losesNetwork, "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it " +
-				"can, and sells 3 of 10 units. The holder writes what it meant to write, and unlocks.", long, (*trial).losesNetwork,
+				"can, and sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
+			long, func(t *trial, ctx context.Context) error {
+				cut := func() error {
+					_, err := t.holder.do(toCut)
+					return err
+				}
+				return t.overtaken(ctx, cut, func() error { return nil }, kept, "kept for "+kept.String()+", and given back")
+			},
 		},
 	}
 }
@@ -102,20 +117,6 @@ func (t *trial) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// dies kills the process when it has locked.
-func (t *trial) dies(ctx context.Context) error {
-	_, err := t.holder.do(toLock)
-	if err := errors.Join(err, t.holder.Kill()); err != nil {
-		return err
-	}
-	return t.await(ctx)
-}
-
-// standsStill is a pause of the holder's process beyond its lease, between reading and writing.
-func (t *trial) standsStill(ctx context.Context) error {
-	return t.overtaken(ctx, t.holder.Stop, t.holder.Continue, forever, "kept until the holder went on")
-}
-
 // losesUnlock is a network that is gone while the holder unlocks.
 func (t *trial) losesUnlock(ctx context.Context) error {
 	if _, err := t.holder.do(toLock, toPull); err != nil {
@@ -128,15 +129,6 @@ func (t *trial) losesUnlock(ctx context.Context) error {
 		return err
 	}
 	return t.await(ctx)
-}
-
-// losesNetwork is the end of the connections that the holder locked over.
-func (t *trial) losesNetwork(ctx context.Context) error {
-	cut := func() error {
-		_, err := t.holder.do(toCut)
-		return err
-	}
-	return t.overtaken(ctx, cut, func() error { return nil }, kept, "kept for "+kept.String()+", and given back")
 }
 
 // overtaken causes something for a holder that has read its row, and has the rival wait for the lock up to a bound. If the

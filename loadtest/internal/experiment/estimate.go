@@ -104,11 +104,6 @@ func Times(metric, of, to string) Ask {
 	return func(r Result) Estimate { return r.Ratio(metric, Pair{of, to}) }
 }
 
-// TimesBest asks for the ratio of a metric between a contender and the best of some: the one with most of another metric.
-func TimesBest(metric, of, most string, some func(c Contender) bool) Ask {
-	return func(r Result) Estimate { return r.Ratio(metric, Pair{of, r.Most(most, some)}) }
-}
-
 // AtLeast is a target of which more is better.
 func AtLeast(name string, of Ask, bound float64) Target {
 	return Target{name, of, report.MoreThan, bound}

@@ -53,7 +53,9 @@ const sleeping = "sleep" // a contender that only sleeps, as long as others hold
 func crowds(s scale) []crowd {
 	level, times, atLeast, atMost := experiment.Level, experiment.Times, experiment.AtLeast, experiment.AtMost
 	toPeer := func(metric string, of func(experiment.Contender) bool) experiment.Ask {
-		return experiment.TimesBest(metric, kinds.Mutex, perSecond, of)
+		return func(r experiment.Result) experiment.Estimate {
+			return r.Ratio(metric, experiment.Pair{kinds.Mutex, r.Most(perSecond, of)})
+		}
 	}
 	library := func(c experiment.Contender) bool { return c.Name == kinds.BSM || c.Name == kinds.Redsync }
 	return []crowd{
