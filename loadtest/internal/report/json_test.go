@@ -2,10 +2,37 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
+
+func TestJSONComesBack(t *testing.T) {
+	t.Parallel()
+	want := Document{
+		Schema: Schema, Scenario: "flash-sale", Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Elapsed: 12.5, Seed: 1 << 63,
+		Flags: []Flag{{"stock", "10000"}}, Environment: Environment{{"Go", "go1.26"}},
+		Summary: []string{"sold"}, Warnings: []string{}, Wrong: []string{},
+		Figures: []Figure{{"p99", "ms", 3.5}},
+		Sections: []Section{{
+			Name:    "buyers",
+			Table:   &Table{Columns: []string{"", "a"}, Rows: [][]string{{"b", "1"}}},
+			Plots:   []Plot{{Name: "p", Kind: Lines, Series: []Series{{Name: "s", X: []float64{1}, Y: []float64{2}}}}},
+			Targets: []Target{AtMost("p99", 3.5, 3)},
+		}},
+	}
+	var text bytes.Buffer
+	if err := want.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var got Document
+	if err := json.Unmarshal(text.Bytes(), &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v: got %+v\nwant %+v", err, got, want)
+	}
+}
 
 // TestJSONHasNullForWhatIsNoNumber: a plot with a gap does not cost a run its report. Lists that are empty are not null.
 func TestJSONHasNullForWhatIsNoNumber(t *testing.T) {
