@@ -10,12 +10,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/afternoon"
 	"inventory/loadtest/internal/breaks"
+	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/lockbench"
 	"inventory/loadtest/internal/report"
@@ -75,4 +79,68 @@ func workers() map[string]worker.Work {
 		lockbench.Worker: lockbench.Work,  // callers who compete with others for a lock
 		breaks.Worker:    breaks.Hold,     // a lock, while something happens to it
 	}
+}
+
+// about is what --help and list say of a scenario in addition to its flags: what one learns from it, how long it takes, what it needs
+// in addition to Go, and what it consists of.
+func about(shows, takes, needs string, more ...string) string {
+	return strings.Join(append([]string{"Shows: " + shows, "Takes: " + takes, "Needs: " + needs}, more...), "\n\n")
+}
+
+// What scenarios need that run on servers of their own, on those or others, and on anything.
+const (
+	needsPrograms = "the programs of PostgreSQL and Redis (scripts/install-servers finds them), of which it starts its own"
+	needsServers  = needsPrograms + "; or servers of yours: --database-url, --redis-url."
+	needsNothing  = "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url."
+)
+
+// abouts are those of all scenarios, by the names of their commands.
+func abouts() map[string]string {
+	return map[string]string{
+		"explain": about("in four rows what batches, segments, locks and processes each buy, and what to do; below them all combinations, with intervals.",
+			"about three minutes; --for says otherwise; with --quick 20 seconds.", needsServers),
+		"flash-sale": about("latencies from the planned send across the opening and the sell-out, false sold-outs, what is "+
+			"stranded, what retries are told, and how far the generator lagged.",
+			"about a minute and a half; with --quick under 20 seconds.", needsNothing),
+		"replay": about("what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
+			"under a minute; with --quick seconds.", needsNothing),
+		"locks": about("cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks, "+
+			"from one caller to three processes; with --break, what becomes of those on Redis when the holder dies, stands still, or loses its network or its unlock.",
+			"about five minutes; with --quick 20 seconds, or with --break 15.", needsServers+" ZooKeeper and MongoDB too where they are installed.",
+			"Cases: "+strings.Join(lockbench.Names(), ", ")+".", "Faults of --break: "+strings.Join(breaks.Names(), "; ")+"."),
+		"contenders": about("accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, "+
+			"with ratios within each round; of one hot SKU, of mixes of many, and of baskets. The case afternoon has the table of the README.",
+			"about half an hour, the case afternoon alone four minutes; with --quick under three minutes.", needsServers,
+			"Cases: "+strings.Join(contenders.Names(), ", ")+"."),
+		"chaos": about("whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing "+
+			"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault; with --fault none, "+
+			"how memory, goroutines and tables grow.", "three minutes; --rounds and --for say otherwise; with --quick under 20 seconds.", needsPrograms+"."),
+	}
+}
+
+// addAbouts puts them into the grammar.
+func addAbouts(k *kong.Kong) error {
+	for _, leaf := range k.Model.Leaves(true) {
+		if a, has := abouts()[leaf.Name]; has {
+			leaf.Detail = a
+		}
+	}
+	return nil
+}
+
+type listCommand struct{}
+
+// Run explains the scenarios of the grammar.
+func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
+	text := ""
+	for _, leaf := range parsed.Model.Leaves(true) {
+		if leaf.Detail != "" { // otherwise it is this list
+			text += fmt.Sprintf("%s\n  %s\n  %s\n\n", leaf.Name, leaf.Help, strings.ReplaceAll(leaf.Detail, "\n\n", "\n  "))
+		}
+	}
+	text += "Every scenario tells of its flags: go run ./loadtest SCENARIO --help.\n"
+	if _, err := io.WriteString(s.Out, text); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
 }
