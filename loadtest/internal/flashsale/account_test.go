@@ -40,13 +40,12 @@ func TestARoundIsSummedUp(t *testing.T) {
 	r.settle(history.Rows{
 		SKUs: []history.SKU{{Name: "hot", Initial: 4, Merges: 1}}, Deductions: []history.Deduction{held(0), held(2)},
 	}, history.Findings{Refusals: map[string]history.Refusals{"hot": {False: history.Bounds{Least: 1, Most: 2}, Stranded: 3}}})
-	a := r.account
-	if a.told != 1 || a.units != 4 || a.oversold() != 0 || a.refusals.False.Most != 2 || a.refusals.Stranded != 3 {
-		t.Errorf("account %+v, want 1 order that was told, 4 units, none oversold, at most 2 false refusals, 3 units stranded", a)
+	if r.told != 1 || r.units != 4 || r.oversold() != 0 || r.refusals.False.Most != 2 || r.refusals.Stranded != 3 {
+		t.Errorf("round %+v, want 1 order that was told, 4 units, none oversold, at most 2 false refusals, 3 units stranded", r)
 	}
 	// Enough orders were due at 12, 7 after the opening.
-	if a.soldOut != 15 || a.planned != 7 || a.behind() != 8e-6 || a.firstNo != 23 {
-		t.Errorf("sold out after %d, planned %d, behind %v, first refusal %d", a.soldOut, a.planned, a.behind(), a.firstNo)
+	if r.soldOut != 15 || r.planned != 7 || r.behind() != 8e-6 || r.firstNo != 23 {
+		t.Errorf("sold out after %d, planned %d, behind %v, first refusal %d", r.soldOut, r.planned, r.behind(), r.firstNo)
 	}
 }
 
@@ -55,8 +54,8 @@ func TestClocksThatDifferAreTold(t *testing.T) {
 	r := played(reply(load.Accepted, 10, 20), reply(load.SaleClosed, 40, 50), reply(load.SaleClosed, 10, 50), reply(load.SoldOut, 60, 70))
 	r.opening = 30
 	r.settle(history.Rows{}, history.Findings{})
-	if a := r.account; a.early != 1 || a.late != 1 || a.firstNo != 70 {
-		t.Errorf("account %+v", a)
+	if r.early != 1 || r.late != 1 || r.firstNo != 70 {
+		t.Errorf("round %+v", r)
 	}
 }
 

@@ -15,28 +15,14 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// account has the results of a round, from its answers and its rows.
-type account struct {
-	stock    history.SKU
-	refusals history.Refusals // for want of units
-	units    int64            // sold, by the rows
-	told     int              // orders with an answer that they were sold
-	soldOut  time.Duration    // from the opening to the answer that sold the last unit; never: units were left
-	planned  time.Duration    // from the opening until enough orders for all units were due; never: there were not enough
-	firstNo  time.Duration    // from the start to the first refusal for want of stock; never: there was none
-	early    int64            // orders accepted before the opening, by the clock of this program
-	late     int64            // orders sent after the opening and refused as too early, by the same clock
-}
-
 // never is later than everything.
 const never = load.Forever
 
 // settle computes the results of a round.
 func (r *round) settle(rows history.Rows, found history.Findings) {
-	a := &r.account
-	a.refusals = found.Refusals[r.sku]
-	a.soldOut, a.planned, a.firstNo = never, never, never
-	a.stock, a.units = rows.Of(r.sku)
+	r.refusals = found.Refusals[r.sku]
+	r.soldOut, r.planned, r.firstNo = never, never, never
+	r.stock, r.units = rows.Of(r.sku)
 	told := make(map[int]bool) // by the first request of an order
 	var last time.Duration
 	var wanted int64
@@ -44,34 +30,34 @@ func (r *round) settle(rows history.Rows, found history.Findings) {
 		if reply.Outcome.Done() && !told[r.first[i]] {
 			told[r.first[i]], last = true, max(last, reply.Over)
 		}
-		if r.first[i] == i && r.load.At[i] >= r.opening && a.planned == never {
-			if wanted += r.load.Operations[i].Lines[0].Quantity; wanted >= a.stock.Initial {
-				a.planned = r.load.At[i] - r.opening
+		if r.first[i] == i && r.load.At[i] >= r.opening && r.planned == never {
+			if wanted += r.load.Operations[i].Lines[0].Quantity; wanted >= r.stock.Initial {
+				r.planned = r.load.At[i] - r.opening
 			}
 		}
 		switch {
 		case reply.Outcome == load.Accepted && reply.Over < r.opening: // the clocks of the service and of this program differ
-			a.early++
+			r.early++
 		case reply.Outcome == load.SaleClosed && reply.Sent > r.opening: // so here
-			a.late++
+			r.late++
 		case reply.Outcome.Short():
-			a.firstNo = min(a.firstNo, reply.Over)
+			r.firstNo = min(r.firstNo, reply.Over)
 		}
 	}
-	if a.told = len(told); a.stock.Initial > 0 && a.stock.Available == 0 && a.told > 0 {
-		a.soldOut = last - r.opening
+	if r.told = len(told); r.stock.Initial > 0 && r.stock.Available == 0 && r.told > 0 {
+		r.soldOut = last - r.opening
 	}
 }
 
 // oversold are the units sold beyond the stock.
-func (a account) oversold() int64 { return max(0, a.units-a.stock.Initial) }
+func (r *round) oversold() int64 { return max(0, r.units-r.stock.Initial) }
 
 // behind is how much later the last unit was sold than enough orders were due, in milliseconds. NaN where units were left.
-func (a account) behind() float64 {
-	if a.soldOut == never || a.planned == never {
+func (r *round) behind() float64 {
+	if r.soldOut == never || r.planned == never {
 		return math.NaN()
 	}
-	return compare.Milliseconds(a.soldOut - a.planned)
+	return compare.Milliseconds(r.soldOut - r.planned)
 }
 
 // tell adds the rounds to the report.
@@ -219,7 +205,7 @@ func (s *Sale) summary() []string {
 func (s *Sale) warnings() (lines []string) {
 	var early, late int64
 	for _, r := range s.rounds {
-		early, late = early+r.account.early, late+r.account.late
+		early, late = early+r.early, late+r.late
 		lines = append(lines, r.result.Warnings(fmt.Sprintf("round %d: ", r.number+1))...)
 	}
 	if early+late > 0 {
@@ -235,10 +221,10 @@ func (s *Sale) marks(r *round) (marks []report.Mark) {
 		marks = append(marks, report.Mark{X: r.opening.Seconds(), Label: "sale opens"})
 	}
 	switch {
-	case r.account.soldOut != never:
-		marks = append(marks, report.Mark{X: (r.opening + r.account.soldOut).Seconds(), Label: "sold out"})
-	case r.account.firstNo != never:
-		marks = append(marks, report.Mark{X: r.account.firstNo.Seconds(), Label: "first refusal"})
+	case r.soldOut != never:
+		marks = append(marks, report.Mark{X: (r.opening + r.soldOut).Seconds(), Label: "sold out"})
+	case r.firstNo != never:
+		marks = append(marks, report.Mark{X: r.firstNo.Seconds(), Label: "first refusal"})
 	}
 	for _, p := range spans(s.Phases) {
 		if p.name == Storm {

@@ -13,16 +13,20 @@ package load
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/google/uuid"
 	"gonum.org/v1/gonum/stat"
 
 	"inventory/internal/api/client"
@@ -30,7 +34,82 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/target"
 )
+
+// Phase is a time in which requests are due at a rate.
+type Phase struct {
+	Name   string
+	Rate   float64 // requests a second
+	Length time.Duration
+}
+
+// Spacing is how the requests of a rate lie in time.
+type Spacing string
+
+// The spacings.
+const (
+	Poisson Spacing = "poisson" // independent of one another
+	Even    Spacing = "even"
+)
+
+// Times returns when each request is due, since the beginning, in order. It is a pure function of its arguments.
+//
+// Requests come at a rate of one in units of time of which a phase has as many as it expects requests. Steps are equal or
+// exponentially distributed, and what is left of one is taken over into the next phase.
+func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
+	step, next := func() float64 { return 1 }, 0.5
+	if spacing == Poisson {
+		step = NewRandom(seed, "arrivals").ExpFloat64
+		next = step()
+	}
+	at := make([]time.Duration, 0, int(Expected(phases))+1)
+	var began time.Duration
+	var before float64 // units of the phases before
+	for _, p := range phases {
+		units := p.expected()
+		for ; next < before+units; next += step() {
+			at = append(at, began+min(time.Duration((next-before)/p.Rate*float64(time.Second)), p.Length-1))
+		}
+		began += p.Length
+		before += units
+	}
+	return at
+}
+
+// expected is how many requests a phase has in the mean.
+func (p Phase) expected() float64 { return p.Rate * p.Length.Seconds() }
+
+// Expected is how many requests the phases have in the mean.
+func Expected(phases []Phase) (n float64) {
+	for _, p := range phases {
+		n += p.expected()
+	}
+	return n
+}
+
+// Length is that of all phases.
+func Length(phases []Phase) (all time.Duration) {
+	for _, p := range phases {
+		all += p.Length
+	}
+	return all
+}
+
+// NewRandom is a source for one purpose, which is independent of how much is drawn for others.
+func NewRandom(seed uint64, purpose string) *rand.Rand {
+	return rand.New(rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte(purpose), seed))))
+}
+
+// NewID is a random id, as buyers make them: ids in sequence would be neighbours in an index.
+func NewID(random *rand.Rand) string {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], random.Uint64())
+	binary.BigEndian.PutUint64(id[8:], random.Uint64())
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // of RFC 9562
+	return id.String()
+}
 
 // Load is what is sent in an open loop, and when.
 type Load struct {
@@ -54,32 +133,27 @@ type Result struct {
 	Elapsed time.Duration // to the last answer
 }
 
-// run is a load under way. Each reply is written by the goroutine that took the request.
-type run struct {
-	*Result
-	services *Services
-	next     atomic.Int64 // the next request
-}
-
 // Run sends a load and waits until every request is over. When ctx ends nothing more is sent, and what is under way is
 // waited for, no longer than Config.Patience.
 func (s *Services) Run(ctx context.Context, l Load) *Result {
-	r := &run{Result: &Result{Load: l, Replies: make([]Reply, len(l.At))}, services: s}
+	r := &Result{Load: l, Replies: make([]Reply, len(l.At))}
+	var next atomic.Int64 // request
 	var all sync.WaitGroup
 	for connection := range s.Connections {
-		all.Go(func() { r.serve(ctx, connection%len(s.URLs)) })
+		all.Go(func() { s.serve(ctx, r, &next, connection%len(s.URLs)) })
 	}
 	all.Wait()
 	r.Elapsed = r.since()
-	return r.Result
+	return r
 }
 
-func (r *run) since() time.Duration { return time.Since(r.Start) }
+func (r *Result) since() time.Duration { return time.Since(r.Start) }
 
-// serve takes one request after the other, waits for its time, and sends it to a process.
-func (r *run) serve(ctx context.Context, process int) {
+// serve takes one request after the other, waits for its time, and sends it to a process. Each reply is written by who took the
+// request.
+func (s *Services) serve(ctx context.Context, r *Result, next *atomic.Int64, process int) {
 	for ctx.Err() == nil {
-		i := int(r.next.Add(1)) - 1
+		i := int(next.Add(1)) - 1
 		if i >= len(r.At) {
 			return
 		}
@@ -87,19 +161,19 @@ func (r *run) serve(ctx context.Context, process int) {
 		if ahead > 0 && !Sleep(ctx, ahead) {
 			return
 		}
-		r.Replies[i] = r.send(process, i)
+		r.Replies[i] = s.send(r, process, i)
 		r.Replies[i].Queued = ahead < 0
 	}
 }
 
 // send sends a request whose time has come.
-func (r *run) send(process, i int) Reply {
+func (s *Services) send(r *Result, process, i int) Reply {
 	now := r.since()
-	if now-r.At[i] > r.services.MaxLag {
+	if now-r.At[i] > s.MaxLag {
 		return Reply{Over: now, Outcome: Dropped}
 	}
 	o := &r.Operations[i]
-	o.Attempts = append(o.Attempts, r.services.try(process, NewRequest(o), true))
+	o.Attempts = append(o.Attempts, s.try(process, NewRequest(o), true))
 	return replyOf(*o, r.Start)
 }
 
@@ -332,4 +406,61 @@ func (r *Result) Warnings(name string) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s%s requests were refused as overloaded: the rate is more than the service can do", name, humanize.Comma(overloaded)))
 	}
 	return lines
+}
+
+// Drill is a run of a scenario: what was sent, what became of it, and what the rows say.
+type Drill struct {
+	report.Document
+	Name        string // in a sentence
+	Prefix      string // of the names of its SKUs; "": the scenario audits by itself
+	Services    *Services
+	DatabaseURL string
+	Promise     history.Promise // of the SKUs that were put up for sale
+	Bad         []Outcome       // that no request may come to
+	Parts       []*Result       // what was sent; nil: there is nothing to report
+	All         *Result         // of all parts
+	Rows        history.Rows
+	Found       history.Findings
+}
+
+// At chooses the target of a drill, and opens connections to it, which Play closes. Services that the lab has not started may have
+// another clock.
+func (d *Drill) At(ctx context.Context, to *target.Target, key string, connections int, generator string, measurement ...string) (err error) {
+	d.DatabaseURL = to.DatabaseURL
+	d.Promise = history.Promise{
+		Stocks: make(map[string]history.Stock), AnswerWithin: target.AnswerWithin, Staleness: time.Second, Sweep: 10 * time.Second,
+	}
+	if !to.Started() {
+		d.Promise.Clocks = time.Hour
+	}
+	if d.Environment, err = to.Environment(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	d.Environment.Add("requests sent by", "this program, "+generator)
+	for _, line := range measurement {
+		d.Environment.Add("measurement", line)
+	}
+	d.Services, err = Open(Config{URLs: to.URLs, Key: key, Connections: connections, Promise: d.Promise})
+	return err
+}
+
+// Play plays, and holds the answers against the rows. It returns what ended it early, such as the end of ctx; what was sent until
+// then is audited, too.
+func (d *Drill) Play(ctx context.Context, play func(context.Context) error) error {
+	defer d.Services.Close()
+	stopped := d.Run(ctx, d.Name, play)
+	d.Interrupted, d.All = stopped != nil, together(d.Parts)
+	if d.Prefix != "" && d.Parts != nil {
+		d.Judge(history.Audit(ctx, d.DatabaseURL, d.Prefix, d.All.Operations, d.Promise))
+	}
+	return stopped
+}
+
+// Judge takes the rows, and what was found when the answers were held against them. Requests that came to a bad outcome are wrong,
+// too.
+func (d *Drill) Judge(rows history.Rows, found history.Findings) {
+	d.Rows, d.Found, d.Wrong = rows, found, history.Describe(found.Violations)
+	if failed := d.All.Counts(0, Forever).Of(d.Bad...); failed > 0 {
+		d.Wrong = append(d.Wrong, fmt.Sprintf("%s failed or got no answer, first: %v", report.Count(failed, "request"), d.All.FirstError(d.Bad...)))
+	}
 }

@@ -224,12 +224,8 @@ type Job struct {
 
 // Service is a process that serves.
 type Service struct {
-	*worker.Process
-	urls
-}
+	*worker.Process `json:"-"`
 
-// urls is what it says when it serves.
-type urls struct {
 	URL      string `json:"url"`
 	AdminURL string `json:"admin_url"`
 }
@@ -241,7 +237,7 @@ const Worker = "service"
 // answered.
 func (p Process) Start(ctx context.Context, j Job) (s *Service, err error) {
 	s, j.LogLevel = &Service{}, p.LogLevel
-	s.Process, err = worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: Worker, Job: j, Limit: processLimit, Logs: p.Logs}, &s.urls)
+	s.Process, err = worker.Start(context.WithoutCancel(ctx), worker.Job{Kind: Worker, Job: j, Limit: processLimit, Logs: p.Logs}, s)
 	return s, err
 }
 
@@ -262,5 +258,5 @@ func Serve(ctx context.Context, lab *worker.Lab) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(lab.Serve(urls{service.URL(), service.AdminURL()}), service.Close(ctx))
+	return errors.Join(lab.Serve(Service{URL: service.URL(), AdminURL: service.AdminURL()}), service.Close(ctx))
 }
