@@ -126,22 +126,18 @@ func Play[R any](t Team, what any, limit time.Duration) (answers []R, err error)
 			_ = p.kill() // one that has gone is what was wanted
 		}
 	}).Stop()
-	for _, p := range t {
-		if err := p.say(what); err != nil {
-			return nil, err
-		}
-	}
 	answers = make([]R, len(t))
+	var playing errgroup.Group
 	for i, p := range t {
-		err := p.read(&answers[i])
-		switch {
-		case err != nil && p.killed.Load():
-			return nil, fmt.Errorf("hung: no answer within %s", limit)
-		case err != nil:
-			return nil, err
-		}
+		playing.Go(func() error {
+			err := p.Ask(what, &answers[i])
+			if err != nil && p.killed.Load() {
+				return fmt.Errorf("hung: no answer within %s", limit)
+			}
+			return err
+		})
 	}
-	return answers, nil
+	return answers, playing.Wait()
 }
 
 // End ends all workers of the team.
