@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
@@ -166,7 +165,7 @@ func (r *run) recoverySection() report.Section {
 		if len(known) > 0 {
 			longest = slices.Max(known)
 		}
-		table.Add(kind, float64(len(times[kind])), compare.Median(known), longest, float64(len(times[kind])-len(known)))
+		table.Add(kind, float64(len(times[kind])), report.Median(known), longest, float64(len(times[kind])-len(known)))
 	}
 	return report.Section{
 		Name: "recovery", Table: &table,
@@ -228,18 +227,18 @@ func growth(read gauges.Readings, accepted int64) (s report.Section) {
 	took := read.Took()
 	row := func(name string, q gauges.Quantity, unit float64) (first, third, last float64) {
 		first, third, last = quarter(read, q, 0), quarter(read, q, 2), quarter(read, q, quarters-1)
-		s.Table.Add(name, first/unit, third/unit, last/unit, compare.Ratio(last, first))
+		s.Table.Add(name, first/unit, third/unit, last/unit, report.Ratio(last, first))
 		return first, third, last
 	}
 	if _, third, last := row("resident memory, MB", gauges.Memory, megabyte); took >= leastForMemory {
-		s.Targets = append(s.Targets, report.AtMost("resident memory of the last quarter, in parts of the third's", compare.Ratio(last, third), mostMemory))
+		s.Targets = append(s.Targets, report.AtMost("resident memory of the last quarter, in parts of the third's", report.Ratio(last, third), mostMemory))
 	}
 	if first, _, last := row("goroutines", gauges.Goroutines, 1); took >= leastForGoroutines {
-		s.Targets = append(s.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(last, first), mostGoroutines))
+		s.Targets = append(s.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", report.Ratio(last, first), mostGoroutines))
 	}
 	if tables, indexes := read.Grown(gauges.TableBytes), read.Grown(gauges.IndexBytes); !math.IsNaN(tables) {
 		s.Notes = append(s.Notes, fmt.Sprintf("tables grew by %s bytes for each accepted order, indexes by %s",
-			report.Number(compare.Ratio(tables, float64(accepted))), report.Number(compare.Ratio(indexes, float64(accepted)))))
+			report.Number(report.Ratio(tables, float64(accepted))), report.Number(report.Ratio(indexes, float64(accepted)))))
 	}
 	if took < leastForMemory {
 		s.Notes = append(s.Notes, fmt.Sprintf("runs of less than %v are not held to a memory, and those of less than %v not to goroutines", leastForMemory, leastForGoroutines))
@@ -251,5 +250,5 @@ func growth(read gauges.Readings, accepted int64) (s report.Section) {
 // number if it is not known.
 func quarter(read gauges.Readings, q gauges.Quantity, n int) float64 {
 	_, values := read.Points(q)
-	return compare.Median(values[n*len(values)/quarters : (n+1)*len(values)/quarters])
+	return report.Median(values[n*len(values)/quarters : (n+1)*len(values)/quarters])
 }

@@ -16,7 +16,6 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/afternoon"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
@@ -86,7 +85,7 @@ func together(sku string, sales []load.Sale) sold {
 	r := sold{sku: sku, Sale: load.Together(sales)}
 	if len(sales) > 1 {
 		least := slices.MinFunc(sales, func(a, b load.Sale) int { return cmp.Compare(a.Counts[load.Accepted], b.Counts[load.Accepted]) })
-		r.share = compare.Ratio(float64(least.Counts[load.Accepted]), float64(r.Counts[load.Accepted]))
+		r.share = report.Ratio(float64(least.Counts[load.Accepted]), float64(r.Counts[load.Accepted]))
 	}
 	return r
 }

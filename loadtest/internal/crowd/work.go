@@ -27,12 +27,8 @@ type Job struct {
 	Window      time.Duration `json:"window"`
 }
 
-const (
-	// limit is how long callers may take beyond their window.
-	limit = time.Minute
-	// drainTimeout is for what is in flight when a service ends.
-	drainTimeout = 10 * time.Second
-)
+// limit is how long callers may take beyond their window.
+const limit = time.Minute
 
 // Worker is the kind of the processes that sell.
 const Worker = "crowd"
@@ -55,7 +51,7 @@ func Work(ctx context.Context, lab *worker.Lab) (err error) {
 	}
 	config := app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, BatchLimit: j.BatchLimit,
-		AnswerWithin: target.AnswerWithin, DrainTimeout: drainTimeout,
+		AnswerWithin: target.AnswerWithin, DrainTimeout: 10 * time.Second,
 	}
 	app.SpendMemory(nil) // as `inventory serve` does
 	service, err := app.Start(ctx, config)

@@ -9,7 +9,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"gonum.org/v1/gonum/floats"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
@@ -57,7 +56,7 @@ func (r *round) behind() float64 {
 	if r.soldOut == never || r.planned == never {
 		return math.NaN()
 	}
-	return compare.Milliseconds(r.soldOut - r.planned)
+	return report.Milliseconds(r.soldOut - r.planned)
 }
 
 // tell adds the rounds to the report.
@@ -106,7 +105,7 @@ func (m measure) value(rounds []*round) float64 {
 	if slices.ContainsFunc(all, math.IsNaN) {
 		return math.NaN()
 	}
-	return compare.Median(all)
+	return report.Median(all)
 }
 
 // words are the value for a sentence, with its unit.
@@ -121,7 +120,7 @@ func (m measure) words(rounds []*round) string {
 // latency is a quantile of an outcome; NaN where no request came to it.
 func latency(percent float64, o load.Outcome) measure {
 	return measure{name: fmt.Sprintf("%s p%v", o.String(), percent), unit: "ms", of: func(r *round) float64 {
-		return compare.Quantile(r.result.Latencies(0, never, o), percent)
+		return report.Quantile(r.result.Latencies(0, never, o), percent)
 	}}
 }
 
@@ -136,8 +135,8 @@ func measures() []measure {
 		{"sold out after", "s", func(r *round) float64 { return seconds(r.soldOut) }},
 		{"sold out behind the plan", "ms", func(r *round) float64 { return r.behind() }},
 		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), latency(99, load.Replayed),
-		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.Latencies(0, never), 99) }},
-		{"lag p99", "ms", func(r *round) float64 { lags, _ := r.result.Lags(0, never); return compare.Quantile(lags, 99) }},
+		{"all who were due p99", "ms", func(r *round) float64 { return report.Quantile(r.result.Latencies(0, never), 99) }},
+		{"lag p99", "ms", func(r *round) float64 { lags, _ := r.result.Lags(0, never); return report.Quantile(lags, 99) }},
 		count("dropped", "requests", func(r *round) int64 { return r.result.Counts(0, never)[load.Dropped] }),
 		count("false sold-outs, at least", "", func(r *round) int { return r.refusals.False.Least }),
 		count("false sold-outs, at most", "", func(r *round) int { return r.refusals.False.Most }),
@@ -242,7 +241,7 @@ func (s *Sale) phases() report.Section {
 		lags, _ := s.All.Lags(p.from, p.to)
 		offered, seconds := float64(due.Of(load.Outcomes()...)), (p.to - p.from).Seconds()
 		table.Add(p.name, seconds, offered, offered/seconds/float64(len(s.rounds)), float64(due.Answered()), float64(due[load.Accepted]),
-			float64(due[load.Dropped]), compare.Quantile(s.All.Latencies(p.from, p.to), 99), compare.Quantile(lags, 99))
+			float64(due[load.Dropped]), report.Quantile(s.All.Latencies(p.from, p.to), 99), report.Quantile(lags, 99))
 	}
 	return report.Section{Name: "Phases", Table: table, Notes: []string{"requests that were due in the phase, of all rounds, and what became of them"}}
 }

@@ -27,7 +27,6 @@ import (
 	machine "github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/process"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -196,7 +195,7 @@ func (r Readings) mean(histogram Quantity) float64 {
 }
 
 // each is a total for each accepted order.
-func each(total float64, accepted int64) float64 { return compare.Ratio(total, float64(accepted)) }
+func each(total float64, accepted int64) float64 { return report.Ratio(total, float64(accepted)) }
 
 // machine has the processor time of each process.
 func (r Readings) machine(accepted int64) report.Section {

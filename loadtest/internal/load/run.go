@@ -31,7 +31,6 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
@@ -303,7 +302,7 @@ func (r *Result) Slots(width time.Duration) []Slot {
 			continue
 		}
 		slots[reply.Over/width].Answers[reply.Outcome]++
-		waits[due] = append(waits[due], compare.Milliseconds(r.Latency(i)))
+		waits[due] = append(waits[due], report.Milliseconds(r.Latency(i)))
 	}
 	for n := range slots {
 		slices.Sort(waits[n])
@@ -322,9 +321,9 @@ func (r *Result) OutcomeSection() report.Section {
 	counts := r.Counts(0, Forever)
 	all := counts.Of(Outcomes()...)
 	add := func(name string, n int64, waits *latency.Histogram) {
-		figures := []float64{float64(n), compare.Ratio(100*float64(n), float64(all))}
+		figures := []float64{float64(n), report.Ratio(100*float64(n), float64(all))}
 		for _, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
-			figures = append(figures, compare.Quantile(waits, percent))
+			figures = append(figures, report.Quantile(waits, percent))
 		}
 		table.Add(name, figures...)
 	}
@@ -388,7 +387,7 @@ const (
 // Warnings say why figures may not be what they seem. Each begins with name.
 func (r *Result) Warnings(name string) (lines []string) {
 	lags, ownLags := r.Lags(0, Forever)
-	all, own := compare.Quantile(lags, 99), compare.Quantile(ownLags, 99)
+	all, own := report.Quantile(lags, 99), report.Quantile(ownLags, 99)
 	if own > mostOwnLag {
 		lines = append(lines, fmt.Sprintf("%sthe generator did not keep up: 1%% of its sends were %s ms late or more although a connection was free; "+
 			"latencies have that in them, and it is not the service's", name, report.Number(own)))

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
@@ -173,7 +172,7 @@ func (c crowd) sleeper() experiment.Contender {
 		took := time.Since(start)
 		return experiment.Sample{
 			perSecond: float64(holds) / took.Seconds(), seconds: took.Seconds(), fairness: 1, violations: 0,
-			behindAll: compare.Milliseconds(took) * float64(c.job.Callers) / float64(holds),
+			behindAll: report.Milliseconds(took) * float64(c.job.Callers) / float64(holds),
 		}, nil
 	}}
 }

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -349,17 +349,17 @@ func (t tally) within() (sum int64) {
 // sample are the metrics of a tally, and what went wrong.
 func (t tally) sample() (experiment.Sample, error) {
 	s := experiment.Sample{
-		perSecond:  compare.Ratio(float64(t.within()), t.Elapsed.Seconds()),
-		waitP50:    compare.Quantile(t.Waits, 50),
-		waitP99:    compare.Quantile(t.Waits, 99),
-		waitMax:    compare.Quantile(t.Waits, 100),
-		fairness:   compare.Jain(t.Counts),
-		commands:   compare.Ratio(float64(t.Commands), float64(t.All)),
+		perSecond:  report.Ratio(float64(t.within()), t.Elapsed.Seconds()),
+		waitP50:    report.Quantile(t.Waits, 50),
+		waitP99:    report.Quantile(t.Waits, 99),
+		waitMax:    report.Quantile(t.Waits, 100),
+		fairness:   report.Jain(t.Counts),
+		commands:   report.Ratio(float64(t.Commands), float64(t.All)),
 		seconds:    t.Elapsed.Seconds(),
 		violations: float64(t.Violations),
 	}
 	if len(t.Idle) > 0 {
-		s[idleP50], s[orderViolations], s[behindAll] = compare.Median(t.Idle), float64(t.Overtaken), s[waitP99]
+		s[idleP50], s[orderViolations], s[behindAll] = report.Median(t.Idle), float64(t.Overtaken), s[waitP99]
 	}
 	if t.Error != "" {
 		return s, errors.New(t.Error)
@@ -372,7 +372,7 @@ func idle(visits []visit) (gaps []float64) {
 	for i, v := range visits {
 		waits := func(later visit) bool { return later.called.Before(v.releasing) }
 		if after := visits[i+1:]; slices.ContainsFunc(after, waits) {
-			gaps = append(gaps, compare.Milliseconds(after[0].granted.Sub(v.releasing)))
+			gaps = append(gaps, report.Milliseconds(after[0].granted.Sub(v.releasing)))
 		}
 	}
 	return gaps

@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +40,7 @@ func mutexes(callers int) (locks []kinds.Lock) {
 func TestCallersMeetSoManyTimes(t *testing.T) {
 	t.Parallel()
 	got := meet(t.Context(), job{Times: 7}, mutexes(4))
-	if got.All != 28 || got.Violations != 0 || got.Error != "" || compare.Jain(got.Counts) != 1 || got.Waits.Count() != 28 {
+	if got.All != 28 || got.Violations != 0 || got.Error != "" || report.Jain(got.Counts) != 1 || got.Waits.Count() != 28 {
 		t.Errorf("%+v", got)
 	}
 }

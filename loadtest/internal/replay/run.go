@@ -12,7 +12,6 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/progress"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
@@ -139,7 +138,7 @@ func (r *Replay) send(ctx context.Context) error {
 // tell adds what became of the requests to the report, and of the units what the rows say.
 func (r *Replay) tell() {
 	all := r.All.Latencies(0, load.Forever)
-	perSecond := compare.Ratio(float64(all.Count()), r.All.Elapsed.Seconds())
+	perSecond := report.Ratio(float64(all.Count()), r.All.Elapsed.Seconds())
 	var sold, restocked, left, merges int64
 	for _, d := range r.Rows.Deductions {
 		sold += d.Quantity
@@ -160,8 +159,8 @@ func (r *Replay) tell() {
 	}
 	r.Figures = []report.Figure{
 		{Name: "requests", Unit: "/s", Value: perSecond},
-		{Name: "p50", Unit: "ms", Value: compare.Milliseconds(all.Quantile(50))},
-		{Name: "p99", Unit: "ms", Value: compare.Milliseconds(all.Quantile(99))},
+		{Name: "p50", Unit: "ms", Value: report.Milliseconds(all.Quantile(50))},
+		{Name: "p99", Unit: "ms", Value: report.Milliseconds(all.Quantile(99))},
 		{Name: "units sold", Value: float64(sold)},
 	}
 	r.Sections = []report.Section{r.All.OutcomeSection()}
