@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log"
 	"log/slog"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,11 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/postgres"
-	"inventory/internal/stock/selling"
 )
 
 // The bounds of repeated failures. While a database is away every request fails, and would flood the log.
@@ -275,137 +270,4 @@ func (l serverLog) Write(line []byte) (int, error) {
 	}
 	l.to.Log(context.Background(), level, string(bytes.TrimSpace(line)))
 	return len(line), nil
-}
-
-// codeAttribute is what the log calls the code of a warning.
-const codeAttribute = "code"
-
-// warnings are what works less well than it should and what an operator can change: a setting of a server, a right that is
-// missing. Each stands in the log once, when it begins, and in /readyz while it holds.
-type warnings struct {
-	log *slog.Logger
-
-	mu      sync.Mutex
-	current map[string]string // the text of each, by its code
-}
-
-func newWarnings(log *slog.Logger) *warnings {
-	return &warnings{log: log, current: make(map[string]string)}
-}
-
-// begin adds a warning. The code is what programs read; the text says in one line what to do, and is seen by whoever reads
-// /readyz, so it holds no addresses or names. The details are for the log alone.
-func (w *warnings) begin(code, text string, details ...any) {
-	w.mu.Lock()
-	_, before := w.current[code]
-	w.current[code] = text
-	w.mu.Unlock()
-	if !before {
-		w.log.Warn(text, append([]any{codeAttribute, code}, details...)...)
-	}
-}
-
-// end removes a warning whose cause has gone.
-func (w *warnings) end(code string) {
-	w.mu.Lock()
-	text, before := w.current[code]
-	delete(w.current, code)
-	w.mu.Unlock()
-	if before {
-		w.log.Info("no longer so: "+text, codeAttribute, code)
-	}
-}
-
-// list returns the text of each current warning, by its code.
-func (w *warnings) list() map[string]string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.current)
-}
-
-// noticesPatience is for how long notifications may fail while PostgreSQL is there, until a warning begins.
-const noticesPatience = 3 * time.Second
-
-// noticesObserver warns when notifications of restocks do not arrive. In an outage of PostgreSQL none do.
-type noticesObserver struct {
-	selling.Observer
-	warnings *warnings
-	outage   *outage
-
-	mu    sync.Mutex
-	since time.Time // when they began to fail beside any outage; zero: they work
-}
-
-// NotificationsFail implements [selling.Observer].
-func (o *noticesObserver) NotificationsFail(err error) {
-	o.Observer.NotificationsFail(err)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	now := time.Now()
-	switch {
-	case err == nil:
-		o.since = time.Time{}
-		o.warnings.end("notices_failing")
-	case errors.Is(err, postgres.ErrDeaf):
-		o.warnings.begin("notices_failing", "no notifications of restocks, which are noticed within a second: "+
-			"give --direct-url, which leads past the pooler to the same database", "error", err)
-	case o.outage.on.Load() || o.since.IsZero():
-		o.since = now
-	case now.Sub(o.since) >= noticesPatience:
-		o.warnings.begin("notices_failing", "no notifications of restocks, which are noticed within a second: "+
-			"the service needs one connection more to PostgreSQL", "error", err)
-	}
-}
-
-// refuseCluster refuses a node of a Redis Cluster: it holds the locks of some SKUs only.
-func (s redisServers) refuseCluster(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	for _, server := range s {
-		if _, cluster := server.client.(*redis.ClusterClient); cluster {
-			continue
-		}
-		info, err := server.client.ClusterInfo(ctx).Result()
-		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error: not a cluster, or unknown
-			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
-				"name the cluster: redis+cluster://HOST:PORT,HOST:PORT", server.address)
-		}
-	}
-	return nil
-}
-
-// warnOfPooler warns of what a session lacks because a pooler may give it to others.
-func (a *App) warnOfPooler(store stock.Store) {
-	if pg, is := store.(*postgres.Store); is && len(pg.Dropped()) > 0 {
-		a.warnings.begin("pooler_settings", "the pooler shares connections, so sessions cannot limit themselves: ALTER ROLE … "+
-			strings.Join(pg.Dropped(), ", ")+", and have the pooler reconnect")
-	}
-}
-
-// logFailures logs what does not work at the start. The service starts anyway: it sells without locks, and later a
-// replica may be promoted, or a disk may get space again.
-func (a *App) logFailures(ctx context.Context, servers redisServers) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	if err := a.store.Ready(ctx); err != nil {
-		a.config.Logger.Warn("the database cannot be written to; the service is not ready", "error", err)
-	}
-	for _, server := range servers {
-		if _, cluster := server.client.(*redis.ClusterClient); cluster {
-			continue // the client finds its masters
-		}
-		role, err := server.client.Do(ctx, "ROLE").Slice()
-		if err == nil && len(role) > 0 && role[0] == "slave" {
-			a.config.Logger.Warn("a Redis server is a replica, which gives no locks unless it becomes the master",
-				"redis", server.address)
-		}
-	}
-	_ = a.service.CheckLocks() // the service logs that they fail
-}
-
-// warnOfPlatform says what the service lacks on a system. Files are locked everywhere.
-func (a *App) warnOfPlatform(system string) {
-	if system == "windows" {
-		a.warnings.begin("platform", "on Windows keys and certificates are read again at a restart only, and a caller that hangs up is noticed later: use Linux for production")
-	}
 }

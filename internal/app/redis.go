@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -282,3 +283,20 @@ func (a *App) openEvents(servers redisServers) {
 
 // Events returns the hub of live events, for publishers and listeners inside the process. Close closes it.
 func (a *App) Events() *events.Hub { return a.events }
+
+// refuseCluster refuses a node of a Redis Cluster: it holds the locks of some SKUs only.
+func (s redisServers) refuseCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	for _, server := range s {
+		if _, cluster := server.client.(*redis.ClusterClient); cluster {
+			continue
+		}
+		info, err := server.client.ClusterInfo(ctx).Result()
+		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error: not a cluster, or unknown
+			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
+				"name the cluster: redis+cluster://HOST:PORT,HOST:PORT", server.address)
+		}
+	}
+	return nil
+}
