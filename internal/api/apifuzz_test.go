@@ -258,11 +258,11 @@ func (f *fuzzer) callerFor(o operation) string {
 // fill returns the operation's path with values.
 func (f *fuzzer) fill(o operation) string {
 	path := o.path
-	if strings.HasPrefix(path, "/v1/orders/") && f.chance(20) {
-		return strings.Replace(path, "{order_id}", url.PathEscape(f.basket()), 1)
+	if strings.HasPrefix(path, "/v1/orders/") && f.chance(30) {
+		return strings.Replace(path, "{order_id}", url.PathEscape(f.basket(o)), 1)
 	}
-	if o.method != "GET" && strings.Contains(path, "{order_id}") && f.chance(20) {
-		return strings.NewReplacer("{sku}", "plenty", "{order_id}", url.PathEscape(f.reservation())).Replace(path)
+	if o.method != "GET" && strings.Contains(path, "{order_id}") && f.chance(30) {
+		return strings.NewReplacer("{sku}", "plenty", "{order_id}", url.PathEscape(f.order(o))).Replace(path)
 	}
 	for _, p := range o.parameters {
 		if p.Value.In == openapi3.ParameterInPath {
@@ -279,19 +279,27 @@ func (f *fuzzer) fill(o operation) string {
 	return path
 }
 
-// reservation reserves units of the SKU plenty under an order id that no other fuzzer knows, and returns the order id.
-// Reservations that all know are soon settled.
-func (f *fuzzer) reservation() string {
+// order takes units of the SKU plenty under an order id that no other fuzzer knows, and returns the order id. Orders that all know
+// are soon settled.
+func (f *fuzzer) order(o operation) string {
 	id := "own/" + strconv.FormatUint(f.Uint64(), 36)
-	f.want(f.as(shop, "POST", "/v1/skus/plenty/deductions", `{"order_id":"`+id+`","quantity":9,"reserve_for":"1h"}`), 201, "")
+	f.want(f.as(shop, "POST", "/v1/skus/plenty/deductions", `{"order_id":"`+id+`","quantity":9`+termsFor(o)+`}`), 201, "")
 	return id
 }
 
-// basket reserves units of two SKUs, as reservation does of one.
-func (f *fuzzer) basket() string {
+// basket takes units of two SKUs, as order does of one.
+func (f *fuzzer) basket(o operation) string {
 	id := "own/" + strconv.FormatUint(f.Uint64(), 36)
-	f.want(f.as(shop, "POST", "/v1/orders", `{"order_id":"`+id+`","reserve_for":"1h","lines":[{"sku":"plenty","quantity":2},{"sku":"spare","quantity":1}]}`), 201, "")
+	f.want(f.as(shop, "POST", "/v1/orders", `{"order_id":"`+id+`","lines":[{"sku":"plenty","quantity":2},{"sku":"spare","quantity":1}]`+termsFor(o)+`}`), 201, "")
 	return id
+}
+
+// termsFor returns what an order must say so that the operation can succeed: units that are to be returned are sold at once.
+func termsFor(o operation) string {
+	if strings.HasPrefix(o.OperationID, "return") {
+		return ""
+	}
+	return `,"reserve_for":"1h"`
 }
 
 // spoils reports whether an operation may end the sale of a SKU. It gets its own SKU, so that orders of the others succeed.
