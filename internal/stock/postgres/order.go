@@ -128,31 +128,26 @@ func divided(p stock.Placement) bool {
 	return slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Parts != nil })
 }
 
-// roomForOrders takes as many lines as one write may have. Two orders that know different layouts or fences of one row do not go
-// together, nor do two with one id.
+// roomForOrders takes as many lines as one write may have. Orders that know a row differently do not go together, nor do two with
+// one id.
 func roomForOrders() func(stock.Placement) bool {
-	rows, ids, lines := make(map[tables.SegmentRow]stock.PlacedLine), make(map[string]bool), 0
+	rows, ids, lines := tables.KnownRows{}, make(map[string]bool), 0
 	return func(p stock.Placement) bool {
-		if lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] || !agrees(p, rows) {
+		if lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] {
 			return false
+		}
+		for at, line := range tables.EachRow(p) {
+			if !rows.Agrees(at, line) {
+				return false
+			}
 		}
 		lines += tables.RowsOf(p)
 		ids[p.Order.OrderID] = true
 		for at, line := range tables.EachRow(p) {
-			rows[at] = line
+			rows.Add(at, line)
 		}
 		return true
 	}
-}
-
-// agrees reports whether an order knows the same layouts and fences of rows as others do.
-func agrees(p stock.Placement, rows map[tables.SegmentRow]stock.PlacedLine) bool {
-	for at, line := range tables.EachRow(p) {
-		if other, there := rows[at]; there && (other.Layout != line.Layout || other.Fence != line.Fence) {
-			return false
-		}
-	}
-	return true
 }
 
 // orderEach takes the orders whose rows are free and hold what all orders want from them.

@@ -158,30 +158,29 @@ func RowsOf(p stock.Placement) (n int) {
 	return n
 }
 
-// knownRows are the rows from which orders take, each as one of them knows it. Agree is false if two know different layouts, sale
-// windows or fences of one row.
-type knownRows struct {
-	known map[SegmentRow]stock.PlacedLine
-	agree bool
+// KnownRows are the rows from which orders take, each as one of them knows it.
+type KnownRows map[SegmentRow]stock.PlacedLine
+
+// Agrees reports whether a line knows a row as the others do: its layout, sale window and fence. Without a fence it agrees with any.
+func (r KnownRows) Agrees(at SegmentRow, line stock.PlacedLine) bool {
+	other, there := r[at]
+	oneFence := line.Fence == other.Fence || line.Fence.Token == 0 || other.Fence.Token == 0
+	return !there || oneFence && line.Layout == other.Layout && line.SaleWindow == other.SaleWindow
 }
 
-func (r *knownRows) add(at SegmentRow, line stock.PlacedLine) {
-	other, there := r.known[at]
-	if there {
-		one := line.Fence == other.Fence || line.Fence.Token == 0 || other.Fence.Token == 0
-		r.agree = r.agree && one && line.Layout == other.Layout && line.SaleWindow == other.SaleWindow
-	}
-	if !there || line.Fence.Token > 0 {
-		r.known[at] = line
+// Add adds what a line knows of a row. The fence stays that of a line that has one.
+func (r KnownRows) Add(at SegmentRow, line stock.PlacedLine) {
+	if _, there := r[at]; !there || line.Fence.Token > 0 {
+		r[at] = line
 	}
 }
 
 // sorted adds the rows, ascending, and returns their numbers, from 0.
-func (r *knownRows) sorted(rows *Rows) map[SegmentRow]int {
-	numbers := make(map[SegmentRow]int, len(r.known))
-	for n, at := range slices.SortedFunc(maps.Keys(r.known), SegmentRow.compare) {
+func (r KnownRows) sorted(rows *Rows) map[SegmentRow]int {
+	numbers := make(map[SegmentRow]int, len(r))
+	for n, at := range slices.SortedFunc(maps.Keys(r), SegmentRow.compare) {
 		numbers[at] = n
-		rows.Add(at.SKU, r.known[at], 0)
+		rows.Add(at.SKU, r[at], 0)
 	}
 	return numbers
 }
@@ -189,14 +188,18 @@ func (r *knownRows) sorted(rows *Rows) map[SegmentRow]int {
 // OrdersOf returns the arrays of orders of several SKUs, of which each line says from which segments it takes, and of batches. It
 // reports whether they agree about the rows.
 func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, agree bool) {
-	rows := knownRows{known: make(map[SegmentRow]stock.PlacedLine), agree: true}
+	rows, agree := KnownRows{}, true
+	note := func(at SegmentRow, line stock.PlacedLine) {
+		agree = agree && rows.Agrees(at, line)
+		rows.Add(at, line)
+	}
 	for _, p := range placements {
 		for at, line := range EachRow(p) {
-			rows.add(at, line)
+			note(at, line)
 		}
 	}
 	for _, b := range batches {
-		rows.add(SegmentRow{b.SKU, b.Segment}, LineOf(b))
+		note(SegmentRow{b.SKU, b.Segment}, LineOf(b))
 	}
 	numbers := rows.sorted(&o.Rows)
 	var heads, lines []stock.Order
@@ -233,7 +236,7 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 		}
 	}
 	o.Heads, o.Lines = ArraysOf(heads), ArraysOf(lines)
-	return o, rows.agree
+	return o, agree
 }
 
 // LineOf returns where a batch takes from.
