@@ -108,3 +108,33 @@ func TestWhichOrdersShareAWrite(t *testing.T) {
 		}
 	}
 }
+
+// Otherwise an order would be written under a fence that is not its own.
+func TestOrdersThatKnowARowDifferentlyShareNoWrite(t *testing.T) {
+	t.Parallel()
+	order := func(id, sku string, line stock.PlacedLine) stock.Placement {
+		return stock.Placement{
+			Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: sku, Quantity: 1}}}, Lines: []stock.PlacedLine{line},
+		}
+	}
+	fenced := stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: 5, Owner: "a"}}
+	room := roomForOrders()
+	for _, c := range []struct {
+		what  string
+		order stock.Placement
+		want  bool
+	}{
+		{"the first", order("1", "shoe", fenced), true},
+		{"one of the same id", order("1", "hat", fenced), false},
+		{"one with the same fence", order("2", "shoe", fenced), true},
+		{"one with a later fence", order("3", "shoe", stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: 6, Owner: "a"}}), false},
+		{"one without a fence", order("4", "shoe", stock.PlacedLine{Layout: 3}), true},
+		{"one with an earlier fence", order("5", "shoe", stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: 4, Owner: "a"}}), false},
+		{"one with another layout", order("6", "shoe", stock.PlacedLine{Layout: 4}), false},
+		{"one of another SKU", order("7", "hat", stock.PlacedLine{Layout: 4}), true},
+	} {
+		if got := room(c.order); got != c.want {
+			t.Errorf("%s: there is room: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
