@@ -137,6 +137,9 @@ const (
 
 // outage knows from statements and connections whether PostgreSQL is there. It warns when an outage begins, reports its end, and
 // keeps the failures of single requests meanwhile out of the log.
+//
+// An outage begins with a statement or a connection that fails. Where PostgreSQL hangs, requests that wait behind a statement may
+// run out of time before it does. So it also begins with a request that runs out of time while PostgreSQL is silent.
 type outage struct {
 	warnings *warnings
 
@@ -144,6 +147,8 @@ type outage struct {
 	on        atomic.Bool
 	failed    atomic.Int64 // when last, in Unix nanoseconds
 	ended     atomic.Int64
+	pending   atomic.Int64 // statements and connections that PostgreSQL has not answered
+	heard     atomic.Int64 // when the first of them began, or when the last answer came, in Unix nanoseconds
 }
 
 func since(instant *atomic.Int64) time.Duration { return time.Since(time.Unix(0, instant.Load())) }
@@ -163,8 +168,32 @@ func (o *outage) watch(config *pgxpool.Config) {
 	}
 }
 
+// pendingKey is the key under which a context says whether the end of its statement was counted: pgx may end a batch twice.
+type pendingKey struct{}
+
+// asked counts a statement or a connection that begins.
+func (o *outage) asked(ctx context.Context) context.Context {
+	if o.pending.Load() == 0 {
+		o.heard.Store(time.Now().UnixNano())
+	}
+	o.pending.Add(1)
+	return context.WithValue(ctx, pendingKey{}, new(atomic.Bool))
+}
+
+// over counts a statement or a connection that has ended.
+func (o *outage) over(ctx context.Context) {
+	if counted, is := ctx.Value(pendingKey{}).(*atomic.Bool); is && counted.CompareAndSwap(false, true) {
+		o.heard.Store(time.Now().UnixNano())
+		o.pending.Add(-1)
+	}
+}
+
+// silent reports whether PostgreSQL has been asked something, and has answered nothing for a time.
+func (o *outage) silent() bool { return o.pending.Load() > 0 && since(&o.heard) >= outageOver }
+
 // note takes the result of a statement.
-func (o *outage) note(err error) {
+func (o *outage) note(ctx context.Context, err error) {
+	o.over(ctx)
 	var refused *pgconn.PgError
 	switch {
 	case errors.Is(err, context.Canceled): // who asked has gone
@@ -204,52 +233,64 @@ func (o *outage) answered() {
 
 // explains reports whether an outage is the reason for a failure that is logged now.
 func (o *outage) explains(line slog.Record) bool {
-	if line.Level != slog.LevelWarn || !o.on.Load() && since(&o.ended) > outageAfter {
+	if line.Level != slog.LevelWarn {
 		return false
 	}
-	unavailable := false
+	var unavailable error
 	line.Attrs(func(a slog.Attr) bool {
 		if a.Key == codeAttribute { // a warning, which is logged once
-			unavailable = false
+			unavailable = nil
 			return false
 		}
-		err, is := a.Value.Any().(error)
-		unavailable = unavailable || is && stock.CodeOf(err) == stock.CodeUnavailable
+		if err, is := a.Value.Any().(error); is && stock.CodeOf(err) == stock.CodeUnavailable {
+			unavailable = err
+		}
 		return true
 	})
-	return unavailable
+	switch {
+	case unavailable == nil:
+		return false
+	case o.on.Load() || since(&o.ended) <= outageAfter:
+		return true
+	case errors.Is(unavailable, context.DeadlineExceeded) && o.silent():
+		o.fail(unavailable)
+		return true
+	default:
+		return false
+	}
 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (o *outage) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
+	return o.asked(ctx)
 }
 
 // TraceQueryEnd implements [pgx.QueryTracer].
-func (o *outage) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	o.note(data.Err)
+func (o *outage) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	o.note(ctx, data.Err)
 }
 
 // TraceBatchStart implements [pgx.BatchTracer].
 func (o *outage) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
+	return o.asked(ctx)
 }
 
 // TraceBatchQuery implements [pgx.BatchTracer].
 func (o *outage) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
 // TraceBatchEnd implements [pgx.BatchTracer].
-func (o *outage) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
-	o.note(data.Err)
+func (o *outage) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
+	o.note(ctx, data.Err)
 }
 
 // TraceConnectStart implements [pgx.ConnectTracer].
 func (o *outage) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
-	return ctx
+	return o.asked(ctx)
 }
 
 // TraceConnectEnd implements [pgx.ConnectTracer].
-func (o *outage) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData) {
+func (o *outage) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndData) {
+	o.over(ctx)
 	if data.Err != nil && !errors.Is(data.Err, context.Canceled) {
 		o.fail(data.Err)
 	}

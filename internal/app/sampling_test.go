@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -8,6 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
 )
 
 // TestFailuresThatRepeatAreCounted: a thousand failures are eleven lines, and the last line has the number of the missing
@@ -84,4 +90,54 @@ func TestMessagesWithoutEndAreNotRemembered(t *testing.T) {
 	if err := sampled.Handle(t.Context(), line); err != nil || len(sampled.samples.kinds) > sampleKinds {
 		t.Errorf("%d messages are remembered, %v", len(sampled.samples.kinds), err)
 	}
+}
+
+// TestAnOutageBeginsWithARequestThatOutlastsASilentStatement: requests that wait behind a statement run out of time before it does.
+// Without a statement, or with one that has just been answered, they are logged as they are.
+func TestAnOutageBeginsWithARequestThatOutlastsASilentStatement(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told lockedText
+		away := &outage{}
+		sampled := newQuiet(slog.NewTextHandler(&told, nil), away)
+		log := slog.New(sampled)
+		away.warnings = newWarnings(log)
+		failed := func(err error, logged, outages int) {
+			t.Helper()
+			log.Warn("request failed", "error", stock.Unavailable(err, "sell"))
+			lines := told.String()
+			if got := strings.Count(lines, "request failed"); got != logged {
+				t.Errorf("%d requests were logged, want %d:\n%s", got, logged, lines)
+			}
+			if got := strings.Count(lines, "level=WARN msg=\"PostgreSQL fails"); got != outages {
+				t.Errorf("%d outages were logged, want %d:\n%s", got, outages, lines)
+			}
+		}
+		time.Sleep(time.Minute)
+		failed(context.DeadlineExceeded, 1, 0) // nothing was asked
+
+		batch := away.TraceBatchStart(t.Context(), nil, pgx.TraceBatchStartData{})
+		failed(context.DeadlineExceeded, 2, 0) // just asked
+		time.Sleep(outageOver)
+		failed(context.Canceled, 3, 0) // its caller has gone
+		query := away.TraceQueryStart(t.Context(), nil, pgx.TraceQueryStartData{})
+		away.TraceQueryEnd(query, nil, pgx.TraceQueryEndData{})
+		failed(context.DeadlineExceeded, 4, 0) // another one was answered
+
+		time.Sleep(outageOver)
+		failed(context.DeadlineExceeded, 4, 1)
+		failed(errors.New("no connection"), 4, 1)
+
+		time.Sleep(outageOver)
+		for range 2 { // as pgx may do
+			away.TraceBatchEnd(batch, nil, pgx.TraceBatchEndData{})
+		}
+		time.Sleep(2*outageAfter + outageOver)
+		failed(context.DeadlineExceeded, 5, 1) // the outage is over, and nothing was asked since
+		connection := away.TraceConnectStart(t.Context(), pgx.TraceConnectStartData{})
+		time.Sleep(outageOver)
+		failed(context.DeadlineExceeded, 5, 2)
+		away.TraceConnectEnd(connection, pgx.TraceConnectEndData{})
+		sampled.samples.close()
+	})
 }
