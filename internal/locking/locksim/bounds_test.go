@@ -253,7 +253,7 @@ func TestTurnsWithoutWakeUps(t *testing.T) {
 						start := time.Now()
 						grip := must(t, a, a.Ctx, alone)
 						longest = max(longest, time.Since(start))
-						time.Sleep(5 * latency)
+						time.Sleep(20 * latency)
 						ok(t, grip.Unlock(a.Ctx))
 					}
 					return longest

@@ -434,7 +434,7 @@ func TestHandoffYields(t *testing.T) {
 		}
 		defer callers.Wait()
 		defer over.Store(true)
-		for range 20 {
+		for range 8 {
 			turn := alone
 			turn.Wait = 20 * time.Millisecond
 			ok(t, must(t, lone, lone.Ctx, turn).Unlock(lone.Ctx))

@@ -106,7 +106,6 @@ func CalmCases() []Case {
 		{"retake", testRetake},
 		{"retake while many have expired", testRetakeAmongMany},
 		{"history", testHistory},
-		{"requests meet", testRequestsMeet},
 		{"an order is settled as a whole", testSettleOrder},
 		{"an order expires", testOrderExpires},
 		{"a half of an order is taken again", testRetakeOfAHalf},
@@ -165,6 +164,7 @@ func RacingCases() []Case {
 		{"returns race", testReturnsRace},
 		{"cancel of a part or of all", testCancelOfAPartOrOfAll},
 		{"sweepers race", testSweepers},
+		{"requests meet", testRequestsMeet},
 		{"orders of several SKUs race", testOrdersRace},
 		{"everything at once", testStorm},
 	}
