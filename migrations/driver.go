@@ -17,11 +17,9 @@ import (
 // pooler a session may be another process' a moment later, and a process that dies in between leaves the mark of a step that was
 // begun. Here Run does all of it in one transaction: lock, status, statements, mark. So the other methods have nothing to write.
 type driver struct {
-	ctx         context.Context
-	db          *sql.DB
-	dialect     Dialect
-	lockTimeout string // of PostgreSQL
-	at          Status // for which the step was chosen
+	ctx      context.Context
+	migrator *Migrator
+	at       Status // for which the step was chosen
 
 	target int  // the version that the database has after the step
 	done   bool // Run has carried out the step; otherwise the database's status is another one by now
@@ -84,7 +82,8 @@ func (d *driver) Run(statements io.Reader) error {
 }
 
 func (d *driver) inTransaction(statements string) (err error) {
-	tx, err := d.db.BeginTx(d.ctx, &sql.TxOptions{Isolation: d.dialect.isolation})
+	m := d.migrator
+	tx, err := m.db.BeginTx(d.ctx, &sql.TxOptions{Isolation: m.dialect.isolation})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -93,15 +92,15 @@ func (d *driver) inTransaction(statements string) (err error) {
 			err = errors.Join(err, ignoreDone(tx.Rollback()))
 		}
 	}()
-	if d.dialect.lock != "" {
-		if _, err := tx.ExecContext(d.ctx, d.dialect.lock, d.lockTimeout); err != nil {
+	if m.dialect.lock != "" {
+		if _, err := tx.ExecContext(d.ctx, m.dialect.lock, m.lockTimeout); err != nil {
 			return fmt.Errorf("wait for other migrations: %w", err)
 		}
 	}
-	if now, err := ReadStatus(d.ctx, tx, d.dialect); err != nil || now.Version != d.at.Version || now.Dirty != d.at.Dirty {
+	if now, err := m.status(d.ctx, tx); err != nil || now.Version != d.at.Version || now.Dirty != d.at.Dirty {
 		return err
 	}
-	mark := d.dialect.table + `; DELETE FROM schema_migrations`
+	mark := m.dialect.table + `; DELETE FROM schema_migrations`
 	if d.target > 0 {
 		mark += fmt.Sprintf(`; INSERT INTO schema_migrations (version, dirty) VALUES (%d, false)`, d.target)
 	}

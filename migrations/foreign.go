@@ -2,7 +2,6 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -14,16 +13,16 @@ var ErrForeign = errors.New("the database belongs to another program")
 // checkOwn returns ErrForeign for the database of another program. Processes that migrate meanwhile do not change the result.
 // Earlier releases mark a step as begun before it runs, so checkOwn reads whether the first step's table is there before it reads
 // the mark. They mark it as done after it ran, so checkOwn reads once more afterwards.
-func checkOwn(ctx context.Context, db *sql.DB, d Dialect) error {
+func (m *Migrator) checkOwn(ctx context.Context) error {
 	var before, after bool
-	if err := db.QueryRowContext(ctx, d.hasSKUs).Scan(&before); err != nil {
+	if err := m.db.QueryRowContext(ctx, m.dialect.hasSKUs).Scan(&before); err != nil {
 		return fmt.Errorf("look for our tables: %w", err)
 	}
-	status, err := ReadStatus(ctx, db, d)
+	status, err := m.status(ctx, m.db)
 	if err != nil {
 		return err
 	}
-	if err := db.QueryRowContext(ctx, d.hasSKUs).Scan(&after); err != nil {
+	if err := m.db.QueryRowContext(ctx, m.dialect.hasSKUs).Scan(&after); err != nil {
 		return fmt.Errorf("look for our tables: %w", err)
 	}
 	switch {

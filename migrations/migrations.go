@@ -50,6 +50,20 @@ type Migrator struct {
 	db          *sql.DB
 	dialect     Dialect
 	lockTimeout string // of PostgreSQL
+	files       source.Driver
+	list        []Step // none of them applied
+}
+
+func newMigrator(db *sql.DB, dialect Dialect, lockTimeout string) (*Migrator, error) {
+	files, err := iofs.New(steps, dialect.folder)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), db.Close())
+	}
+	list, err := dialect.list()
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Migrator{db, dialect, lockTimeout, files, list}, nil
 }
 
 // OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. The functions in
@@ -63,7 +77,7 @@ func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migr
 	for _, change := range configure {
 		change(config.ConnConfig)
 	}
-	return &Migrator{stdlib.OpenDB(*config.ConnConfig), Postgres(), limit}, nil
+	return newMigrator(stdlib.OpenDB(*config.ConnConfig), Postgres(), limit)
 }
 
 // OpenSQLite returns a migrator for the SQLite database of a data source name. Close it.
@@ -72,7 +86,7 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	return &Migrator{db: db, dialect: SQLite()}, nil
+	return newMigrator(db, SQLite(), "")
 }
 
 // Up applies every step that the database lacks.
@@ -84,11 +98,11 @@ func (m *Migrator) Up(ctx context.Context) error {
 }
 
 func (m *Migrator) up(ctx context.Context) error {
-	if err := checkOwn(ctx, m.db, m.dialect); err != nil {
+	if err := m.checkOwn(ctx); err != nil {
 		return err
 	}
 	for {
-		at, err := ReadStatus(ctx, m.db, m.dialect)
+		at, err := m.status(ctx, m.db)
 		if err != nil || at.Newer() || at.Pending() == 0 {
 			return err
 		}
@@ -109,11 +123,11 @@ func (m *Migrator) Down(ctx context.Context) error {
 }
 
 func (m *Migrator) down(ctx context.Context) error {
-	if err := checkOwn(ctx, m.db, m.dialect); err != nil {
+	if err := m.checkOwn(ctx); err != nil {
 		return err
 	}
 	for {
-		at, err := ReadStatus(ctx, m.db, m.dialect)
+		at, err := m.status(ctx, m.db)
 		switch {
 		case err != nil || at.Version == 0:
 			return err
@@ -132,18 +146,14 @@ func (m *Migrator) down(ctx context.Context) error {
 // carryOut has golang-migrate carry out the next step up (1) or down (-1). It reports false, with nothing changed, if the
 // database's status is another one by now.
 func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction int) (done bool, err error) {
-	from, err := iofs.New(steps, m.dialect.folder)
-	if err != nil {
-		return false, fmt.Errorf("read migrations: %w", err)
-	}
-	to := &driver{ctx: ctx, db: m.db, dialect: m.dialect, lockTimeout: m.lockTimeout, at: at}
-	engine, err := migrate.NewWithInstance("embedded", from, m.dialect.folder, to)
+	to := &driver{ctx: ctx, migrator: m, at: at}
+	engine, err := migrate.NewWithInstance("embedded", m.files, m.dialect.folder, to)
 	if err != nil {
 		return false, fmt.Errorf("open migrations: %w", err)
 	}
-	err = engine.Steps(direction) // one at a time: golang-migrate reads ahead, and leaves a goroutine when a step fails
-	fromErr, toErr := engine.Close()
-	if err := errors.Join(err, fromErr, toErr); err != nil {
+	err = engine.Steps(direction)     // one at a time: golang-migrate reads ahead, and leaves a goroutine when a step fails
+	filesErr, toErr := engine.Close() // of files that are embedded it closes nothing
+	if err := errors.Join(err, filesErr, toErr); err != nil {
 		return false, fmt.Errorf("step %d %s: %w", step.Version, step.Name, err)
 	}
 	return to.done, nil
@@ -151,8 +161,12 @@ func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction
 
 // Status lists all steps, ascending.
 func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
-	status, err := ReadStatus(ctx, m.db, m.dialect)
+	status, err := m.status(ctx, m.db)
 	return status.Steps, err
+}
+
+func (m *Migrator) status(ctx context.Context, db Reader) (Status, error) {
+	return readStatus(ctx, db, m.dialect, slices.Clone(m.list))
 }
 
 // Close gives the database connection back.

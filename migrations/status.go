@@ -80,18 +80,23 @@ type Reader interface {
 // ReadStatus reads the status of a database. It writes nothing and takes no locks, so it works while a service runs, and needs
 // only the right to read schema_migrations.
 func ReadStatus(ctx context.Context, db Reader, d Dialect) (Status, error) {
-	status, err := d.None()
+	list, err := d.list()
 	if err != nil {
-		return status, err
+		return Status{}, err
 	}
-	var there bool
+	return readStatus(ctx, db, d, list)
+}
+
+// readStatus sets which steps of a list are applied.
+func readStatus(ctx context.Context, db Reader, d Dialect, list []Step) (Status, error) {
+	status, there := Status{Steps: list}, false
 	if err := db.QueryRowContext(ctx, d.isThere).Scan(&there); err != nil {
 		return status, fmt.Errorf("migration status: %w", err)
 	}
 	if !there {
 		return status, nil
 	}
-	err = db.QueryRowContext(ctx, lastStep).Scan(&status.Version, &status.Dirty)
+	err := db.QueryRowContext(ctx, lastStep).Scan(&status.Version, &status.Dirty)
 	if errors.Is(err, sql.ErrNoRows) {
 		return status, nil
 	}
