@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -26,7 +25,7 @@ func TestChaosStartsItself(t *testing.T) {
 // TestChaosWithoutFaults tells what grows.
 func TestChaosWithoutFaults(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), program, "chaos", "--fault=none", "--rounds=1", "--length=2s").CombinedOutput()
+	out, err := program(t, "chaos", "--fault=none", "--rounds=1", "--length=2s").CombinedOutput()
 	for _, says := range []string{"No promise was broken.", "amid 0 faults", "\ngrowth\n", "resident memory, MB", "tables grew by", "What the machine did"} {
 		if err != nil || !strings.Contains(string(out), says) {
 			t.Fatalf("%v: no %q in\n%s", err, says, out)

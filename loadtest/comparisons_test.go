@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 func runProgram(t *testing.T, args ...string) (d report.Document, printed string) {
 	t.Helper()
 	result := filepath.Join(t.TempDir(), "result.json")
-	command := exec.CommandContext(t.Context(), program, append(args, "--json", result)...)
+	command := program(t, append(args, "--json", result)...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	if err := command.Run(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,9 +15,9 @@ import (
 // way all the same, so every order that was accepted was heard of. By the storm of retries some were. Nothing is left behind.
 func TestCtrlCReachesTheServiceToo(t *testing.T) {
 	t.Parallel()
-	command := exec.CommandContext(t.Context(), program, smallSale("--json=-", "--stock=100000", "--storm-for=5m")...)
+	command := program(t, smallSale("--json=-", "--stock=100000", "--storm-for=5m")...)
 	folder := t.TempDir()
-	command.Env = append(os.Environ(), "TMPDIR="+folder)
+	command.Env = append(command.Env, "TMPDIR="+folder)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	command.Stdout = &out

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -27,26 +26,28 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-// program is the lab as a file, for tests that run it as a person does.
-var program string
+// isLab is the variable with which the test program is the lab.
+const isLab = "LOADTEST_TEST_IS_LAB"
 
 func TestMain(m *testing.M) {
-	worker.Main(workers()) // the test program is the lab, too, which starts itself
+	worker.Main(workers()) // the lab starts itself
+	if os.Getenv(isLab) != "" {
+		main()
+		os.Exit(0)
+	}
 	os.Exit(runTests(m))
+}
+
+// program returns the lab as a person starts it.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0], args...)
+	command.Env = append(os.Environ(), isLab+"=yes")
+	return command
 }
 
 func runTests(m *testing.M) int {
 	logging.Disable()
-	folder, err := os.MkdirTemp("", "loadtest-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	program = filepath.Join(folder, "loadtest")
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-		return 1
-	}
 	// Most of these tests wait for what is planned to happen, and compute little.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,7 +58,7 @@ func runTests(m *testing.M) int {
 	cleaning := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner")
 	forgetting := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner")
 	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	if err := errors.Join(os.RemoveAll(folder), goleak.Find(dialling, cleaning, forgetting)); err != nil && code == 0 {
+	if err := goleak.Find(dialling, cleaning, forgetting); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -18,27 +18,34 @@ import (
 	"inventory/internal/servertest"
 )
 
-// The private servers and the program's file that the tests of this package share.
+// The private servers that the tests of this package share.
 var (
 	postgresServer *servertest.Postgres
 	redisServer    *servertest.Redis
-	program        string
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+// isProgram is the variable with which the test program is the program.
+const isProgram = "TEST_IS_PROGRAM"
 
-func runTests(m *testing.M) int {
+func TestMain(m *testing.M) {
+	if os.Getenv(isProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(runTests(m))
+}
+
+// program returns the program as its own process.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0], args...)
+	command.Env = append(os.Environ(), isProgram+"=yes")
+	return command
+}
+
+func runTests(m *testing.M) (code int) {
 	ctx := context.Background()
-	folder, err := os.MkdirTemp("", "inventory-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	program = filepath.Join(folder, "inventory")
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-		return 1
-	}
+	var err error
 	if postgresServer, err = servertest.StartPostgres(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -47,10 +54,10 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, errors.Join(err, postgresServer.Stop()))
 		return 1
 	}
-	code := m.Run()
+	code = m.Run()
 	// A pool whose server is down checks once a second whether it has been closed.
 	dialling := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
-	err = errors.Join(redisServer.Stop(), postgresServer.Stop(), os.RemoveAll(folder), goleak.Find(dialling))
+	err = errors.Join(redisServer.Stop(), postgresServer.Stop(), goleak.Find(dialling))
 	if err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -78,11 +85,11 @@ func invokeIn(ctx context.Context, t *testing.T, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// spawn runs the program as its own process: at full speed, without the race detector.
+// spawn runs the program as its own process.
 func spawn(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	command := exec.CommandContext(t.Context(), program, args...)
+	command := program(t, args...)
 	command.Stdout, command.Stderr = &out, &errs
 	err := command.Run()
 	var exit *exec.ExitError

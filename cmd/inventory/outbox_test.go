@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,8 +106,7 @@ func TestOutboxReaderThatDies(t *testing.T) {
 			var told []string
 			after := ""
 			for life := range lives {
-				command := exec.CommandContext(t.Context(), program, "outbox", "read", "--json", "--follow", "--poll", "1ms",
-					"--after", after, "--database-url", url)
+				command := program(t, "outbox", "read", "--json", "--follow", "--poll", "1ms", "--after", after, "--database-url", url)
 				output, err := command.StdoutPipe()
 				if err == nil {
 					err = command.Start()

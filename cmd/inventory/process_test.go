@@ -49,7 +49,7 @@ func launch(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{T: t, ready: make(chan struct{}), ended: make(chan struct{})}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)
-	p.command = exec.Command(program, args...)
+	p.command = program(t, args...)
 	output, err := p.command.StderrPipe()
 	if err == nil {
 		err = p.command.Start()
@@ -427,7 +427,7 @@ func TestPortInUse(t *testing.T) {
 func TestDefaultDatabaseIsInTheWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	command := exec.CommandContext(t.Context(), program, "migrate", "up")
+	command := program(t, "migrate", "up")
 	command.Dir = folder
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

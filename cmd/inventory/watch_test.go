@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,7 +12,7 @@ import (
 // TestWatch opens the classroom, reads the pages at the addresses that it prints, and ends it as a person does.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	command := exec.Command(program, "demo", "--watch", "--watch-listen", "127.0.0.1:0")
+	command := program(t, "demo", "--watch", "--watch-listen", "127.0.0.1:0")
 	command.Dir = t.TempDir()
 	output, err := command.StdoutPipe()
 	if err == nil {
