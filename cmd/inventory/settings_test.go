@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -83,6 +84,36 @@ func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	wrongUse(t, invokeIn(ended, t, "serve"), "both in the environment")
+}
+
+// TestSettingsOfDeploymentsAreFlags: each variable in the files of deploy/, and of the image, is one of a flag of serve.
+func TestSettingsOfDeploymentsAreFlags(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	files := []string{filepath.Join(root, "Dockerfile"), filepath.Join(root, "docker-compose.yml")}
+	for _, folder := range []string{"compose", "kubernetes", "systemd"} {
+		found, err := filepath.Glob(filepath.Join(root, "deploy", folder, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	help, setting := invoke(t, "serve", "--help").out, regexp.MustCompile(`\bINVENTORY_[A-Z][A-Z_]*`)
+	known := make(map[string]bool)
+	for _, name := range setting.FindAllString(help, -1) {
+		known[name] = true
+	}
+	used := 0
+	for _, file := range files {
+		for _, name := range setting.FindAllString(document(t, file), -1) {
+			if used++; !known[name] {
+				t.Errorf("%s has %s, which is no setting", file, name)
+			}
+		}
+	}
+	if used < 20 {
+		t.Errorf("the files have %d settings, want 20 and more", used)
+	}
 }
 
 // An empty cursor reads from the beginning, so a script's first call is like the others.

@@ -2,10 +2,7 @@ package checks_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -78,8 +75,7 @@ func TestKubernetesFilesAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestKubernetesRunsTheServiceAsTheHandbookSays: the service stops in time, has few rights, and its settings are flags of
-// serve.
+// TestKubernetesRunsTheServiceAsTheHandbookSays: the service stops in time, and has few rights.
 func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
 	t.Parallel()
 	pod := decode[appsv1.Deployment](t, "deployment.yaml").Spec.Template.Spec
@@ -110,29 +106,5 @@ func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
 	}
 	if scaled := decode[autoscalingv2.HorizontalPodAutoscaler](t, "horizontalpodautoscaler.yaml").Spec.ScaleTargetRef; scaled.Name != "inventory" || scaled.Kind != "Deployment" {
 		t.Errorf("%+v is scaled", scaled)
-	}
-	var variables []string
-	for _, variable := range c.Env {
-		variables = append(variables, variable.Name)
-	}
-	areSettings(t, variables)
-}
-
-// helpOfServe returns the output of `inventory serve --help`. The program is built once for all tests.
-var helpOfServe = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "run", "../cmd/inventory", "serve", "--help").Output()
-})
-
-// areSettings demands that each variable is a setting of inventory serve.
-func areSettings(t *testing.T, variables []string) {
-	t.Helper()
-	help, err := helpOfServe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, variable := range variables {
-		if !regexp.MustCompile(`\$` + variable + `\b`).Match(help) {
-			t.Errorf("%s is no setting", variable)
-		}
 	}
 }
