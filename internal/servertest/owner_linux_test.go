@@ -42,18 +42,20 @@ func TestServersDieWithTheirOwner(t *testing.T) {
 		t.Fatalf("the owner started only %v", folders)
 	}
 	for _, path := range folders {
-		deadline := time.Now().Add(10 * time.Second)
-		for len(descendants(t, path)) > 0 {
-			if time.Now().After(deadline) {
-				t.Fatalf("in %s there still work %v", path, descendants(t, path))
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		until(t, func() bool { return len(descendants(t, path)) == 0 }, "no server works in "+path)
 	}
-	startRedis(t) // sweeps
+	startRedis(t) // sweeps, or somebody else's start is about to
 	for _, path := range folders {
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the next start left the folder %s: %v", path, err)
+		until(t, func() bool { _, err := os.Stat(path); return errors.Is(err, os.ErrNotExist) }, "the next start has removed "+path)
+	}
+}
+
+// until waits until something holds.
+func until(t *testing.T, holds func() bool, what string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not so after 10s: %s", what)
 		}
 	}
 }
