@@ -36,12 +36,12 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	}
 }
 
-// wantWork demands that a contender did something, that nothing went wrong, and that it kept others out. A peer that
-// polls may have waited for the whole of so short a window.
+// wantWork demands that a contender took part, and each of ours got its lock, that nothing went wrong, and that it kept others out.
+// On a busy machine the first one may get a lock after the end of so short a window: then none were got within it.
 func wantWork(t *testing.T, s report.Section, row []string) {
 	t.Helper()
 	cell := func(column string) string { return row[slices.Index(s.Table.Columns, column)] }
-	if done := cell("per second"); done == "-" || strings.HasPrefix(done, "0") && strings.HasPrefix(row[0], "inventory") {
+	if cell("per second") == "-" || strings.HasPrefix(row[0], "inventory") && cell("commands per acquisition") == "-" {
 		t.Errorf("%s: %s did nothing: %q", s.Name, row[0], row)
 	}
 	if cell("violations") != "0" || slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "failed: ") }) {
