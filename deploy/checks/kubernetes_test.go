@@ -3,6 +3,7 @@ package checks_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -106,5 +107,10 @@ func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
 	}
 	if scaled := decode[autoscalingv2.HorizontalPodAutoscaler](t, "horizontalpodautoscaler.yaml").Spec.ScaleTargetRef; scaled.Name != "inventory" || scaled.Kind != "Deployment" {
 		t.Errorf("%+v is scaled", scaled)
+	}
+	for _, variable := range c.Env { // the program's tests know which settings there are
+		if !strings.HasPrefix(variable.Name, "INVENTORY_") {
+			t.Errorf("%s is no setting", variable.Name)
+		}
 	}
 }
