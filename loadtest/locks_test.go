@@ -5,6 +5,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,11 +38,13 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 }
 
 // wantWork demands that a contender took part, and each of ours got its lock, that nothing went wrong, and that it kept others out.
-// On a busy machine the first one may get a lock after the end of so short a window: then none were got within it.
+// On a busy machine the first one may get a lock after the end of so short a window: then most waits are longer than it.
 func wantWork(t *testing.T, s report.Section, row []string) {
 	t.Helper()
 	cell := func(column string) string { return row[slices.Index(s.Table.Columns, column)] }
-	if cell("per second") == "-" || strings.HasPrefix(row[0], "inventory") && cell("commands per acquisition") == "-" {
+	waited, err := strconv.ParseFloat(strings.ReplaceAll(cell("wait p50 ms"), ",", ""), 64)
+	late := err == nil && waited > 100 && cell("commands per acquisition") != "-" // than the window, and it was got
+	if done := cell("per second"); done == "-" || strings.HasPrefix(done, "0") && strings.HasPrefix(row[0], "inventory") && !late {
 		t.Errorf("%s: %s did nothing: %q", s.Name, row[0], row)
 	}
 	if cell("violations") != "0" || slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "failed: ") }) {
