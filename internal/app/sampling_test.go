@@ -138,6 +138,11 @@ func TestAnOutageBeginsWithARequestThatOutlastsASilentStatement(t *testing.T) {
 		time.Sleep(outageOver)
 		failed(context.DeadlineExceeded, 5, 2)
 		away.TraceConnectEnd(connection, pgx.TraceConnectEndData{})
+		time.Sleep(outageOver)
+		query = away.TraceQueryStart(t.Context(), nil, pgx.TraceQueryStartData{})
+		away.TraceQueryEnd(query, nil, pgx.TraceQueryEndData{})
+		time.Sleep(2*outageAfter + outageOver)
+		failed(context.DeadlineExceeded, 6, 2) // nothing is pending any more
 		sampled.samples.close()
 	})
 }
