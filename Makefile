@@ -36,7 +36,7 @@ RACE      := -race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=$(UNWATCH
 
 # A program that is watched for races sleeps for a second at its end: another thread may be about to report one. The tests have
 # waited for their goroutines by then, and start many programs.
-export GORACE := atexit_sleep_ms=0
+export GORACE ?= atexit_sleep_ms=0
 
 # Where little or nothing runs: it compiles in two thirds of the time.
 UNOPTIMISED := '-gcflags=all=-N -l -dwarf=false'
