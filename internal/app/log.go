@@ -183,7 +183,6 @@ func (o *outage) asked(ctx context.Context) context.Context {
 // over counts a statement or a connection that has ended.
 func (o *outage) over(ctx context.Context) {
 	if counted, is := ctx.Value(pendingKey{}).(*atomic.Bool); is && counted.CompareAndSwap(false, true) {
-		o.heard.Store(time.Now().UnixNano())
 		o.pending.Add(-1)
 	}
 }
@@ -219,6 +218,7 @@ func (o *outage) fail(err error) {
 }
 
 func (o *outage) answered() {
+	o.heard.Store(time.Now().UnixNano())
 	if !o.on.Load() {
 		return
 	}

@@ -125,6 +125,8 @@ func TestAnOutageBeginsWithARequestThatOutlastsASilentStatement(t *testing.T) {
 		failed(context.DeadlineExceeded, 4, 0) // another one was answered
 
 		time.Sleep(outageOver)
+		query = away.TraceQueryStart(t.Context(), nil, pgx.TraceQueryStartData{})
+		away.TraceQueryEnd(query, nil, pgx.TraceQueryEndData{Err: context.Canceled}) // that is no answer
 		failed(context.DeadlineExceeded, 4, 1)
 		failed(errors.New("no connection"), 4, 1)
 
