@@ -23,7 +23,6 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"inventory/internal/app"
-	"inventory/internal/servertest"
 )
 
 var (
@@ -36,24 +35,7 @@ const fuzzers = 8 // concurrent senders
 // TestDocumentedAnswers sends requests made from the document, right and wrong, by all kinds of callers, to a service
 // on each store. Every answer must be one that the document describes, and in the end the rows must add up.
 func TestDocumentedAnswers(t *testing.T) {
-	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		fuzzAPI(t, app.Config{})
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		server, err := servertest.StartPostgres(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		fuzzAPI(t, app.Config{DatabaseURL: server.URL()})
-	})
+	eachStore(t, fuzzAPI)
 }
 
 func fuzzAPI(t *testing.T, config app.Config) {

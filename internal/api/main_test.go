@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -23,12 +24,71 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/app"
+	"inventory/internal/servertest"
 	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
+	"inventory/migrations"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The private PostgreSQL of this package's tests, and a database with the schema, for copies.
+var (
+	postgresServer   *servertest.Postgres
+	postgresTemplate string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	var err error
+	if postgresServer, err = servertest.StartPostgres(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err = migrateTemplate(context.Background()); err == nil {
+		code = m.Run()
+	}
+	if err = errors.Join(err, postgresServer.Stop(), goleak.Find()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func migrateTemplate(ctx context.Context) (err error) {
+	if postgresTemplate, _, err = postgresServer.CreateDatabase(ctx, ""); err != nil {
+		return err
+	}
+	m, err := migrations.OpenPostgres(postgresTemplate)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.Up(ctx), m.Close())
+}
+
+// postgresDatabase returns the URL of a new database that has the schema, and goes with the test.
+func postgresDatabase(t *testing.T) string {
+	t.Helper()
+	url, drop, err := postgresServer.CreateDatabase(t.Context(), postgresTemplate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, func() error { return drop(context.WithoutCancel(t.Context())) })
+	return url
+}
+
+// eachStore runs a test on each store.
+func eachStore(t *testing.T, test func(*testing.T, app.Config)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, app.Config{})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, app.Config{DatabaseURL: postgresDatabase(t)})
+	})
+}
 
 // site is a running service. Every answer is checked against the document.
 type site struct {

@@ -17,7 +17,6 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
-	"inventory/internal/servertest"
 	"inventory/internal/stock"
 )
 
@@ -47,28 +46,6 @@ func (s *site) wantResults(a answer, statuses ...int) []client.DeductionResult {
 		s.Errorf("got %v, want %v: %s", got, statuses, a.body)
 	}
 	return body.Results
-}
-
-// eachStore runs a test on each store.
-func eachStore(t *testing.T, test func(*testing.T, app.Config)) {
-	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, app.Config{})
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		server, err := servertest.StartPostgres(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		test(t, app.Config{DatabaseURL: server.URL()})
-	})
 }
 
 func TestManyDeductions(t *testing.T) {

@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,13 +19,11 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/events"
-	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
-	"inventory/migrations"
 )
 
 // A story is a history of requests with their answers, one step a line:
@@ -73,28 +70,8 @@ func tellEach(t *testing.T, histories map[string]string) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		server, err := servertest.StartPostgres(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		closing(t, server.Stop)
-		template, _, err := server.CreateDatabase(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := migrations.OpenPostgres(template)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(m.Up(t.Context()), m.Close()); err != nil {
-			t.Fatal(err)
-		}
 		tellAll(t, histories, func(t *testing.T) (stores [2]stock.Store) {
-			database, drop, err := server.CreateDatabase(t.Context(), template)
-			if err != nil {
-				t.Fatal(err)
-			}
-			closing(t, func() error { return drop(context.WithoutCancel(t.Context())) })
+			database := postgresDatabase(t)
 			for i := range stores {
 				store, err := postgres.Open(t.Context(), database, 4)
 				if err != nil {
