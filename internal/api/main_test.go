@@ -77,13 +77,16 @@ func postgresDatabase(t *testing.T) string {
 	return url
 }
 
-// eachStore runs a test on each store.
+// eachStore runs a test on each store; the quick tests on SQLite alone.
 func eachStore(t *testing.T, test func(*testing.T, app.Config)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(t, app.Config{})
 	})
+	if testing.Short() {
+		return
+	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		test(t, app.Config{DatabaseURL: postgresDatabase(t)})

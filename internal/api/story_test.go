@@ -55,7 +55,7 @@ type call struct {
 	method, path, body, written string
 }
 
-// tellEach plays histories on both stores, each with a database of its own.
+// tellEach plays histories on both stores, each with a database of its own; the quick tests on SQLite alone.
 func tellEach(t *testing.T, histories map[string]string) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -68,6 +68,9 @@ func tellEach(t *testing.T, histories map[string]string) {
 			return [2]stock.Store{store, store}
 		})
 	})
+	if testing.Short() {
+		return
+	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		tellAll(t, histories, func(t *testing.T) (stores [2]stock.Store) {
