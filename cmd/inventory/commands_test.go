@@ -169,14 +169,14 @@ func TestDemo(t *testing.T) {
 		args          []string
 		want          func(saleSummary) bool
 	}{
-		{"like the defaults", 2000, 4000, nil, soldOut},
-		{"nothing divides", 1999, 3000, []string{"--segments", "7"}, soldOut},
-		{"mixed quantities", 2000, 4000, []string{"--quantity", "1-5"}, nearlySoldOut},
-		{"no locks", 2000, 1600, []string{"--lock", "none", "--quantity", "1-5"}, nearlySoldOut},
-		{"fair locks", 2000, 1600, []string{"--lock", "fair", "--quantity", "1-5"}, nearlySoldOut},
-		{"RedLocks", 2000, 1600, []string{"--lock", "redlock", "--quantity", "1-5"}, nearlySoldOut},
-		{"real servers", 2000, 4000, []string{"--quantity", "1-5", "--database-url", database(t), "--redis-url", redisServer.URL()}, nearlySoldOut},
-		{"not sold out", 2000, 20, nil, func(s saleSummary) bool { return s.Accepted == int64(s.Requests) && s.SoldOut == 0 }},
+		{"like the defaults", 1000, 2000, nil, soldOut},
+		{"nothing divides", 999, 1500, []string{"--segments", "7"}, soldOut},
+		{"mixed quantities", 1000, 2000, []string{"--quantity", "1-5"}, nearlySoldOut},
+		{"no locks", 1000, 800, []string{"--lock", "none", "--quantity", "1-5"}, nearlySoldOut},
+		{"fair locks", 1000, 800, []string{"--lock", "fair", "--quantity", "1-5"}, nearlySoldOut},
+		{"RedLocks", 1000, 800, []string{"--lock", "redlock", "--quantity", "1-5"}, nearlySoldOut},
+		{"real servers", 1000, 2000, []string{"--quantity", "1-5", "--database-url", database(t), "--redis-url", redisServer.URL()}, nearlySoldOut},
+		{"not sold out", 1000, 20, nil, func(s saleSummary) bool { return s.Accepted == int64(s.Requests) && s.SoldOut == 0 }},
 		{"nothing to sell", 0, 20, nil, soldOut},
 	} {
 		t.Run(c.name, func(t *testing.T) {

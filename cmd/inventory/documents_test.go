@@ -48,7 +48,7 @@ func TestDocumentedCommandsWork(t *testing.T) {
 	}
 }
 
-// TestReadmeBeginsWithTheDemo runs the first command of README.md, and compares the form of its output with the document.
+// TestReadmeBeginsWithTheDemo runs the first command of README.md, with fewer buyers, and compares the form of its output with the document.
 func TestReadmeBeginsWithTheDemo(t *testing.T) {
 	t.Parallel()
 	text := document(t, filepath.Join("..", "..", "README.md"))
@@ -57,7 +57,7 @@ func TestReadmeBeginsWithTheDemo(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(text, "The demo ends with\n\n```\n")
 	shown, _, found := strings.Cut(rest, "```")
-	r := spawn(t, "demo")
+	r := spawn(t, "demo", "--stock", "1000", "--buyers", "2000")
 	if !found || r.code != 0 {
 		t.Fatalf("exit status %d, %s", r.code, r.err)
 	}
@@ -79,7 +79,7 @@ func TestEveningBeginsAsItExplains(t *testing.T) {
 	for i, demo := range demos[:4] {
 		args := append(strings.Fields(demo[1]), "--json")
 		if i < 3 {
-			args = append(args, "--stock", "1000", "--buyers", "2000")
+			args = append(args, "--stock", "500", "--buyers", "1000")
 		}
 		var sold saleSummary
 		if r := spawn(t, args...); r.code != 0 || json.Unmarshal([]byte(r.out), &sold) != nil {

@@ -124,7 +124,7 @@ func (s *site) sell(units int64, segments int) {
 // that waits for something else needs the processors as well.
 func (s *site) sellUntil(enough <-chan struct{}, units int64, segments int) (told int64) {
 	s.Helper()
-	const buyers, rest = 32, 20 * time.Millisecond
+	const buyers, rest = 32, 50 * time.Millisecond
 	var services [2]*client.Service
 	for i := range services {
 		service, err := client.NewService(s.apps[i].URL(), buyers, 10*time.Second)
