@@ -9,7 +9,9 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -30,6 +32,8 @@ type pooler struct {
 	*testing.T
 	shares shares
 	server string // its URL
+
+	lateBy atomic.Int64 // notifications of sessions that are not shared, in nanoseconds
 
 	mu   sync.Mutex
 	idle []*pgconn.HijackedConn // the last one is used next
@@ -161,8 +165,23 @@ func (p *pooler) pass(ctx context.Context, client net.Conn) {
 	}
 	var passing sync.WaitGroup
 	passing.Go(func() {
-		_, _ = io.Copy(client, server.Conn)
-		client.Close()
+		defer client.Close()
+		to := pgproto3.NewBackend(client, client)
+		for {
+			message, err := server.Frontend.Receive()
+			if err != nil {
+				return
+			}
+			if _, is := message.(*pgproto3.NotificationResponse); is {
+				select {
+				case <-time.After(time.Duration(p.lateBy.Load())):
+				case <-ctx.Done():
+				}
+			}
+			if to.Send(message); to.Flush() != nil {
+				return
+			}
+		}
 	})
 	_, _ = io.Copy(server.Conn, client)
 	server.Conn.Close()

@@ -102,16 +102,23 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := s.pool.Exec(asking, s.pool.access.SQL("echo").Text, mine); err != nil {
 		return fmt.Errorf("send a notification: %w", err)
 	}
-	for {
+	// A server or a network may be slow. But a session sends the notifications that it has before it answers anything else: one that
+	// has answered a ping since has none.
+	for answered := false; ; {
 		notification, err := conn.WaitForNotification(asking)
 		switch {
 		case err == nil && notification.Channel == echoes && notification.Payload == mine:
 			return nil
 		case err == nil:
-		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("%w: %w", ErrDeaf, err)
-		default:
+		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
 			return fmt.Errorf("wait for an echo: %w", err)
+		case answered:
+			return ErrDeaf
+		default:
+			if err := ping(ctx, conn); err != nil {
+				return fmt.Errorf("wait for an echo: %w", err)
+			}
+			answered = true
 		}
 	}
 }
@@ -125,7 +132,11 @@ func nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification
 	if notification != nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return notification, err
 	}
+	return nil, ping(ctx, conn)
+}
+
+func ping(ctx context.Context, conn *pgx.Conn) error {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return nil, conn.Ping(asking)
+	return conn.Ping(asking)
 }

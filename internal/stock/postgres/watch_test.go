@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
 )
 
 // TestWatchHearsRestocks: once each, none for a replay, none for a deduction.
@@ -149,3 +150,30 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 const terminateListeners = `
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'inventory notices'`
+
+// TestANotificationMayBeLate: a slow server or network is no reason to say that none can arrive.
+func TestANotificationMayBeLate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		by    time.Duration
+		hears bool
+	}{
+		"by more than it is waited for":       {1500 * time.Millisecond, true},
+		"by more than a server has to answer": {10 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := database(t)
+			through, p := startPooler(t, neverShares, direct)
+			store := openStore(t, direct)
+			if err := store.ListenAt(through); err != nil {
+				t.Fatal(err)
+			}
+			sell(t, store)
+			p.lateBy.Store(int64(c.by))
+			if err := hears(t, store, store); errors.Is(err, postgres.ErrDeaf) || (err == nil) != c.hears {
+				t.Errorf("it hears: %v, want %t, and not %v", err, c.hears, postgres.ErrDeaf)
+			}
+		})
+	}
+}
