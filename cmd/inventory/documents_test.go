@@ -48,7 +48,8 @@ func TestDocumentedCommandsWork(t *testing.T) {
 	}
 }
 
-// TestReadmeBeginsWithTheDemo runs the first command of README.md, with fewer buyers, and compares the form of its output with the document.
+// TestReadmeBeginsWithTheDemo runs the first command of README.md, with fewer buyers, and compares the form of its output with the
+// document.
 func TestReadmeBeginsWithTheDemo(t *testing.T) {
 	t.Parallel()
 	text := document(t, filepath.Join("..", "..", "README.md"))
