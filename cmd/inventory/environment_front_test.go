@@ -25,13 +25,19 @@ type front struct {
 	database string
 }
 
-// newFront starts the processes with some flags, and then the proxy, which start makes of their addresses.
+// newFront starts the processes with some flags, and then the proxy, which start makes of their addresses. They have a Redis of
+// their own: sites that share one share events, and each of them sells a SKU of the same name.
 func newFront(t *testing.T, start func(processes []string) *servertest.Program, flags ...string) *front {
 	t.Helper()
 	f := &front{T: t, database: database(t)}
+	redis, err := servertest.StartRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, redis.Stop)
 	var addresses []string
 	for range 3 {
-		p := serve(t, append(flags, "--database-url", f.database, "--redis-url", redisServer.URL())...)
+		p := serve(t, append(flags, "--database-url", f.database, "--redis-url", redis.URL())...)
 		addresses = append(addresses, strings.TrimPrefix(p.url, "http://"))
 	}
 	f.proxy = start(addresses)
