@@ -231,25 +231,35 @@ func (h *Hub) deliver(b batch) {
 
 // change is what was seen of a SKU last: whether it is sold out.
 type change struct {
-	kind stock.EventKind
-	age  stock.Age
+	kind    stock.EventKind
+	age     stock.Age
+	unknown bool // it is back in stock, or was never sold out
 }
 
-// sendEvent gives an event to the listeners that want it. Several processes look whether a SKU is sold out or back in stock:
-// listeners get what has changed, once, and nothing that was seen before the last change.
+// isChange reports whether a look at a SKU says something new. Several processes look whether it is sold out or back in stock:
+// listeners get what has changed, once, and nothing that was seen before the last change. That it was sold out before, only an older
+// look may know.
+func (h *Hub) isChange(t Delivery) bool {
+	last, known := h.changes[t.SKU]
+	settles := last.unknown && t.Kind == stock.EventBackInStock && t.WasEmpty
+	if known && t.Age.Before(last.age) {
+		if !settles {
+			return false
+		}
+		t.Age = last.age
+	}
+	if len(h.changes) >= mostChanges {
+		clear(h.changes)
+	}
+	unknown := t.Kind == stock.EventBackInStock && !t.WasEmpty && (!known || last.unknown)
+	h.changes[t.SKU] = change{t.Kind, t.Age, unknown}
+	return settles || !unknown && (!known || last.kind != t.Kind)
+}
+
+// sendEvent gives an event to the listeners that want it.
 func (h *Hub) sendEvent(t Delivery) {
-	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
-		last, known := h.changes[t.SKU]
-		if known && t.Age.Before(last.age) {
-			return
-		}
-		if len(h.changes) >= mostChanges {
-			clear(h.changes)
-		}
-		h.changes[t.SKU] = change{t.Kind, t.Age}
-		if known && last.kind == t.Kind || !known && t.Kind == stock.EventBackInStock && !t.WasEmpty {
-			return
-		}
+	if (t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock) && !h.isChange(t) {
+		return
 	}
 	for s := range h.subscriptions {
 		if s.sku == "" || s.sku == t.SKU {

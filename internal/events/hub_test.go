@@ -180,6 +180,25 @@ func TestWhatWasSeenEarlierIsNotTold(t *testing.T) {
 	}
 }
 
+// TestWhoseLookCameFirstKeepsNothingBack: a buyer's process looks right after a restock, does not know that the SKU was empty, and is
+// heard before the restock's own, older look. The listener's process knew nothing of the SKU.
+func TestWhoseLookCameFirstKeepsNothingBack(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	s := subscribe(t, h, "a")
+	from := func(process string, wasEmpty bool, version int64) {
+		e := back("a")
+		e.WasEmpty, e.Age = wasEmpty, stock.Age{Layout: 1, Version: version}
+		h.deliver(newBatch(process, 1, []stock.Event{e}, 0))
+	}
+	from("buyers", false, 9)
+	from("restocks", true, 8)
+	from("another", true, 8)
+	if told := s.Take(nil); len(told) != 1 || told[0].Kind != stock.EventBackInStock {
+		t.Errorf("told %v, want one %s", told, stock.EventBackInStock)
+	}
+}
+
 // TestEveryMissedEventIsReported: batches of several processes are lost, doubled, and followed by heartbeats, and each
 // loss is counted.
 func TestEveryMissedEventIsReported(t *testing.T) {
