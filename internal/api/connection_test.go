@@ -11,11 +11,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
@@ -77,6 +82,25 @@ func TestWhoHangsUp(t *testing.T) {
 				t.Errorf("the log has %d lines: %s", lines, log.String())
 			}
 		})
+	}
+}
+
+// TestWhoHangsUpWhileRequestsAreTraced: the log and the metrics are the same as without traces, and the span has the answer's status.
+func TestWhoHangsUpWhileRequestsAreTraced(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	handler, registry, log := watchedWith(t, silentStore{}, sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/v1/skus/a/deductions/o", nil))
+	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="client_gone",route="/v1/skus/:sku/deductions/:order_id",status="499"} 1`) {
+		t.Error(metrics)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log says %s", log)
+	}
+	if ended := spans.Ended(); len(ended) != 1 || !slices.Contains(ended[0].Attributes(), attribute.Int("http.status_code", http.StatusServiceUnavailable)) {
+		t.Errorf("spans %v", ended)
 	}
 }
 
@@ -208,6 +232,12 @@ func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
 // watched returns a handler of a store, and what it counts and logs.
 func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
 	t.Helper()
+	return watchedWith(t, store, nil)
+}
+
+// watchedWith is watched with traces, or none if there is no provider.
+func watchedWith(t *testing.T, store stock.Store, traces trace.TracerProvider) (http.Handler, *prometheus.Registry, *strings.Builder) {
+	t.Helper()
 	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
@@ -216,7 +246,7 @@ func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registr
 	})
 	registry, log := prometheus.NewRegistry(), &strings.Builder{}
 	return api.New(api.Config{
-		Service: service, Metrics: api.NewMetrics(registry), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Service: service, Metrics: api.NewMetrics(registry), Logger: slog.New(slog.NewTextHandler(log, nil)), Traces: traces,
 	}), registry, log
 }
 

@@ -268,8 +268,12 @@ func newRequestID() string {
 	return string(text[:])
 }
 
-// traced gives every request a span, in the trace of its traceparent header if it has one.
+// traced gives every request a span, in the trace of its traceparent header if it has one. otelecho sends the answer to an error
+// before observe sees it, so it learns here who has hung up.
 func traced(provider trace.TracerProvider) echo.MiddlewareFunc {
-	return otelecho.Middleware("inventory", otelecho.WithTracerProvider(provider),
+	spans := otelecho.Middleware("inventory", otelecho.WithTracerProvider(provider),
 		otelecho.WithPropagators(propagation.TraceContext{}))
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return spans(func(c echo.Context) error { return hungUpOr(c.Request().Context(), next(c)) })
+	}
 }
