@@ -83,14 +83,18 @@ func (f accessFlags) into(c *app.Config) (err error) {
 	return nil
 }
 
-// reloadOnHangup makes a service read its keys and certificates again at every SIGHUP, until stop returns. If it has
-// none, SIGHUP ends the process, as it does by default.
-func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slog.Logger) (stop func()) {
-	if !config.Reloads() {
-		return func() {}
-	}
+// catchHangups returns a channel that gets each SIGHUP from now on if there is anything to read again. Otherwise SIGHUP ends the
+// process, as it does by default.
+func catchHangups(config app.Config) chan os.Signal {
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
+	if config.Reloads() {
+		signal.Notify(hangups, syscall.SIGHUP)
+	}
+	return hangups
+}
+
+// reloadOnHangup makes a service read its keys and certificates again at every SIGHUP, until stop returns.
+func reloadOnHangup(ctx context.Context, a *app.App, hangups chan os.Signal, log *slog.Logger) (stop func()) {
 	reloading := make(chan struct{})
 	go func() {
 		defer close(reloading)

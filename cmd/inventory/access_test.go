@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -130,6 +131,30 @@ func TestHangupReadsKeysAgain(t *testing.T) {
 		t.Errorf("the key that was taken out is answered %d", got)
 	}
 	if code := p.end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit status %d: %s", code, p.log.String())
+	}
+}
+
+// TestHangupDoesNotEndAStart: it comes while the process waits for its database.
+func TestHangupDoesNotEndAStart(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "keys")
+	newKey(t, file, "shop", "buyer")
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	p := launch(t, "--database-url", "postgres://postgres@"+silent.Addr().String()+"/silent", "--api-keys", file)
+	conn, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := p.command.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.end(syscall.SIGTERM); code != 1 {
 		t.Errorf("exit status %d: %s", code, p.log.String())
 	}
 }

@@ -89,11 +89,12 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err := c.accessFlags.into(&config); err != nil {
 		return err
 	}
+	hangups := catchHangups(config) // before the files are read, so that a change of them is never missed
 	a, err := app.Start(ctx, config)
 	if err != nil {
 		return err
 	}
-	reloading := reloadOnHangup(ctx, a, config, log)
+	reloading := reloadOnHangup(ctx, a, hangups, log)
 	failed := make(chan error, 1)
 	go func() { failed <- a.Wait() }()
 	select {
