@@ -90,24 +90,31 @@ func NewGuard(c Config) (*Guard, error) {
 	return g, g.Reload()
 }
 
-// Reload reads the files again. After an error the callers stay as they were.
+// Reload reads the files again. If one has a mistake, the callers that it lets in stay as they were, and the error names it; the
+// other file is used anyway.
 func (g *Guard) Reload() error {
-	k := known{gone: make(chan struct{})}
-	var err error
+	before, k := g.known.Load(), known{gone: make(chan struct{})}
+	if before != nil {
+		k.keys, k.tokens = before.keys, before.tokens
+	}
+	var errs []error
 	if g.config.KeysFile != "" {
-		if k.keys, err = readKeys(g.config.KeysFile); err != nil {
-			return err
+		read, err := readKeys(g.config.KeysFile)
+		if errs = append(errs, err); err == nil {
+			k.keys = read
 		}
 	}
 	if g.config.Tokens != (TokenConfig{}) {
-		if k.tokens, err = newTokens(g.config.Tokens, g.config.TokenRights); err != nil {
-			return err
+		read, err := newTokens(g.config.Tokens, g.config.TokenRights)
+		if errs = append(errs, err); err == nil {
+			k.tokens = read
 		}
 	}
-	if before := g.known.Swap(&k); before != nil {
+	g.known.Store(&k)
+	if before != nil {
 		close(before.gone)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Changed is closed when the files are read again: a caller from before may no longer be admitted.

@@ -172,6 +172,57 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestAFileWithAMistakeKeepsNoOtherFromBeingRead: a key that was taken out is out, whatever is wrong with the tokens' key.
+func TestAFileWithAMistakeKeepsNoOtherFromBeingRead(t *testing.T) {
+	t.Parallel()
+	file, buyer, _ := keyFile(t)
+	first, next := pairs(t)[0], pairs(t)[0]
+	g := guard(t, Config{KeysFile: file, Tokens: TokenConfig{Algorithm: first.algorithm, KeyFile: first.file, Audience: "inventory"}})
+	letsIn := func(name, credential string, want bool) {
+		t.Helper()
+		if _, err := g.Authenticate("Bearer " + credential); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	rewrite := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, line, err := NewKey("other", ScopeBuyer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(file, line)
+	rewrite(first.file, "nonsense")
+	changed := g.Changed()
+	if err := g.Reload(); err == nil || !strings.Contains(err.Error(), first.file) {
+		t.Errorf("nonsense was read: %v", err)
+	}
+	select {
+	case <-changed:
+	default:
+		t.Error("streams are not told of the keys")
+	}
+	letsIn("the new key", other, true)
+	letsIn("the key that was taken out", buyer, false)
+	letsIn("a token", sign(t, first.algorithm, first.private, claims()), true)
+
+	text, err := os.ReadFile(next.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(file, "nonsense")
+	rewrite(first.file, string(text))
+	if err := g.Reload(); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("nonsense was read: %v", err)
+	}
+	letsIn("the new key, after a mistake", other, true)
+	letsIn("a token of the next issuer", sign(t, next.algorithm, next.private, claims()), true)
+	letsIn("a token of the first issuer", sign(t, first.algorithm, first.private, claims()), false)
+}
+
 func TestScopesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Scope{ScopeBuyer, ScopeAdmin} {
