@@ -183,15 +183,17 @@ type tokenClaims struct{ jwt.RegisteredClaims }
 
 // UnmarshalJSON reads the claims.
 func (c *tokenClaims) UnmarshalJSON(text []byte) error {
-	return json.Unmarshal(text, &c.RegisteredClaims, json.WithUnmarshalers(json.UnmarshalFromFunc(refuseQuotedTime)))
+	return json.Unmarshal(text, &c.RegisteredClaims, json.WithUnmarshalers(json.UnmarshalFromFunc(readTime)))
 }
 
-// refuseQuotedTime leaves a time to the library, unless it is a string: RFC 7519 has numbers.
-func refuseQuotedTime(d *jsontext.Decoder, _ *jwt.NumericDate) error {
-	if d.PeekKind() == '"' {
-		return errToken
-	}
-	return errors.ErrUnsupported
+const endOfTime = 1 << 50 // seconds, beyond what any clock shows
+
+// readTime reads a time, which is a number in RFC 7519. The library would take one that no integer holds for one long ago.
+func readTime(d *jsontext.Decoder, at *jwt.NumericDate) error {
+	var seconds float64
+	err := json.UnmarshalDecode(d, &seconds)
+	at.Time = time.Unix(int64(max(-endOfTime, min(seconds, endOfTime))), 0)
+	return err
 }
 
 // plainHeader reports whether a token's header is valid JSON that has each member only once.
