@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -36,6 +37,7 @@ var (
 	errRedisURL    = errors.New("redis URL: must be redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,…/MASTER, redis+cluster://HOST:PORT,…, the same with rediss, several of the first for redlock, or embedded")
 	errSentinelURL = errors.New("redis URL: must be redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER?db=DB, with the name by which the Sentinels know the master")
 	errClusterURL  = errors.New("redis URL: must be redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT, without a database: a cluster has one")
+	errPoolSize    = errors.New("redis URL: pool_size, min_idle_conns, max_idle_conns, max_active_conns and pipeline_pool_size must be numbers of connections")
 )
 
 // redisAddresses reads the Redis URLs of a configuration.
@@ -126,6 +128,9 @@ func redisAddressOf(text string) (redisAddress, error) {
 	if err != nil || one.Network != "unix" && !hasPort(one.Addr) {
 		return redisAddress{}, wrongRedisURL(err, text, wrong)
 	}
+	if one.PoolSize < 0 || max(one.PoolSize, one.MinIdleConns, one.MaxIdleConns, one.MaxActiveConns, one.PipelinePoolSize) > math.MaxInt32 {
+		return redisAddress{}, errPoolSize
+	}
 	if several && one.TLSConfig != nil {
 		one.TLSConfig.ServerName = "" // each server has its own
 	}
@@ -162,7 +167,10 @@ func wrongRedisURL(err error, text string, otherwise error) error {
 	if err == nil {
 		return otherwise
 	}
-	_, list, _ := strings.Cut(err.Error(), "unexpected option: ")
+	_, list, unexpected := strings.Cut(err.Error(), "unexpected option: ")
+	if !unexpected {
+		return otherwise
+	}
 	unknown := strings.Split(list, ", ")
 	_, query, _ := strings.Cut(text, "?")
 	afterPassword := false
