@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,14 @@ func (h *Hosts) check(r *http.Request) error {
 		return nil
 	}
 	return forbidden("this listens on loopback, and not under this Host: name it with --allowed-hosts if that is meant")
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*$`)
+
+// IsHost reports whether a text is a host in the form that hostname returns: another one would never be accepted.
+func IsHost(text string) bool {
+	ip, err := netip.ParseAddr(text)
+	return hostName.MatchString(text) || err == nil && ip.Zone() == ""
 }
 
 // hostname returns a Host header without its port, without the dot at the end of a name, and an IPv6 address without brackets. It

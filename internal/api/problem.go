@@ -203,8 +203,8 @@ func problemPages() map[string]echo.HandlerFunc {
 	return map[string]echo.HandlerFunc{
 		problemPath: func(c echo.Context) error { return sendPage(c, pages, "problems.html", kinds) },
 		problemPath + ":code": func(c echo.Context) error {
-			k := kindOf(stock.Code(c.Param("code")))
-			if string(k.Code) != c.Param("code") {
+			k := kindOf(stock.Code(param(c, "code")))
+			if string(k.Code) != param(c, "code") {
 				return echo.ErrNotFound
 			}
 			return sendPage(c, pages, "problem.html", k)

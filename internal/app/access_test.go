@@ -126,6 +126,12 @@ func TestAccessThatMakesNoSense(t *testing.T) {
 		"JWT algorithm":                  {Access: access.Config{Tokens: access.TokenConfig{KeyFile: keyFile}}},
 		"rate limit":                     {RateLimit: -1},
 		"needs a rate limit":             {RateBurst: 1},
+		`allowed host " b"`:              {AllowedHosts: []string{"a", " b"}}, // of "a, b" in the environment
+		`allowed host "a:80"`:            {AllowedHosts: []string{"a:80"}},
+		`allowed host "a."`:              {AllowedHosts: []string{"a."}},
+		`allowed host "[2001:db8::1]"`:   {AllowedHosts: []string{"2001:db8::1", "[2001:db8::1]"}},
+		`allowed host "*.a"`:             {AllowedHosts: []string{"b_1.a-z", "192.0.2.1", "*.a"}},
+		`allowed host "http://a"`:        {AllowedHosts: []string{"http://a"}},
 	} {
 		config.DatabaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
 		a, err := app.Start(t.Context(), config)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"inventory/internal/access"
+	"inventory/internal/api"
 	"inventory/internal/stock"
 )
 
@@ -134,6 +135,11 @@ func (c Config) check() error {
 	}
 	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {
 		return err
+	}
+	for _, host := range c.AllowedHosts {
+		if !api.IsHost(host) {
+			return fmt.Errorf("allowed host %q: must be a name or an address, without blanks or a port", host)
+		}
 	}
 	if c.MetricsListen != "" && !hasPort(c.MetricsListen) {
 		return fmt.Errorf("metrics address %q: must be HOST:PORT", c.MetricsListen)
