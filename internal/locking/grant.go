@@ -216,13 +216,17 @@ func (s *releaseCall) Key() string { return s.rows[0].lock.stateKey }
 // Call implements cleaner.Work.
 func (s *releaseCall) Call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
 
-// rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow.
+// rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow. A grant that was handed
+// off has no id any more: its lease is another owner's.
 func (g *grant) rowLocked() releaseRow {
-	r := releaseRow{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
+	r := releaseRow{lock: g.lock, grant: g, count: g.countLocked(), longest: g.longestLocked()}
 	g.sent = r.count
 	if r.count == 0 {
 		g.closing++
 	}
-	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+	if !g.handedOff {
+		r.id = g.lease.id
+		g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+	}
 	return r
 }

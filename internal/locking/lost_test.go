@@ -134,3 +134,26 @@ func TestUnlockKnowsThatTheLeaseIsOver(t *testing.T) {
 		w.memory.Resume()
 	})
 }
+
+// An owner has two holds, and one is lost. The other is handed off when it is unlocked: from then on the lease is the next
+// owner's, and to unlock the lost hold does not end it.
+func TestUnlockOfALostHoldLeavesTheSuccessorAlone(t *testing.T) {
+	each(t, func(w *world) {
+		l, elsewhere := w.locks(), w.locks()
+		m := l.Mutex(w.name)
+		ctx := WithOwner(w.ctx())
+		first := w.must(m.Lock(ctx))
+		lost := w.must(m.Lock(ctx, Lease(20*time.Millisecond)))
+		next := w.lineUp(m, 1)[0]
+		<-lost.Context().Done()
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-next.hold, <-next.err)
+		if err := lost.Unlock(ctx); !errors.Is(err, ErrLost) {
+			w.t.Errorf("the lost hold: %v, want ErrLost", err)
+		}
+		if _, err := elsewhere.Mutex(w.name).TryLock(w.ctx()); !errors.Is(err, ErrBusy) {
+			w.t.Errorf("another process while the successor has the lock: %v, want ErrBusy", err)
+		}
+		w.ok(h.Unlock(w.ctx()))
+	})
+}
