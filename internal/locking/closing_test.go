@@ -33,3 +33,32 @@ func TestCloseEndsTheWaitOfAMultiLock(t *testing.T) {
 		}
 	})
 }
+
+// A RedLock that waits for another owner ends its wait as soon as too few Locks are open for a quorum.
+func TestCloseEndsTheWaitOfARedLock(t *testing.T) {
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		busy := f.must(RedLock(f.name, f.locks()...).Lock(f.ctx()))
+		all, failed := f.locks(), make(chan error, 1)
+		go func() {
+			_, err := RedLock(f.name, all...).Lock(f.ctx())
+			failed <- err
+		}()
+		time.Sleep(time.Second)
+		f.ok(all[0].Close())
+		time.Sleep(time.Second)
+		select {
+		case err := <-failed:
+			t.Errorf("two of three are open: %v", err)
+		default:
+		}
+		start := time.Now()
+		f.ok(all[1].Close())
+		if err := <-failed; !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+		f.ok(busy.Unlock(f.ctx()))
+	})
+}

@@ -80,6 +80,8 @@ func (b *candidate) run() (*Hold, error) {
 			return h, nil
 		case endOf(b.call.ctx) != nil:
 			return nil, ended(b.call.ctx, waiting)
+		case b.isClosed():
+			return nil, ErrClosed
 		case b.call.try || b.call.waitIsOver(time.Now()):
 			return nil, err
 		case silent >= silences && !(waiting != nil && (server.IsPassing(err) || time.Since(answered) < policy.Outage)):
@@ -90,6 +92,17 @@ func (b *candidate) run() (*Hold, error) {
 			pause.Reset()
 		}
 	}
+}
+
+// isClosed reports whether too few Locks are open for a quorum.
+func (b *candidate) isClosed() bool {
+	closed := 0
+	for _, l := range b.red.locks {
+		if errors.Is(l.check(b.call, nil), ErrClosed) {
+			closed++
+		}
+	}
+	return closed > b.red.mayFail()
 }
 
 // A firstNode is what a candidate got while it waited: the lock of one node.
