@@ -49,7 +49,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *singleHold) (do
 	l.forgetLocked(h.grant)
 	now := time.Now()
 	ls := h.grant.lease
-	if ls.next <= ls.last && !ls.shortened && now.Sub(ls.begun) < localFor {
+	if ls.next <= ls.last && !ls.shortened && ls.longest == ls.duration && now.Sub(ls.begun) < localFor {
 		l.handOffLocked(h.grant.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
 		ls.next++
 		l.mu.Unlock()

@@ -268,6 +268,29 @@ func TestHandoffKeepsLeases(t *testing.T) {
 	})
 }
 
+// A re-entry with a longer lease makes the lock live for longer at the server than the next waiter wants: a reserved token alone
+// does not do.
+func TestHandoffEndsTheLongerLeaseOfAReentry(t *testing.T) {
+	virtual(t, func(w *world) {
+		const lease = 50 * time.Millisecond
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		before := w.must(m.Lock(ctx))
+		successors := w.lineUp(m, 3, Lease(lease))
+		w.ok(before.Unlock(ctx))
+		outer := w.must(<-successors[0].hold, <-successors[0].err)
+		inner := w.must(m.Lock(context.WithoutCancel(outer.Context()), Lease(time.Minute)))
+		w.ok(outer.Unlock(ctx))
+		w.ok(inner.Unlock(ctx))
+		h := w.must(<-successors[1].hold, <-successors[1].err)
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl > lease {
+			w.t.Errorf("the lock lives for %s, want %s at most", ttl, lease)
+		}
+		w.ok(h.Unlock(ctx))
+		w.ok(w.must(<-successors[2].hold, <-successors[2].err).Unlock(ctx))
+	})
+}
+
 // Reserved tokens are short-lived: a waiter that comes after a long hold gets a lease of its own.
 func TestHandoffAfterALongHoldBeginsALease(t *testing.T) {
 	each(t, func(w *world) {
