@@ -66,6 +66,10 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		_, err := store.Merge(ctx, stock.Merge{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: id, Quantity: quantity}}})
 		return err
 	}
+	retake := func(id string, at time.Time) error {
+		_, err := store.Retake(ctx, time.Time{}, stock.Retake{SKU: "a", Layout: 1, At: at, Request: stock.SettleRequest{OrderID: id}})
+		return err
+	}
 	later := at.Add(time.Hour)
 	for _, c := range []struct {
 		name string
@@ -90,6 +94,9 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		{"return once more", func() error { return settle(stock.SettleRequest{OrderID: "r", Verb: stock.Return}) }, false},
 		{"adjust up", func() error { return move(store.Move(ctx, change(stock.Adjusted, 5))) }, true},
 		{"adjust down", func() error { return move(store.Move(ctx, change(stock.Adjusted, -1))) }, false},
+		{"retake of what is committed, while others have expired", func() error {
+			return errors.Join(reserve("v", 1), retake("s", at.Add(time.Minute)))
+		}, true},
 		{"resegment", func() error { return move(store.Move(ctx, change(stock.Resegmented, 0))) }, false},
 	} {
 		if err := c.do(); err != nil {

@@ -139,6 +139,9 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	if err := tx.Send(ctx, read); err != nil {
 		return stock.Deduction{}, err
 	}
+	if back.Reservations > 0 {
+		tx.Notify(write, r.SKU)
+	}
 	d, found := there[id]
 	if !found {
 		return stock.Deduction{}, cmp.Or[error](SKUExists(ctx, tx, r.SKU), stock.UnknownDeduction(r.SKU, id))
@@ -164,9 +167,6 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	}
 	if len(plan.Parts) > 0 {
 		write.retake(r, plan, facts.At)
-	}
-	if back.Reservations > 0 {
-		tx.Notify(write, r.SKU)
 	}
 	return plan.Deduction, tx.Send(ctx, write)
 }
