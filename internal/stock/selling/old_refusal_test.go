@@ -146,3 +146,29 @@ func TestABuyersRetryOfTheShopsOrderIsNotRefusedByALimit(t *testing.T) {
 	}
 	close(store.letGo)
 }
+
+// slowLookup takes long to look order ids up, for the first time.
+type slowLookup struct {
+	stock.Store
+	meanwhile func()
+	once      sync.Once
+}
+
+func (s *slowLookup) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
+	known, err := s.Store.Deductions(ctx, sku, orderIDs)
+	s.once.Do(func() {
+		s.meanwhile()
+		time.Sleep(time.Second)
+	})
+	return known, err
+}
+
+// TestARefusalByTermsIsNotOlderThanASecond: the terms that refuse an order have become old while the order was looked up.
+func TestARefusalByTermsIsNotOlderThanASecond(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	other := w.start(nil)
+	w.createOn(other, 9, 1, stock.Terms{PerBuyerLimit: 1})
+	s := w.startOn(&slowLookup{Store: w.store, meanwhile: func() { w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)}) }}, nil)
+	w.mustTake(s, stock.Order{OrderID: "o", BuyerID: "b", Quantity: 2})
+}

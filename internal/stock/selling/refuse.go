@@ -61,19 +61,24 @@ func shopID(o stock.Order) string {
 }
 
 // refuseByTerms answers the requests that the SKU's terms do not allow, and returns the others. The terms may have changed in
-// another process, so they are read again before they refuse anything. An order that was accepted before is still answered
-// as a replay, whatever the terms are now.
+// another process, so they are read again before they refuse anything, and once more if it took long to look up the order ids. An
+// order that was accepted before is still answered as a replay, whatever the terms are now.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
 	allowed, refused := w.byTerms(batch)
-	if len(refused) > 0 && !w.termsFresh {
-		if err := w.refresh(ctx); err != nil {
-			return batch, err
-		}
-		allowed, refused = w.byTerms(batch)
+	if len(refused) == 0 {
+		return batch, nil
 	}
+	looked := time.Now()
+	if err := w.refresh(ctx); err != nil {
+		return batch, err
+	}
+	allowed, refused = w.byTerms(batch)
 	unknown, err := w.replyKnown(ctx, refused, ownID)
 	if err != nil {
 		return slices.Concat(unknown, allowed), err
+	}
+	if time.Since(looked) >= soldOutFor { // the terms may be others by now
+		return w.refuseByTerms(ctx, inTurn(allowed, unknown))
 	}
 	for _, r := range unknown {
 		if err := w.service.refuses(*w.terms, w.sku, r.order); err != nil {

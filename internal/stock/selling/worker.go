@@ -40,7 +40,6 @@ type worker struct {
 
 	notified   int64        // how many notifications it has applied
 	terms      *stock.Terms // the SKU is sold on these; nil before the first refresh
-	termsFresh bool         // the terms were read for the batch at hand
 	ready      time.Time    // when the batch at hand was ready for its lock
 	layout     int64        // the levels belong to this layout
 	levels     []int64      // units of each segment, as last read or written; nil: read them
@@ -225,7 +224,6 @@ func (w *worker) serve(batch []*request) {
 	for _, r := range batch {
 		w.service.observer.Queued(now.Sub(r.queued))
 	}
-	w.termsFresh = false
 	w.onNotification()
 	rest, err := w.refuse(ctx, batch)
 	if err == nil {
@@ -302,7 +300,7 @@ func (w *worker) refresh(ctx context.Context) error {
 	if w.unknownSKU = stock.CodeOf(err) == stock.CodeUnknownSKU; err != nil {
 		return err
 	}
-	w.terms, w.termsFresh, w.layout, w.levels = &view.Terms, true, view.Layout, view.Segments
+	w.terms, w.layout, w.levels = &view.Terms, view.Layout, view.Segments
 	w.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
 	return nil
 }
