@@ -101,9 +101,9 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.View, error) { return o.Views(ctx, some...) })
 }
 
-// BuyerUnits implements [stock.Store].
-func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+// BuyerRoom implements [stock.Store].
+func (s *Store) BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
 	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]int64, error) {
-		return o.BuyerUnits(ctx, buyerID, some)
+		return o.BuyerRoom(ctx, buyerID, some)
 	})
 }

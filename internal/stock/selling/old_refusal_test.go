@@ -172,3 +172,31 @@ func TestARefusalByTermsIsNotOlderThanASecond(t *testing.T) {
 	s := w.startOn(&slowLookup{Store: w.store, meanwhile: func() { w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)}) }}, nil)
 	w.mustTake(s, stock.Order{OrderID: "o", BuyerID: "b", Quantity: 2})
 }
+
+// changedCount lets something happen right before it first reads how many units a buyer may take.
+type changedCount struct {
+	stock.Store
+	before func()
+	once   sync.Once
+}
+
+func (s *changedCount) BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+	s.once.Do(s.before)
+	return s.Store.BuyerRoom(ctx, buyerID, skus)
+}
+
+// TestAnOrderIsHeldToOneLimit: the buyer gets a higher limit, and buys as much more, while an order is looked at. The order was within
+// the limit at every instant.
+func TestAnOrderIsHeldToOneLimit(t *testing.T) {
+	t.Parallel()
+	w := embedded(t)
+	other := w.start(nil)
+	w.createOn(other, 9, 1, stock.Terms{PerBuyerLimit: 1})
+	s := w.startOn(&changedCount{Store: w.store, before: func() {
+		w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](2)})
+		w.mustTake(other, stock.Order{OrderID: "before", BuyerID: "x", Quantity: 1})
+	}}, nil)
+	if _, created, err := s.Order(t.Context(), multi("o", sku)); err != nil || !created {
+		t.Errorf("created %v, %v, want true", created, err)
+	}
+}

@@ -306,14 +306,15 @@ func inOrderOf(order stock.MultiOrder, lines []stock.Deduction) []stock.Deductio
 //
 // If expired reservations have not been given back, it gives them back and returns ErrLayout: read the views again.
 func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[string]stock.View) (refusal, err error) {
-	held, err := s.heldBy(ctx, p)
+	room, err := s.roomFor(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	for i, line := range p.Order.Lines {
 		view := views[line.SKU]
 		left := stock.Sum(view.Segments)
-		limited := p.Lines[i].Limit > 0 && held[line.SKU]+line.Quantity > p.Lines[i].Limit
+		units, counted := room[line.SKU]
+		limited := counted && line.Quantity > units
 		switch {
 		case !limited && left >= line.Quantity:
 			continue
@@ -331,8 +332,9 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 	return nil, nil
 }
 
-// heldBy reads how many units the buyer of an order holds of each of its SKUs that has a buyer limit.
-func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int64, error) {
+// roomFor reads how many units the buyer of an order may take of each of its SKUs that had a buyer limit when they were looked at: the
+// limit and the count of one instant.
+func (s *Service) roomFor(ctx context.Context, p stock.Placement) (map[string]int64, error) {
 	var limited []string
 	for i, line := range p.Lines {
 		if line.Limit > 0 {
@@ -342,7 +344,7 @@ func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int
 	if limited == nil {
 		return nil, nil
 	}
-	return s.store.BuyerUnits(ctx, p.Order.BuyerID, limited)
+	return s.store.BuyerRoom(ctx, p.Order.BuyerID, limited)
 }
 
 // Orders of several SKUs have very different sizes. So callers take turns by the lines that they order, and those that are under way

@@ -148,9 +148,9 @@ func testReturnOfAPart(_ *testing.T, k *kit) {
 // counted checks with how many units a buyer is counted.
 func (k *kit) counted(buyer string, want int64) {
 	k.Helper()
-	units, err := k.store.BuyerUnits(k.Context(), buyer, []string{sku})
-	if err != nil || units[sku] != want {
-		k.Fatalf("%s is counted with %v, %v, want %d", buyer, units, err, want)
+	room, err := k.store.BuyerRoom(k.Context(), buyer, []string{sku, "none"})
+	if units := k.limit - room[sku]; err != nil || units != want || len(room) != 1 {
+		k.Fatalf("%s has room for %v, %v: counted with %d, want %d", buyer, room, err, units, want)
 	}
 }
 

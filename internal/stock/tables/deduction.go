@@ -134,8 +134,8 @@ func (b Base) BuyerOrders(ctx context.Context, sku, buyerID string, own bool, li
 	return inOrder(ctx, b.DB, "orders_of_buyer", sku, buyerID, stock.OrderKey(buyerID, ""), own, limit)
 }
 
-// BuyerUnits implements [stock.Store].
-func (b Base) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
-	held := make(map[string]int64)
-	return held, b.DB.Each(ctx, Into(held), "units_of_buyer", buyerID, skus)
+// BuyerRoom implements [stock.Store].
+func (b Base) BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+	room := make(map[string]int64)
+	return room, b.DB.Each(ctx, Into(room), "room_of_buyer", buyerID, skus)
 }
