@@ -53,7 +53,7 @@ func TestRequestIDs(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, ids := range [][]string{nil, {""}, {"a b"}, {"a\tb"}, {"a\"b"}, {"ü"}, {"a=b"}, {strings.Repeat("x", 129)}, {"a", "b"}} {
 		got := answered(ids...)
-		if len(got) != 32 || seen[got] || !isRequestID(got) {
+		if len(got) != 32 || seen[got] || !requestIDFormat.MatchString(got) {
 			t.Errorf("%q came back as %q", ids, got)
 		}
 		seen[got] = true

@@ -50,8 +50,13 @@ func readMany(text []byte) error {
 	if err := decodeText(text, &given); err != nil {
 		return err
 	}
-	_, errs := given.orders()
-	return errors.Join(errs...)
+	var f form
+	for _, one := range given.read(&f) {
+		if _, err := one.order(); err != nil {
+			return err
+		}
+	}
+	return f.err
 }
 
 // FuzzDecode reads any body as any request: it is refused with an error that names a field, or Go's decoder reads it too.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,54 +52,35 @@ type resultAnswer struct {
 
 // deductAll takes stock for many orders.
 func (s *server) deductAll(c echo.Context) error {
-	deadline, err := s.deadlineOf(c.Request()) // before the body, whose reading may take time
+	r := c.Request()
+	deadline, err := s.deadlineOf(r) // before the body, whose reading may take time
 	if err != nil {
 		return err
 	}
-	ctx := waitUntil(c.Request().Context(), deadline)
-	orders, errs, err := s.readOrders(ctx, c)
+	c.SetRequest(r.WithContext(waitUntil(r.Context(), deadline)))
+	orders, err := readAs[newDeductions](c, s.decodeLarge(maxManyBytes))
 	if err != nil {
 		return err
 	}
-	results, err := s.deductAllowed(c, ctx, orders, errs)
+	most := stock.MaxOrders
+	if callerOf(c).Buyer != "" {
+		most = tokenLines
+	}
+	if len(orders) == 0 || len(orders) > most {
+		return invalid("deductions", fmt.Sprintf("must be 1 to %d", most))
+	}
+	results, err := s.deductAllowed(c, orders)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, resultsAnswer{s.answerResults(c, results)})
 }
 
-// readOrders reads the body of a request: the orders, and for each what is wrong with it.
-func (s *server) readOrders(ctx waiting, c echo.Context) (orders []selling.SKUOrder, errs []error, err error) {
-	mostBytes, mostOrders := maxManyBytes, stock.MaxOrders
-	if callerOf(c).Buyer != "" {
-		mostBytes, mostOrders = maxBodyBytes, tokenLines
+func (n newDeductions) read(f *form) []oneOfMany {
+	if n.Deductions == nil {
+		f.refuse("deductions", "is required")
 	}
-	text, err := readJSON(c, mostBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	var body newDeductions
-	if err := s.decodeInTurn(ctx, c, text, &body); err != nil {
-		return nil, nil, err
-	}
-	if body.Deductions == nil {
-		return nil, nil, invalid("deductions", "is required")
-	}
-	if n := len(body.Deductions); n == 0 || n > mostOrders {
-		return nil, nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", mostOrders))
-	}
-	orders, errs = body.orders()
-	return orders, errs, nil
-}
-
-func (n newDeductions) orders() (orders []selling.SKUOrder, errs []error) {
-	orders, errs = make([]selling.SKUOrder, len(n.Deductions)), make([]error, len(n.Deductions))
-	for i, d := range n.Deductions {
-		if orders[i], errs[i] = d.order(); errs[i] == nil {
-			errs[i] = orders[i].Check()
-		}
-	}
-	return orders, errs
+	return n.Deductions
 }
 
 func (o oneOfMany) order() (order selling.SKUOrder, err error) {
@@ -107,25 +89,30 @@ func (o oneOfMany) order() (order selling.SKUOrder, err error) {
 	}
 	var f form
 	order = selling.SKUOrder{SKU: required(&f, "sku", o.SKU), Order: o.newDeduction.read(&f)}
-	return order, f.err
+	if f.err != nil {
+		return order, f.err
+	}
+	return order, order.Check()
 }
 
 // deductAllowed deducts for the orders that their caller may send now, and refuses the others. Each order counts as a
-// request; the first one has been counted already. errs says what is wrong with orders that cannot be sent.
-func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKUOrder, errs []error) ([]selling.Result, error) {
+// request; the first one has been counted already.
+func (s *server) deductAllowed(c echo.Context, orders []oneOfMany) ([]selling.Result, error) {
+	ctx := c.Request().Context()
 	more, tooMany := s.limitMore(c, len(orders)-1)
 	results := make([]selling.Result, len(orders))
 	var allowed []selling.SKUOrder
 	var at []int // where in results the answer to each of them belongs
-	for i, o := range orders {
+	for i, asked := range orders {
 		if i > more {
 			results[i].Err = tooMany
 			continue
 		}
-		if results[i].Err = errs[i]; results[i].Err != nil {
-			continue
+		o, err := asked.order()
+		if err == nil {
+			o.BuyerID, o.Own, err = buyerFor(c, o.BuyerID)
 		}
-		if o.BuyerID, o.Own, results[i].Err = buyerFor(c, o.BuyerID); results[i].Err != nil {
+		if results[i].Err = err; err != nil {
 			continue
 		}
 		o.CallerMax = callerOf(c).MaxQuantity
@@ -141,7 +128,7 @@ func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKU
 
 // nameOrders names the orders that use a buyer limit up, once for each buyer of a SKU and one after the other: a request with many
 // refusals takes one connection, and not all of them.
-func (s *server) nameOrders(ctx waiting, namespace string, results []selling.Result) {
+func (s *server) nameOrders(ctx context.Context, namespace string, results []selling.Result) {
 	type holder struct{ sku, buyer string }
 	named := make(map[holder]error)
 	for i, r := range results {

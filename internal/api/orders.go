@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,7 +43,7 @@ const tokenLines = 100
 
 // placeOrder takes stock of several SKUs, all or nothing.
 func (s *server) placeOrder(c echo.Context) error {
-	order, err := s.readMultiOrder(c)
+	order, err := readAs[newOrder](c, s.decodeLarge(maxOrderBytes))
 	if err != nil {
 		return err
 	}
@@ -60,25 +59,6 @@ func (s *server) placeOrder(c echo.Context) error {
 		return err
 	}
 	return c.JSON(createdOrOK(created), orderOf(order.OrderID, order.BuyerID, lines))
-}
-
-// readMultiOrder reads the body of a request.
-func (s *server) readMultiOrder(c echo.Context) (stock.MultiOrder, error) {
-	var body newOrder
-	most := maxOrderBytes
-	if callerOf(c).Buyer != "" {
-		most = maxBodyBytes
-	}
-	text, err := readJSON(c, most)
-	if err != nil {
-		return stock.MultiOrder{}, err
-	}
-	if err := s.decodeInTurn(c.Request().Context(), c, text, &body); err != nil {
-		return stock.MultiOrder{}, err
-	}
-	var f form
-	order := body.read(&f)
-	return order, f.err
 }
 
 func (n newOrder) read(f *form) stock.MultiOrder {
@@ -174,19 +154,6 @@ func newReading() *turns.Turns {
 			return max(time.Duration(bytes)*time.Second/readingRate, readingRest*took)
 		},
 	})
-}
-
-// decodeInTurn decodes a text. A large one takes a thousand times as long as a small one, so large ones are read one at a
-// time, and their callers take turns.
-func (s *server) decodeInTurn(ctx context.Context, c echo.Context, text []byte, into any) error {
-	if len(text) > maxBodyBytes {
-		leave, err := s.reading.Enter(ctx, turnOf(c), len(text))
-		if err != nil {
-			return noTurn(err)
-		}
-		defer leave()
-	}
-	return decodeText(text, into)
 }
 
 // turnOf names the caller as which a request takes turns: the key or the buyer, or without keys the connection.

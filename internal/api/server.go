@@ -8,13 +8,13 @@
 package api
 
 import (
-	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/hex"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -100,15 +100,11 @@ func newEcho(log *slog.Logger) *echo.Echo {
 	return e
 }
 
-// timed ends a request's context after requestTimeout.
+// timed ends a request's context after requestTimeout, and leaves errors as they are.
 func timed(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		r := c.Request()
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		c.SetRequest(r.WithContext(ctx))
-		return next(c)
-	}
+	return middleware.ContextTimeoutWithConfig(middleware.ContextTimeoutConfig{
+		Timeout: requestTimeout, ErrorHandler: func(err error, _ echo.Context) error { return err },
+	})(next)
 }
 
 // policy is the set of callers that may use a route. It has no default: a route without a policy cannot be registered.
@@ -225,14 +221,15 @@ func unstored(handler echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-const mostRequestID = 128 // bytes
+// requestIDFormat matches an id that is short and cannot forge anything in a log.
+var requestIDFormat = regexp.MustCompile(`^[0-9A-Za-z._-]{1,128}$`)
 
 // withRequestID gives every answer the X-Request-Id of its request, or a new one if the request has none that is safe to
 // log. It runs before Echo, whose middleware costs each request a little more.
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header[echo.HeaderXRequestID] // the name is in its canonical form already
-		if len(given) != 1 || !isRequestID(given[0]) {
+		if len(given) != 1 || !requestIDFormat.MatchString(given[0]) {
 			given = []string{newRequestID()}
 		}
 		w.Header()[echo.HeaderXRequestID] = given
@@ -242,21 +239,6 @@ func withRequestID(next http.Handler) http.Handler {
 
 // requestID returns the id that the answer of a request has.
 func requestID(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
-
-// isRequestID reports whether an id is short and cannot forge anything in a log.
-func isRequestID(id string) bool {
-	if id == "" || len(id) > mostRequestID {
-		return false
-	}
-	for i := range len(id) {
-		switch b := id[i]; {
-		case b >= '0' && b <= '9', b >= 'A' && b <= 'Z', b >= 'a' && b <= 'z', b == '-', b == '_', b == '.':
-		default:
-			return false
-		}
-	}
-	return true
-}
 
 // newRequestID makes an id of 128 random bits. It need not be hard to guess.
 func newRequestID() string {
