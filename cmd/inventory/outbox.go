@@ -127,23 +127,9 @@ func (c *outboxRead) print(ctx context.Context, o stock.Outbox, out io.Writer) e
 	}
 }
 
-// changeLine is a change as JSON.
-type changeLine struct {
-	Cursor     string                `json:"cursor"`
-	Version    int64                 `json:"version"`
-	SKU        string                `json:"sku"`
-	OrderID    string                `json:"order_id"`
-	Namespace  string                `json:"namespace,omitempty"`
-	BuyerID    string                `json:"buyer_id,omitempty"`
-	Quantity   int64                 `json:"quantity"`
-	Status     stock.DeductionStatus `json:"status"`
-	WrittenOff int64                 `json:"written_off,omitempty"`
-	At         time.Time             `json:"at"`
-}
-
 func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {
 	if c.JSON {
-		return json.NewEncoder(out).Encode(changeLine(change))
+		return json.NewEncoder(out).Encode(change)
 	}
 	writtenOff := ""
 	if change.WrittenOff > 0 {
@@ -152,14 +138,6 @@ func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {
 	_, err := fmt.Fprintf(out, "%s  %s  %-9s  %s  %d x %s  %s%s\n", change.Cursor, change.At.Format(time.RFC3339Nano),
 		change.Status, change.OrderID, change.Quantity, change.SKU, change.BuyerID, writtenOff)
 	return err
-}
-
-// statusLine is the status of an outbox as JSON.
-type statusLine struct {
-	On     bool      `json:"on"`
-	Rows   int64     `json:"rows"`
-	Oldest time.Time `json:"oldest,omitzero"`
-	Newest time.Time `json:"newest,omitzero"`
 }
 
 // Run prints the state of the outbox.
@@ -173,7 +151,7 @@ func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(s.Out).Encode(statusLine(status))
+		return json.NewEncoder(s.Out).Encode(status)
 	}
 	state, rows := "off", "no rows"
 	if status.On {

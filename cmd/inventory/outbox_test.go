@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"inventory/internal/api/client"
+	"inventory/internal/stock"
 )
 
 // changesIn reads the lines of `outbox read --json`.
-func changesIn(t *testing.T, text string) (changes []changeLine) {
+func changesIn(t *testing.T, text string) (changes []stock.Change) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		var c changeLine
+		var c stock.Change
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -41,7 +42,7 @@ func TestOutbox(t *testing.T) {
 				}
 				return r.out
 			}
-			read := func(n int, args ...string) []changeLine {
+			read := func(n int, args ...string) []stock.Change {
 				t.Helper()
 				for {
 					// Transactions of parallel tests delay the changes.

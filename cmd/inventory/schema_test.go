@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/stock"
 )
 
 // TestMigrateStatusBesideAService reads the schema of a database that a service uses, on both stores.
@@ -96,7 +98,7 @@ func TestOutboxStatus(t *testing.T) {
 		oneLine(t, invoke(t, "outbox", "status", "--database-url", missing), "-none")
 		want := func(on bool, rows int64) {
 			t.Helper()
-			var status statusLine
+			var status stock.OutboxStatus
 			r := invoke(t, "outbox", "status", "--json", "--database-url", url)
 			if err := json.Unmarshal([]byte(r.out), &status); err != nil || status.On != on || status.Rows != rows || status.Oldest.IsZero() != (rows == 0) {
 				t.Errorf("%v: %+v, want %v and %d rows; %s", err, status, on, rows, r.err)

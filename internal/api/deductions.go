@@ -206,18 +206,9 @@ func (s *server) settle(c echo.Context, asked settlement) error {
 }
 
 type historyAnswer struct {
-	SKU     string         `json:"sku"`
-	OrderID string         `json:"order_id"`
-	History []historyEntry `json:"history"`
-}
-
-type historyEntry struct {
-	Kind      stock.EntryKind `json:"kind"`
-	Quantity  int64           `json:"quantity,omitempty"`
-	At        time.Time       `json:"at"`
-	ExpiresAt time.Time       `json:"expires_at,omitzero"`
-	Ref       string          `json:"ref,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
+	SKU     string        `json:"sku"`
+	OrderID string        `json:"order_id"`
+	History []stock.Entry `json:"history"`
 }
 
 // readHistory answers with what happened to a deduction, the oldest entry first.
@@ -230,9 +221,9 @@ func (s *server) readHistory(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := historyAnswer{SKU: h.SKU, OrderID: h.OrderID}
-	for _, e := range h.Entries() {
-		answer.History = append(answer.History, historyEntry{e.Kind, e.Quantity, e.At.UTC(), e.Until.UTC(), e.Ref, e.Reason})
+	answer := historyAnswer{SKU: h.SKU, OrderID: h.OrderID, History: h.Entries()}
+	for i, e := range answer.History {
+		answer.History[i].At, answer.History[i].Until = e.At.UTC(), e.Until.UTC()
 	}
 	return c.JSON(http.StatusOK, answer)
 }

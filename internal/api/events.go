@@ -45,7 +45,7 @@ func (s *server) watchEvents(c echo.Context) error {
 		return nil
 	}
 	caller := callerOf(c)
-	subscription, err := s.Events.SubscribeFor(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.Request())), Buyer: caller.Buyer != ""}, sku)
+	subscription, err := s.Events.Subscribe(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.Request())), Buyer: caller.Buyer != ""}, sku)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,6 @@ func (s *server) watchedSKU(c echo.Context) (string, error) {
 type eventStream struct {
 	context    echo.Context
 	controller *http.ResponseController
-	deliveries []events.Delivery
 	text       []byte
 
 	mu       sync.Mutex
@@ -135,9 +134,8 @@ func sendStreamHead(c echo.Context) {
 
 // send sends the subscription's events, then rests.
 func (s *eventStream) send(subscription *events.Subscription) error {
-	s.deliveries = subscription.Take(s.deliveries)
 	s.text = s.text[:0]
-	for _, d := range s.deliveries {
+	for _, d := range subscription.Take() {
 		text, err := appendDelivery(s.text, d)
 		if err != nil {
 			return err
@@ -181,21 +179,14 @@ func (s *eventStream) end() {
 	_ = s.limit() // fails only on a closed connection
 }
 
-// eventAnswer is the data of an event.
-type eventAnswer struct {
-	Kind   stock.EventKind `json:"kind"`
-	SKU    string          `json:"sku"`
-	Orders int             `json:"orders,omitempty"`
-	Units  int64           `json:"units,omitempty"`
-	At     time.Time       `json:"at"`
-}
-
 // appendDelivery appends one item in the form of text/event-stream.
 func appendDelivery(to []byte, d events.Delivery) ([]byte, error) {
 	if d.Lost > 0 {
 		return appendLost(to, d.Lost), nil
 	}
-	data, err := json.Marshal(eventAnswer{d.Kind, d.SKU, d.Orders, d.Units, d.At.UTC()})
+	e := d.Event
+	e.At, e.Age, e.WasEmpty = e.At.UTC(), stock.Age{}, false // the last two are for processes
+	data, err := json.Marshal(e)
 	return fmt.Appendf(to, "id: %s-%d\nevent: %s\ndata: %s\n\n", d.Process, d.Number, d.Kind, data), err
 }
 

@@ -120,7 +120,7 @@ func openStory(t *testing.T, stores [2]stock.Store) *story {
 	s := &story{T: t, store: stores[0], clock: newClock()}
 	hub := events.NewHub(events.Config{})
 	closing(t, func() error { return hub.Close(context.WithoutCancel(t.Context())) })
-	listener, err := hub.Subscribe("")
+	listener, err := hub.Subscribe(events.Caller{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func (s *story) hears(sku string, want []string) {
 	for len(s.heard) < len(want) {
 		select {
 		case <-s.listener.Ready():
-			for _, d := range s.listener.Take(nil) {
+			for _, d := range s.listener.Take() {
 				if d.Kind == stock.EventSoldOut || d.Kind == stock.EventBackInStock {
 					s.heard = append(s.heard, d.SKU+" "+string(d.Kind))
 				}

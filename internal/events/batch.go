@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
-	"time"
 
 	"inventory/internal/stock"
 )
@@ -15,31 +14,14 @@ import (
 // number of the first event after it. Numbers at the end without an event belong to lost events. A batch without numbers
 // is a heartbeat.
 type batch struct {
-	Process string  `json:"process"`
-	First   uint64  `json:"first"`
-	Next    uint64  `json:"next"`
-	Events  []event `json:"events,omitempty"`
-}
-
-// event is a [stock.Event] between processes.
-type event struct {
-	Kind   stock.EventKind `json:"kind"`
-	SKU    string          `json:"sku"`
-	Orders int             `json:"orders,omitempty"`
-	Units  int64           `json:"units,omitempty"`
-	At     time.Time       `json:"at"`
-
-	Age      stock.Age `json:"age,omitzero"`
-	WasEmpty bool      `json:"was_empty,omitempty"`
+	Process string        `json:"process"`
+	First   uint64        `json:"first"`
+	Next    uint64        `json:"next"`
+	Events  []stock.Event `json:"events,omitempty"`
 }
 
 func newBatch(process string, first uint64, published []stock.Event, lost uint64) batch {
-	b := batch{Process: process, First: first, Next: first + uint64(len(published)) + lost}
-	b.Events = make([]event, len(published))
-	for i, e := range published {
-		b.Events[i] = event(e)
-	}
-	return b
+	return batch{Process: process, First: first, Next: first + uint64(len(published)) + lost, Events: published}
 }
 
 func (b batch) encode() ([]byte, error) { return json.Marshal(b) }
@@ -117,13 +99,12 @@ func (p *pending) add(e stock.Event) {
 	p.events = append(p.events, e)
 }
 
-// take returns the collected events, and how many did not fit. From then on it collects into spare, whose contents are
-// no longer needed.
-func (p *pending) take(spare []stock.Event) (events []stock.Event, lost uint64) {
+// take returns the collected events, and how many did not fit.
+func (p *pending) take() (events []stock.Event, lost uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	events, lost = p.events, p.lost
-	p.events, p.lost = spare[:0], 0
+	p.events, p.lost = nil, 0
 	clear(p.sales)
 	return events, lost
 }

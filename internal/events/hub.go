@@ -95,18 +95,15 @@ func (h *Hub) Publish(e stock.Event) {
 	}
 }
 
-// Subscribe starts a subscription to one SKU, or with "" to all, for the process itself.
-func (h *Hub) Subscribe(sku string) (*Subscription, error) { return h.SubscribeFor(Caller{}, sku) }
-
 // Caller is who subscribes.
 type Caller struct {
 	ID    string // "": the process itself
 	Buyer bool   // with a token. There may be any number of buyers, so a quarter of the places is for others
 }
 
-// SubscribeFor starts a subscription for a caller. It refuses with CodeOverloaded if there are too many listeners, in all, of
+// Subscribe starts a subscription to one SKU, or with "" to all. It refuses with CodeOverloaded if there are too many listeners, in all, of
 // buyers, or of this caller: none of them must take the places of all.
-func (h *Hub) SubscribeFor(caller Caller, sku string) (*Subscription, error) {
+func (h *Hub) Subscribe(caller Caller, sku string) (*Subscription, error) {
 	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -179,7 +176,7 @@ func (h *Hub) Close(ctx context.Context) error {
 
 // run makes batches of the published events, until Close.
 func (h *Hub) run() {
-	spare, next := []stock.Event(nil), uint64(1)
+	next := uint64(1)
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for stopped := false; !stopped; {
@@ -188,9 +185,8 @@ func (h *Hub) run() {
 		case <-h.stop:
 			stopped = true
 		}
-		var lost uint64
-		spare, lost = h.published.take(spare)
-		if b := newBatch(h.process, next, spare, lost); b.Next > b.First {
+		published, lost := h.published.take()
+		if b := newBatch(h.process, next, published, lost); b.Next > b.First {
 			next = b.Next
 			h.deliver(b)
 			if h.relay != nil {
@@ -222,7 +218,7 @@ func (h *Hub) deliver(b batch) {
 		h.sendLoss(gap)
 	}
 	for i, e := range b.Events {
-		h.sendEvent(Delivery{Event: stock.Event(e), Process: b.Process, Number: b.First + uint64(i)})
+		h.sendEvent(Delivery{Event: e, Process: b.Process, Number: b.First + uint64(i)})
 	}
 	if gap := b.Next - b.First - uint64(len(b.Events)); gap > 0 {
 		h.sendLoss(gap)
@@ -315,12 +311,12 @@ func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 // Done is closed when the subscription has ended.
 func (s *Subscription) Done() <-chan struct{} { return s.done }
 
-// Take returns the buffered events, in order. It reuses spare, the slice of an earlier call that is no longer needed.
-func (s *Subscription) Take(spare []Delivery) []Delivery {
+// Take returns the buffered events, in order.
+func (s *Subscription) Take() []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.buffer
-	s.buffer = spare[:0]
+	s.buffer = nil
 	return taken
 }
 

@@ -41,7 +41,7 @@ func TestSalesBecomeOneEvent(t *testing.T) {
 	} {
 		p.add(e)
 	}
-	events, lost := p.take(nil)
+	events, lost := p.take()
 	got := make([]string, len(events))
 	for i, e := range events {
 		got[i] = fmt.Sprint(e.SKU, " ", e.Kind, " ", e.Orders, " ", e.Units)
@@ -81,7 +81,7 @@ func TestSlowListenerLearnsHowManyEventsItHasLost(t *testing.T) {
 			}
 		}
 	}
-	all := slow.Take(nil)
+	all := slow.Take()
 	told, lost := count(all)
 	if last := all[len(all)-1]; told != maxBuffered || lost != rounds*1000-maxBuffered || last.Lost == 0 {
 		t.Errorf("told %d, lost %d, at last %+v", told, lost, last)
@@ -98,7 +98,7 @@ func TestSlowListenerLearnsHowManyEventsItHasLost(t *testing.T) {
 func TestMoreThanABatchHoldsIsReportedAsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub(Config{})
-		s, err := h.Subscribe("")
+		s, err := h.Subscribe(Caller{}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestMoreThanABatchHoldsIsReportedAsLost(t *testing.T) {
 		if err := h.Close(t.Context()); err != nil { // flushes
 			t.Fatal(err)
 		}
-		if told, lost := count(s.Take(nil)); told != maxPending+1 || lost != 10 {
+		if told, lost := count(s.Take()); told != maxPending+1 || lost != 10 {
 			t.Errorf("told %d, lost %d", told, lost)
 		}
 	})
@@ -139,7 +139,7 @@ func TestSoldOutIsSentOnceForEachChange(t *testing.T) {
 	number["q"] += 3 // lost, with unknown contents
 	from("q", soldOut("a"))
 	var got []string
-	for _, told := range s.Take(nil) {
+	for _, told := range s.Take() {
 		if told.Lost > 0 {
 			got = append(got, fmt.Sprint("lost ", told.Lost))
 			continue
@@ -172,7 +172,7 @@ func TestWhatWasSeenEarlierIsNotTold(t *testing.T) {
 	seen(soldOut("a"), 1, 20)
 	seen(back("a"), 2, 4)
 	var got []string
-	for _, told := range s.Take(nil) {
+	for _, told := range s.Take() {
 		got = append(got, string(told.Kind))
 	}
 	if want := []string{"sold_out", "back_in_stock"}; !slices.Equal(got, want) {
@@ -205,7 +205,7 @@ func TestEveryMissedEventIsReported(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		h := NewHub(Config{})
-		s, err := h.Subscribe("")
+		s, err := h.Subscribe(Caller{}, "")
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestEveryMissedEventIsReported(t *testing.T) {
 			published += int(next) - 1                 //nolint:gosec // of tests
 		}
 		last := map[string]uint64{}
-		all := s.Take(nil)
+		all := s.Take()
 		for _, told := range all {
 			if told.Lost == 0 && told.Number <= last[told.Process] {
 				r.Errorf("%s: %d came after %d", told.Process, told.Number, last[told.Process])
@@ -256,7 +256,7 @@ func TestListenersAreBounded(t *testing.T) {
 	subscribe(t, h, "")
 	wantCode := func(code stock.Code) {
 		t.Helper()
-		_, err := h.Subscribe("")
+		_, err := h.Subscribe(Caller{}, "")
 		if e, ok := errors.AsType[*stock.Error](err); !ok || e.Code != code {
 			t.Errorf("a third listener: %v, want %s", err, code)
 		}
@@ -278,7 +278,7 @@ func TestBuyersLeavePlacesForKeys(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{Listeners: 8, PerCaller: 3})
 	for n := range 8 {
-		s, err := h.SubscribeFor(Caller{ID: fmt.Sprint("buyer ", n), Buyer: true}, "")
+		s, err := h.Subscribe(Caller{ID: fmt.Sprint("buyer ", n), Buyer: true}, "")
 		if (err == nil) != (n < 6) {
 			t.Errorf("listener %d of buyers: %v, where 6 are let in", n+1, err)
 		}
@@ -286,7 +286,7 @@ func TestBuyersLeavePlacesForKeys(t *testing.T) {
 			t.Cleanup(s.Close)
 		}
 	}
-	operator, err := h.SubscribeFor(Caller{ID: "key"}, "")
+	operator, err := h.Subscribe(Caller{ID: "key"}, "")
 	if err != nil {
 		t.Fatal("an operator is locked out:", err)
 	}

@@ -74,7 +74,7 @@ func newRelayed(t *testing.T, s *servertest.Redis, channel string) *Hub {
 
 func subscribe(t testing.TB, h *Hub, sku string) *Subscription {
 	t.Helper()
-	s, err := h.Subscribe(sku)
+	s, err := h.Subscribe(Caller{}, sku)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func listenUntil(t testing.TB, s *Subscription, enough func([]Delivery) bool) []
 	for !enough(all) {
 		select {
 		case <-s.Ready():
-			all = append(all, s.Take(nil)...)
+			all = append(all, s.Take()...)
 		case <-over:
 			t.Fatalf("after %d things told, not enough: %+v", len(all), all[max(0, len(all)-3):])
 		}

@@ -60,7 +60,7 @@ func TestProcessesReceiveFromEachOther(t *testing.T) {
 			next[process]++
 		}
 	}
-	if all := elsewhere.Take(nil); len(all) > 0 {
+	if all := elsewhere.Take(); len(all) > 0 {
 		t.Errorf("received on another channel: %+v", all)
 	}
 }

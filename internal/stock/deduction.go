@@ -232,12 +232,12 @@ const (
 
 // Entry is something that happened to a deduction.
 type Entry struct {
-	Kind     EntryKind
-	Quantity int64 // units that it concerns; 0 for an extension
-	At       time.Time
-	Until    time.Time // of a reservation or an extension: the end that it set
-	Ref      string
-	Reason   string
+	Kind     EntryKind `json:"kind"`
+	Quantity int64     `json:"quantity,omitempty"` // units that it concerns; 0 for an extension
+	At       time.Time `json:"at"`
+	Until    time.Time `json:"expires_at,omitzero"` // of a reservation or an extension: the end that it set
+	Ref      string    `json:"ref,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
 }
 
 // Entries returns what happened to the deduction, the first first. It leaves out what an older version did not date.

@@ -26,29 +26,29 @@ type Outbox interface {
 	Status(ctx context.Context) (OutboxStatus, error)
 }
 
-// OutboxStatus is the state of an outbox.
+// OutboxStatus is the state of an outbox, and its JSON.
 type OutboxStatus struct {
-	On     bool
-	Rows   int64
-	Oldest time.Time // of the rows; zero: there are none
-	Newest time.Time
+	On     bool      `json:"on"`
+	Rows   int64     `json:"rows"`
+	Oldest time.Time `json:"oldest,omitzero"` // of the rows; zero: there are none
+	Newest time.Time `json:"newest,omitzero"`
 }
 
 // Change is a deduction as a transaction left it. The changes of one order id are nearly always read in their order; when
-// transactions cross, Version shows which change is the later one.
+// transactions cross, Version shows which change is the later one. Programs that read an outbox get it as JSON.
 type Change struct {
-	Cursor  string // the position after this change
-	Version int64  // of two changes of one order id, the later one has the higher one
-	SKU     string
-	OrderID string
+	Cursor  string `json:"cursor"`  // the position after this change
+	Version int64  `json:"version"` // of two changes of one order id, the later one has the higher one
+	SKU     string `json:"sku"`
+	OrderID string `json:"order_id"`
 	// Namespace says whose order id it is: "" is the shop's, else it is this buyer's own.
-	Namespace string
-	BuyerID   string // "" for none
-	Quantity  int64
-	Status    DeductionStatus
+	Namespace string          `json:"namespace,omitempty"`
+	BuyerID   string          `json:"buyer_id,omitempty"` // "" for none
+	Quantity  int64           `json:"quantity"`
+	Status    DeductionStatus `json:"status"`
 	// WrittenOff is how many units this change has returned that are not sold again.
-	WrittenOff int64
-	At         time.Time // by the clock of the database
+	WrittenOff int64     `json:"written_off,omitempty"`
+	At         time.Time `json:"at"` // by the clock of the database
 }
 
 // ErrNoOutbox means that the database lacks the migration that an outbox needs.
@@ -75,15 +75,15 @@ const (
 // Event is something that happened to a SKU, for people who watch. It is published after the write, and may be lost: the
 // rows are the truth.
 type Event struct {
-	Kind   EventKind
-	SKU    string
-	Orders int   // how many were filled, for EventSale and EventMerge
-	Units  int64 // how many were sold; or were added or came back, if known
-	At     time.Time
+	Kind   EventKind `json:"kind"`
+	SKU    string    `json:"sku"`
+	Orders int       `json:"orders,omitempty"` // how many were filled, for EventSale and EventMerge
+	Units  int64     `json:"units,omitempty"`  // how many were sold; or were added or came back, if known
+	At     time.Time `json:"at"`
 
 	// Of EventSoldOut and EventBackInStock, which say what a look has seen: whoever gets them leaves out what is no change.
-	Age      Age
-	WasEmpty bool // a SKU that is back in stock was sold out before, as far as its publisher knows
+	Age      Age  `json:"age,omitzero"`
+	WasEmpty bool `json:"was_empty,omitempty"` // a SKU that is back in stock was sold out before, as far as its publisher knows
 }
 
 // Age orders what was seen of a SKU: what is seen later is not younger. All writes that change what the segments hold raise it.

@@ -26,7 +26,7 @@ type told struct {
 }
 
 func (l *told) last() stock.EventKind {
-	for _, e := range l.Take(nil) {
+	for _, e := range l.Take() {
 		if e.SKU == l.sku && (e.Kind == stock.EventSoldOut || e.Kind == stock.EventBackInStock) {
 			l.said = append(l.said, e.Kind)
 		}
@@ -72,7 +72,7 @@ func TestListenersKnowWhetherThereAreUnits(t *testing.T) {
 		s, hub := w.telling("levels " + t.Name())
 		services = append(services, s)
 		for _, sku := range skus {
-			subscription, err := hub.Subscribe(sku)
+			subscription, err := hub.Subscribe(events.Caller{}, sku)
 			if err != nil {
 				t.Fatal(err)
 			}
