@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/internal/cli"
 )
@@ -31,14 +32,7 @@ type serviceFlags struct {
 type serveCommand struct {
 	serviceFlags
 	directFlag
-	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	MetricsListen  string         `group:"listeners" help:"Address of metrics and health only, HOST:PORT, for Prometheus and probes on other machines. Default: only the admin listener has them." placeholder:"HOST:PORT"`
-	MaxConnections int            `group:"limits" help:"Most connections to the public API. A further one replaces the one whose caller the service has waited for longest." placeholder:"N" default:"10000"`
-	AnswerWithin   time.Duration  `group:"stopping" help:"Time from when a request was read until nothing is written for it, such as 2s. A caller without an answer by then may take its next answer as final." default:"2s"`
-	ShutdownDelay  *time.Duration `group:"stopping" help:"Time for which a stopping service goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
-	DrainTimeout   time.Duration  `group:"stopping" help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
-	accessFlags
+	app.Config
 	logFlags
 }
 
@@ -51,21 +45,29 @@ func (serveCommand) Help() string {
     INVENTORY_DATABASE_URL=postgres://… INVENTORY_REDIS_URL=redis://… inventory serve`
 }
 
-// Validate returns an error if a value is out of range.
+// Validate returns an error if a value is out of range, or if a flag lacks another one that it needs.
 func (c *serveCommand) Validate() error {
-	if c.ShutdownDelay != nil && (*c.ShutdownDelay < 0 || *c.ShutdownDelay > mostStopping) {
+	tokens, rights := c.Access.Tokens, c.Access.TokenRights
+	switch {
+	case c.ShutdownDelay != nil && (*c.ShutdownDelay < 0 || *c.ShutdownDelay > mostStopping):
 		return fmt.Errorf("--shutdown-delay must be 0s to %s", mostStopping)
-	}
-	if c.DrainTimeout <= 0 || c.DrainTimeout > mostStopping {
+	case c.DrainTimeout <= 0 || c.DrainTimeout > mostStopping:
 		return fmt.Errorf("--drain-timeout must be more than 0s, and at most %s", mostStopping)
-	}
-	if c.AnswerWithin < leastAnswerWithin || c.AnswerWithin > mostAnswerWithin {
+	case c.AnswerWithin < leastAnswerWithin || c.AnswerWithin > mostAnswerWithin:
 		return fmt.Errorf("--answer-within must be %s to %s", leastAnswerWithin, mostAnswerWithin)
-	}
-	if c.MaxConnections == 0 { // in a configuration, 0 is the default
+	case c.MaxConnections == 0: // in a configuration, 0 is the default
 		return errors.New("--max-connections must be 1 or more")
+	case rights.MaxQuantity == 0 || c.MaxReserveFor == 0:
+		return errors.New("--tokens-max-quantity and --max-reserve-for must be more than 0")
+	case access.IsKey(c.Access.KeysFile):
+		return errors.New("--api-keys is a file of the lines that let keys in, and this is a key itself")
+	case tokens != (access.TokenConfig{}) && (tokens.Algorithm == "" || tokens.KeyFile == "" || tokens.Audience == ""):
+		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
+	case rights.May != (access.May{}) && tokens == (access.TokenConfig{}):
+		return errors.New("--tokens-may needs tokens: --jwt-algorithm, --jwt-key and --jwt-audience")
+	default:
+		return nil
 	}
-	return c.accessFlags.check()
 }
 
 const (
@@ -81,14 +83,9 @@ const (
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	log := c.logger(s.Err)
 	app.SpendMemory(log)
-	config := app.Config{
-		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, DirectURL: c.DirectURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, ShutdownDelay: c.ShutdownDelay,
-		DrainTimeout: c.DrainTimeout, Logger: log,
-	}
-	if err := c.accessFlags.into(&config); err != nil {
-		return err
-	}
+	config := c.Config
+	config.DatabaseURL, config.DirectURL = c.serviceFlags.DatabaseURL, c.directFlag.DirectURL
+	config.RedisURL, config.Lock, config.Logger = c.serviceFlags.RedisURL, c.serviceFlags.Lock, log
 	hangups := catchHangups(config) // before the files are read, so that a change of them is never missed
 	a, err := app.Start(ctx, config)
 	if err != nil {

@@ -60,12 +60,12 @@ type Caller struct {
 // Anybody is the caller of a service that asks for no key.
 func Anybody() Caller { return Caller{Scope: ScopeAdmin, Rights: all} }
 
-// Config says who may call. The zero Config lets nobody in.
+// Config says who may call. The zero Config lets nobody in. Its tags, and those of its fields, are for flags.
 type Config struct {
-	KeysFile string // of API keys; "" is none
-	Tokens   TokenConfig
+	KeysFile string      `group:"keys" name:"api-keys" env:"INVENTORY_API_KEYS,INVENTORY_API_KEYS_FILE" help:"File of the accepted API keys; each line has name, scope, id and hash: see inventory key new. SIGHUP makes the service read it again. Default: none." placeholder:"FILE"` // of API keys; "" is none
+	Tokens   TokenConfig `embed:""`
 	// TokenRights are those of every token. Keys have all rights.
-	TokenRights Rights
+	TokenRights Rights `embed:""`
 }
 
 // Configured reports whether it lets any caller in.
@@ -166,30 +166,32 @@ func (g *Guard) Authenticate(authorization string) (Caller, error) {
 // Rights are what a caller may do beyond buying. With the zero Rights a buyer may take units, and give back units that
 // are only reserved.
 type Rights struct {
-	Commit bool // keep what is reserved, and reserve it for longer
-	Return bool // give back what is committed
+	May May `group:"tokens" name:"tokens-may" help:"What tokens may do beyond reserving, deducting, reading and giving back reserved units: commit, to keep reserved units; return, to give back committed units; or commit,return. Default: neither, which needs a key." placeholder:"RIGHTS"`
 	// MaxQuantity is how many units of a SKU one order may ask for if the SKU's terms set no limit; 0: the limit of all
 	// callers.
-	MaxQuantity int64
+	MaxQuantity int64 `group:"tokens" name:"tokens-max-quantity" help:"Units that an order of a token may have of a SKU without max_quantity, 1 to 1000000." default:"10"`
+}
+
+// May says what a caller may do with units that it has reserved or bought.
+type May struct {
+	Commit bool // keep what is reserved, and reserve it for longer
+	Return bool // give back what is committed
 }
 
 // all are the rights of a shop's backend.
-var all = Rights{Commit: true, Return: true}
+var all = Rights{May: May{Commit: true, Return: true}}
 
-// ParseRights parses the rights of tokens beyond buying: commit, return, both separated by a comma, or "" for neither.
-func ParseRights(text string) (r Rights, err error) {
-	if text == "" {
-		return r, nil
-	}
-	for word := range strings.SplitSeq(text, ",") {
+// UnmarshalText reads commit, return, or both separated by a comma.
+func (m *May) UnmarshalText(text []byte) error {
+	for word := range strings.SplitSeq(string(text), ",") {
 		switch strings.TrimSpace(word) {
 		case "commit":
-			r.Commit = true
+			m.Commit = true
 		case "return":
-			r.Return = true
+			m.Return = true
 		default:
-			return Rights{}, errors.New("must be commit, return, or both with a comma in between")
+			return errors.New("must be commit, return, or both with a comma in between")
 		}
 	}
-	return r, nil
+	return nil
 }

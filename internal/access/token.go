@@ -27,10 +27,10 @@ import (
 type TokenConfig struct {
 	// Algorithm is the one that tokens are signed with. The token does not choose it: a token that names another is
 	// refused before its signature is checked.
-	Algorithm string
-	KeyFile   string // PEM with public keys, one of which has to fit, so that keys can be changed; for HS256 the secret
-	Audience  string // the one that a token must be for
-	Issuer    string // the one that a token must be from; "" is any issuer that has the key
+	Algorithm string `group:"tokens" name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
+	KeyFile   string `group:"tokens" name:"jwt-key" help:"PEM file of the public keys to check tokens with, one of which must fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP makes the service read it again." placeholder:"FILE"`
+	Audience  string `group:"tokens" name:"jwt-audience" help:"Audience that a token must be for." placeholder:"TEXT"`
+	Issuer    string `group:"tokens" name:"jwt-issuer" help:"Issuer that a token must be from. Default: any that has the key." placeholder:"TEXT"`
 }
 
 // Algorithms are the algorithms that tokens may be signed with.

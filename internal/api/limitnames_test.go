@@ -20,7 +20,7 @@ import (
 // learns an order id of another namespace.
 func TestALimitNamesTheOrdersThatUseItUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, config app.Config) {
-		config.Access.TokenRights = access.Rights{Commit: true}
+		config.Access.TokenRights = access.Rights{May: access.May{Commit: true}}
 		d := openDoors(t, config)
 		const deductions = "/v1/skus/shoe/deductions"
 		d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100,"segments":3,"per_buyer_limit":4}`), 201, "")

@@ -66,8 +66,8 @@ func TestTokensMayWhatTheServiceSays(t *testing.T) {
 	for text, want := range map[string]struct{ commit, giveBack int }{
 		"commit": {200, 403}, "return": {403, 200}, "commit,return": {200, 200},
 	} {
-		rights, err := access.ParseRights(text)
-		if err != nil {
+		var rights access.Rights
+		if err := rights.May.UnmarshalText([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		d := openDoors(t, app.Config{Access: access.Config{TokenRights: rights}})

@@ -127,7 +127,7 @@ func (p policy) refusal(caller access.Caller) string {
 		return "this takes a key or a token"
 	case p == buyers:
 		return ""
-	case p == settlers && caller.Commit, p == returners && caller.Return:
+	case p == settlers && caller.May.Commit, p == returners && caller.May.Return:
 		return ""
 	case p == settlers, p == returners:
 		return "this takes a key: a token may reserve, deduct, read, and give back what it has reserved"

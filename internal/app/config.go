@@ -24,54 +24,49 @@ const (
 	LockNone      = "none"      // the guard of the database alone
 )
 
-// Config is the configuration of a service. The zero value of each field but DrainTimeout is usable.
+// Config is the configuration of a service. The zero value of each field but DrainTimeout is usable. Its fields are flags of
+// inventory serve, whose help says what they mean; a zero value means the flag's default, unless another is named here.
 type Config struct {
-	Listen      string // public address; "" is 127.0.0.1 on a free port
-	AdminListen string // admin address; "" is 127.0.0.1 on a free port
-	// MetricsListen is the address of a listener with metrics, health and readiness only; "" is none. The admin
-	// listener has them too.
-	MetricsListen string
 	// DatabaseURL is postgres://…, citus://… of a coordinator, or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
-	DatabaseURL string
+	DatabaseURL string `kong:"-"`
 	// DirectURL is postgres://… of the same database, past a pooler: for migrations, and for notifications of restocks, which no
 	// pooler delivers that shares connections between transactions. "": DatabaseURL.
-	DirectURL string
+	DirectURL string `kong:"-"`
 	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
 	// odd number of servers, three or more, separated by commas. "" or "embedded" is one server inside the process, or
 	// three for LockRed. Parameters name the files of TLS.
-	RedisURL string
+	RedisURL string `kong:"-"`
+	Lock     string `kong:"-"` // one of the kinds; "" is LockReentrant
 	// RedisDial connects to the embedded Redis that several services of this process share: address n is "embedded-n". Nil:
 	// each has its own.
-	RedisDial func(ctx context.Context, network, address string) (net.Conn, error)
+	RedisDial func(ctx context.Context, network, address string) (net.Conn, error) `kong:"-"`
 	// Store is a store that several services of this process share, of the database that DatabaseURL names; the service
 	// does not close it. Nil: it opens its own.
-	Store  stock.Store
-	Lock   string        // one of the kinds; "" is LockReentrant
-	Name   string        // what the owners of its locks begin with, so that people know the process; "": none
-	Access access.Config // who may call; the zero value lets anybody in
-	// AllowAnonymous permits a public address beyond loopback without Access.
-	AllowAnonymous bool
-	// AdminAllowAnonymous permits an admin address beyond loopback, although that listener asks for no key.
-	AdminAllowAnonymous bool
-	// MaxReserveFor is the longest reservation if the SKU's terms set none; 0 is DefaultMaxReserveFor.
-	// Without Access.TokenRights.MaxQuantity a token's order has at most DefaultTokenQuantity units of a SKU.
-	MaxReserveFor time.Duration
-	RateLimit     float64 // requests per second of each caller; 0: no limit
-	RateBurst     int     // requests that a caller may send at once; 0: those of a second
-	// AddressRateLimit limits each address, for callers without a credential or with a bad one; 0: RateLimit.
-	AddressRateLimit float64
-	TrustProxy       []string      // networks of proxies that are believed about the addresses of callers
-	AllowedHosts     []string      // further host names that listeners on loopback accept
-	TLSCert          string        // PEM file of the public listener's certificate; "": no TLS
-	TLSKey           string        // PEM file of the certificate's key
-	MaxConnections   int           // of the public listener; 0: 10,000
-	AnswerWithin     time.Duration // from when a request was read until nothing is written for it; 0: 2 s
-	DrainTimeout     time.Duration // for requests in flight when the service stops
-	// ShutdownDelay is how long a service that stops goes on serving while it is not ready, so that balancers stop
-	// sending; nil: 5 s if it listens beyond loopback, otherwise none.
-	ShutdownDelay *time.Duration
-	BatchLimit    int          // orders that one write carries out at most; 0: the fastest number
-	Logger        *slog.Logger // nil: none
+	Store      stock.Store  `kong:"-"`
+	Name       string       `kong:"-"` // what the owners of its locks begin with, so that people know the process; "": none
+	BatchLimit int          `kong:"-"` // orders that one write carries out at most; 0: the fastest number
+	Logger     *slog.Logger `kong:"-"` // nil: none
+
+	// Listen and AdminListen that are "" are 127.0.0.1 on a free port.
+	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MetricsListen  string         `group:"listeners" help:"Address of metrics and health only, HOST:PORT, for Prometheus and probes on other machines. Default: only the admin listener has them." placeholder:"HOST:PORT"`
+	MaxConnections int            `group:"limits" help:"Most connections to the public API. A further one replaces the one whose caller the service has waited for longest." placeholder:"N" default:"10000"`
+	AnswerWithin   time.Duration  `group:"stopping" help:"Time from when a request was read until nothing is written for it, such as 2s. A caller without an answer by then may take its next answer as final." default:"2s"`
+	ShutdownDelay  *time.Duration `group:"stopping" help:"Time for which a stopping service goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
+	DrainTimeout   time.Duration  `group:"stopping" help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+	// The zero Access lets anybody in. Without a MaxQuantity of its tokens' rights, it is DefaultTokenQuantity.
+	Access              access.Config `embed:""`
+	MaxReserveFor       time.Duration `group:"limits" help:"Longest reservation of a SKU without max_reserve_for, 1s to 720h." default:"1h"`
+	AllowAnonymous      bool          `group:"keys" help:"Permit a public address beyond loopback without --api-keys and --jwt-key. The service then asks for no key."`
+	AdminAllowAnonymous bool          `group:"keys" help:"Permit an admin address beyond loopback. The admin listener asks for no key, and profiles slow the service down: for metrics and health only there is --metrics-listen."`
+	RateLimit           float64       `group:"limits" help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0: no limit." default:"0"`
+	RateBurst           int           `group:"limits" help:"Requests that each may send at once under --rate-limit. 0: the requests of a second." default:"0"`
+	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address without a valid key or token, or to unknown paths; beyond it, tokens from the address are refused unread. Behind a proxy all callers have its address, unless --trust-proxy names it. Default: --rate-limit." placeholder:"NUMBER"`
+	TrustProxy          []string      `group:"limits" name:"trust-proxy" help:"Networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For or Forwarded header names the address of a caller. Each must set one of the two. Default: none." placeholder:"CIDR"`
+	AllowedHosts        []string      `group:"keys" help:"Host names, in addition to localhost and loopback addresses, that a listener on loopback accepts if it asks for no key: those that a proxy on this machine passes on." placeholder:"NAME"`
+	TLSCert             string        `group:"keys" name:"tls-cert" help:"PEM file of the public listener's certificate and its chain. SIGHUP makes the service read it again. Default: no TLS." placeholder:"FILE"`
+	TLSKey              string        `group:"keys" name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
 
 // Embedded is the Redis URL of the server inside the process.
