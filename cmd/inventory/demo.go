@@ -215,7 +215,6 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	defer func() { err = errors.Join(err, removeFiles()) }()
 	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelError}))
 	app.SpendMemory(log)
-	app.QuietRedis() // people are going to stop it
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
 	if err != nil {
 		return fmt.Errorf("--watch-listen: %w", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -52,7 +53,7 @@ func (k keys) caller(text string) (Caller, error) {
 
 // NewKey makes an API key. line is its line in the file of keys, and holds no secret.
 func NewKey(name string, scope Scope) (apiKey, line string, err error) {
-	if !isName(name) {
+	if !nameFormat.MatchString(name) {
 		return "", "", errName
 	}
 	id, secret := rand.Text()[:idChars], rand.Text()
@@ -64,20 +65,9 @@ func NewKey(name string, scope Scope) (apiKey, line string, err error) {
 // IsKey reports whether a text looks like an API key, which must not be in any file, log or flag.
 func IsKey(text string) bool { return strings.HasPrefix(text, keyPrefix) }
 
-const mostName = 64
-
 var errName = errors.New("the name must be 1 to 64 of A-Z a-z 0-9 . _ -")
 
-func isName(name string) bool {
-	return name != "" && len(name) <= mostName && strings.IndexFunc(name, func(r rune) bool {
-		return !isAlphanumeric(r) && !strings.ContainsRune("._-", r)
-	}) < 0
-}
-
-func isID(id string) bool {
-	return id != "" && len(id) <= mostName && strings.IndexFunc(id, func(r rune) bool { return !isAlphanumeric(r) }) < 0
-}
-
-func isAlphanumeric(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
-}
+var (
+	nameFormat = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	idFormat   = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+)

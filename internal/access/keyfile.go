@@ -52,14 +52,14 @@ func (k keys) add(fields []string) error {
 		return fmt.Errorf("needs name, scope, id and hash, and has %d words", len(fields))
 	}
 	name, id := fields[0], fields[2]
-	if !isName(name) {
+	if !nameFormat.MatchString(name) {
 		return errName
 	}
 	scope, err := ParseScope(fields[1])
 	if err != nil {
 		return err
 	}
-	if !isID(id) {
+	if !idFormat.MatchString(id) {
 		return errors.New("the id must be 1 to 64 of A-Z a-z 0-9")
 	}
 	if _, twice := k[id]; twice {

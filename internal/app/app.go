@@ -46,13 +46,10 @@ type App struct {
 	warnings    *warnings
 	redisAt     []redisAddress
 	outage      *outage
-	public      *http.Server
-	listener    *listener // on which public serves
+	public      *http.Server // its Addr, and that of the others, is where it really listens
+	listener    *listener    // on which public serves
 	admin       *http.Server
 	probes      *http.Server // metrics and health only; nil: none
-	probesAt    string
-	address     string
-	adminAt     string
 	stopping    atomic.Bool
 	draining    atomic.Bool // an answer is the last on its connection
 	serving     *errgroup.Group
@@ -123,12 +120,9 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		admin.Redis = redis.ping
 		admin.Locks = func(ctx context.Context) error { return errors.Join(a.service.CheckLocks(), redis.pingMasters(ctx)) }
 	}
-	admin.Hosts = a.config.hostsOf(a.config.AdminListen)
-	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
-		return a, err
-	}
-	admin.Hosts = a.config.hostsOf(a.config.MetricsListen)
-	return a, a.listenForProbes(ctx, api.NewProbes(admin))
+	probes := admin
+	admin.Hosts, probes.Hosts = a.config.hostsOf(a.config.AdminListen), a.config.hostsOf(a.config.MetricsListen)
+	return a, a.listen(ctx, api.New(public), api.NewAdmin(admin), api.NewProbes(probes))
 }
 
 func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
@@ -260,13 +254,13 @@ func (a *App) close(ctx context.Context) error {
 // URL returns the URL of the public API, with its actual port.
 func (a *App) URL() string {
 	if a.certificate != nil {
-		return "https://" + a.address
+		return "https://" + a.public.Addr
 	}
-	return "http://" + a.address
+	return "http://" + a.public.Addr
 }
 
 // AdminURL returns the URL of metrics and health.
-func (a *App) AdminURL() string { return "http://" + a.adminAt }
+func (a *App) AdminURL() string { return "http://" + a.admin.Addr }
 
 // Service returns the stock service behind the API, for callers inside the process. Close closes it.
 func (a *App) Service() *selling.Service { return a.service }

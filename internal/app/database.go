@@ -226,17 +226,12 @@ func OpenToShare(ctx context.Context, databaseURL string, log *slog.Logger) (sto
 	return store, func() error { return errors.Join(store.Close(), release()) }, nil
 }
 
-// OpenForReading opens a database for reads, also while a service uses it. It creates nothing.
+// OpenForReading opens a database for reads, also while a service uses it.
 func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error) {
 	return openBeside(ctx, databaseURL, sqlite.OpenReader)
 }
 
-// openForWriting opens a database for occasional writes, also while a service uses it. It creates nothing.
-func openForWriting(ctx context.Context, databaseURL string) (stock.Store, error) {
-	return openBeside(ctx, databaseURL, sqlite.Open)
-}
-
-// openBeside opens a database that exists and has the schema of this program, also while a service uses it.
+// openBeside opens a database that exists and has the schema of this program, also while a service uses it. It creates nothing.
 func openBeside(ctx context.Context, databaseURL string, openFile fileOpener) (stock.Store, error) {
 	d, err := existing(databaseURL)
 	if err != nil {
@@ -298,9 +293,6 @@ const (
 // asItSays refuses a database that is distributed if its URL does not say so: some statements would return wrong counts.
 // It also refuses one that is not distributed if its URL says that it is.
 func (d database) asItSays(ctx context.Context) error {
-	if d.file != "" {
-		return nil
-	}
 	var is bool
 	err := d.query(func(db *sql.DB) error {
 		var has bool

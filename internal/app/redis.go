@@ -64,15 +64,6 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	return servers, servers.refuseCluster(ctx)
 }
 
-// QuietRedis stops the Redis client from writing to standard error what its callers get as errors anyway. It is for
-// programs whose terminal shows people something else.
-func QuietRedis() { redis.SetLogger(silence{}) }
-
-type silence struct{}
-
-// Printf prints nothing.
-func (silence) Printf(context.Context, string, ...any) {}
-
 // connectRedis makes the client of an address; inside is the name of a server inside the process. The client sends a lock
 // script once: the lock library itself decides what a missing answer means. A Redis that does not answer must not hold up
 // a worker, which goes on without it.

@@ -24,18 +24,14 @@ const (
 	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
 )
 
-// listen opens both listeners and serves them until Close.
-func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
+// listen opens the listeners, and serves them until Close. That for probes, which has no profiles, is open only if the
+// configuration has it.
+func (a *App) listen(ctx context.Context, public, admin, probes http.Handler) error {
 	publicAt, err := listenOn(ctx, a.config.Listen)
 	if err != nil {
 		return err
 	}
-	adminAt, err := listenOn(ctx, a.config.AdminListen)
-	if err != nil {
-		return errors.Join(err, publicAt.Close())
-	}
-	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
-	a.public, a.admin = a.newServer(noteWork(a.lastAnswers(public)), answerTimeout), a.newServer(admin, profileLimit)
+	a.public = a.newServer(publicAt, noteWork(a.lastAnswers(public)), answerTimeout)
 	a.public.ConnContext = connContext
 	least := leastWait
 	if a.certificate != nil {
@@ -44,11 +40,30 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	}
 	a.listener = newListener(publicAt, a.config.MaxConnections, least)
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
+	if a.admin, err = a.serveAt(ctx, a.config.AdminListen, admin, profileLimit); err != nil {
+		return err
+	}
+	if a.config.MetricsListen != "" {
+		if a.probes, err = a.serveAt(ctx, a.config.MetricsListen, probes, answerTimeout); err != nil {
+			return err
+		}
+		a.config.Logger.Info("listening for probes", "metrics", a.MetricsURL())
+	}
 	a.serving.Go(a.servePublic)
-	a.serving.Go(func() error { return serve(a.admin, adminAt) })
 	a.logOpenListeners()
 	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
 	return nil
+}
+
+// serveAt serves a handler at an address, for callers who need not queue.
+func (a *App) serveAt(ctx context.Context, address string, handler http.Handler, answer time.Duration) (*http.Server, error) {
+	listener, err := listenOn(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	server := a.newServer(listener, handler, answer)
+	a.serving.Go(func() error { return serve(server, listener) })
+	return server, nil
 }
 
 func listenOn(ctx context.Context, address string) (net.Listener, error) {
@@ -59,8 +74,9 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
+func (a *App) newServer(listener net.Listener, handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
+		Addr:              listener.Addr().String(),
 		ErrorLog:          newServerLog(a.config.Logger),
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
@@ -109,9 +125,10 @@ func (a *App) drain(ctx context.Context) error {
 	if late := a.public.Shutdown(ctx); late != nil {
 		err = errors.Join(err, fmt.Errorf("requests still in flight: %w", late), a.public.Close())
 	}
-	err = errors.Join(err, a.admin.Close())
-	if a.probes != nil {
-		err = errors.Join(err, a.probes.Close())
+	for _, server := range []*http.Server{a.admin, a.probes} {
+		if server != nil {
+			err = errors.Join(err, server.Close())
+		}
 	}
 	return errors.Join(err, a.serving.Wait())
 }
@@ -136,26 +153,10 @@ func (a *App) lastAnswers(next http.Handler) http.Handler {
 	})
 }
 
-// listenForProbes opens the listener of metrics and health if the configuration has one in addition to the admin
-// listener, which has profiles as well.
-func (a *App) listenForProbes(ctx context.Context, handler http.Handler) error {
-	if a.config.MetricsListen == "" {
-		return nil
-	}
-	listener, err := listenOn(ctx, a.config.MetricsListen)
-	if err != nil {
-		return err
-	}
-	a.probesAt, a.probes = listener.Addr().String(), a.newServer(handler, answerTimeout)
-	a.serving.Go(func() error { return serve(a.probes, listener) })
-	a.config.Logger.Info("listening for probes", "metrics", a.MetricsURL())
-	return nil
-}
-
 // MetricsURL returns the URL of metrics and health without profiles; "" is none.
 func (a *App) MetricsURL() string {
 	if a.probes == nil {
 		return ""
 	}
-	return "http://" + a.probesAt
+	return "http://" + a.probes.Addr
 }
