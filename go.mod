@@ -36,6 +36,7 @@ require (
 	github.com/shirou/gopsutil/v4 v4.26.10
 	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/swaggest/swgui v1.8.5
+	github.com/tmaxmax/go-sse v0.12.0
 	github.com/valyala/fasthttp v1.68.0
 	github.com/vearutop/statigz v1.4.0
 	go.mongodb.org/mongo-driver/v2 v2.10.0

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tmaxmax/go-sse"
+
 	"inventory/internal/api/client"
 	"inventory/internal/servertest"
 )
@@ -86,7 +88,7 @@ func (f *front) tellsEvents() {
 	if got := through.ask(http.MethodPost, "/skus/hot/restock", `{"ref":"told","quantity":1}`); got != "201" {
 		f.Fatal(got)
 	}
-	for frame, err := range client.Frames(response.Body) {
+	for frame, err := range sse.Read(response.Body, nil) {
 		if err != nil {
 			f.Error(err)
 		}

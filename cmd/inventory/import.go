@@ -126,7 +126,7 @@ func (r *skuRow) create(ctx context.Context, service *client.Service, dryRun boo
 	case err != nil:
 		return err
 	case there.OK():
-		r.compare(*there.Body)
+		err = r.compare(*there.Body)
 	case there.Problem == nil || there.Problem.Code != client.UnknownSku:
 		return there.Err()
 	case dryRun:
@@ -141,8 +141,8 @@ func (r *skuRow) create(ctx context.Context, service *client.Service, dryRun boo
 		}
 		r.created = made.Status == http.StatusCreated
 	}
-	r.done = true
-	return nil
+	r.done = err == nil
+	return err
 }
 
 // unlimited sends a request again that the rate limit has refused.
@@ -179,46 +179,35 @@ func orNone[T comparable](value T) *T {
 	return &value
 }
 
-func orZero[T any](value *T) (zero T) {
-	if value == nil {
-		return zero
-	}
-	return *value
-}
-
 // compare notes where the SKU that is there differs in what the file gives.
-func (r *skuRow) compare(a client.SKU) {
-	there := stock.NewSKU{Name: orZero(a.Name), Stock: a.Stock, Segments: len(a.Segments), Terms: stock.Terms{
-		SaleStartsAt: orZero(a.SaleStartsAt), SaleEndsAt: orZero(a.SaleEndsAt), PerBuyerLimit: orZero(a.PerBuyerLimit), MaxQuantity: orZero(a.MaxQuantity),
-	}}
-	there.MaxReserveFor, _ = time.ParseDuration(cmp.Or(orZero(a.MaxReserveFor), "0s")) // the service has written it
-	if a.ArchivedAt != nil {
+func (r *skuRow) compare(there client.SKU) error {
+	if there.ArchivedAt != nil {
 		r.differs = append(r.differs, "it is archived")
 	}
-	is, should := properties(there), properties(r.NewSKU)
+	is, err1 := membersOf(there)
+	should, err2 := membersOf(r.body())
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	is["segments"] = len(there.Segments)
 	for _, name := range r.given {
-		if is[name] != should[name] {
-			r.differs = append(r.differs, fmt.Sprintf("%s is %s, and %s in the file", name, cmp.Or(is[name], "not set"), should[name]))
+		if before, after := fmt.Sprint(cmp.Or(is[name], "not set")), fmt.Sprint(should[name]); before != after {
+			r.differs = append(r.differs, fmt.Sprintf("%s is %s, and %s in the file", name, before, after))
 		}
 	}
+	return nil
 }
 
-// properties are what a SKU has, by the names of columns.
-func properties(n stock.NewSKU) map[string]string {
-	set := func(isSet bool, text string) string {
-		if isSet {
-			return text
-		}
-		return ""
+// membersOf returns the members that a SKU has in JSON, which have the names of columns.
+func membersOf(sku any) (members map[string]any, err error) {
+	text, err := json.Marshal(sku)
+	if err != nil {
+		return nil, err
 	}
-	return map[string]string{
-		"stock": strconv.FormatInt(n.Stock, 10), "segments": strconv.Itoa(n.Segments), "name": n.Name,
-		"sale_starts_at":  set(!n.SaleStartsAt.IsZero(), n.SaleStartsAt.UTC().Format(time.RFC3339Nano)),
-		"sale_ends_at":    set(!n.SaleEndsAt.IsZero(), n.SaleEndsAt.UTC().Format(time.RFC3339Nano)),
-		"per_buyer_limit": set(n.PerBuyerLimit > 0, strconv.FormatInt(n.PerBuyerLimit, 10)),
-		"max_quantity":    set(n.MaxQuantity > 0, strconv.FormatInt(n.MaxQuantity, 10)),
-		"max_reserve_for": set(n.MaxReserveFor > 0, n.MaxReserveFor.String()),
-	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	err = decoder.Decode(&members)
+	return members, err
 }
 
 const mostWrong = 20 // rows that are printed

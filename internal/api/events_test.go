@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,9 +18,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/tmaxmax/go-sse"
 
 	"inventory/internal/api"
-	"inventory/internal/api/client"
 	"inventory/internal/events"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
@@ -101,18 +100,18 @@ func (s *stand) listen(query string, header ...string) listening {
 }
 
 // pull returns a function that gives the frames of a stream one by one, each checked against the document.
-func (s *stand) pull(answer listening) func() client.Frame {
+func (s *stand) pull(answer listening) func() sse.Event {
 	s.Helper()
-	next, stop := iter.Pull2(client.Frames(answer.body))
+	next, stop := iter.Pull2(sse.Read(answer.body, nil))
 	s.Cleanup(stop)
-	return func() client.Frame {
+	return func() sse.Event {
 		s.Helper()
 		f, err, ok := next()
 		if err != nil || !ok {
 			s.Fatalf("the stream ended: %v", err)
 		}
 		schema := "Event"
-		if f.Name == "lost" {
+		if f.Type == "lost" {
 			schema = "LostEvents"
 		}
 		var data any
@@ -120,7 +119,7 @@ func (s *stand) pull(answer listening) func() client.Frame {
 			s.Fatalf("%s: %v", f.Data, err)
 		}
 		if err := s.schema[schema].Value.VisitJSON(data); err != nil {
-			s.Errorf("%s %s: not as the document says: %v", f.Name, f.Data, err)
+			s.Errorf("%s %s: not as the document says: %v", f.Type, f.Data, err)
 		}
 		return f
 	}
@@ -153,11 +152,11 @@ func TestStreamSendsEvents(t *testing.T) {
 		c.event.SKU = "a"
 		s.hub.Publish(c.event)
 		f := next()
-		id, number, _ := strings.Cut(f.ID, "-")
+		id, number, _ := strings.Cut(f.LastEventID, "-")
 		if process == "" {
 			process = id
 		}
-		if f.Name != string(c.event.Kind) || f.Data != c.data || id != process || number != fmt.Sprint(2*i+2) {
+		if f.Type != string(c.event.Kind) || f.Data != c.data || id != process || number != fmt.Sprint(2*i+2) {
 			t.Errorf("got %+v, want %s", f, c.data)
 		}
 	}
@@ -182,7 +181,7 @@ func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	}
 	next := s.pull(stream)
 	s.hub.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: "a", At: noon})
-	if f := next(); f.Name != "sold_out" {
+	if f := next(); f.Type != "sold_out" {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -214,14 +213,14 @@ func (s *stand) standStill() net.Conn {
 }
 
 // fill publishes many events for listeners to all SKUs, and one event of the SKU a, until a condition holds.
-func (s *stand) fill(next func() client.Frame, is func() bool) {
+func (s *stand) fill(next func() sse.Event, is func() bool) {
 	s.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); {
 		for i := range 1000 {
 			s.hub.Publish(stock.Event{Kind: stock.EventSale, SKU: fmt.Sprint(strings.Repeat("x", 50), i), Orders: 1, Units: 1, At: noon})
 		}
 		s.hub.Publish(stock.Event{Kind: stock.EventSale, SKU: "a", Orders: 1, Units: 1, At: noon})
-		if f := next(); f.Name != "sale" {
+		if f := next(); f.Type != "sale" {
 			s.Fatalf("got %+v", f)
 		}
 		if time.Now().After(end) {
@@ -254,7 +253,7 @@ func TestNobodyWaitsAtTheEndForAListenerWhoStandsStill(t *testing.T) { // not in
 func TestListenerWhoComesBackLearnsThatEventsAreMissing(t *testing.T) {
 	t.Parallel()
 	s := openStand(t, api.Streams{}, 0)
-	if f := s.pull(s.listen("", "Last-Event-ID: x-1"))(); f.Name != "lost" || f.Data != `{"count":0}` || f.ID != "" {
+	if f := s.pull(s.listen("", "Last-Event-ID: x-1"))(); f.Type != "lost" || f.Data != `{"count":0}` || f.LastEventID != "" {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -318,19 +317,3 @@ func TestStreamEndsWell(t *testing.T) {
 		t.Errorf("a new listener: %d", stream.status)
 	}
 }
-
-func TestFramesOfAStreamThatBreaks(t *testing.T) {
-	t.Parallel()
-	body := io.MultiReader(strings.NewReader("retry: 1\n\n: x\n\nid: 1\nevent: e\ndata: {}\n\nid: 2\ndata: {"), errorReader{})
-	var got []string
-	for f, err := range client.Frames(body) {
-		got = append(got, fmt.Sprint(f, err))
-	}
-	if want := []string{"{1 e {}} <nil>", "{  } read the stream of events: broken"}; !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-type errorReader struct{}
-
-func (errorReader) Read([]byte) (int, error) { return 0, fmt.Errorf("broken") }

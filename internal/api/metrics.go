@@ -2,9 +2,7 @@ package api
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -24,10 +22,6 @@ type Metrics struct {
 	requestSeconds *prometheus.HistogramVec
 	orderOutcomes  *prometheus.HistogramVec
 	inFlight       prometheus.Gauge
-	known          struct {
-		sync.RWMutex
-		series map[outcome]series
-	}
 
 	batchOrders     prometheus.Histogram
 	batchSeconds    *prometheus.HistogramVec
@@ -124,7 +118,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		orderSeconds:     of.secondsBy("locked", "order_seconds", "Time to write an order of several SKUs, with its locks or under the guard alone."),
 		resegmentSeconds: of.seconds("resegment_seconds", "Time for which a change of a SKU's segments kept workers out."),
 	}
-	m.known.series = make(map[outcome]series)
 	m.begin()
 	return m
 }
@@ -133,12 +126,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 // none.
 func (m *Metrics) begin() {
 	for _, route := range []string{deductRoute, orderRoute} {
+		m.requestSeconds.WithLabelValues(route)
 		for status, codes := range map[int][]stock.Code{
 			http.StatusCreated: {""}, http.StatusOK: {""}, http.StatusConflict: {stock.CodeSoldOut, stock.CodeInsufficientStock},
 			http.StatusServiceUnavailable: {stock.CodeOverloaded, stock.CodeUnavailable}, statusHungUp: {codeHungUp},
 		} {
 			for _, code := range codes {
-				m.seriesOf(outcome{true, route, status, code})
+				m.requests.WithLabelValues(route, strconv.Itoa(status), string(code))
 			}
 		}
 	}
@@ -209,13 +203,6 @@ type outcome struct {
 	code   stock.Code // that the answer has if it is a problem
 }
 
-// series are the metrics of one outcome.
-type series struct {
-	requests prometheus.Counter
-	seconds  prometheus.Observer
-	order    prometheus.Observer // nil: not an order
-}
-
 // observe counts and times requests.
 func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -233,15 +220,14 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if isHungUp(err) {
 			o.status, o.code = statusHungUp, codeHungUp
 		}
-		s := m.seriesOf(o)
 		took := time.Since(start).Seconds()
-		s.seconds.Observe(took)
+		m.requestSeconds.WithLabelValues(o.route).Observe(took)
 		orders, many := c.Get(ordersKey).(map[outcome]int)
 		if !many {
-			s.answered(1, took)
+			m.answered(o, 1, took)
 		}
 		for o, n := range orders {
-			m.seriesOf(o).answered(n, took)
+			m.answered(o, n, took)
 		}
 		return nil
 	}
@@ -251,34 +237,13 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 const ordersKey = "orders"
 
 // answered counts answers that were sent after so many seconds.
-func (s series) answered(n int, seconds float64) {
-	s.requests.Add(float64(n))
-	for range n {
-		if s.order != nil {
-			s.order.Observe(seconds)
+func (m *Metrics) answered(o outcome, n int, seconds float64) {
+	m.requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)).Add(float64(n))
+	if order := o.ofOrder(); order != "" {
+		for range n {
+			m.orderOutcomes.WithLabelValues(order).Observe(seconds)
 		}
 	}
-}
-
-// seriesOf finds the metrics of an outcome. A lookup by labels would cost a request a microsecond.
-func (m *Metrics) seriesOf(o outcome) series {
-	m.known.RLock()
-	s, ok := m.known.series[o]
-	m.known.RUnlock()
-	if ok {
-		return s
-	}
-	s = series{
-		requests: m.requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)),
-		seconds:  m.requestSeconds.WithLabelValues(o.route),
-	}
-	if order := o.ofOrder(); order != "" {
-		s.order = m.orderOutcomes.WithLabelValues(order)
-	}
-	m.known.Lock()
-	defer m.known.Unlock()
-	m.known.series[o] = s
-	return s
 }
 
 // BatchWritten implements [selling.Observer].
@@ -376,30 +341,14 @@ func (m *Metrics) activity() activityAnswer {
 	both := func(vec *prometheus.HistogramVec) tally {
 		return tallyOf(vec.WithLabelValues("true")).plus(tallyOf(vec.WithLabelValues("false")))
 	}
-	a := activityAnswer{
+	orders := func(outcome string) uint64 { return tallyOf(m.orderOutcomes.WithLabelValues(outcome)).Count }
+	return activityAnswer{
+		Accepted: orders("accepted"), Known: orders("known"), Refused: orders("refused"),
+		Failed:  orders("invalid") + orders("failed") + orders(string(codeHungUp)),
 		Batches: tallyOf(m.batchOrders), BatchTime: both(m.batchSeconds), Merges: both(m.mergeSeconds),
 		LockWaits: tallyOf(m.lockSeconds.WithLabelValues("true")), LocksMissed: tallyOf(m.lockSeconds.WithLabelValues("false")),
 		Queued: tallyOf(m.queueSeconds), FencedOut: uint64(read(m.fencedOut).GetCounter().GetValue()),
 	}
-	m.known.RLock()
-	defer m.known.RUnlock()
-	for o, series := range m.known.series {
-		if !slices.Contains([]string{deductRoute, orderRoute, manyRoute}, o.route) {
-			continue
-		}
-		orders := uint64(read(series.requests).GetCounter().GetValue())
-		switch {
-		case o.status == http.StatusCreated:
-			a.Accepted += orders
-		case o.status == http.StatusOK:
-			a.Known += orders
-		case o.status == http.StatusConflict, o.status == http.StatusGone:
-			a.Refused += orders
-		default:
-			a.Failed += orders
-		}
-	}
-	return a
 }
 
 func tallyOf(histogram any) tally {

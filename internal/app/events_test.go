@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tmaxmax/go-sse"
+
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
@@ -17,7 +19,7 @@ import (
 )
 
 // stream returns the frames of a stream of events one by one.
-type stream func() (client.Frame, error, bool)
+type stream func() (sse.Event, error, bool)
 
 func watch(t *testing.T, a *app.App, query string) stream {
 	t.Helper()
@@ -32,7 +34,7 @@ func watch(t *testing.T, a *app.App, query string) stream {
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", response.StatusCode)
 	}
-	next, stop := iter.Pull2(client.Frames(response.Body))
+	next, stop := iter.Pull2(sse.Read(response.Body, nil))
 	t.Cleanup(func() {
 		response.Body.Close()
 		stop()
@@ -85,7 +87,7 @@ func ordersOf(t *testing.T, next stream) int {
 	if err != nil || !ok {
 		t.Fatalf("the stream ended: %v", err)
 	}
-	if err := json.Unmarshal([]byte(f.Data), &event); err != nil || f.Name != "sale" || event.Orders == nil {
+	if err := json.Unmarshal([]byte(f.Data), &event); err != nil || f.Type != "sale" || event.Orders == nil {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	return *event.Orders
@@ -98,7 +100,7 @@ func TestEventsOfOneProcess(t *testing.T) {
 		a := start(t, app.Config{Lock: lock})
 		next := watch(t, a, "")
 		a.Events().Publish(stock.Event{Kind: stock.EventSoldOut, SKU: "a", At: time.Now()})
-		if f, err, ok := next(); !ok || err != nil || f.Name != "sold_out" {
+		if f, err, ok := next(); !ok || err != nil || f.Type != "sold_out" {
 			t.Errorf("%s: %+v, %v", lock, f, err)
 		}
 		if a.Events().Failing() {
