@@ -13,6 +13,7 @@ import (
 	"inventory/internal/api"
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/internal/stock"
 )
 
 type auditCommand struct {
@@ -31,15 +32,10 @@ func (auditCommand) Help() string {
 var errAuditFailed = errors.New("the audit found differences")
 
 // Run audits and prints.
-func (c *auditCommand) Run(ctx context.Context, s cli.Streams) (err error) {
-	store, err := app.OpenForReading(ctx, c.DatabaseURL)
+func (c *auditCommand) Run(ctx context.Context, s cli.Streams) error {
+	audit, err := auditOf(ctx, c.DatabaseURL, "")
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	audit, err := store.Audit(ctx, "")
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
 	}
 	report := api.ReportAudit(audit)
 	if c.JSON {
@@ -51,6 +47,19 @@ func (c *auditCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		err = errAuditFailed
 	}
 	return err
+}
+
+// auditOf audits a SKU of a database, "" all of them.
+func auditOf(ctx context.Context, databaseURL, sku string) (audit stock.Audit, err error) {
+	store, err := app.OpenForReading(ctx, databaseURL)
+	if err != nil {
+		return audit, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if audit, err = store.Audit(ctx, sku); err != nil {
+		err = fmt.Errorf("audit: %w", err)
+	}
+	return audit, err
 }
 
 // printAudit prints a report for people.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,13 +10,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cli/browser"
 	"github.com/google/uuid"
 
 	"inventory/internal/api/client"
@@ -111,7 +111,7 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return err
 	}
 	if c.JSON {
-		err = summary.printJSON(s.Out)
+		err = json.NewEncoder(s.Out).Encode(summary)
 	} else {
 		err = summary.print(s.Out, sku)
 	}
@@ -158,15 +158,10 @@ func (c *demoCommand) openDatabase() (removeFiles func() error, err error) {
 }
 
 // audit compares the buyers' answers with the rows.
-func (c *demoCommand) audit(ctx context.Context, sale *sale) (summary saleSummary, err error) {
-	store, err := app.OpenForReading(ctx, c.DatabaseURL)
+func (c *demoCommand) audit(ctx context.Context, sale *sale) (saleSummary, error) {
+	audit, err := auditOf(ctx, c.DatabaseURL, sale.sku)
 	if err != nil {
 		return saleSummary{}, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	audit, err := store.Audit(ctx, sale.sku)
-	if err != nil {
-		return saleSummary{}, fmt.Errorf("audit: %w", err)
 	}
 	if len(audit.SKUs) == 0 {
 		return saleSummary{}, fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
@@ -227,7 +222,7 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	address := "http://" + listener.Addr().String()
 	_, err = fmt.Fprintf(out, "Classroom  %s/classroom\nConsole    %s/console\n\nCtrl-C ends both.\n", address, address)
 	if err == nil && c.Open {
-		err = openBrowser(ctx, address+"/classroom")
+		err = browser.OpenURL(address + "/classroom")
 	}
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -250,19 +245,4 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 		}
 		return err
 	}
-}
-
-// openBrowser opens an address in the desktop's default browser.
-func openBrowser(ctx context.Context, address string) error {
-	command, args := "xdg-open", []string{address}
-	switch runtime.GOOS {
-	case "darwin":
-		command = "open"
-	case "windows":
-		command, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
-	}
-	if err := exec.CommandContext(ctx, command, args...).Run(); err != nil { //nolint:gosec // the address is our own
-		return fmt.Errorf("open the browser with %s: %w", command, err)
-	}
-	return nil
 }

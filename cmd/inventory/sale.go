@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -28,7 +27,6 @@ type sale struct {
 	summed          saleSummary
 	smallestRefused int64 // 0: no order was refused
 	latencies       *latency.Histogram
-	lastError       error
 }
 
 // saleSummary is the result of a sale. Its fields and their names are the demo's JSON.
@@ -122,8 +120,8 @@ func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Dedu
 		sum.InsufficientStock++
 	default:
 		sum.Errors++
-		if s.lastError = err; err == nil {
-			s.lastError = answer.Err()
+		if sum.lastError = err; err == nil {
+			sum.lastError = answer.Err()
 		}
 		return
 	}
@@ -135,7 +133,7 @@ func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Dedu
 // summary closes the sale with the audited balance of its SKU.
 func (s *sale) summary(balance stock.Balance) saleSummary {
 	sum := s.summed
-	sum.left, sum.lastError = balance.Available, s.lastError
+	sum.left = balance.Available
 	sum.Oversold = max(0, balance.Committed+balance.Reserved-balance.Initial-balance.Restocked)
 	if s.smallestRefused > 0 && s.smallestRefused <= balance.Available {
 		sum.Stranded = balance.Available
@@ -152,8 +150,6 @@ func (s *sale) summary(balance stock.Balance) saleSummary {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func (s saleSummary) printJSON(out io.Writer) error { return json.NewEncoder(out).Encode(s) }
 
 // print prints the summary for a person.
 func (s saleSummary) print(out io.Writer, sku string) error {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -161,17 +162,20 @@ type recent struct {
 	ask    func(context.Context) error // nil: there is none
 	limit  time.Duration
 	asking singleflight.Group
-	mu     sync.Mutex
-	at     time.Time
-	err    error
+	last   atomic.Pointer[checked]
+}
+
+type checked struct {
+	at  time.Time
+	err error
 }
 
 func (r *recent) answer(ctx context.Context) error {
 	if r.ask == nil {
 		return errNone
 	}
-	if err, fresh := r.last(); fresh {
-		return err
+	if last := r.last.Load(); last != nil && time.Since(last.at) < readyFor {
+		return last.err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, errSlow)
 	defer cancel()
@@ -180,9 +184,7 @@ func (r *recent) answer(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limit)
 		defer cancel()
 		err := r.ask(ctx)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.at, r.err = time.Now(), err
+		r.last.Store(&checked{time.Now(), err})
 		return nil, err
 	})
 	select {
@@ -191,10 +193,4 @@ func (r *recent) answer(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func (r *recent) last() (err error, fresh bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err, !r.at.IsZero() && time.Since(r.at) < readyFor
 }

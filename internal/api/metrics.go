@@ -2,7 +2,9 @@ package api
 
 import (
 	"net/http"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -16,107 +18,62 @@ import (
 )
 
 // Metrics holds the service's Prometheus metrics. It is the [selling.Observer] of a service, and it counts the
-// requests of the public handler.
+// requests of the public handler. Tags have each metric's name, its help and its labels; histograms are of seconds, or of
+// numbers of orders.
 type Metrics struct {
-	requests       *prometheus.CounterVec
-	requestSeconds *prometheus.HistogramVec
-	orderOutcomes  *prometheus.HistogramVec
-	inFlight       prometheus.Gauge
+	Requests       *prometheus.CounterVec   `name:"http_requests_total" by:"route,status,code" help:"Requests by route and status; code is that of a problem, or client_gone with 499 if the caller hung up. On /v1/deductions each order counts."`
+	RequestSeconds *prometheus.HistogramVec `name:"http_request_seconds" by:"route" help:"Time to answer a request."`
+	OrderOutcomes  *prometheus.HistogramVec `name:"http_order_seconds" by:"outcome" help:"Time to answer a deduction or an order of several SKUs, by its outcome: accepted, known, refused, invalid, failed or client_gone."`
+	InFlight       prometheus.Gauge         `name:"http_requests_in_flight" help:"Requests that are being answered now; a stream of events is one."`
 
-	batchOrders     prometheus.Histogram
-	batchSeconds    *prometheus.HistogramVec
-	mergeSeconds    *prometheus.HistogramVec
-	mergedOrders    prometheus.Counter
-	lockSeconds     *prometheus.HistogramVec
-	locksFail       prometheus.Gauge
-	queueSeconds    prometheus.Histogram
-	fencedOut       prometheus.Counter
-	guardFired      prometheus.Counter
-	soldOut         prometheus.Counter
-	rememberSeconds prometheus.Histogram
-	noticesFail     prometheus.Gauge
+	BatchOrders     prometheus.Histogram     `name:"batch_orders" help:"Orders written in one batch."`
+	BatchSeconds    *prometheus.HistogramVec `name:"batch_seconds" by:"locked" help:"Time to write a batch, with its segment's lock or under the guard alone."`
+	MergeSeconds    *prometheus.HistogramVec `name:"merge_seconds" by:"locked" help:"Time of a merge with the wait for its locks."`
+	MergedOrders    prometheus.Counter       `name:"merged_orders_total" help:"Orders that took from several segments."`
+	LockSeconds     *prometheus.HistogramVec `name:"lock_wait_seconds" by:"got" help:"Time a worker waited for a lock, and whether it got it."`
+	LocksFailing    prometheus.Gauge         `name:"locks_fail" help:"1 while workers do without locks because locks fail: the breaker is open."`
+	QueueSeconds    prometheus.Histogram     `name:"queue_seconds" help:"Time of an order in its SKU's queue."`
+	FencedWrites    prometheus.Counter       `name:"fenced_out_total" help:"Writes refused because of an old fencing token."`
+	FiredGuards     prometheus.Counter       `name:"guard_fired_total" help:"Database constraints that fired; above 0 means a bug, or a write by another program."`
+	SoldOut         prometheus.Counter       `name:"sold_out_from_memory_total" help:"Orders refused from memory, without a query for stock."`
+	RememberSeconds prometheus.Histogram     `name:"sold_out_remember_seconds" help:"Time to read the accepted order ids of a SKU that sold out."`
+	NoticesFailing  prometheus.Gauge         `name:"notices_failing" help:"1 while this process misses notifications of restocks by others."`
 
-	settledOrders    prometheus.Histogram
-	settleSeconds    prometheus.Histogram
-	expired          prometheus.Counter
-	orderSeconds     *prometheus.HistogramVec
-	resegmentSeconds prometheus.Histogram
+	SettledOrders    prometheus.Histogram     `name:"settled_orders" help:"Commits and cancels written together."`
+	SettleSeconds    prometheus.Histogram     `name:"settle_seconds" help:"Time to write commits and cancels."`
+	Expired          prometheus.Counter       `name:"expired_reservations_total" help:"Reservations that expired and whose units are back."`
+	OrderSeconds     *prometheus.HistogramVec `name:"order_seconds" by:"locked" help:"Time to write an order of several SKUs, with its locks or under the guard alone."`
+	ResegmentSeconds prometheus.Histogram     `name:"resegment_seconds" help:"Time for which a change of a SKU's segments kept workers out."`
 }
 
 var _ selling.Observer = (*Metrics)(nil)
-
-// maker makes metrics of the service that are registered.
-type maker struct{ promauto.Factory }
-
-func (m maker) counter(name, help string) prometheus.Counter {
-	return m.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
-}
-
-func (m maker) gauge(name, help string) prometheus.Gauge {
-	return m.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
-}
-
-// counts makes a histogram of numbers of orders.
-func (m maker) counts(name, help string) prometheus.Histogram {
-	return m.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 2, 9)})
-}
-
-// seconds makes a histogram of times.
-func (m maker) seconds(name, help string) prometheus.Histogram {
-	return m.NewHistogram(secondsOpts(name, help))
-}
-
-// secondsBy makes a histogram of times by a label.
-func (m maker) secondsBy(label, name, help string) *prometheus.HistogramVec {
-	return m.NewHistogramVec(secondsOpts(name, help), []string{label})
-}
-
-func secondsOpts(name, help string) prometheus.HistogramOpts {
-	buckets := prometheus.ExponentialBuckets(0.0001, 2, 16) // 0.1 ms to 3.3 s
-	return prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
-}
-
-// read makes a gauge that is read at each scrape.
-func (m maker) read(name, help string, value func() float64) {
-	m.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value)
-}
-
-// readTotal makes a counter that is read at each scrape.
-func (m maker) readTotal(name, help string, value func() float64) {
-	m.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, value)
-}
 
 const namespace = "inventory"
 
 // NewMetrics returns metrics that are registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	of := maker{promauto.With(r)}
-	m := &Metrics{
-		requests: of.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 if the caller hung up. On /v1/deductions each order counts.",
-		}, []string{"route", "status", "code"}),
-		requestSeconds: of.secondsBy("route", "http_request_seconds", "Time to answer a request."),
-		orderOutcomes:  of.secondsBy("outcome", "http_order_seconds", "Time to answer a deduction or an order of several SKUs, by its outcome: accepted, known, refused, invalid, failed or client_gone."),
-		inFlight:       of.gauge("http_requests_in_flight", "Requests that are being answered now; a stream of events is one."),
-
-		batchOrders:     of.counts("batch_orders", "Orders written in one batch."),
-		batchSeconds:    of.secondsBy("locked", "batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone."),
-		mergeSeconds:    of.secondsBy("locked", "merge_seconds", "Time of a merge with the wait for its locks."),
-		mergedOrders:    of.counter("merged_orders_total", "Orders that took from several segments."),
-		lockSeconds:     of.secondsBy("got", "lock_wait_seconds", "Time a worker waited for a lock, and whether it got it."),
-		locksFail:       of.gauge("locks_fail", "1 while workers do without locks because locks fail: the breaker is open."),
-		queueSeconds:    of.seconds("queue_seconds", "Time of an order in its SKU's queue."),
-		fencedOut:       of.counter("fenced_out_total", "Writes refused because of an old fencing token."),
-		guardFired:      of.counter("guard_fired_total", "Database constraints that fired; above 0 means a bug, or a write by another program."),
-		soldOut:         of.counter("sold_out_from_memory_total", "Orders refused from memory, without a query for stock."),
-		rememberSeconds: of.seconds("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out."),
-		noticesFail:     of.gauge("notices_failing", "1 while this process misses notifications of restocks by others."),
-
-		settledOrders:    of.counts("settled_orders", "Commits and cancels written together."),
-		settleSeconds:    of.seconds("settle_seconds", "Time to write commits and cancels."),
-		expired:          of.counter("expired_reservations_total", "Reservations that expired and whose units are back."),
-		orderSeconds:     of.secondsBy("locked", "order_seconds", "Time to write an order of several SKUs, with its locks or under the guard alone."),
-		resegmentSeconds: of.seconds("resegment_seconds", "Time for which a change of a SKU's segments kept workers out."),
+	m, of := new(Metrics), promauto.With(r)
+	for field, value := range reflect.ValueOf(m).Elem().Fields() {
+		name, labels := field.Tag.Get("name"), strings.Split(field.Tag.Get("by"), ",")
+		one := prometheus.Opts{Namespace: namespace, Name: name, Help: field.Tag.Get("help")}
+		many := prometheus.HistogramOpts{
+			Namespace: namespace, Name: name, Help: one.Help, Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16), // 0.1 ms to 3.3 s
+		}
+		if !strings.HasSuffix(name, "_seconds") {
+			many.Buckets = prometheus.ExponentialBuckets(1, 2, 9)
+		}
+		switch metric := value.Addr().Interface().(type) {
+		case *prometheus.Counter:
+			*metric = of.NewCounter(prometheus.CounterOpts(one))
+		case *prometheus.Gauge:
+			*metric = of.NewGauge(prometheus.GaugeOpts(one))
+		case *prometheus.Histogram:
+			*metric = of.NewHistogram(many)
+		case **prometheus.CounterVec:
+			*metric = of.NewCounterVec(prometheus.CounterOpts(one), labels)
+		case **prometheus.HistogramVec:
+			*metric = of.NewHistogramVec(many, labels)
+		}
 	}
 	m.begin()
 	return m
@@ -126,23 +83,23 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 // none.
 func (m *Metrics) begin() {
 	for _, route := range []string{deductRoute, orderRoute} {
-		m.requestSeconds.WithLabelValues(route)
+		m.RequestSeconds.WithLabelValues(route)
 		for status, codes := range map[int][]stock.Code{
 			http.StatusCreated: {""}, http.StatusOK: {""}, http.StatusConflict: {stock.CodeSoldOut, stock.CodeInsufficientStock},
 			http.StatusServiceUnavailable: {stock.CodeOverloaded, stock.CodeUnavailable}, statusHungUp: {codeHungUp},
 		} {
 			for _, code := range codes {
-				m.requests.WithLabelValues(route, strconv.Itoa(status), string(code))
+				m.Requests.WithLabelValues(route, strconv.Itoa(status), string(code))
 			}
 		}
 	}
 	for _, yes := range []string{"true", "false"} {
-		for _, vec := range []*prometheus.HistogramVec{m.batchSeconds, m.mergeSeconds, m.lockSeconds, m.orderSeconds} {
+		for _, vec := range []*prometheus.HistogramVec{m.BatchSeconds, m.MergeSeconds, m.LockSeconds, m.OrderSeconds} {
 			vec.WithLabelValues(yes)
 		}
 	}
 	for _, o := range []string{"accepted", "known", "refused", "invalid", "failed", string(codeHungUp)} {
-		m.orderOutcomes.WithLabelValues(o)
+		m.OrderOutcomes.WithLabelValues(o)
 	}
 }
 
@@ -175,15 +132,20 @@ func (o outcome) ofOrder() string {
 
 // Watch registers figures that are read at each scrape: of queues, of the connections to the database, and of live events.
 func Watch(r prometheus.Registerer, waiting func() int, pool func() stock.Pool, hub *events.Hub) {
-	of := maker{promauto.With(r)}
-	of.read("queue_orders", "Orders that wait in the queues of all SKUs now.", func() float64 { return float64(waiting()) })
-	of.read("database_pool_open", "Connections to the database.", func() float64 { return float64(pool().Open) })
-	of.read("database_pool_busy", "Connections to the database in use now.", func() float64 { return float64(pool().Busy) })
-	of.readTotal("database_pool_waits_total", "Times that no connection to the database was free.", func() float64 { return float64(pool().Waits) })
-	of.readTotal("database_pool_wait_seconds_total", "Time waited for a connection to the database.", func() float64 { return pool().Waited.Seconds() })
-	of.read("event_listeners", "Listeners to live events now.", func() float64 { return float64(hub.Listeners()) })
-	of.read("events_failing", "1 while listeners get the events of this process only, because Redis fails.", func() float64 { return number(hub.Failing()) })
-	of.readTotal("events_lost_total", "Live events that listeners have missed and that were reported to them as lost, of all listeners together.",
+	now := func(name, help string, value func() float64) {
+		promauto.With(r).NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value)
+	}
+	total := func(name, help string, value func() float64) {
+		promauto.With(r).NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, value)
+	}
+	now("queue_orders", "Orders that wait in the queues of all SKUs now.", func() float64 { return float64(waiting()) })
+	now("database_pool_open", "Connections to the database.", func() float64 { return float64(pool().Open) })
+	now("database_pool_busy", "Connections to the database in use now.", func() float64 { return float64(pool().Busy) })
+	total("database_pool_waits_total", "Times that no connection to the database was free.", func() float64 { return float64(pool().Waits) })
+	total("database_pool_wait_seconds_total", "Time waited for a connection to the database.", func() float64 { return pool().Waited.Seconds() })
+	now("event_listeners", "Listeners to live events now.", func() float64 { return float64(hub.Listeners()) })
+	now("events_failing", "1 while listeners get the events of this process only, because Redis fails.", func() float64 { return number(hub.Failing()) })
+	total("events_lost_total", "Live events that listeners have missed and that were reported to them as lost, of all listeners together.",
 		func() float64 { return float64(hub.Lost()) })
 }
 
@@ -206,8 +168,8 @@ type outcome struct {
 // observe counts and times requests.
 func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		m.inFlight.Inc()
-		defer m.inFlight.Dec()
+		m.InFlight.Inc()
+		defer m.InFlight.Dec()
 		start, caller := time.Now(), c.Request().Context()
 		err := hungUpOr(caller, next(c))
 		if err != nil {
@@ -221,7 +183,7 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			o.status, o.code = statusHungUp, codeHungUp
 		}
 		took := time.Since(start).Seconds()
-		m.requestSeconds.WithLabelValues(o.route).Observe(took)
+		m.RequestSeconds.WithLabelValues(o.route).Observe(took)
 		orders, many := c.Get(ordersKey).(map[outcome]int)
 		if !many {
 			m.answered(o, 1, took)
@@ -238,68 +200,68 @@ const ordersKey = "orders"
 
 // answered counts answers that were sent after so many seconds.
 func (m *Metrics) answered(o outcome, n int, seconds float64) {
-	m.requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)).Add(float64(n))
+	m.Requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)).Add(float64(n))
 	if order := o.ofOrder(); order != "" {
 		for range n {
-			m.orderOutcomes.WithLabelValues(order).Observe(seconds)
+			m.OrderOutcomes.WithLabelValues(order).Observe(seconds)
 		}
 	}
 }
 
 // BatchWritten implements [selling.Observer].
 func (m *Metrics) BatchWritten(orders int, took time.Duration, locked bool) {
-	m.batchOrders.Observe(float64(orders))
-	m.batchSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+	m.BatchOrders.Observe(float64(orders))
+	m.BatchSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
 // MergeWritten implements [selling.Observer].
 func (m *Metrics) MergeWritten(_, merged int, took time.Duration, locked bool) {
-	m.mergedOrders.Add(float64(merged))
-	m.mergeSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+	m.MergedOrders.Add(float64(merged))
+	m.MergeSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
 // LockWaited implements [selling.Observer].
 func (m *Metrics) LockWaited(took time.Duration, got bool) {
-	m.lockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
+	m.LockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
 }
 
 // LocksFail implements [selling.Observer].
-func (m *Metrics) LocksFail(fail bool) { m.locksFail.Set(number(fail)) }
+func (m *Metrics) LocksFail(fail bool) { m.LocksFailing.Set(number(fail)) }
 
 // Queued implements [selling.Observer].
-func (m *Metrics) Queued(took time.Duration) { m.queueSeconds.Observe(took.Seconds()) }
+func (m *Metrics) Queued(took time.Duration) { m.QueueSeconds.Observe(took.Seconds()) }
 
 // FencedOut implements [selling.Observer].
-func (m *Metrics) FencedOut() { m.fencedOut.Inc() }
+func (m *Metrics) FencedOut() { m.FencedWrites.Inc() }
 
 // GuardFired implements [selling.Observer].
-func (m *Metrics) GuardFired() { m.guardFired.Inc() }
+func (m *Metrics) GuardFired() { m.FiredGuards.Inc() }
 
 // SoldOutFromCache implements [selling.Observer].
-func (m *Metrics) SoldOutFromCache(orders int) { m.soldOut.Add(float64(orders)) }
+func (m *Metrics) SoldOutFromCache(orders int) { m.SoldOut.Add(float64(orders)) }
 
 // SoldOutCached implements [selling.Observer].
-func (m *Metrics) SoldOutCached(_ int, took time.Duration) { m.rememberSeconds.Observe(took.Seconds()) }
+func (m *Metrics) SoldOutCached(_ int, took time.Duration) { m.RememberSeconds.Observe(took.Seconds()) }
 
 // NotificationsFail implements [selling.Observer].
-func (m *Metrics) NotificationsFail(err error) { m.noticesFail.Set(number(err != nil)) }
+func (m *Metrics) NotificationsFail(err error) { m.NoticesFailing.Set(number(err != nil)) }
 
 // SettlementWritten implements [selling.Observer].
 func (m *Metrics) SettlementWritten(requests int, took time.Duration) {
-	m.settledOrders.Observe(float64(requests))
-	m.settleSeconds.Observe(took.Seconds())
+	m.SettledOrders.Observe(float64(requests))
+	m.SettleSeconds.Observe(took.Seconds())
 }
 
 // ReservationsExpired implements [selling.Observer].
-func (m *Metrics) ReservationsExpired(reservations int) { m.expired.Add(float64(reservations)) }
+func (m *Metrics) ReservationsExpired(reservations int) { m.Expired.Add(float64(reservations)) }
 
 // OrderWritten implements [selling.Observer].
 func (m *Metrics) OrderWritten(_ int, took time.Duration, locked bool) {
-	m.orderSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+	m.OrderSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
 // Resegmented implements [selling.Observer].
-func (m *Metrics) Resegmented(pause time.Duration) { m.resegmentSeconds.Observe(pause.Seconds()) }
+func (m *Metrics) Resegmented(pause time.Duration) { m.ResegmentSeconds.Observe(pause.Seconds()) }
 
 // activityAnswer is the activity of a process, for people who watch. Numbers grow from the start of the process: two
 // answers of one process make a rate. They are read from the metrics, so they cost the sale nothing.
@@ -341,13 +303,13 @@ func (m *Metrics) activity() activityAnswer {
 	both := func(vec *prometheus.HistogramVec) tally {
 		return tallyOf(vec.WithLabelValues("true")).plus(tallyOf(vec.WithLabelValues("false")))
 	}
-	orders := func(outcome string) uint64 { return tallyOf(m.orderOutcomes.WithLabelValues(outcome)).Count }
+	orders := func(outcome string) uint64 { return tallyOf(m.OrderOutcomes.WithLabelValues(outcome)).Count }
 	return activityAnswer{
 		Accepted: orders("accepted"), Known: orders("known"), Refused: orders("refused"),
 		Failed:  orders("invalid") + orders("failed") + orders(string(codeHungUp)),
-		Batches: tallyOf(m.batchOrders), BatchTime: both(m.batchSeconds), Merges: both(m.mergeSeconds),
-		LockWaits: tallyOf(m.lockSeconds.WithLabelValues("true")), LocksMissed: tallyOf(m.lockSeconds.WithLabelValues("false")),
-		Queued: tallyOf(m.queueSeconds), FencedOut: uint64(read(m.fencedOut).GetCounter().GetValue()),
+		Batches: tallyOf(m.BatchOrders), BatchTime: both(m.BatchSeconds), Merges: both(m.MergeSeconds),
+		LockWaits: tallyOf(m.LockSeconds.WithLabelValues("true")), LocksMissed: tallyOf(m.LockSeconds.WithLabelValues("false")),
+		Queued: tallyOf(m.QueueSeconds), FencedOut: uint64(read(m.FencedWrites).GetCounter().GetValue()),
 	}
 }
 
