@@ -1,10 +1,13 @@
 package locking
 
 import (
+	"context"
+	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 // cancel makes sure that an attempt whose outcome is uncertain does not leave its n-th lock or a later one taken, whether it
@@ -18,7 +21,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	s := &releaseCall{
 		tombstone:    q.attempt.Number,
 		tombstoneFor: 2 * lease,
-		Task:         cleaner.Task{Until: time.Now().Add(2*lease + policy.Cancel)},
+		until:        time.Now().Add(2*lease + policy.Cancel),
 	}
 	l.mu.Lock()
 	s.attempt = l.attempt()
@@ -30,7 +33,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		s.rows = append(s.rows, left)
 	}
 	l.mu.Unlock()
-	s.Tried = func() { l.closeGrants(s) }
+	s.tried = func() { l.closeGrants(s) }
 	l.releaseBriefly(s)
 }
 
@@ -44,16 +47,14 @@ func (l *Locks) withdrawLocked(p *target) {
 		l.closeGrantLocked(g)
 		return
 	}
-	s := &releaseCall{
-		attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
-	}
-	s.Tried = func() { l.closeGrants(s) }
+	s := &releaseCall{attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, until: time.Now().Add(g.lease.longest)}
+	s.tried = func() { l.closeGrants(s) }
 	l.releaseLater(s)
 }
 
 // giveUpLeaseLocked releases these holder ids at the server in the background, and ends the lease.
 func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease, ids ...string) {
-	s := &releaseCall{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
+	s := &releaseCall{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
 	for _, id := range ids {
 		s.rows = append(s.rows, releaseRow{lock: a, id: id})
 	}
@@ -64,8 +65,16 @@ func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease, ids ...string) {
 
 // releaseLater hands a call to the cleaner. The channel is closed when it has been tried.
 func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
-	s.Work = s
-	return l.cleaner.Add(s.Task)
+	done := make(chan struct{})
+	s.done = done
+	l.cleaning.Lock()
+	l.cleanups = append(l.cleanups, s)
+	l.cleaning.Unlock()
+	select {
+	case l.unclean <- struct{}{}:
+	default:
+	}
+	return done
 }
 
 // releaseBriefly is releaseLater, and then waits a moment for the first try.
@@ -94,9 +103,7 @@ func (l *Locks) addTombstones(s *releaseCall, resent []int64, life time.Duration
 
 // writeTombstone has a tombstone written for an attempt, and nothing else changed.
 func (l *Locks) writeTombstone(a *lock, attempt int64, life time.Duration) {
-	l.releaseLater(&releaseCall{
-		rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, Task: cleaner.Task{Until: time.Now().Add(life)},
-	})
+	l.releaseLater(&releaseCall{rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, until: time.Now().Add(life)})
 }
 
 // closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks.
@@ -112,4 +119,79 @@ func (l *Locks) closeGrants(s *releaseCall) {
 		}
 		l.closeGrantLocked(r.grant)
 	}
+}
+
+// clean is the cleaner: it makes the calls in the background until stop, and then once more. Many go in one round trip, so that a
+// server that comes back does not get them all at once.
+func (l *Locks) clean() {
+	pause, bound := policy.Reconnect(), policy.CleanerAnswer()
+	var again <-chan time.Time
+	for stopped := false; !stopped; {
+		select {
+		case <-l.unclean:
+		case <-again:
+		case <-l.stop:
+			stopped = true
+			bound.Reset()
+		}
+		again = nil
+		if l.sweep(bound.Now()) {
+			again = time.After(pause.Now())
+			pause.Double()
+			bound.Double()
+		} else {
+			pause.Reset()
+			bound.Reset()
+		}
+	}
+}
+
+// sweep tries all calls, and reports whether some must be repeated. A call that was skipped because its node is silent counts
+// as tried.
+func (l *Locks) sweep(bound time.Duration) (left bool) {
+	l.cleaning.Lock()
+	work := l.cleanups
+	l.cleanups = nil
+	l.cleaning.Unlock()
+	server.EachBatch(l.server, work, (*releaseCall).key, func(some []*releaseCall) bool { return l.cleanSome(some, bound) })
+	work = slices.DeleteFunc(work, func(s *releaseCall) bool { return s.finished })
+	for _, s := range work {
+		s.wasTried()
+	}
+	l.cleaning.Lock()
+	l.cleanups = append(work, l.cleanups...)
+	l.cleaning.Unlock()
+	return len(work) > 0
+}
+
+// cleanSome tries some calls in one round trip, and reports whether the server has answered.
+func (l *Locks) cleanSome(work []*releaseCall, bound time.Duration) (answered bool) {
+	calls := make([]scripts.Call, len(work))
+	for i, s := range work {
+		calls[i] = s.call()
+	}
+	answers, answered := l.server.RunAll(context.Background(), time.Now().Add(bound), calls)
+	now := time.Now()
+	for i, s := range work {
+		s.wasTried()
+		err := answers[i].Err()
+		if s.answer != nil && server.IsAnswer(err) && !l.server.IsMoving(err) {
+			s.answer <- answers[i]
+			s.answer = nil
+		}
+		s.finished = err == nil || !now.Before(s.until)
+	}
+	return answered
+}
+
+// wasTried tells those who wait for the first try of a call.
+func (s *releaseCall) wasTried() {
+	if s.done == nil {
+		return
+	}
+	if s.tried != nil {
+		s.tried()
+	}
+	close(s.done)
+	s.done = nil
 }

@@ -26,7 +26,7 @@
 //	renew          the watchdog renews leases, and tokens are raised
 //	release        Unlock: the last hold frees the lock at the server
 //	handoff        or gives it to the next in line
-//	cleanup        what got no answer is cancelled, or repeated in the background
+//	cleanup        the cleaner: what got no answer is cancelled, or repeated in the background
 //
 // They act on the types of five files: hold is what a caller gets, call one Lock or TryLock with what it waits for, grant what
 // was granted, kind the address and the script calls of a lock, and registry all that one process knows. owner, observer and
@@ -39,7 +39,6 @@
 // redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
-// and the nodes of a cluster; internal/cleaner what runs in the background; internal/heartbeat and internal/subscription the
-// signs of life and the wake-ups; internal/quorum counts votes. How long anybody waits stands in internal/policy, what keys
-// look like in internal/keys.
+// and the nodes of a cluster; internal/heartbeat and internal/subscription the signs of life and the wake-ups; internal/quorum
+// counts votes. How long anybody waits stands in internal/policy, what keys look like in internal/keys.
 package locking

@@ -220,9 +220,9 @@ func (f *fifoAsker) leave() {
 	}
 	now := time.Now()
 	s := &releaseCall{rows: []releaseRow{{lock: f.target.lock, queue: t.number}}}
-	s.Until = now.Add(policy.Cancel)
+	s.until = now.Add(policy.Cancel)
 	if f.doubtful {
-		s.rows[0].id, s.attempt, s.Until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
+		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.releaseBriefly(s)
 }

@@ -3,7 +3,8 @@ package locking
 import (
 	"time"
 
-	"inventory/internal/locking/internal/cleaner"
+	"github.com/redis/go-redis/v9"
+
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -189,7 +190,12 @@ type releaseCall struct {
 	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
-	cleaner.Task // how the cleaner does it
+	// If the cleaner makes the call:
+	until    time.Time         // it is repeated until then; zero: it is tried once
+	tried    func()            // called after the first try; may be nil
+	answer   chan<- *redis.Cmd // with room for one; receives the server's answer; may be nil
+	done     chan struct{}     // closed after the first try
+	finished bool              // it needs no repetition
 }
 
 // A releaseRow is what a releaseCall says about one lock.
@@ -210,11 +216,11 @@ func (s *releaseCall) number() any {
 	return s.attempt
 }
 
-// Key implements cleaner.Work.
-func (s *releaseCall) Key() string { return s.rows[0].lock.stateKey }
+// key is a key of the call, which determines the node.
+func (s *releaseCall) key() string { return s.rows[0].lock.stateKey }
 
-// Call implements cleaner.Work.
-func (s *releaseCall) Call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
+// call returns a new script call for each try.
+func (s *releaseCall) call() scripts.Call { return s.rows[0].lock.kind.releasing(s) }
 
 // rowLocked returns the row of a release for a grant. After the server's answer closeGrants must follow. A grant that was handed
 // off has no id any more: its lease is another owner's.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
@@ -321,11 +320,11 @@ func (l *Locks) leaveLineLocked(p *target) <-chan struct{} {
 	w.asking, w.leaving = true, true
 	return l.releaseLater(&releaseCall{
 		rows: []releaseRow{{lock: p.lock, queue: scripts.QueueLeave}},
-		Task: cleaner.Task{Tried: func() {
+		tried: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.removeLocked(p.lock, w)
-		}},
+		},
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/heartbeat"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
@@ -24,10 +23,13 @@ type Locks struct {
 	numbers  atomic.Int64 // number of the last attempt
 	releases atomic.Int64 // how many are under way
 
-	cleaner      *cleaner.Cleaner
 	subscription *subscription.Subscription
 	subscribed   sync.Once // it begins with the first wait
 	heartbeat    *heartbeat.Heartbeat
+
+	cleaning sync.Mutex
+	cleanups []*releaseCall // what the cleaner is to do; guarded by cleaning
+	unclean  chan struct{}  // with room for one: there is something
 
 	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
 	closing chan struct{}  // closed: waiting ends

@@ -90,7 +90,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *releaseCall) ([
 	if l.releases.Add(1) > fewReleases {
 		return l.deliverWithOthers(until, s)
 	}
-	call := s.Call()
+	call := s.call()
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
@@ -108,7 +108,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *releaseCall) ([]int64, err
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
-	s.Answer = home
+	s.answer = home
 	l.releaseLater(s)
 	select {
 	case came := <-home:
@@ -126,7 +126,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *releaseCall) ([]int64, err
 func (l *Locks) abandon(holds []*singleHold) {
 	s := l.beginRelease(holds)
 	l.reportEnds(holds, time.Now(), nil)
-	s.Tried = func() { l.closeGrants(s) }
+	s.tried = func() { l.closeGrants(s) }
 	l.releaseBriefly(s)
 }
 
@@ -178,7 +178,7 @@ func (l *Locks) beginRelease(holds []*singleHold) *releaseCall {
 			resent = append(resent, number)
 		}
 	}
-	s.Until = now.Add(life)
+	s.until = now.Add(life)
 	l.addTombstones(s, resent, 2*life)
 	return s
 }
