@@ -35,10 +35,10 @@
 // Files use each other in one direction: lock, acquire, fifo_queue, mutex_line, release, handoff, wait, cleanup, granted, and
 // then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
 //
-// MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold and its questions to all nodes,
+// MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold, redlock_poll its questions to all nodes,
 // redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
-// and the nodes of a cluster; internal/heartbeat and internal/subscription the signs of life and the wake-ups; internal/quorum
-// counts votes. How long anybody waits stands in internal/policy, what keys look like in internal/keys.
+// and the nodes of a cluster; internal/heartbeat and internal/subscription the signs of life and the wake-ups. How long anybody
+// waits stands in internal/policy, what keys look like in internal/keys.
 package locking

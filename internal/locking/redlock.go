@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -76,31 +75,10 @@ func checkNodes(name string, nodes []*Locks) error {
 func (r *Red) Name() string { return r.name }
 
 // quorum is how many nodes must agree.
-func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
+func (r *Red) quorum() int { return len(r.nodes)/2 + 1 }
 
 // mayFail is how many nodes may fail.
 func (r *Red) mayFail() int { return len(r.nodes) - r.quorum() }
-
-// A reply is what a node said: the hold that it has granted, or whose part it is, or an error.
-type reply = quorum.Reply[*singleHold]
-
-// askAll asks all nodes at once. Close of each node's Locks waits for it. What is granted too late goes to late, unless that is
-// nil.
-func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (*singleHold, error), late func(*singleHold)) []reply {
-	return quorum.Poll[*singleHold]{
-		Nodes: len(nodes), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
-		Enter: func(i int) (func(), error) { return nodes[i].calls.Done, nodes[i].enter() },
-	}.Run()
-}
-
-// askParts does something with all parts at once.
-func askParts(nodes []*singleHold, need int, limit time.Duration, do func(node *singleHold) error) []reply {
-	locks := make([]*Locks, len(nodes))
-	for i, node := range nodes {
-		locks[i] = node.locks
-	}
-	return askAll(locks, need, limit, func(i int, _ <-chan struct{}) (*singleHold, error) { return nodes[i], do(nodes[i]) }, nil)
-}
 
 // agreeing returns the holds of the nodes that succeeded, and an error if they are no quorum: ErrBusy if enough nodes have
 // answered, joined with the errors of the others.
@@ -109,12 +87,12 @@ func (r *Red) agreeing(verb string, replies []reply) (nodes []*singleHold, err e
 	var errs []error
 	for i, reply := range replies {
 		switch {
-		case reply.Err == nil:
-			nodes = append(nodes, reply.Value)
-		case errors.Is(reply.Err, ErrBusy):
+		case reply.err == nil:
+			nodes = append(nodes, reply.hold)
+		case errors.Is(reply.err, ErrBusy):
 			busy++
 		default:
-			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.Err))
+			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.err))
 		}
 	}
 	answered := len(nodes) + busy
@@ -229,15 +207,15 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 	var errs []error
 	for i, reply := range replies {
 		switch {
-		case reply.Err == nil:
+		case reply.err == nil:
 			continue
-		case errors.Is(reply.Err, ErrLost): // the node is free
+		case errors.Is(reply.err, ErrLost): // the node is free
 			gone++
 			continue
-		case errors.Is(reply.Err, ErrClosed):
+		case errors.Is(reply.err, ErrClosed):
 			_ = h.parts[i].Unlock(ctx) // only notes that it is over
 		}
-		errs = append(errs, reply.Err)
+		errs = append(errs, reply.err)
 	}
 	switch {
 	case len(h.nodes)-gone < h.red.quorum():

@@ -209,7 +209,7 @@ func (b *candidate) take(woken *firstNode) (nodes []*singleHold, busy int, err e
 	if len(nodes) > 0 {
 		return nodes, -1, err
 	}
-	return nil, slices.IndexFunc(replies, func(r reply) bool { return errors.Is(r.Err, ErrBusy) }), err
+	return nil, slices.IndexFunc(replies, func(r reply) bool { return errors.Is(r.err, ErrBusy) }), err
 }
 
 // token returns the token of what the owner holds, or else of a new grant, which is above that of any earlier one. A node
