@@ -162,10 +162,7 @@ func (w *waiter) readyLocked() <-chan struct{} {
 
 func (w *waiter) wakeLocked() {
 	w.woken = true
-	select {
-	case w.ready <- struct{}{}:
-	default: // it is not waiting, or is about to look anyway
-	}
+	signal(w.ready)
 }
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.

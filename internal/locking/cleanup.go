@@ -70,10 +70,7 @@ func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
 	l.cleaning.Lock()
 	l.cleanups = append(l.cleanups, s)
 	l.cleaning.Unlock()
-	select {
-	case l.unclean <- struct{}{}:
-	default:
-	}
+	signal(l.unclean)
 	return done
 }
 

@@ -20,7 +20,8 @@
 //	lock           the handles: Mutex, FairMutex, RWMutex, and the options of a call
 //	acquire        one loop for all kinds: what may the caller do next, ask, wait, and again
 //	mutex_line     callers wait in a line of this process; its head asks for all, and queues at the server
-//	fifo_queue     a first-come lock: each caller queues at the server by itself, and shows that it lives
+//	fifo_queue     a first-come lock: each caller queues at the server by itself
+//	heartbeat      and shows that it lives
 //	wait           the caller sleeps until it is woken, polls or gives up
 //	granted        what was granted becomes holds; how grants and leases end in this process
 //	renew          the watchdog renews leases, and tokens are raised
@@ -32,13 +33,13 @@
 // was granted, kind the address and the script calls of a lock, and registry all that one process knows. owner, observer and
 // errors know nothing else.
 //
-// Files use each other in one direction: lock, acquire, fifo_queue, mutex_line, release, handoff, wait, cleanup, granted, and
+// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, handoff, wait, cleanup, granted, and
 // then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
 //
 // MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold, redlock_poll its questions to all nodes,
 // redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
-// and the nodes of a cluster; internal/heartbeat and internal/subscription the signs of life and the wake-ups. How long anybody
-// waits stands in internal/policy, what keys look like in internal/keys.
+// and the nodes of a cluster; internal/subscription the wake-ups. How long anybody waits stands in internal/policy, what keys
+// look like in internal/keys.
 package locking

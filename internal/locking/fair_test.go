@@ -640,9 +640,12 @@ func TestSilentServerKeepsNoOtherWaiterFromItsHeartbeat(t *testing.T) {
 		l.mu.Unlock()
 		w.memory.Pause()
 		start := time.Now()
-		l.heartbeat.Beat()
-		if took := time.Since(start); took > policy.Heartbeat+policy.Heartbeat/2 {
-			w.t.Errorf("it took %s", took)
+		waiting, next := l.beat()
+		if took := time.Since(start); took > policy.Heartbeat+policy.Heartbeat/2 || !waiting || next != policy.Soon {
+			w.t.Errorf("after %s: waiting %t, next after %s", took, waiting, next)
+		}
+		if looked := woken(l); len(looked) > 0 {
+			w.t.Errorf("%v look", looked)
 		}
 		w.memory.Resume()
 	})

@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
-	"inventory/internal/locking/internal/server"
 )
 
 // A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a
@@ -123,7 +121,7 @@ func (f *fifoAsker) setQueued(queued bool) {
 	f.ticket.queued = queued
 	f.locks.mu.Unlock()
 	if queued {
-		f.locks.heartbeat.Wake()
+		signal(f.locks.queues)
 	}
 }
 
@@ -225,37 +223,4 @@ func (f *fifoAsker) leave() {
 		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.releaseBriefly(s)
-}
-
-// heartbeats returns the script calls that show the server who waits for each lock, a batch of waiters in each. They are in
-// the order of the tickets: the order of a map would differ in each replay of a simulation.
-func (l *Locks) heartbeats() []scripts.Call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	open := make(map[string]int) // the call about a lock that still has room
-	var calls []scripts.Call
-	for _, number := range slices.Sorted(maps.Keys(l.tickets.all)) {
-		t := l.tickets.all[number]
-		if !t.queued {
-			continue
-		}
-		key := t.fifo.wakeKey
-		at, ok := open[key]
-		if !ok || len(calls[at].Command) == cap(calls[at].Command) {
-			at = len(calls)
-			open[key] = at
-			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 4+server.Batch).With(l.process, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
-		}
-		calls[at] = calls[at].With(t.number)
-	}
-	return calls
-}
-
-// wakeTickets lets waiters look again.
-func (l *Locks) wakeTickets(numbers []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, number := range numbers {
-		l.tickets.wakeLocked(number)
-	}
 }

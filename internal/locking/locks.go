@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/heartbeat"
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
@@ -32,6 +31,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		observer: nobody{},
 		hurry:    make(chan struct{}, 1),
 		unclean:  make(chan struct{}, 1),
+		queues:   make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
 		registry: registry{
@@ -45,11 +45,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		}
 	}
 	l.address = l.server.Address()
-	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
 	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
 	l.loops.Go(l.watch)
 	l.loops.Go(l.clean)
-	l.loops.Go(func() { l.heartbeat.Run(l.stop) })
+	l.loops.Go(l.beats)
 	return l, nil
 }
 

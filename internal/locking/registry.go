@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inventory/internal/locking/internal/heartbeat"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 	"inventory/internal/locking/internal/subscription"
@@ -25,12 +24,12 @@ type Locks struct {
 
 	subscription *subscription.Subscription
 	subscribed   sync.Once // it begins with the first wait
-	heartbeat    *heartbeat.Heartbeat
 
 	cleaning sync.Mutex
 	cleanups []*releaseCall // what the cleaner is to do; guarded by cleaning
 	unclean  chan struct{}  // with room for one: there is something
 
+	queues  chan struct{}  // with room for one: a caller queues for a first-come lock
 	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
@@ -59,10 +58,15 @@ func (l *Locks) attempt() *scripts.Attempt { return &scripts.Attempt{Number: l.n
 // hurryLocked lets the watchdog renew at once what has begun late: the answer took long.
 func (l *Locks) hurryLocked(h *singleHold) {
 	if h.isLateLocked() {
-		select {
-		case l.hurry <- struct{}{}:
-		default: // it is about to
-		}
+		signal(l.hurry)
+	}
+}
+
+// signal sends to a channel with room for one. What is there already says the same.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
 	}
 }
 
