@@ -138,8 +138,7 @@ type waiter struct {
 	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
 	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
 	handoff *handoff      // what it was handed; then it is no longer in the line
-	woken   bool          // look again
-	ready   chan struct{} // receives the same while the caller waits; nil before it does
+	woken   chan struct{} // with room for one: look again
 }
 
 // A handoff is a lock on its way from one owner of this process to the next.
@@ -149,20 +148,12 @@ type handoff struct {
 	trusted time.Time
 }
 
-// readyLocked returns what receives wake-ups, with the one that came before.
-func (w *waiter) readyLocked() <-chan struct{} {
-	if w.ready == nil {
-		w.ready = make(chan struct{}, 1)
+// looks forgets the wake-ups so far: the caller looks now, and what comes from now on is new.
+func (w *waiter) looks() {
+	select {
+	case <-w.woken:
+	default:
 	}
-	if w.woken {
-		w.wakeLocked()
-	}
-	return w.ready
-}
-
-func (w *waiter) wakeLocked() {
-	w.woken = true
-	signal(w.ready)
 }
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.

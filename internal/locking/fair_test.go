@@ -635,7 +635,7 @@ func TestSilentServerKeepsNoOtherWaiterFromItsHeartbeat(t *testing.T) {
 		l.mu.Lock()
 		for i := range 4 * batch {
 			f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
-			l.tickets.addLocked(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{owner: &owner{}}})
+			l.tickets.addLocked(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{owner: &owner{}, woken: make(chan struct{}, 1)}})
 		}
 		l.mu.Unlock()
 		w.memory.Pause()

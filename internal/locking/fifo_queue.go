@@ -101,11 +101,11 @@ func (f *fifoAsker) drawTicket() (number, queue string) {
 	defer l.mu.Unlock()
 	if f.ticket == nil {
 		number := strconv.FormatInt(l.numbers.Add(1), 10)
-		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{owner: f.acq.owner}}
+		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{owner: f.acq.owner, woken: make(chan struct{}, 1)}}
 		f.target.waiter = &f.ticket.waiter
 		l.tickets.addLocked(f.ticket)
 	}
-	f.ticket.waiter.woken = false
+	f.ticket.waiter.looks()
 	return f.ticket.number, scripts.QueueEnter
 }
 

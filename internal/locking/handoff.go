@@ -98,7 +98,7 @@ func (l *Locks) handOffLocked(a *lock, to *waiter, ls *lease, token int64, trust
 	st := l.states[a.stateKey]
 	st.waiters = slices.Delete(st.waiters, 0, 1)
 	to.handoff = &handoff{lease: ls, token: token, trusted: trusted}
-	to.wakeLocked()
+	signal(to.woken)
 }
 
 // newHandoffLocked prepares a round trip.

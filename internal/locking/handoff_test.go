@@ -622,16 +622,16 @@ func TestReservationMayOvertakeTheYield(t *testing.T) {
 	w := &world{t: t, addr: shared, name: t.Name()}
 	l := w.locks()
 	m := l.Mutex(w.name)
-	head, yielding := &waiter{}, &lease{}
+	head, yielding := &waiter{woken: make(chan struct{}, 1)}, &lease{}
 	l.mu.Lock()
 	st := l.stateOfLocked(&m.lock)
 	st.waiters, st.lease, st.handingOff = []*waiter{head}, yielding, true
 	l.mu.Unlock()
 
 	l.woken(m.stateKey)
-	head.woken = false // it has asked, and may not ask while the lock is being handed off
+	head.looks() // it has asked, and may not ask while the lock is being handed off
 	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: scripts.YieldAndQueue}, scripts.HandoffYielded))
-	if !head.woken {
+	if len(head.woken) == 0 {
 		t.Error("nobody looks, and the lock is free")
 	}
 }

@@ -13,7 +13,7 @@ func queue(f *FairMutex, numbers ...string) {
 	f.locks.mu.Lock()
 	defer f.locks.mu.Unlock()
 	for _, number := range numbers {
-		f.locks.tickets.addLocked(&ticket{number: number, fifo: f.fifo, queued: true, waiter: waiter{owner: &owner{}}})
+		f.locks.tickets.addLocked(&ticket{number: number, fifo: f.fifo, queued: true, waiter: waiter{owner: &owner{}, woken: make(chan struct{}, 1)}})
 	}
 }
 
@@ -22,7 +22,7 @@ func woken(l *Locks) (numbers []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for number, t := range l.tickets.all {
-		if t.waiter.woken {
+		if len(t.waiter.woken) > 0 {
 			numbers = append(numbers, number)
 		}
 	}

@@ -229,7 +229,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	}
 	st := l.stateOfLocked(p.lock)
 	l.joinLocked(acq, p, st)
-	p.waiter.woken = false // it looks now; what comes from now on is new
+	p.waiter.looks()
 	if head := st.waiters[0]; head != p.waiter || st.handingOff {
 		// Neither a sibling that asks nor one that has gone is another owner in the way.
 		follows := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
@@ -237,7 +237,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 		case !follows:
 			return actionWait, nil
 		case acq.try || acq.waitIsOver(now):
-			return actionRetry, p.waiter.readyLocked()
+			return actionRetry, p.waiter.woken
 		default:
 			return actionFollow, nil
 		}
@@ -255,7 +255,7 @@ func (l *Locks) joinLocked(acq *acquisition, p *target, st *lockState) {
 	if p.waiter != nil {
 		return
 	}
-	p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease)}
+	p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
 	if st.lease != nil {
 		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 	}

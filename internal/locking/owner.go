@@ -59,23 +59,9 @@ func withOwner(ctx context.Context) (context.Context, *owner) {
 	return newOwner(ctx)
 }
 
-// ownerContext is a context with an owner.
-type ownerContext struct {
-	context.Context
-	owner owner
-}
-
 func newOwner(ctx context.Context) (context.Context, *owner) {
-	c := &ownerContext{Context: ctx, owner: owner{id: newID()}}
-	return c, &c.owner
-}
-
-// Value returns the owner for its key.
-func (c *ownerContext) Value(key any) any {
-	if key == (ownerKey{}) {
-		return &c.owner
-	}
-	return c.Context.Value(key)
+	who := &owner{id: newID()}
+	return context.WithValue(ctx, ownerKey{}, who), who
 }
 
 // newID returns a unique name: 80 random bits as letters and digits.

@@ -123,7 +123,7 @@ func (l *Locks) tidyLocked(a *lock) {
 func (st *lockState) wakeHeadLocked() {
 	st.wakePending = st.handingOff
 	if len(st.waiters) > 0 {
-		st.waiters[0].wakeLocked()
+		signal(st.waiters[0].woken)
 	}
 }
 
@@ -131,7 +131,7 @@ func (st *lockState) wakeHeadLocked() {
 func (st *lockState) wakeOwnerLocked(who *owner, but *waiter) {
 	for _, w := range st.waiters {
 		if w.owner == who && w != but {
-			w.wakeLocked()
+			signal(w.woken)
 		}
 	}
 }
@@ -191,13 +191,13 @@ func (s *tickets) dropLocked(t *ticket) {
 // wakeLocked lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
 func (s *tickets) wakeLocked(number string) {
 	if t := s.all[number]; t != nil {
-		t.waiter.wakeLocked()
+		signal(t.waiter.woken)
 	}
 }
 
 // wakeOwnerLocked lets the waiters of an owner look again.
 func (s *tickets) wakeOwnerLocked(who *owner) {
 	for _, t := range s.owners[who] {
-		t.waiter.wakeLocked()
+		signal(t.waiter.woken)
 	}
 }

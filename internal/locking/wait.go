@@ -40,24 +40,17 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 // pause, when the lock expires (0: when it is time to poll). Its error is waiting if the wait has run out.
 func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting error) error {
 	limit := acq.within(cmp.Or(pause, policy.Poll))
-	var ready <-chan struct{}
+	var woken <-chan struct{}
 	if p.waiter != nil {
-		ready = l.wakeUp(p.waiter)
+		woken = p.waiter.woken
 	}
-	if _, err := l.pause(acq, ready, limit, waiting); err != nil {
+	if _, err := l.pause(acq, woken, limit, waiting); err != nil {
 		return err
 	}
 	if acq.waitIsOver(time.Now()) {
 		return waiting
 	}
 	return nil
-}
-
-// wakeUp returns the channel of a waiter's wake-ups. A wake-up that came before is not lost.
-func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return w.readyLocked()
 }
 
 // subscribe starts the subscription for wake-ups if it has not started yet, and waits until it works, or fails, or takes too
@@ -124,6 +117,6 @@ func (l *Locks) wakeHeads() {
 		st.wakeHeadLocked()
 	}
 	for _, t := range l.tickets.all {
-		t.waiter.wakeLocked()
+		signal(t.waiter.woken)
 	}
 }
