@@ -24,6 +24,13 @@ func (o SKUOrder) Check() error {
 	return o.Order.Check()
 }
 
+// Result is what became of an order: what [Service.Deduct] returns.
+type Result struct {
+	Deduction stock.Deduction
+	Created   bool
+	Err       error
+}
+
 // Deduct deducts stock for an order. Created is false when the same order was accepted before, and holds its units still;
 // CodeOrderEnded means that it was accepted before, and holds nothing any more.
 //
@@ -37,7 +44,8 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	return s.answerOf(ctx, order.OrderID, s.await(ctx, r))
+	told := s.answerOf(ctx, order.OrderID, s.await(ctx, r))
+	return told.Deduction, told.Created, told.Err
 }
 
 // ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it. Nothing is written for it after
@@ -57,29 +65,29 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 }
 
 // await waits for the answer to a request that is in a queue.
-func (s *Service) await(ctx context.Context, r *request) answer {
+func (s *Service) await(ctx context.Context, r *request) Result {
 	select {
 	case a := <-r.answer:
 		s.used(r)
 		return a
 	case <-ctx.Done():
-		return answer{err: stock.Unavailable(context.Cause(ctx), "wait for the answer")}
+		return Result{Err: stock.Unavailable(context.Cause(ctx), "wait for the answer")}
 	}
 }
 
 // answerOf turns an answer into what the caller gets, under the order id that the caller sent.
-func (s *Service) answerOf(ctx context.Context, orderID string, a answer) (d stock.Deduction, created bool, err error) {
-	if a.err != nil {
-		return stock.Deduction{}, false, a.err
+func (s *Service) answerOf(ctx context.Context, orderID string, a Result) Result {
+	if a.Err != nil {
+		return a
 	}
-	if d, err = s.upToDate(ctx, a.deduction); a.created {
-		err = stock.AfterWrite(err, "read the deduction")
+	if a.Deduction, a.Err = s.upToDate(ctx, a.Deduction); a.Created {
+		a.Err = stock.AfterWrite(a.Err, "read the deduction")
 	}
-	d.OrderID = orderID
-	if err == nil && !d.Status.Live() {
-		return stock.Deduction{}, false, stock.OrderEnded(d)
+	a.Deduction.OrderID = orderID
+	if a.Err == nil && !a.Deduction.Status.Live() {
+		return Result{Err: stock.OrderEnded(a.Deduction)}
 	}
-	return d, a.created, err
+	return a
 }
 
 // enqueue puts an order into the queue of its SKU, and has the queue served if nobody does.
@@ -87,7 +95,7 @@ func (s *Service) enqueue(ctx context.Context, deadline time.Time, sku string, o
 	for {
 		w := s.worker(sku)
 		if w.queue.length() >= queueLimit { // refuse before any work: under overload nearly all orders end here
-			return nil, s.overloaded
+			return nil, overloaded("orders")
 		}
 		r := s.newRequest(ctx, deadline, order)
 		switch serve, err := s.push(w.queue, r); {
@@ -124,17 +132,6 @@ const (
 	manyWaiting  = 8 * queueLimit // orders of requests that wait for their turn
 )
 
-// Result is what [Service.Deduct] would return for one of many orders.
-type Result struct {
-	Deduction stock.Deduction
-	Created   bool
-	Err       error
-}
-
-func newMany() *turns.Turns {
-	return turns.New(turns.Config{Places: manyUnderWay, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
-}
-
 // DeductAll deducts stock for many orders, each as Deduct would alone, and returns the results in the same order. An
 // order that is repeated in the list is a replay of its first. DeductAll itself fails only if the caller got no turn: then
 // nothing was done.
@@ -153,11 +150,11 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 		return nil, err
 	}
 	defer leave()
-	first, requests, answers := make(map[SKUOrder]int, len(orders)), make([]*request, len(orders)), make([]answer, len(orders))
+	first, requests, answers := make(map[SKUOrder]int, len(orders)), make([]*request, len(orders)), make([]Result, len(orders))
 	for i, o := range orders {
 		if _, again := first[o]; !again {
 			first[o] = i
-			requests[i], answers[i].err = s.ask(ctx, deadline, o.SKU, o.Order)
+			requests[i], answers[i].Err = s.ask(ctx, deadline, o.SKU, o.Order)
 		}
 	}
 	for i, r := range requests {
@@ -173,7 +170,7 @@ func (s *Service) enter(ctx context.Context, places *turns.Turns, caller string,
 	leave, err = places.Enter(ctx, caller, size)
 	switch {
 	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
-		return nil, s.overloaded
+		return nil, overloaded("orders")
 	case err != nil:
 		return nil, stock.Unavailable(stock.Unwritten(err), "wait for a turn")
 	default:
@@ -183,17 +180,14 @@ func (s *Service) enter(ctx context.Context, places *turns.Turns, caller string,
 
 // resultsOf turns answers into results. Reservations that have to be ended first are ended at the same time. first is where the first
 // of equal orders is, which has the answer.
-func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first map[SKUOrder]int, answers []answer) []Result {
+func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first map[SKUOrder]int, answers []Result) []Result {
 	results := make([]Result, len(orders))
 	var ending sync.WaitGroup
 	for i, a := range answers {
-		fill := func() {
-			r := &results[i]
-			r.Deduction, r.Created, r.Err = s.answerOf(ctx, orders[i].OrderID, a)
-		}
+		fill := func() { results[i] = s.answerOf(ctx, orders[i].OrderID, a) }
 		switch {
 		case first[orders[i]] < i:
-		case a.err == nil && s.mayBeDue(a.deduction):
+		case a.Err == nil && s.mayBeDue(a.Deduction):
 			ending.Go(fill)
 		default:
 			fill()

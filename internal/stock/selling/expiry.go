@@ -36,15 +36,11 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 	defer cancel()
 	skus, err := s.store.Expired(look, s.at(), sweptSKUs)
 	for _, sku := range skus {
-		err = errors.Join(err, s.sweep(ctx, sku))
+		ending, cancel := context.WithTimeout(ctx, writeLimit)
+		err = errors.Join(err, s.expire(ending, sku))
+		cancel()
 	}
 	return err
-}
-
-func (s *Service) sweep(ctx context.Context, sku string) error {
-	ctx, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	return s.expire(ctx, sku)
 }
 
 // expire gives back the units of a SKU's expired reservations. It runs once at a time for each SKU, on behalf of all callers

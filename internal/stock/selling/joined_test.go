@@ -21,14 +21,14 @@ func pushed(t *testing.T, q *queue, requests ...*request) {
 }
 
 // told returns the answer to a request; the test fails if there is none.
-func told(t *testing.T, r *request) answer {
+func told(t *testing.T, r *request) Result {
 	t.Helper()
 	select {
 	case a := <-r.answer:
 		return a
 	default:
 		t.Fatalf("order %s has no answer", r.order.OrderID)
-		return answer{}
+		return Result{}
 	}
 }
 
@@ -50,10 +50,10 @@ func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
 	}
 	emptied(t, q)
 	first.replyOutcome(stock.Outcome{Kind: stock.Accepted, Deduction: stock.Deduction{Order: stock.Order{OrderID: "a"}, Quantity: 1}})
-	if a := told(t, first); !a.created || a.err != nil {
+	if a := told(t, first); !a.Created || a.Err != nil {
 		t.Errorf("the first was told %+v", a)
 	}
-	if a := told(t, again); a.created || a.err != nil || a.deduction.OrderID != "a" {
+	if a := told(t, again); a.Created || a.Err != nil || a.Deduction.OrderID != "a" {
 		t.Errorf("the second was told %+v", a)
 	}
 }
@@ -65,7 +65,7 @@ func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
 	q.pop(10)
 	first.refuse(stock.SoldOutError("sku"))
 	for _, r := range []*request{first, again} {
-		if a := told(t, r); stock.CodeOf(a.err) != stock.CodeSoldOut {
+		if a := told(t, r); stock.CodeOf(a.Err) != stock.CodeSoldOut {
 			t.Errorf("got %+v, want %s", a, stock.CodeSoldOut)
 		}
 	}
@@ -110,8 +110,8 @@ func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
 	for r, want := range map[*request]stock.Code{
 		first: stock.CodeUnavailable, late: stock.CodeOverloaded, also: stock.CodeUnavailable, next: stock.CodeSoldOut, last: stock.CodeSoldOut,
 	} {
-		if a := told(t, r); stock.CodeOf(a.err) != want {
-			t.Errorf("got %v, want %s", a.err, want)
+		if a := told(t, r); stock.CodeOf(a.Err) != want {
+			t.Errorf("got %v, want %s", a.Err, want)
 		}
 	}
 	pushed(t, q, ask(t.Context(), "a"))
@@ -127,8 +127,8 @@ func TestAllWhoJoinedMayHaveGone(t *testing.T) {
 		t.Fatalf("got %v", batch)
 	}
 	for _, r := range requests {
-		if a := told(t, r); !errors.Is(a.err, context.Canceled) {
-			t.Errorf("told %v, want %v", a.err, context.Canceled)
+		if a := told(t, r); !errors.Is(a.Err, context.Canceled) {
+			t.Errorf("told %v, want %v", a.Err, context.Canceled)
 		}
 	}
 	emptied(t, q)

@@ -152,8 +152,10 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case errors.Is(err, stock.ErrSpread):
 			single = false
 		case errors.Is(err, stock.ErrStale):
-			if err := s.expireAll(ctx, order); err != nil {
-				return nil, false, err
+			for _, line := range order.Lines {
+				if err := s.expire(ctx, line.SKU); err != nil {
+					return nil, false, err
+				}
 			}
 		case refusal != nil && stock.CodeOf(err) == stock.CodeUnknownDeduction:
 			if time.Since(looked) < soldOutFor { // otherwise it may no longer be true
@@ -248,16 +250,6 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 		}
 	}
 	return lines, created, nil
-}
-
-// expireAll gives back the expired units of all SKUs of an order.
-func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
-	for _, line := range order.Lines {
-		if err := s.expire(ctx, line.SKU); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // locksOf returns the locks of a placement that save waiting: those of SKUs that this process sells under a
@@ -357,21 +349,18 @@ const (
 	turnWait     = 4 * time.Second // for a place
 )
 
-func newPlacing(lines int) *turns.Turns {
-	return turns.New(turns.Config{Places: lines, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
-}
-
-// newCareful returns the places of orders that are placed with care, and of large ones.
-func (s *Service) newCareful() (careful, large *turns.Turns) {
-	config := turns.Config{Places: placingAlone, Waiting: queueLimit, Patience: turnWait}
-	careful = turns.New(config)
-	config.Places, config.Rest = 1, func(_ int, took time.Duration) time.Duration {
+// makePlaces makes the places for which callers take turns. Orders of several SKUs have that many lines.
+func (s *Service) makePlaces(lines int) {
+	s.many = turns.New(turns.Config{Places: manyUnderWay, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
+	s.placing = turns.New(turns.Config{Places: lines, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
+	s.careful = turns.New(turns.Config{Places: placingAlone, Waiting: queueLimit, Patience: turnWait})
+	rest := func(_ int, took time.Duration) time.Duration {
 		if !s.sellsSmaller() {
 			return 0
 		}
 		return largeRest * took
 	}
-	return careful, turns.New(config)
+	s.large = turns.New(turns.Config{Places: 1, Waiting: queueLimit, Patience: turnWait, Rest: rest})
 }
 
 // sellsSmaller reports whether there are orders that are not large.
@@ -381,15 +370,15 @@ func (s *Service) sellsSmaller() bool {
 	return len(s.workers.selling) > 0 || time.Since(time.Unix(0, s.lastSmaller.Load())) < idleFor
 }
 
-// mostSeen bounds how many SKUs a generation of [seen] has.
-const mostSeen = 1 << 15
+// mostSeen bounds how many SKUs [seen] has.
+const mostSeen = 1 << 16
 
 // seen is what this process has read of the SKUs that orders of several SKUs ask for. An order whose SKUs were all seen is written
 // without a look at them. What was seen may be out of date, and costs only such a look then: the write compares the layout,
 // which every change of the terms raises, and what the segments hold.
 type seen struct {
-	mu            sync.Mutex
-	young, former map[string]*seenSKU // when the young generation is full, the former one is forgotten
+	mu    sync.Mutex
+	known map[string]*seenSKU // by SKU; when it is full, a new one takes the place of any other
 }
 
 // seenSKU is a SKU that was seen.
@@ -398,14 +387,18 @@ type seenSKU struct {
 	segment    int // from which orders take, all the same one: so they meet neither each other nor, mostly, other processes
 }
 
-func newSeen() *seen { return &seen{young: make(map[string]*seenSKU)} }
-
 // learn keeps views of SKUs.
 func (s *seen) learn(views map[string]stock.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for sku, view := range views {
-		s.addLocked(sku, &seenSKU{view, rand.IntN(len(view.Segments))})
+		if len(s.known) >= mostSeen {
+			for other := range s.known {
+				delete(s.known, other)
+				break
+			}
+		}
+		s.known[sku] = &seenSKU{view, rand.IntN(len(view.Segments))}
 	}
 }
 
@@ -414,26 +407,8 @@ func (s *seen) forget(order stock.MultiOrder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, line := range order.Lines {
-		delete(s.young, line.SKU)
-		delete(s.former, line.SKU)
+		delete(s.known, line.SKU)
 	}
-}
-
-func (s *seen) addLocked(sku string, known *seenSKU) {
-	if len(s.young) >= mostSeen {
-		s.young, s.former = make(map[string]*seenSKU), s.young
-	}
-	s.young[sku] = known
-}
-
-func (s *seen) findLocked(sku string) *seenSKU {
-	known := s.young[sku]
-	if known == nil {
-		if known = s.former[sku]; known != nil {
-			s.addLocked(sku, known)
-		}
-	}
-	return known
 }
 
 // place says from where an order is to be taken. It reports false if a SKU was not seen, has a buyer limit, seems to hold too little,
@@ -443,7 +418,7 @@ func (s *seen) place(order stock.MultiOrder, refuses func(t stock.Terms, sku str
 	defer s.mu.Unlock()
 	lines = make([]stock.PlacedLine, len(order.Lines))
 	for i, line := range order.Lines {
-		k := s.findLocked(line.SKU)
+		k := s.known[line.SKU]
 		if k == nil || k.Terms.PerBuyerLimit > 0 || refuses(k.Terms, line.SKU, order.Of(line)) != nil {
 			return nil, false
 		}

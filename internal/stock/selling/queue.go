@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"inventory/internal/stock"
 )
 
 // The bounds of a queue and of a batch.
@@ -44,7 +42,7 @@ func newQueue() *queue {
 // has retired. A full queue refuses without the mutex, which its worker needs: under overload nearly all requests are refused.
 func (q *queue) push(r *request, limit int) (serve bool, err error) {
 	if q.length() >= limit {
-		return false, overloaded()
+		return false, overloaded("orders")
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,11 +53,11 @@ func (q *queue) push(r *request, limit int) (serve bool, err error) {
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
-		return false, overloaded()
+		return false, overloaded("orders")
 	case q.buyers[r.order.BuyerID] >= mostOfBuyer:
-		return false, buyerOverloaded()
+		return false, overloaded("requests of this buyer")
 	case first != nil && (len(first.joined) >= mostJoined || q.behind >= limit):
-		return false, orderOverloaded()
+		return false, overloaded("requests with this order id")
 	}
 	r.queue = q
 	if first != nil {
@@ -159,7 +157,7 @@ func (q *queue) retire(idle time.Duration) bool {
 // requeue puts a request that had joined another one into the queue again, which is served: somebody has just answered the other.
 func (q *queue) requeue(r *request) {
 	if _, err := q.push(r, queueLimit); err != nil {
-		r.answer <- answer{err: overloaded()}
+		r.answer <- Result{Err: overloaded("orders")}
 	}
 }
 
@@ -238,7 +236,7 @@ func (q *queue) startableLocked(r *request, now time.Time) *request {
 	q.removeLocked(r)
 	for successors := r.joined; ; successors = successors[1:] {
 		r.joined = nil
-		r.answer <- answer{err: err}
+		r.answer <- Result{Err: err}
 		if len(successors) == 0 {
 			return nil
 		}
@@ -249,12 +247,4 @@ func (q *queue) startableLocked(r *request, now time.Time) *request {
 			return r
 		}
 	}
-}
-
-func buyerOverloaded() *stock.Error {
-	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many requests of this buyer are waiting; try again later"}
-}
-
-func orderOverloaded() *stock.Error {
-	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many requests with this order id are waiting; try again later"}
 }

@@ -12,7 +12,7 @@ import (
 func ask(ctx context.Context, id string) *request {
 	now := time.Now()
 	return &request{
-		ctx: ctx, order: stock.Order{OrderID: id, Quantity: 1}, queued: now, deadline: now.Add(time.Hour), answer: make(chan answer, 1),
+		ctx: ctx, order: stock.Order{OrderID: id, Quantity: 1}, queued: now, deadline: now.Add(time.Hour), answer: make(chan Result, 1),
 	}
 }
 
@@ -50,8 +50,8 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 	if got := ids(q.pop(10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
-	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || stock.CodeOf(a.err) != stock.CodeUnavailable {
-		t.Fatalf("the caller was told %v", a.err)
+	if a := <-r.answer; !errors.Is(a.Err, context.Canceled) || stock.CodeOf(a.Err) != stock.CodeUnavailable {
+		t.Fatalf("the caller was told %v", a.Err)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 	if got := ids(q.pop(10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
-	if a := <-r.answer; stock.CodeOf(a.err) != stock.CodeOverloaded {
-		t.Fatalf("the caller was told %v, want %s", a.err, stock.CodeOverloaded)
+	if a := <-r.answer; stock.CodeOf(a.Err) != stock.CodeOverloaded {
+		t.Fatalf("the caller was told %v, want %s", a.Err, stock.CodeOverloaded)
 	}
 }
 

@@ -178,7 +178,7 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, began ti
 		unknown, err = w.replyKnown(ctx, unknown, ownID)
 	}
 	for _, r := range unknown {
-		r.end(answer{err: cmp.Or(err, refusal(r))}, false) // whoever has joined it may have come later
+		r.end(Result{Err: cmp.Or(err, refusal(r))}, false) // whoever has joined it may have come later
 	}
 	return nil
 }

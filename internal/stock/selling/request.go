@@ -21,30 +21,21 @@ type request struct {
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
 	sent     bool        // the store has it, so it may have been written
-	answer   chan answer // with room for one, so that no worker waits for a caller that has gone
-	queue    requeuer    // the queue that holds it
+	answer   chan Result // with room for one, so that no worker waits for a caller that has gone
+	queue    *queue      // that holds it
 	joined   []*request  // requests with the same order id that came while it waited: see queue.go
-}
-
-// A requeuer takes a request back.
-type requeuer interface{ requeue(r *request) }
-
-type answer struct {
-	deduction stock.Deduction
-	created   bool
-	err       error
 }
 
 // reply answers a request that has left the queue, and the joined ones with the same content. The joined ones with other
 // content under the same order id go back into the queue: the store decides about them.
-func (r *request) reply(a answer) { r.end(a, true) }
+func (r *request) reply(a Result) { r.end(a, true) }
 
 // end answers a request, and, if shared, also the joined ones with the same content. The others go back into the queue.
-func (r *request) end(a answer, shared bool) {
+func (r *request) end(a Result, shared bool) {
 	joined, queue, order, settle := r.joined, r.queue, r.order, r.settle
 	r.joined = nil
 	r.answer <- a // from here on it may be reused
-	a.created = false
+	a.Created = false
 	for _, other := range joined {
 		if shared && other.order == order && other.settle == settle {
 			other.answer <- a
@@ -54,7 +45,7 @@ func (r *request) end(a answer, shared bool) {
 	}
 }
 
-func (r *request) refuse(err error) { r.reply(answer{err: err}) }
+func (r *request) refuse(err error) { r.reply(Result{Err: err}) }
 
 func refuseAll(requests []*request, err error) {
 	for _, r := range requests {
@@ -66,9 +57,9 @@ func refuseAll(requests []*request, err error) {
 func (r *request) replyOutcome(o stock.Outcome) {
 	switch {
 	case o.Kind == stock.Accepted:
-		r.reply(answer{deduction: o.Deduction, created: true})
+		r.reply(Result{Deduction: o.Deduction, Created: true})
 	case o.Deduction.Answers(r.order):
-		r.reply(answer{deduction: o.Deduction})
+		r.reply(Result{Deduction: o.Deduction})
 	default:
 		r.refuse(stock.OrderIDReused())
 	}
@@ -83,7 +74,7 @@ func (r *request) unstartable(now time.Time) error {
 	default:
 	}
 	if r.deadline.Before(now) {
-		return overloaded()
+		return overloaded("orders")
 	}
 	return nil
 }
@@ -103,13 +94,13 @@ func stillWaiting(requests []*request) []*request {
 
 // giveUp answers a request that has left the queue and whose caller has left. The joined ones go back into the queue.
 func (r *request) giveUp() {
-	var err error = overloaded()
+	err := overloaded("orders")
 	if gone := r.ctx.Err(); gone != nil {
 		err = stock.Unavailable(stock.Unwritten(gone), "wait to be written")
 	} else if r.sent {
 		err = stock.Unavailable(stock.ErrLate, "write")
 	}
-	r.end(answer{err: err}, false)
+	r.end(Result{Err: err}, false)
 }
 
 // firstDeadline is the earliest deadline of some requests: a write of all of them has to end by then.
@@ -142,6 +133,7 @@ func orders(requests []*request) []stock.Order {
 	return out
 }
 
-func overloaded() *stock.Error {
-	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many orders are waiting; try again later"}
+// overloaded is the refusal of a request where too many wait already.
+func overloaded(what string) error {
+	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many " + what + " are waiting; try again later"}
 }

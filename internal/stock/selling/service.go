@@ -36,15 +36,13 @@ type Service struct {
 
 	base   context.Context // of the workers' writes; outlives the callers, and ends when Close has waited long enough
 	cancel context.CancelFunc
-	stop   chan struct{} // closed by Close: workers finish their queues and end
-	// background is the context of the background goroutines, and ends when Close begins.
+	// background ends when Close begins: background goroutines end, and workers finish their queues.
 	background    context.Context
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
 	levels        *levels
 	breaker       breaker      // between the workers and the locks
 	requests      sync.Pool    // of *request
-	overloaded    error        // shared by all requests that a full queue refuses
 	seen          *seen        // by orders of several SKUs
 	placing       *turns.Turns // of these orders, all of them
 	many          *turns.Turns // of requests with many orders
@@ -125,23 +123,21 @@ type Config struct {
 // NewService returns a service that runs until Close.
 func NewService(c Config) *Service {
 	s := &Service{
-		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
-		many:       newMany(),
+		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock,
 		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
-	s.seen, s.placing = newSeen(), newPlacing(cmp.Or(c.Placing, placingLines))
-	s.careful, s.large = s.newCareful()
+	s.makePlaces(cmp.Or(c.Placing, placingLines))
+	s.seen = &seen{known: make(map[string]*seenSKU)}
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
 	s.workers.selling = make(map[string]*worker)
 	s.workers.settling = make(map[string]*settler)
-	s.overloaded = overloaded()
 	s.reads = semaphore.NewWeighted(mostReads)
-	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
+	s.requests.New = func() any { return &request{answer: make(chan Result, 1)} }
 	s.soldOut = newSoldOutCache()
 	s.levels = newLevels()
 	s.workers.running.Go(s.watch)
@@ -157,7 +153,6 @@ func (s *Service) Close(ctx context.Context) error {
 	s.workers.Lock()
 	if !s.workers.stopped {
 		s.workers.stopped = true
-		close(s.stop)
 		s.endBackground()
 	}
 	s.workers.Unlock()
@@ -233,7 +228,7 @@ func (s *Service) forgetIdle() {
 	for {
 		select {
 		case <-time.After(idleFor / 4):
-		case <-s.stop:
+		case <-s.background.Done():
 			return
 		}
 		s.workers.Lock()
@@ -279,7 +274,7 @@ func (s *Service) waitFor(d time.Duration, signal <-chan struct{}) bool {
 		return true
 	case <-timer.C:
 		return false
-	case <-s.stop:
+	case <-s.background.Done():
 		return false
 	}
 }

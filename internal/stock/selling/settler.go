@@ -25,20 +25,17 @@ type settler struct {
 // order are settled together. CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer,
 // deductions of other buyers are unknown.
 func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	return s.settleOr(ctx, sku, to, nil)
+	return s.settle(ctx, sku, to, false)
 }
 
 // CommitLate commits a deduction. If its reservation has expired, its units are taken again if they are there; otherwise
 // CodeNotReserved says why not.
 func (s *Service) CommitLate(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	return s.settleOr(ctx, sku, to, s.retake)
+	return s.settle(ctx, sku, to, true)
 }
 
-// settleOr settles a deduction. late is called for a commit that came after the reservation's end.
-func (s *Service) settleOr(
-	ctx context.Context, sku string, to stock.SettleRequest,
-	late func(context.Context, time.Time, string, stock.SettleRequest) (stock.Deduction, error),
-) (stock.Deduction, error) {
+// settle settles a deduction. If late is set, a commit takes the units of a reservation that has expired again.
+func (s *Service) settle(ctx context.Context, sku string, to stock.SettleRequest, late bool) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
 	}
@@ -62,8 +59,11 @@ func (s *Service) settleOr(
 		to.MostExtend = most[sku]
 	}
 	d, err := s.settleKey(ctx, deadline, sku, to)
-	if e, ok := errors.AsType[*stock.Error](err); ok && late != nil && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
-		d, err = late(ctx, deadline, sku, to)
+	if late && hasExpired(err) {
+		var taken []stock.Deduction
+		if taken, err = s.retake(ctx, deadline, []string{sku}, to); err == nil {
+			d = taken[0]
+		}
 	}
 	if err != nil {
 		return stock.Deduction{}, err
@@ -72,17 +72,14 @@ func (s *Service) settleOr(
 	return d, nil
 }
 
-// retake takes the units of an expired reservation again.
-func (s *Service) retake(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	taken, err := s.retakeAll(ctx, deadline, []string{sku}, to)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	return taken[0], nil
+// hasExpired reports whether a settlement was refused because its reservation has expired.
+func hasExpired(err error) bool {
+	e, ok := errors.AsType[*stock.Error](err)
+	return ok && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired
 }
 
-// retakeAll takes the units of the expired reservations that one order id has of some SKUs again, all or none.
-func (s *Service) retakeAll(ctx context.Context, deadline time.Time, skus []string, to stock.SettleRequest) ([]stock.Deduction, error) {
+// retake takes the units of the expired reservations that one order id has of some SKUs again, all or none.
+func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string, to stock.SettleRequest) ([]stock.Deduction, error) {
 	writing, done, err := s.writeContext(ctx, deadline)
 	if err != nil {
 		return nil, err
@@ -156,7 +153,7 @@ func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string,
 		break
 	}
 	a := s.await(ctx, r)
-	return a.deduction, a.err
+	return a.Deduction, a.Err
 }
 
 // run serves the queue until nothing waits.
@@ -215,7 +212,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	}
 	s.observer.SettlementWritten(len(requests), time.Since(start))
 	for i, r := range requests {
-		r.reply(answer{deduction: results[i].Deduction, err: results[i].Err})
+		r.reply(Result{Deduction: results[i].Deduction, Err: results[i].Err})
 	}
 	if units > 0 {
 		s.changed(t.sku, units)
@@ -290,8 +287,8 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late 
 			lines, err = s.settleLines(ctx, o)
 		}
 	}
-	if e, ok := errors.AsType[*stock.Error](err); ok && late && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired {
-		lines, err = s.retakeAll(ctx, deadline, o.SKUs, o.Request)
+	if late && hasExpired(err) {
+		lines, err = s.retake(ctx, deadline, o.SKUs, o.Request)
 	}
 	if err == nil && to.Verb == stock.Commit && !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {
 		err = orderEnded(lines)

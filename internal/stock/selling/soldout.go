@@ -15,9 +15,8 @@ import (
 type soldOutCache struct {
 	loading chan struct{} // with room for one: a SKU's ids are being read
 
-	mu      sync.RWMutex
-	bySKU   map[string]*soldOutEntry
-	counted int // how many ids all entries hold
+	mu    sync.RWMutex
+	bySKU map[string]*soldOutEntry
 }
 
 func newSoldOutCache() *soldOutCache {
@@ -47,18 +46,17 @@ func (c *soldOutCache) invalidateAll() {
 	}
 }
 
-// room returns how many more ids the cache may hold.
+// room returns how many more ids the cache may hold. Only the entry that is being read may call it.
 func (c *soldOutCache) room() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return cacheLimit - c.counted
-}
-
-// count adds ids to those held. dropEntry subtracts them.
-func (c *soldOutCache) count(ids int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counted += ids
+	room := cacheLimit
+	for _, known := range c.bySKU {
+		if known.accepted != nil {
+			room -= known.accepted.length()
+		}
+	}
+	return room
 }
 
 // The bounds of the sold-out cache.
@@ -141,9 +139,6 @@ func (s *Service) cacheSoldOut(sku string) {
 func (s *Service) dropEntry(e *soldOutEntry) {
 	s.soldOut.mu.Lock()
 	delete(s.soldOut.bySKU, e.sku)
-	if e.accepted != nil {
-		s.soldOut.counted -= e.accepted.length()
-	}
 	s.soldOut.mu.Unlock()
 	if len(e.confirmWanted) > 0 && s.background.Err() == nil {
 		s.cacheSoldOut(e.sku)
@@ -191,7 +186,6 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
 		return false, fullRest
 	case empty.SoldOut && !s.over(e.sku, empty.NextExpiry):
-		s.soldOut.count(accepted.length())
 		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
 		s.observer.SoldOutCached(accepted.length(), took)
 		known = true

@@ -75,7 +75,12 @@ func TestForgottenMemoryStaysForgotten(t *testing.T) {
 
 func TestMemoryHasABound(t *testing.T) {
 	s := remembering(t, 10)
-	s.soldOut.count(cacheLimit - 19) // nine are left
+	fill := func(ids int) {
+		s.soldOut.mu.Lock()
+		defer s.soldOut.mu.Unlock()
+		s.soldOut.bySKU["large"] = &soldOutEntry{invalidate: func() {}, accepted: &idSet{hashes: make([]uint64, ids)}}
+	}
+	fill(cacheLimit - 19) // nine are left
 	s.cacheSoldOut("other")
 	m := s.soldOut.entry("other")
 	<-m.ctx.Done() // it found no room, and rests
@@ -85,7 +90,7 @@ func TestMemoryHasABound(t *testing.T) {
 	if !s.soldOut.entry("hot").valid() {
 		t.Error("it took the room of another")
 	}
-	s.soldOut.count(-1)
+	fill(cacheLimit - 20)
 	s.cacheSoldOut("third")
 	for m := s.soldOut.entry("third"); !m.valid(); {
 		if m.ctx.Err() != nil {

@@ -207,7 +207,7 @@ func (w *worker) learnTerms() (known bool) {
 	err := w.refresh(ctx)
 	if err != nil {
 		for _, r := range w.queue.drain(func(r *request) bool { return !r.queued.After(start) }) {
-			r.end(answer{err: err}, false) // joined requests may have come later
+			r.end(Result{Err: err}, false) // joined requests may have come later
 		}
 	}
 	return err == nil
