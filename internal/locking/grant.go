@@ -104,9 +104,8 @@ type singleHold struct {
 	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
 	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again
 	lost         bool
-	unlocked     bool   // Unlock has been called
-	reported     bool   // the Observer knows of it
-	afterLoss    func() // called when it has been lost, without Locks.mu; may be nil
+	unlocked     bool // Unlock has been called
+	reported     bool // the Observer knows of it
 }
 
 func (h *singleHold) ownerName() string { return h.locks.process + ":" + h.grant.owner.id }

@@ -167,14 +167,10 @@ func (l *Locks) loseGrant(g *grant) {
 func (l *Locks) lose(holds []*singleHold) {
 	l.mu.Lock()
 	var lost []*singleHold
-	var actions []func()
 	for _, h := range slices.Clone(holds) { // dropLocked shortens the slice of a grant
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
-			if h.afterLoss != nil {
-				actions = append(actions, h.afterLoss)
-			}
 			if h.reported {
 				l.observer.Lost(h.grant.lock.kind.is(), time.Since(h.since))
 			}
@@ -184,9 +180,6 @@ func (l *Locks) lose(holds []*singleHold) {
 	l.mu.Unlock()
 	for _, h := range lost {
 		h.end(ErrLost)
-	}
-	for _, act := range actions {
-		act()
 	}
 }
 

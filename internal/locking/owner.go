@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -105,7 +106,6 @@ type redOwners struct {
 // A redOwner is one owner of one RedLock in this process, while it asks for it or holds it.
 type redOwner struct {
 	all   *redOwners
-	key   string
 	turn  chan struct{} // holds one element while an attempt is under way: an owner makes one at a time
 	users int
 	grant *redGrant // nil, or over, while the owner does not hold the lock
@@ -117,13 +117,15 @@ type redGrant struct {
 	holds  []held
 }
 
-// of returns what an owner does with one RedLock; its user gives it back with retire.
+// of returns what an owner does with one RedLock; its user gives it back with retire. It forgets those RedLocks for which the owner
+// neither asks nor holds anything: what was lost, nobody may ever unlock.
 func (all *redOwners) of(key string) *redOwner {
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	maps.DeleteFunc(all.at, func(_ string, o *redOwner) bool { return o.users == 0 && o.liveLocked() == 0 })
 	o := all.at[key]
 	if o == nil {
-		o = &redOwner{all: all, key: key, turn: make(chan struct{}, 1)}
+		o = &redOwner{all: all, turn: make(chan struct{}, 1)}
 		if all.at == nil {
 			all.at = make(map[string]*redOwner)
 		}
@@ -134,25 +136,10 @@ func (all *redOwners) of(key string) *redOwner {
 }
 
 // retire ends one use of an owner.
-func (all *redOwners) retire(o *redOwner) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	o.users--
-	all.tidyLocked(o)
-}
-
-// tidyLocked forgets an owner of a RedLock that neither asks for it nor holds it.
-func (all *redOwners) tidyLocked(o *redOwner) {
-	if all.at[o.key] == o && o.users == 0 && o.liveLocked() == 0 {
-		delete(all.at, o.key)
-	}
-}
-
-// tidy forgets the owner if what it held was lost: nobody may ever unlock that.
-func (o *redOwner) tidy() {
+func (o *redOwner) retire() {
 	o.all.mu.Lock()
 	defer o.all.mu.Unlock()
-	o.all.tidyLocked(o)
+	o.users--
 }
 
 // begin takes the owner's turn, unless that takes longer than limit.

@@ -189,7 +189,6 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 	h.unlocked = true
 	lost = lost || h.remaining() == 0
 	h.grant.holds = slices.DeleteFunc(h.grant.holds, func(other held) bool { return other == h })
-	all.tidyLocked(h.owner)
 	all.mu.Unlock()
 	if !first {
 		return nil

@@ -51,7 +51,7 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	for i := range b.asked {
 		b.asked[i] = make(chan struct{}, 1)
 	}
-	defer acq.owner.reds.retire(b.owner)
+	defer b.owner.retire()
 	b.renew()
 	h, err := b.run()
 	if err != nil {
@@ -246,6 +246,9 @@ func (b *candidate) giveBack(nodes []*singleHold) { release(nodes, len(nodes), b
 func (b *candidate) grant(nodes []*singleHold, token int64) *redHold {
 	h := &redHold{Hold: Hold{base: b.call.ctx, ctx: b.ctx, cancel: b.cancel}, red: b.red, owner: b.owner, nodes: nodes}
 	h.held = h
+	for _, node := range nodes {
+		h.parts = append(h.parts, &node.Hold)
+	}
 	reds := &b.call.owner.reds
 	reds.mu.Lock()
 	reds.again = true
@@ -255,12 +258,6 @@ func (b *candidate) grant(nodes []*singleHold, token int64) *redHold {
 	h.grant = b.owner.grant
 	h.grant.holds = append(h.grant.holds, h)
 	reds.mu.Unlock()
-	for _, node := range nodes {
-		node.locks.mu.Lock()
-		node.afterLoss = h.owner.tidy
-		node.locks.mu.Unlock()
-		h.parts = append(h.parts, &node.Hold)
-	}
 	for _, node := range nodes {
 		h.stops = append(h.stops, context.AfterFunc(node.ctx, h.partEnded))
 	}
