@@ -66,8 +66,8 @@ DROP FUNCTION IF EXISTS outbox_inserted, outbox_changed;
 -- name: outbox_read
 -- The changes of deductions after a cursor.
 --
--- In:  $1 xid and $2 position of the cursor, $3 limit
--- Out: the changes in the order (xid, position)
+-- In:  $1 the cursor, $2 limit
+-- Out: cursor, position, sku_id, order_id, buyer_id ('': none), quantity, status, at, units written off; in the order (xid, position)
 --
 -- Transactions get their number when they first write and commit in any order, so positions and times appear in any order
 -- as well. But a snapshot knows a number, xmin, below which every transaction has ended: all their rows are there now, and
@@ -76,22 +76,22 @@ DROP FUNCTION IF EXISTS outbox_inserted, outbox_changed;
 --
 -- A transaction that began first may change an order last, after it has waited for another. Positions show which change is
 -- later: they are given at the moment of the change.
---
--- The text must not be named xid: ORDER BY would mean the text, in which 1000 comes before 999.
-SELECT xid::text AS xid_text, position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
+SELECT xid::text || '.' || position, position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
 FROM outbox
-WHERE (xid, position) > ($1::text::xid8, $2::bigint)
+WHERE (xid, position) > (split_part($1, '.', 1)::xid8, split_part($1, '.', 2)::bigint)
   AND xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY xid, position
-LIMIT $3
+LIMIT $2
 ;
 
 -- name: outbox_was_given
--- In:  $1 the transaction of a cursor
+-- In:  $1 a cursor
 -- Out: whether a read may have returned it
-SELECT $1::text::xid8 < pg_snapshot_xmin(pg_current_snapshot());
+SELECT split_part($1, '.', 1)::xid8 < pg_snapshot_xmin(pg_current_snapshot());
 
 -- name: outbox_trim :patient
--- In: $1 xid and $2 position of the last change to remove, $3 how many
+-- In: $1 the cursor of the last change to remove, $2 how many
 DELETE FROM outbox WHERE (xid, position) IN (
-    SELECT xid, position FROM outbox WHERE (xid, position) <= ($1::text::xid8, $2::bigint) ORDER BY xid, position LIMIT $3);
+    SELECT xid, position FROM outbox
+    WHERE (xid, position) <= (split_part($1, '.', 1)::xid8, split_part($1, '.', 2)::bigint)
+    ORDER BY xid, position LIMIT $2);

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +16,23 @@ import (
 
 // Outbox is the [stock.Outbox] of a SQLite file. Other processes than the owner of the file may use it too. Transactions
 // write one after another, so the changes are in the order of their commits and a cursor is the number of a row.
-type Outbox struct{ store *Store }
+type Outbox struct {
+	tables.Outbox
+	store *Store
+}
 
 var _ stock.Outbox = (*Outbox)(nil)
 
 // Outbox returns the outbox of the database. On a store that was opened for reading it can only be read.
-func (s *Store) Outbox() *Outbox { return &Outbox{s} }
+func (s *Store) Outbox() *Outbox {
+	missing := func(err error) bool {
+		return strings.Contains(err.Error(), "no such table: outbox") || strings.Contains(err.Error(), "no such table: sqlite_sequence")
+	}
+	return &Outbox{tables.Outbox{Store: s.Base, First: "0", IsCursor: isCursor, Missing: missing, TrimSize: trimSize}, s}
+}
+
+// trimSize bounds one transaction of a trim: sales wait for it.
+const trimSize = 1000
 
 // On implements [stock.Outbox]. Triggers of an older version are replaced.
 func (o *Outbox) On(ctx context.Context) error {
@@ -59,7 +69,7 @@ func (o *Outbox) change(ctx context.Context, statements ...string) error {
 			break
 		}
 	}
-	return outboxError("change", err)
+	return o.Error("change", err)
 }
 
 // busy reports whether others had the file the whole time.
@@ -68,88 +78,8 @@ func busy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_BUSY
 }
 
-// Read implements [stock.Outbox].
-func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Change, error) {
-	position, err := parseCursor(after)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := tables.All(ctx, o.store.reader, func(row tables.Row) (c stock.Change, err error) {
-		err = row.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, (*tables.Time)(&c.At), &c.WrittenOff)
-		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
-		c.Cursor = strconv.FormatInt(c.Version, 10)
-		return c, err
-	}, "outbox_read", position, limit)
-	if err == nil && changes == nil {
-		err = o.hasGiven(ctx, position)
-	}
-	return changes, outboxError("read", err)
-}
-
-// hasGiven returns an error for a cursor that this file cannot have given yet: its reader would miss the changes before it,
-// and a trim would remove what nobody has read.
-func (o *Outbox) hasGiven(ctx context.Context, position int64) error {
-	var last int64
-	if err := tables.Single(ctx, o.store.reader, []any{&last}, "outbox_last"); err != nil {
-		return err
-	}
-	if position > last {
-		return stock.BadCursor(strconv.FormatInt(position, 10))
-	}
-	return nil
-}
-
-// trimSize bounds one transaction of a trim: sales wait for it.
-const trimSize = 1000
-
-// Trim implements [stock.Outbox].
-func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err error) {
-	position, err := parseCursor(before)
-	if err != nil {
-		return 0, err
-	}
-	if err := o.hasGiven(ctx, position); err != nil {
-		return 0, outboxError("trim", err)
-	}
-	for {
-		var n int64
-		err := o.store.inTx(ctx, time.Time{}, func(tx *transaction) error {
-			done, err := tx.exec(ctx, "outbox_trim", position, trimSize)
-			if err == nil {
-				n, err = done.RowsAffected()
-			}
-			return err
-		})
-		removed += n
-		if err != nil || n < trimSize {
-			return removed, outboxError("trim", err)
-		}
-	}
-}
-
-// Status implements [stock.Outbox].
-func (o *Outbox) Status(ctx context.Context) (stock.OutboxStatus, error) {
-	status, err := tables.OutboxStatus(ctx, o.store.reader)
-	return status, outboxError("read", err)
-}
-
-func parseCursor(text string) (position int64, err error) {
-	if text == "" {
-		return 0, nil
-	}
-	if position, err = strconv.ParseInt(text, 10, 64); err != nil || position < 0 || strconv.FormatInt(position, 10) != text {
-		return 0, stock.BadCursor(text)
-	}
-	return position, nil
-}
-
-func outboxError(what string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case strings.Contains(err.Error(), "no such table: outbox"), strings.Contains(err.Error(), "no such table: sqlite_sequence"):
-		return stock.ErrNoOutbox
-	default:
-		return fmt.Errorf("%s the outbox: %w", what, err)
-	}
+// isCursor reports whether a text is the number of a row.
+func isCursor(text string) bool {
+	position, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && position >= 0 && strconv.FormatInt(position, 10) == text
 }

@@ -32,15 +32,16 @@ DROP TRIGGER IF EXISTS outbox_inserted;
 DROP TRIGGER IF EXISTS outbox_changed;
 
 -- name: outbox_read
--- In:  $1 the position before the page, $2 its length
--- Out: position, sku_id, order_id, buyer_id ('': none), quantity, status, at, units written off
-SELECT position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
-FROM outbox WHERE position > $1 ORDER BY position LIMIT $2;
+-- In:  $1 the cursor before the page, $2 its length
+-- Out: cursor, position, sku_id, order_id, buyer_id ('': none), quantity, status, at, units written off
+SELECT CAST(position AS TEXT), position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at, coalesce(written_off, 0)
+FROM outbox WHERE position > CAST($1 AS INTEGER) ORDER BY position LIMIT $2;
 
--- name: outbox_last
--- Out: the highest position that was ever given, 0 for none. The outbox alone has such numbers.
-SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0);
+-- name: outbox_was_given
+-- In:  $1 a cursor
+-- Out: whether it is not above the highest position that was ever given. The outbox alone has such numbers.
+SELECT CAST($1 AS INTEGER) <= coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0);
 
 -- name: outbox_trim
--- In: $1 the last position to remove, $2 how many
-DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= $1 ORDER BY position LIMIT $2);
+-- In: $1 the cursor of the last change to remove, $2 how many
+DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= CAST($1 AS INTEGER) ORDER BY position LIMIT $2);

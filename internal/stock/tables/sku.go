@@ -180,9 +180,3 @@ func Audit(ctx context.Context, q Querier, sku string) (audit stock.Audit, err e
 	}
 	return audit, err
 }
-
-// OutboxStatus reads the state of an outbox.
-func OutboxStatus(ctx context.Context, q Querier) (s stock.OutboxStatus, err error) {
-	err = Single(ctx, q, []any{&s.On, &s.Rows, (*Time)(&s.Oldest), (*Time)(&s.Newest)}, "outbox_status")
-	return s, err
-}
