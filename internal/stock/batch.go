@@ -95,6 +95,14 @@ type Batch struct {
 	InTurn bool
 }
 
+// Units returns how many units the orders ask for.
+func (b Batch) Units() (units int64) {
+	for _, o := range b.Orders {
+		units += o.Quantity
+	}
+	return units
+}
+
 // BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.
 type BatchResult struct {
 	Outcomes  []Outcome

@@ -172,9 +172,9 @@ const LargestShared = 16
 
 // A Sharer is a store in which batches of different SKUs that wait at the same time share a write.
 type Sharer interface {
-	// Share has a batch of a SKU written together with others, soon, and does not wait for it. buyerLimit says whether the SKU has a
-	// buyer limit. It reports false, and calls nothing, if the batch is one for Deduct: nothing else is under way.
-	Share(sku string, buyerLimit bool, batch SharedBatch) bool
+	// Share has a batch of a SKU written together with others, soon, and does not wait for it. It reports false, and calls nothing, if
+	// the batch is one for Deduct: nothing else is under way.
+	Share(sku string, batch SharedBatch) bool
 }
 
 // A SharedBatch is a batch that waits for a shared write. The store calls its methods one after the other, in another goroutine than

@@ -73,10 +73,6 @@ func (s *places) deduct(batch stock.Batch) chan answer {
 func (s *places) together(batches ...stock.Batch) (answers []chan answer) {
 	s.Helper()
 	letGo := s.store.HoldWriter()
-	if batches[0].Limit > 0 {
-		letGo(0)
-		letGo = s.store.HoldLimited()
-	}
 	for _, batch := range batches {
 		answers = append(answers, s.deduct(batch))
 	}

@@ -11,11 +11,7 @@ import (
 
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
-	sharing := s.sharing
-	if batch.Limit > 0 {
-		sharing = s.counting
-	}
-	result, err := sharing.deduct(ctx, s, batch)
+	result, err := s.sharing.deduct(ctx, s, batch)
 	return result, translate(err)
 }
 
@@ -61,25 +57,20 @@ type batchRow struct {
 // deductAtOnce sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
 // fence or the layout does not match, the SKU is not sold now, or a race or a wait for an order id aborted the statement.
 func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
-	c := tables.ArraysOf(batch.Orders)
-	statement := "deduct"
-	if batch.Limit > 0 {
-		statement = "deduct_limited"
-	}
-	w, err := s.sendBatch(ctx, statement, batch, c)
+	w, err := s.sendBatch(ctx, batch)
 	if raced(err) || StateOf(err) == lockNotAvailable {
 		return result, false, nil
 	}
 	if err != nil {
 		return result, false, err
 	}
-	return s.conclude(ctx, batch, c.Units, w)
+	return s.conclude(ctx, batch, w)
 }
 
 // conclude returns the result of a batch from what a statement has returned. It reports false if the statement has written
 // nothing of the batch: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
-func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w batchRow) (result stock.BatchResult, settled bool, err error) {
-	if w.before == nil || *w.before < units || batch.SaleWindow.Refusal(batch.SKU, w.at.UTC()) != nil {
+func (s *Store) conclude(ctx context.Context, batch stock.Batch, w batchRow) (result stock.BatchResult, settled bool, err error) {
+	if w.before == nil || *w.before < batch.Units() || batch.SaleWindow.Refusal(batch.SKU, w.at.UTC()) != nil {
 		return result, false, nil
 	}
 	result.At, result.Outcomes = w.at.UTC(), make([]stock.Outcome, len(batch.Orders))
@@ -96,15 +87,16 @@ func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w 
 }
 
 // sendBatch sends the statement of a batch.
-func (s *Store) sendBatch(ctx context.Context, statement string, batch stock.Batch, c tables.Arrays) (w batchRow, err error) {
+func (s *Store) sendBatch(ctx context.Context, batch stock.Batch) (w batchRow, err error) {
+	statement, c := "deduct", tables.ArraysOf(batch.Orders)
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
-		c.OrderIDs, c.Quantities, c.Reserves, c.Units, instant(batch.At), batch.Layout,
+		c.OrderIDs, c.Quantities, c.Reserves, batch.Units(), instant(batch.At), batch.Layout,
 		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
 	}
 	columns := []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
 	if batch.Limit > 0 {
-		args, columns = append(args, batch.Limit), append(columns, &w.limited, &w.stale)
+		statement, args, columns = "deduct_limited", append(args, batch.Limit), append(columns, &w.limited, &w.stale)
 	}
 	sent := time.Now()
 	err = tables.Single(ctx, writing{s.pool}, columns, statement, append(args, c.Texts...)...)

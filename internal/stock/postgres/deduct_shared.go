@@ -2,24 +2,18 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
 
-// sharedStatement is the name of a statement for batches of different SKUs.
-type sharedStatement string
-
-const (
-	withoutLimit sharedStatement = "deduct_shared"
-	withLimit    sharedStatement = "deduct_shared_limited" // the SKUs have buyer limits
-)
-
 // writeEach decides each of some batches of different SKUs by itself, in one statement, or in one transaction if the SKUs are in
-// different tables: then there is a statement for each set of tables.
-func (h *sharing) writeEach(ctx context.Context, deadline time.Time, batches []taking) (answers []taken, err error) {
-	groups := h.groupsOf(deadline, batches)
-	if err := sendGroups(ctx, groups, string(h.statement)); err != nil {
+// different tables: then there is a statement for each set of tables. All of the SKUs have a buyer limit, or none.
+func writeEach(ctx context.Context, deadline time.Time, batches []taking) (answers []taken, err error) {
+	groups := groupsOf(batches)
+	if err := sendGroups(ctx, deadline, groups); err != nil {
 		return nil, err
 	}
 	answers = make([]taken, len(batches))
@@ -37,48 +31,41 @@ type sharedGroup struct {
 	counts  bool // the statement counts buyers
 	batches []taking
 	places  []int // where these batches are among all
-	args    []any
 	row     sharedRow
 }
 
 // groupsOf divides batches into groups.
-func (h *sharing) groupsOf(deadline time.Time, batches []taking) (groups []*sharedGroup) {
+func groupsOf(batches []taking) (groups []*sharedGroup) {
 	of := make(map[*Store]*sharedGroup)
 	for i, b := range batches {
 		p := of[b.store]
 		if p == nil {
-			p = &sharedGroup{store: b.store, counts: h.statement == withLimit}
+			p = &sharedGroup{store: b.store, counts: b.Limit > 0}
 			of[b.store], groups = p, append(groups, p)
 		}
 		p.batches, p.places = append(p.batches, b), append(p.places, i)
-	}
-	for _, p := range groups {
-		p.args = p.arguments(deadline)
 	}
 	return groups
 }
 
 // sendGroups sends the statement for each group, in one transaction and one round trip.
-func sendGroups(ctx context.Context, groups []*sharedGroup, statement string) error {
-	pool, sent := groups[0].store.pool, time.Now()
-	if pool.access.Lock == "" {
-		err := tables.Single(ctx, writing{pool}, groups[0].columns(), statement, groups[0].args...)
-		if err == nil {
-			groups[0].note(sent)
-		}
+func sendGroups(ctx context.Context, deadline time.Time, groups []*sharedGroup) error {
+	var statements joint
+	statement := "deduct_shared"
+	if groups[0].counts {
+		statement = "deduct_shared_limited"
+	}
+	for _, p := range groups {
+		statements.in(p.store.pool.access, statement, p.arguments(deadline)...).Into = p.columns()
+	}
+	sent := time.Now()
+	if err := statements.send(ctx, groups[0].store.pool); err != nil {
 		return err
 	}
-	var statements joint
 	for _, p := range groups {
-		statements.in(p.store.pool.access, statement, p.args...).Into = p.columns()
+		p.note(sent)
 	}
-	err := statements.send(ctx, pool)
-	for _, p := range groups {
-		if err == nil {
-			p.note(sent)
-		}
-	}
-	return err
+	return nil
 }
 
 // columns returns where to scan the row of a group.
@@ -145,19 +132,18 @@ func (p *sharedGroup) arguments(deadline time.Time) []any {
 	var rows tables.Rows
 	var given []tables.Instant
 	var of, limits []int64
-	var orders tables.Arrays
+	var orders []stock.Order
 	for n, b := range p.batches {
 		limits = append(limits, b.Limit)
-		rows.Add(b.SKU, tables.LineOf(b.Batch), b.orders.Units)
+		rows.Add(b.SKU, tables.LineOf(b.Batch), b.Units())
 		given = append(given, tables.Instant(b.At))
-		for range b.orders.OrderIDs {
-			of = append(of, int64(n+1))
-		}
-		orders.Add(b.orders)
+		of = append(of, slices.Repeat([]int64{int64(n + 1)}, len(b.Orders))...)
+		orders = append(orders, b.Orders...)
 	}
-	args := append(rowArguments(rows), tables.OrNull(given), p.store.deadline(deadline), sharedWait, of, orders.OrderIDs, orders.Quantities, orders.Reserves)
+	c := tables.ArraysOf(orders)
+	args := append(rowArguments(rows), tables.OrNull(given), p.store.deadline(deadline), sharedWait, of, c.OrderIDs, c.Quantities, c.Reserves)
 	if p.counts {
 		args = append(args, limits)
 	}
-	return append(args, orders.Texts...)
+	return append(args, c.Texts...)
 }

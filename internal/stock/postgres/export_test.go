@@ -16,18 +16,13 @@ const (
 )
 
 // SetSharing sets which batches share a write. Call it only while the store is not in use.
-func (s *Store) SetSharing(which shared) { s.sharing.which, s.counting.which = which, which }
+func (s *Store) SetSharing(which shared) { s.sharing.which = which }
 
 // HoldWriter lets no shared write begin, until that many batches wait and it is released.
-func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }
-
-// HoldLimited is HoldWriter for SKUs with a buyer limit.
-func (s *Store) HoldLimited() (letGo func(waiting int)) { return s.counting.holdWriter() }
-
-func (h *sharing) holdWriter() (letGo func(waiting int)) {
-	letWrite := h.hold()
+func (s *Store) HoldWriter() (letGo func(waiting int)) {
+	letWrite := s.sharing.hold()
 	return func(waiting int) {
-		for h.waits() < waiting {
+		for s.sharing.waits() < waiting {
 			time.Sleep(time.Millisecond)
 		}
 		letWrite()
@@ -48,7 +43,7 @@ func (s *Store) Waits(batches int) {
 }
 
 // HoldOrders lets no shared write of orders begin until it is released.
-func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
+func (s *Store) HoldOrders() (letGo func()) { return s.sharing.hold() }
 
 // HoldSettlements is HoldOrders for settlements.
 func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
@@ -69,7 +64,7 @@ func (g *gatherer[W, A]) hold() (letGo func()) {
 }
 
 // OrdersWait returns when that many orders wait.
-func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
+func (s *Store) OrdersWait(orders int) { s.sharing.await(orders) }
 
 // SettlementsWait returns when that many settlements wait.
 func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }

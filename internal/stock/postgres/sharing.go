@@ -3,7 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"slices"
+	"sync"
 	"time"
 
 	"inventory/internal/stock"
@@ -45,23 +45,21 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 //
 //	nothing else is under way ──> the batch goes by itself, at once
 //	else it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are settled
-//	                                └──> or else each is decided by itself, by one statement for all batches and
-//	                                     one for all orders of several SKUs ──> it is settled
+//	                                └──> or else each is decided by itself, by one statement for all batches, one for
+//	                                     all with a buyer limit, one for all orders of several SKUs ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
 // A second writer runs while so many batches wait that its writes are not small. The statements that decide each by itself do not
 // wait for rows that others hold, so a batch that must wait for its row delays no other for more than [sharedWait].
 type sharing struct {
 	gatherer[taking, taken]
-	statement sharedStatement
-	which     shared
-	alone     bool // a batch that found nothing under way is written by itself
-	hope      hope // of one statement for all
+	which shared
+	alone bool // a batch that found nothing under way is written by itself
+	hope  hope // of one statement for all
 }
 
-// newSharing returns a sharing in which that statement decides each batch by itself.
-func newSharing(statement sharedStatement) *sharing {
-	h := &sharing{statement: statement}
+func newSharing() *sharing {
+	h := &sharing{}
 	h.gatherer = gatherer[taking, taken]{room: roomToTake, carry: h.write, enough: secondWriter}
 	return h
 }
@@ -69,14 +67,13 @@ func newSharing(statement sharedStatement) *sharing {
 // taking is what a shared write is to take: a batch, or an order of several SKUs.
 type taking struct {
 	stock.Batch
-	orders tables.Arrays
-	order  *stock.Placement // nil: it is a batch
-	store  *Store           // that has it
+	order *stock.Placement // nil: it is a batch
+	store *Store           // that has it
 }
 
-// elsewhere reports whether it is not in the tables that a store is opened on.
-func (t taking) elsewhere() bool {
-	return t.store.pool.access.Lock != "" || t.store.pool.access.Orders != nil
+// plain reports whether the statement for all can take it: it is in the tables that a store is opened on, and counts no buyers.
+func (t taking) plain() bool {
+	return t.store.pool.access.Lock == "" && t.store.pool.access.Orders == nil && t.Limit == 0
 }
 
 // taken is what became of a taking.
@@ -89,7 +86,7 @@ type taken struct {
 
 // roomToTake is the room of a shared write of batches and of orders of several SKUs.
 func roomToTake() func(taking) bool {
-	batches, orders := oneOfEachSKU(func(t taking) (string, int) { return t.SKU, len(t.orders.OrderIDs) })(), roomForOrders()
+	batches, orders := oneOfEachSKU(func(t taking) (string, int) { return t.SKU, len(t.Orders) })(), roomForOrders()
 	return func(t taking) bool {
 		if t.order != nil {
 			return orders(*t.order)
@@ -100,12 +97,17 @@ func roomToTake() func(taking) bool {
 
 // hope says whether the next shared write is tried in one statement for all. After each try that fails, about twice as many writes as
 // the last time are not: one row that is always held, or orders that are repeated again and again, cost the others little.
-type hope struct{ failed, rest int }
+type hope struct {
+	mu           sync.Mutex
+	failed, rest int
+}
 
 // mostCareful bounds how many writes are not tried after one that failed.
 const mostCareful = 64
 
 func (h *hope) tries() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.rest > 0 {
 		h.rest--
 		return false
@@ -114,6 +116,8 @@ func (h *hope) tries() bool {
 }
 
 func (h *hope) tried(taken bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if taken {
 		h.failed /= 2
 		return
@@ -122,28 +126,24 @@ func (h *hope) tried(taken bool) {
 	h.rest = h.failed
 }
 
-// write takes what waits: all of it by one statement, or else each by itself.
+// write takes what waits: all of it by one statement, or else each by itself. Where buyers are counted, each is.
 func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
-	h.mu.Lock()
-	tries := h.statement == withoutLimit && !slices.ContainsFunc(all, taking.elsewhere) && h.hope.tries()
-	h.mu.Unlock()
-	if tries {
-		answers, err := takeTogether(ctx, deadline, all)
-		h.mu.Lock()
-		h.hope.tried(err == nil)
-		h.mu.Unlock()
-		if !nothingWritten(err) {
-			return answers, err
-		}
-	}
 	answers := make([]taken, len(all))
-	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order == nil }, h.writeEach)
-	carrySome(ctx, deadline, all, answers, func(t taking) bool { return t.order != nil && !divided(*t.order) }, inHalves(orderEach))
+	some := func(some func(taking) bool, carry carrier[taking, taken]) (done bool) {
+		return carrySome(ctx, deadline, all, answers, some, carry)
+	}
+	some(func(t taking) bool { return t.Limit > 0 }, writeEach)
+	if !some(taking.plain, h.takeTogether) {
+		some(func(t taking) bool { return t.order == nil && t.Limit == 0 }, writeEach)
+		some(func(t taking) bool { return t.order != nil && !divided(*t.order) }, inHalves(orderEach))
+	}
 	return answers, nil
 }
 
-// carrySome carries out some of the writes, and sets their answers.
-func carrySome(ctx context.Context, deadline time.Time, all []taking, answers []taken, some func(taking) bool, carry carrier[taking, taken]) {
+// carrySome carries out some of the writes, and sets their answers. It reports false if none of them was written.
+func carrySome(
+	ctx context.Context, deadline time.Time, all []taking, answers []taken, some func(taking) bool, carry carrier[taking, taken],
+) (done bool) {
 	var at []int
 	var them []taking
 	for i, t := range all {
@@ -152,17 +152,18 @@ func carrySome(ctx context.Context, deadline time.Time, all []taking, answers []
 		}
 	}
 	if len(them) == 0 {
-		return
+		return false
 	}
 	got, err := carry(ctx, deadline, them)
+	if nothingWritten(err) {
+		return false
+	}
 	for n, i := range at {
-		switch {
-		case err == nil:
+		if answers[i].err = err; err == nil {
 			answers[i] = got[n]
-		case !nothingWritten(err):
-			answers[i].err = err
 		}
 	}
+	return true
 }
 
 // deduct writes a batch for a store, by itself or with others.
@@ -174,12 +175,11 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 		defer h.end()
 		return s.deductAlone(ctx, batch)
 	}
-	b := taking{Batch: batch, orders: tables.ArraysOf(batch.Orders), store: s}
-	got, err := h.together(ctx, batch.Deadline, b)
+	got, err := h.together(ctx, batch.Deadline, taking{Batch: batch, store: s})
 	err = cmp.Or(err, got.err)
 	done := false
 	if err == nil && got.row != nil {
-		result, done, err = s.conclude(ctx, batch, b.orders.Units, *got.row)
+		result, done, err = s.conclude(ctx, batch, *got.row)
 	}
 	if err != nil || done {
 		return result, err
@@ -193,10 +193,7 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 }
 
 // Share implements [stock.Sharer].
-func (s *Store) Share(sku string, buyerLimit bool, batch stock.SharedBatch) bool {
-	if buyerLimit {
-		return s.counting.later(s, sku, batch)
-	}
+func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 	return s.sharing.later(s, sku, batch)
 }
 
@@ -208,7 +205,7 @@ func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
 	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
 	w.begin = func(w *sharedWrite[taking, taken]) bool {
 		taken, there := batch.Take()
-		w.write.Batch, w.write.orders, w.deadline = taken, tables.ArraysOf(taken.Orders), taken.Deadline
+		w.write.Batch, w.deadline = taken, taken.Deadline
 		return there
 	}
 	w.done = func(answer taken, err error) { h.written(w.write, batch, answer, cmp.Or(err, answer.err)) }
@@ -227,7 +224,7 @@ func (h *sharing) written(b taking, batch stock.SharedBatch, answer taken, err e
 	conclude := func() {
 		ctx, cancel := stock.WhileAny(b.Deadline)
 		defer cancel()
-		result, settled, err := b.store.conclude(ctx, b.Batch, b.orders.Units, *answer.row)
+		result, settled, err := b.store.conclude(ctx, b.Batch, *answer.row)
 		batch.Written(result, settled, translate(err))
 	}
 	if answer.row.orders == len(b.Orders) {
@@ -262,7 +259,10 @@ func (h *sharing) end() {
 }
 
 // takeTogether takes batches and orders of several SKUs by one statement: all of them, or nothing.
-func takeTogether(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
+func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
+	if !h.hope.tries() {
+		return nil, ErrApart
+	}
 	s := all[0].store
 	var orders []stock.Placement
 	var batches []stock.Batch
@@ -274,10 +274,11 @@ func takeTogether(ctx context.Context, deadline time.Time, all []taking) ([]take
 		}
 	}
 	o, agree := tables.OrdersOf(orders, batches...)
-	if !agree {
-		return nil, ErrApart
+	left, now, err := []int64(nil), time.Time{}, ErrApart
+	if agree {
+		left, now, err = s.takeRows(ctx, deadline, o)
 	}
-	left, now, err := s.takeRows(ctx, deadline, o)
+	h.hope.tried(err == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +324,7 @@ func answersOf(all []taking, o tables.Orders, left []int64, now time.Time) []tak
 		}
 		row := o.From[line] - 1
 		line += len(t.Orders)
-		before := left[row] + t.orders.Units
+		before := left[row] + t.Units()
 		answers[i].row = &batchRow{before: &before, after: &left[row], orders: len(t.Orders), at: decided(t.At)}
 	}
 	return answers

@@ -24,10 +24,29 @@ var statements = postgres.Statements()
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
-	if strings.HasPrefix(query.SQL, "begin") {
+	c.count(query.SQL)
+	return ctx
+}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, message pgx.TraceBatchStartData) context.Context {
+	for _, query := range message.Batch.QueuedQueries {
+		c.count(query.SQL)
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (c *counter) count(sql string) {
+	if strings.HasPrefix(sql, "begin") {
 		c.begun.Add(1)
 	}
-	switch query.SQL {
+	switch sql {
 	case statements.Of("take_together").Text:
 		c.together.Add(1)
 	case statements.Of("deduct_shared").Text, statements.Of("deduct_shared_limited").Text, statements.Of("order_shared").Text:
@@ -35,7 +54,6 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 	case statements.Of("deduct").Text, statements.Of("deduct_limited").Text:
 		c.alone.Add(1)
 	}
-	return ctx
 }
 
 // TraceQueryEnd implements [pgx.QueryTracer].
@@ -148,10 +166,6 @@ func (s *sharers) wants(what string, a answer, kinds ...stock.OutcomeKind) {
 func (s *sharers) together(batches ...stock.Batch) []chan answer {
 	s.Helper()
 	letGo := s.store.HoldWriter()
-	if batches[0].Limit > 0 {
-		letGo(0)
-		letGo = s.store.HoldLimited()
-	}
 	answers := make([]chan answer, len(batches))
 	for n, batch := range batches {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Duration(n+1)*time.Minute)
@@ -278,17 +292,17 @@ func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	}
 	s.wants("a", s.soon(s.deduct(t.Context(), one("a", "o"))), stock.Accepted)
 	s.wrote(0, 0, 1)
-	letGo := s.store.HoldWriter()
 	large, limited, soon := one("b"), one("counting", "o"), one("a", "p")
 	for n := range 17 {
 		large.Orders = append(large.Orders, stock.Order{OrderID: fmt.Sprint(n), Quantity: 1})
 	}
 	limited.Limit, limited.Orders[0].BuyerID = 1, "x"
+	s.wants("buyers are counted", s.soon(s.deduct(t.Context(), limited)), stock.Accepted)
+	letGo := s.store.HoldWriter()
 	soon.Deadline = time.Now().Add(200 * time.Millisecond)
 	if a := s.soon(s.deduct(t.Context(), large)); a.err != nil {
 		t.Error(a.err)
 	}
-	s.wants("buyers are counted", s.soon(s.deduct(t.Context(), limited)), stock.Accepted)
 	s.soon(s.deduct(t.Context(), soon))
 	letGo(0)
 	if n := s.statements.together.Load() + s.statements.shared.Load(); n != 0 {

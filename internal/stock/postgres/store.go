@@ -42,9 +42,7 @@ type Store struct {
 	sessions *sessions
 	listener listener
 	renewal  *renewal
-	sharing  *sharing // of batches without a buyer limit
-	counting *sharing // of batches with one, whose buyers are counted
-	orders   *sharing
+	sharing  *sharing
 
 	settlements *gatherer[*settling, []stock.Settled]
 
@@ -108,7 +106,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 		clock: clock, hosts: hosts, sessions: sessions, listener: listener{config.ConnConfig, sessions, hosts}, renewal: renewal,
 	}
 	s.use(database{pool, access, sessions})
-	s.gather()
+	s.sharing, s.settlements = newSharing(), newSettlementSharing(s)
 	return s, nil
 }
 
@@ -118,15 +116,6 @@ func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
 	sessions.mode(c)
 	hosts.order(&c.Config)
 	neverCancel(&c.Config)
-}
-
-// gather creates the gatherers, which let writes share a transaction.
-func (s *Store) gather() {
-	s.sharing, s.counting = newSharing(withoutLimit), newSharing(withLimit)
-	s.settlements = newSettlementSharing(s)
-	if s.orders = s.sharing; s.pool.access.Orders != nil { // one write does not take batches and orders
-		s.orders = newSharing(withoutLimit)
-	}
 }
 
 // Now implements [stock.Store].
@@ -173,8 +162,6 @@ func (s *Store) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.close()
-		s.counting.close()
-		s.orders.close()
 		s.settlements.close()
 		s.pool.Close()
 		close(closed)

@@ -62,7 +62,7 @@ func (s *Service) newWorker(sku string) *worker {
 // different SKUs share. No goroutine waits with it: the writer takes its orders, answers them, and makes the next step. So an order
 // wakes nobody but its own caller. Everything else needs a goroutine.
 func (w *worker) step() {
-	if !w.shares() || !w.service.sharer.Share(w.sku, w.terms.PerBuyerLimit > 0, w) {
+	if !w.shares() || !w.service.sharer.Share(w.sku, w) {
 		go w.run()
 	}
 }

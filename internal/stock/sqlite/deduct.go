@@ -55,11 +55,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 
 // fits reports whether a segment fills all orders of a SKU without a buyer limit: then no order has to be looked up first.
 func fits(batch stock.Batch, row stock.Segment) bool {
-	var units int64
-	for _, o := range batch.Orders {
-		units += o.Quantity
-	}
-	return batch.Limit == 0 && units <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
+	return batch.Limit == 0 && batch.Units() <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
 }
 
 // insertAll inserts the admitted orders of a batch. Orders that turn out to be there already are known, and take nothing.

@@ -17,9 +17,8 @@ type Arrays struct {
 	Reserves   []int64 // microseconds; nil: all are committed at once
 	Segments   []*int  // nil: several gave
 	Texts      []any   // a []string for each text
-	Units      int64
-	InOrder    bool // they are lines of orders of several SKUs
-	Limited    bool // the SKU has a buyer limit
+	InOrder    bool    // they are lines of orders of several SKUs
+	Limited    bool    // the SKU has a buyer limit
 }
 
 // ArraysOf returns the arrays of orders.
@@ -28,7 +27,6 @@ func ArraysOf(orders []stock.Order) Arrays {
 	for n, o := range orders {
 		a.InOrder = o.InOrder
 		a.Quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
-		a.Units += o.Quantity
 		if o.ReserveFor > 0 {
 			if a.Reserves == nil {
 				a.Reserves = make([]int64, len(orders))
@@ -44,27 +42,6 @@ func ArraysOf(orders []stock.Order) Arrays {
 		a.Texts = append(a.Texts, column)
 	}
 	return a
-}
-
-// Add appends the rows of b.
-func (a *Arrays) Add(b Arrays) {
-	if a.Reserves == nil && b.Reserves != nil {
-		a.Reserves = make([]int64, len(a.OrderIDs))
-	}
-	switch {
-	case b.Reserves != nil:
-		a.Reserves = append(a.Reserves, b.Reserves...)
-	case a.Reserves != nil:
-		a.Reserves = append(a.Reserves, make([]int64, len(b.OrderIDs))...)
-	}
-	a.OrderIDs, a.Quantities = append(a.OrderIDs, b.OrderIDs...), append(a.Quantities, b.Quantities...)
-	a.Units += b.Units
-	for n, text := range b.Texts {
-		if n == len(a.Texts) {
-			a.Texts = append(a.Texts, []string(nil))
-		}
-		a.Texts[n] = append(a.Texts[n].([]string), text.([]string)...)
-	}
 }
 
 // Rows are what unnest turns into rows of segments.
