@@ -437,29 +437,15 @@ type Retake struct {
 	At      time.Time // as in a [Batch]
 }
 
-// RetakeFacts are what a retake is decided from, read while the rows of all segments are locked.
-type RetakeFacts struct {
-	Segments []Segment
-	Levels   []int64          // what they hold now, see [LevelsOf]
-	Expired  int              // reservations whose units came back first
-	Held     map[string]int64 // by buyers that are counted
-	At       time.Time
-}
-
-// RetakePlan is the deduction as it is then, and what each segment gives.
-type RetakePlan struct {
-	Deduction Deduction
-	Parts     []Part
-}
-
-// Plan decides a retake of a deduction whose reservation has expired. Any other is settled, as by [PlanSettlement].
-func (r Retake) Plan(d Deduction, facts RetakeFacts) (plan RetakePlan, err error) {
+// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, which hold levels now, and returns
+// it as it is then, with its parts. Any other is settled, as by [PlanSettlement].
+func (r Retake) Plan(d Deduction, segments []Segment, levels []int64, facts Facts) (plan Deduction, err error) {
 	if r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID {
 		return plan, UnknownDeduction(r.SKU, r.Request.OrderID)
 	}
 	d.Parts, d.Merged = nil, false
 	units := cmp.Or(r.Request.Quantity, d.Quantity)
-	switch layout := facts.Segments[0].Layout; {
+	switch layout := segments[0].Layout; {
 	case d.InOrder && !r.Request.InOrder:
 		return plan, partOfOrder(d)
 	case units > d.Quantity:
@@ -468,15 +454,15 @@ func (r Retake) Plan(d Deduction, facts RetakeFacts) (plan RetakePlan, err error
 		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
 	case layout != r.Layout:
 		return plan, ErrLayout
-	case Sum(facts.Levels) < units && facts.Expired == ExpireLimit:
+	case Sum(levels) < units && facts.Expired == ExpireLimit:
 		return plan, ErrStale
-	case Sum(facts.Levels) < units:
+	case Sum(levels) < units:
 		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and fewer units are left")
-	case r.Limit > 0 && d.BuyerID != "" && facts.Held[d.BuyerID]+units > r.Limit:
+	case r.Limit > 0 && d.BuyerID != "" && facts.BuyerUnits[d.BuyerID]+units > r.Limit:
 		limited := ofDeduction(d, CodeNotReserved, "the reservation has expired, and with it the buyer would hold more than one buyer may")
 		limited.LimitOf = d.BuyerID
 		return plan, limited
 	}
-	d.Status, d.Quantity = StatusCommitted, units
-	return RetakePlan{Deduction: d, Parts: TakeFromFullest(slices.Clone(facts.Levels), units)}, nil
+	d.Status, d.Quantity, d.Parts = StatusCommitted, units, TakeFromFullest(slices.Clone(levels), units)
+	return d, nil
 }

@@ -23,7 +23,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 	}
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
 		read, write := &tables.Statements{}, &tables.Statements{}
-		decide := deductBy(ctx, tx, read, write, batch, batch.At)
+		decide := deductBy(ctx, tx, read, write, batch)
 		if err = tx.Send(ctx, read); err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 				taken = append(taken, &result.Outcomes[i].Deduction)
 			}
 		}
-		return tx.postpone(ctx, batch.At, taken)
+		return tx.inTime(ctx, batch.At, batch.SaleWindow.EndsAt, taken)
 	})
 	return result, err
 }
@@ -156,11 +156,8 @@ func setOf(ids []string) map[string]bool {
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
-// restarts. It also restarts if the sale has ended while the write waited for such a transaction. given is the instant to
-// decide by; zero: the store's clock.
-func deductBy(
-	ctx context.Context, tx transaction, read, write *tables.Statements, batch stock.Batch, given time.Time,
-) (decide func() (stock.BatchResult, error)) {
+// restarts.
+func deductBy(ctx context.Context, tx transaction, read, write *tables.Statements, batch stock.Batch) (decide func() (stock.BatchResult, error)) {
 	facts := &stock.Facts{}
 	rows := read.LockSome(batch.SKU, batch.Segment)
 	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
@@ -177,14 +174,14 @@ func deductBy(
 		}
 		plan, err := stock.PlanBatch(batch, row, *facts)
 		if err == nil && len(plan.Admitted) > 0 {
-			writePlan(write, batch, plan, given)
+			writePlan(write, batch, plan)
 		}
 		return plan.BatchResult, err
 	}
 }
 
-// writePlan adds what a batch writes, and then looks whether its sale has ended.
-func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan, given time.Time) {
+// writePlan adds what a batch writes.
+func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan) {
 	orders := stock.Pick(batch.Orders, plan.Admitted)
 	write.Count(batch.SKU, batch.Limit, orders)
 	c := tables.ArraysOf(orders)
@@ -196,17 +193,6 @@ func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan
 	var taken tables.Changes
 	taken.Add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
 	write.Change(batch.SKU, taken)
-	if batch.SaleWindow.EndsAt.IsZero() {
-		return
-	}
-	write.Each(func(row tables.Row) error {
-		var wrote time.Time
-		err := row.Scan((*tables.Time)(&wrote))
-		if err == nil && batch.SaleWindow.Refusal(batch.SKU, wrote) != nil {
-			err = tables.ErrRaced
-		}
-		return err
-	}, "instant", instant(given))
 }
 
 // Merge implements [stock.Store].

@@ -37,34 +37,25 @@ func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []s
 	}
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
 		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(read, write *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
-			return deductBy(ctx, tx, read, write, line, placement.At)
+			return deductBy(ctx, tx, read, write, line)
 		})
-		if err == nil && created {
-			err = s.inTime(ctx, tx, placement, lines)
+		if err != nil || !created {
+			return err
 		}
-		return err
+		var ends time.Time
+		for _, l := range placement.Lines {
+			ends = stock.Earlier(ends, l.SaleWindow.EndsAt)
+		}
+		taken := make([]*stock.Deduction, len(lines))
+		for i := range lines {
+			taken[i] = &lines[i]
+		}
+		return tx.inTime(ctx, placement.At, ends, taken)
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	return lines, created, nil
-}
-
-// inTime has an order that has waited since its decision begin again if a sale has ended meanwhile, and be reserved for as long as
-// was asked.
-func (s *Store) inTime(ctx context.Context, tx transaction, p stock.Placement, lines []stock.Deduction) error {
-	_, now := s.Clock("")
-	ended := func(l stock.PlacedLine) bool {
-		return !l.SaleWindow.EndsAt.IsZero() && !now.Before(l.SaleWindow.EndsAt)
-	}
-	if p.At.IsZero() && slices.ContainsFunc(p.Lines, ended) {
-		return tables.ErrRaced
-	}
-	taken := make([]*stock.Deduction, len(lines))
-	for i := range lines {
-		taken[i] = &lines[i]
-	}
-	return tx.postpone(ctx, p.At, taken)
 }
 
 // mostSharedLines bounds the lines of one shared write of orders of several SKUs; a line of several segments counts once for each. A larger order goes by itself, and looks first

@@ -177,15 +177,19 @@ func (t transaction) Expire(statements *tables.Statements, sku string, at time.T
 // deduct_limited.sql wait.
 const waitedLong = 100 * time.Millisecond
 
-// postpone makes up for what a transaction has waited for since its decision: buyers' rows, and order ids that somebody else had
-// inserted. What it has reserved lasts as long as was asked from now on, when it has all of its rows. given is the instant to
-// decide by; it is not moved.
-func (t transaction) postpone(ctx context.Context, given time.Time, taken []*stock.Deduction) error {
-	reserved := slices.DeleteFunc(taken, func(d *stock.Deduction) bool { return d.Status != stock.StatusReserved })
-	if len(reserved) == 0 || !given.IsZero() {
+// inTime makes up for what a transaction has waited for since its decision: buyers' rows, and order ids that somebody else had
+// inserted. If the first of its sales has ended meanwhile, it begins again. What it has reserved lasts as long as was asked from now
+// on, when it has all of its rows. given is the instant to decide by; it is not moved.
+func (t transaction) inTime(ctx context.Context, given, ends time.Time, taken []*stock.Deduction) error {
+	if len(taken) == 0 || !given.IsZero() {
 		return nil
 	}
-	if _, now := t.clock.between(time.Now()); now.Sub(reserved[0].ExpiresAt.Add(-reserved[0].ReserveFor)) < waitedLong {
+	_, now := t.clock.between(time.Now())
+	if !ends.IsZero() && !now.Before(ends) {
+		return tables.ErrRaced
+	}
+	reserved := slices.DeleteFunc(taken, func(d *stock.Deduction) bool { return d.Status != stock.StatusReserved })
+	if len(reserved) == 0 || now.Sub(reserved[0].ExpiresAt.Add(-reserved[0].ReserveFor)) < waitedLong {
 		return nil
 	}
 	var since time.Time

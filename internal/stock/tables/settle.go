@@ -130,7 +130,7 @@ func (b Base) Retake(ctx context.Context, deadline time.Time, retakes ...stock.R
 // retake takes the units of one deduction. It holds the rows of all segments, so nobody else takes or gives back units, nor counts
 // buyers, while it decides.
 func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error) {
-	facts := stock.RetakeFacts{Held: make(map[string]int64)}
+	facts := stock.Facts{BuyerUnits: make(map[string]int64)}
 	read, write, id := &Statements{}, &Statements{}, r.Request.OrderID
 	segments := read.LockAll(r.SKU)
 	back := tx.Expire(read, r.SKU, r.At)
@@ -156,38 +156,37 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 		return plan.Results[0].Deduction, cmp.Or(plan.Results[0].Err, tx.Send(ctx, write))
 	}
 	if d.BuyerID != "" && r.Limit > 0 {
-		if err := tx.Each(ctx, Into(facts.Held), "buyer_units", r.SKU, []string{d.BuyerID}); err != nil {
+		if err := tx.Each(ctx, Into(facts.BuyerUnits), "buyer_units", r.SKU, []string{d.BuyerID}); err != nil {
 			return stock.Deduction{}, err
 		}
 	}
-	facts.Segments, facts.Levels, facts.Expired = *segments, stock.LevelsOf(*segments, back.Segments), back.Reservations
-	plan, err := r.Plan(d, facts)
+	facts.Expired = back.Reservations
+	d, err := r.Plan(d, *segments, stock.LevelsOf(*segments, back.Segments), facts)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	if len(plan.Parts) > 0 {
-		write.retake(r, plan, facts.At)
-	}
-	return plan.Deduction, tx.Send(ctx, write)
+	write.retake(r, d, facts.At)
+	d.Parts = nil
+	return d, tx.Send(ctx, write)
 }
 
-func (s *Statements) retake(r stock.Retake, plan stock.RetakePlan, at time.Time) {
-	s.Count(r.SKU, r.Limit, []stock.Order{{BuyerID: plan.Deduction.BuyerID, Quantity: plan.Deduction.Quantity}})
+func (s *Statements) retake(r stock.Retake, d stock.Deduction, at time.Time) {
+	s.Count(r.SKU, r.Limit, []stock.Order{{BuyerID: d.BuyerID, Quantity: d.Quantity}})
 	var one *int
 	var several Parts
 	var taken Changes
-	for _, p := range plan.Parts {
+	for _, p := range d.Parts {
 		taken.Add(p.Segment, -p.Quantity, 0, stock.Fence{})
 	}
 	s.Change(r.SKU, taken)
-	if len(plan.Parts) == 1 {
-		one = &plan.Parts[0].Segment
+	if len(d.Parts) == 1 {
+		one = &d.Parts[0].Segment
 	} else {
-		several.add(plan.Deduction.OrderID, plan.Parts)
+		several.add(d.OrderID, d.Parts)
 	}
-	s.Exec("delete_parts", r.SKU, []string{plan.Deduction.OrderID})
+	s.Exec("delete_parts", r.SKU, []string{d.OrderID})
 	several.insert(s, r.SKU)
-	s.Exec("retake", r.SKU, plan.Deduction.OrderID, one, plan.Deduction.Quantity, at, r.Limit > 0).Wrote = AllOf(1)
+	s.Exec("retake", r.SKU, d.OrderID, one, d.Quantity, at, r.Limit > 0).Wrote = AllOf(1)
 }
 
 // History implements [stock.Store].
