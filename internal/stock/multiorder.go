@@ -258,7 +258,10 @@ func (o OrderSettlement) Of(sku string) Settlement {
 	return Settlement{SKU: sku, Deadline: o.Deadline, At: o.At, Requests: []SettleRequest{request}}
 }
 
-// Plan decides the lines; plan decides one as [PlanSettlement] does, from its rows. If one is refused, the plans change nothing, but
+// Lines returns what it asks of each line.
+func (o OrderSettlement) Lines() []Settlement { return Column(o.SKUs, o.Of) }
+
+// Plan decides the lines. If one is refused, the plans change nothing, but
 // end reservations that have expired.
 func (o OrderSettlement) Plan(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
 	refused := false

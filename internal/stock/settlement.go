@@ -56,6 +56,15 @@ func (s Settlement) OrderIDs() []string {
 	return Column(s.Requests, func(r SettleRequest) string { return r.OrderID })
 }
 
+// A Decider decides settlements of different SKUs; plan decides one from its rows, as [PlanSettlement] does.
+type Decider func(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled)
+
+// Plan decides the settlement.
+func (s Settlement) Plan(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
+	one := plan(s)
+	return []SettlementPlan{one}, one.Results
+}
+
 // SettlementPlan says how a settlement is carried out. Stores do so under the locks of the rows.
 type SettlementPlan struct {
 	Results []Settled

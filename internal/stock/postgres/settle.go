@@ -23,30 +23,41 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	if results, err = s.settleTogether(ctx, settlement); results != nil || err != nil {
 		return results, translate(err)
 	}
-	return s.settleAlone(ctx, settlement)
+	return s.settleAlone(ctx, []stock.Settlement{settlement}, settlement.Plan)
 }
 
-// settleAlone settles in a transaction of its own.
-func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	one := settlingOf(settlement)
-	err = s.inTx(ctx, settlement.Deadline, func(tx transaction) error {
-		err := settle(ctx, tx, &tables.Statements{}, &tables.Statements{}, one)
-		one.look = true
-		switch {
-		case err != nil:
-			return err
-		case len(one.there) == 0:
-			return tables.SKUExists(ctx, tx, settlement.SKU)
-		case one.results == nil:
-			return tables.ErrRaced
-		default:
-			return nil
+// settleAlone settles lines of different SKUs in a transaction of its own.
+func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement, decide stock.Decider) (results []stock.Settled, err error) {
+	again := false
+	err = s.inTx(ctx, lines[0].Deadline, func(tx transaction) error {
+		all, of := make([]*settling, len(lines)), make(map[string]*settling, len(lines))
+		for i, line := range lines {
+			all[i] = settlingOf(line)
+			all[i].look, of[line.SKU] = all[i].look || again, all[i]
 		}
+		again = true // then it gives something back
+		now, err := lockAll(ctx, tx, &tables.Statements{}, &tables.Statements{}, all...)
+		if err != nil {
+			return err
+		}
+		at, write, plans := cmp.Or(lines[0].At, now), &tables.Statements{}, []stock.SettlementPlan(nil)
+		plans, results = decide(func(line stock.Settlement) stock.SettlementPlan { return of[line.SKU].plan(line, at) })
+		for i, w := range all {
+			if len(w.there) == 0 {
+				if err := tables.SKUExists(ctx, tx, w.SKU); err != nil {
+					return err
+				}
+			}
+			if w.write(tx, write, plans[i], at); w.results == nil {
+				return tables.ErrRaced
+			}
+		}
+		return tx.Send(ctx, write)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return one.results, nil
+	return results, nil
 }
 
 // settling is a settlement in a transaction.
@@ -70,35 +81,11 @@ func settlingOf(settlement stock.Settlement) *settling {
 // SettleOrder implements [stock.Store].
 //
 // An order that was not looked up is settled in one statement, or not at all. Any other one has a transaction, as Settle.
-func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]stock.Settled, error) {
 	if o.SKUs == nil {
 		return s.settleAtOnce(ctx, o)
 	}
-	look := o.Request.MayReturn()
-	err = s.inTx(ctx, o.Deadline, func(tx transaction) error {
-		lines, bySKU := make([]*settling, len(o.SKUs)), make(map[string]*settling, len(o.SKUs))
-		for i, sku := range o.SKUs {
-			lines[i] = settlingOf(o.Of(sku))
-			lines[i].look, bySKU[sku] = look, lines[i]
-		}
-		look = true // if it begins anew, it gives something back
-		now, err := lockAll(ctx, tx, &tables.Statements{}, &tables.Statements{}, lines...)
-		if err != nil {
-			return err
-		}
-		at, write, plans := cmp.Or(o.At, now), &tables.Statements{}, []stock.SettlementPlan(nil)
-		plans, results = o.Plan(func(line stock.Settlement) stock.SettlementPlan { return bySKU[line.SKU].plan(line, at) })
-		for i, w := range lines {
-			if w.write(tx, write, plans[i], at); w.results == nil {
-				return tables.ErrRaced
-			}
-		}
-		return tx.Send(ctx, write)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+	return s.settleAlone(ctx, o.Lines(), o.Plan)
 }
 
 // lineWait is how long settleAtOnce waits for each row. It is less than [statementLimit], after which nobody would know what is written.

@@ -9,56 +9,41 @@ import (
 )
 
 // Settle implements [stock.Store].
-func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	err = s.inShared(ctx, settlement.Deadline, len(settlement.Requests), func(tx *transaction) error {
-		segments, err := tables.Segments(ctx, tx, settlement.SKU)
-		if err != nil {
-			return err
-		}
-		read, write := &tables.Statements{}, &tables.Statements{}
-		there := read.Whole("lock_whole", settlement.SKU, settlement.OrderIDs())
-		amended := read.Amendments(settlement)
-		if err := tx.Send(ctx, read); err != nil {
-			return err
-		}
-		at := now(settlement.At)
-		plan := stock.PlanSettlement(settlement, there, amended, at, len(segments))
-		results = plan.Results
-		write.Settle(tx, settlement.SKU, plan, at)
-		return tx.Send(ctx, write)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
+	return s.settle(ctx, len(settlement.Requests), []stock.Settlement{settlement}, settlement.Plan)
 }
 
 // SettleOrder implements [stock.Store]. To look an order up costs little here.
-func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) (results []stock.Settled, err error) {
+func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]stock.Settled, error) {
 	if o.SKUs == nil {
 		return nil, nil
 	}
-	err = s.inShared(ctx, o.Deadline, len(o.SKUs), func(tx *transaction) error {
-		read, write, at := &tables.Statements{}, &tables.Statements{}, now(o.At)
+	return s.settle(ctx, len(o.SKUs), o.Lines(), o.Plan)
+}
+
+// settle settles lines of different SKUs.
+func (s *Store) settle(ctx context.Context, size int, lines []stock.Settlement, decide stock.Decider) (results []stock.Settled, err error) {
+	err = s.inShared(ctx, lines[0].Deadline, size, func(tx *transaction) error {
+		read, write, at := &tables.Statements{}, &tables.Statements{}, now(lines[0].At)
 		there, amended, segments := make(map[string]map[string]stock.Deduction), make(map[string]map[string]stock.Amendment), make(map[string]int)
-		for _, sku := range o.SKUs {
-			all, err := tables.Segments(ctx, tx, sku)
+		for _, line := range lines {
+			all, err := tables.Segments(ctx, tx, line.SKU)
 			if err != nil {
 				return err
 			}
-			segments[sku] = len(all)
-			there[sku] = read.Whole("lock_whole", sku, []string{o.Request.OrderID})
-			amended[sku] = read.Amendments(o.Of(sku))
+			segments[line.SKU] = len(all)
+			there[line.SKU] = read.Whole("lock_whole", line.SKU, line.OrderIDs())
+			amended[line.SKU] = read.Amendments(line)
 		}
 		if err := tx.Send(ctx, read); err != nil {
 			return err
 		}
-		plans, decided := o.Plan(func(line stock.Settlement) stock.SettlementPlan {
+		plans, decided := decide(func(line stock.Settlement) stock.SettlementPlan {
 			return stock.PlanSettlement(line, there[line.SKU], amended[line.SKU], at, segments[line.SKU])
 		})
 		results = decided
-		for i, sku := range o.SKUs {
-			write.Settle(tx, sku, plans[i], at)
+		for i, line := range lines {
+			write.Settle(tx, line.SKU, plans[i], at)
 		}
 		return tx.Send(ctx, write)
 	})
