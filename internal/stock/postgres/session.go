@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // Limits that PostgreSQL itself enforces, because none of our processes may be left to do so. A process that hangs in the
@@ -94,8 +94,8 @@ SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on`
 // shared, from one transaction to the next: then nothing may rest on it. What the sessions of a URL are is found once, at the
 // first connection that a pooler answers for (pooler.go).
 type sessions struct {
-	all   []setting
-	clock *serverClock // learns from each connection; nil: none
+	all   map[string]setting // by the name in lower case
+	clock *serverClock       // learns from each connection; nil: none
 
 	finding sync.Mutex // held while it is found what sessions are
 	own     atomic.Bool
@@ -105,11 +105,10 @@ type sessions struct {
 
 // newSessions takes the settings of the URL out of a configuration.
 func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
-	s := &sessions{clock: clock, all: limitsOfSessions()}
+	s := &sessions{clock: clock, all: make(map[string]setting)}
+	s.set(limitsOfSessions()...)
 	s.take(config)
-	for _, one := range relied() {
-		s.set(one)
-	}
+	s.set(relied()...)
 	return s
 }
 
@@ -120,25 +119,18 @@ func (s *sessions) take(config *pgx.ConnConfig) {
 			continue
 		}
 		one := setting{name, value, vital}
-		if at := s.find(name); at >= 0 {
-			one.need = s.all[at].need
+		if known, there := s.all[strings.ToLower(name)]; there {
+			one.need = known.need
 		}
 		s.set(one)
 		delete(config.RuntimeParams, name)
 	}
 }
 
-func (s *sessions) set(one setting) {
-	if at := s.find(one.name); at >= 0 {
-		s.all[at] = one
-	} else {
-		s.all = append(s.all, one)
+func (s *sessions) set(some ...setting) {
+	for _, one := range some {
+		s.all[strings.ToLower(one.name)] = one
 	}
-}
-
-// find returns the place of a setting; below 0: there is none.
-func (s *sessions) find(name string) int {
-	return slices.IndexFunc(s.all, func(one setting) bool { return strings.EqualFold(one.name, name) })
 }
 
 // local returns what a transaction in a shared session sets for itself; "" if sessions are not shared.
@@ -148,7 +140,7 @@ func (s *sessions) local() string {
 	}
 	var statements strings.Builder
 	for _, name := range []string{"lock_timeout", "idle_in_transaction_session_timeout"} {
-		fmt.Fprintf(&statements, "SET LOCAL %s = '%s'; ", name, strings.ReplaceAll(s.all[s.find(name)].value, "'", "''"))
+		fmt.Fprintf(&statements, "SET LOCAL %s = '%s'; ", name, strings.ReplaceAll(s.all[name].value, "'", "''"))
 	}
 	return statements.String()
 }
@@ -220,7 +212,7 @@ func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (pooled bool, e
 		if !pooled || !shared || is == should {
 			continue
 		}
-		switch s.all[s.find(name)].need {
+		switch s.all[strings.ToLower(name)].need {
 		case vital:
 			return true, refusal(fmt.Sprintf("the pooler shares connections, so no session can set %s, which is %q: "+
 				"ALTER ROLE … SET %s = '%s', and have the pooler reconnect", name, is, name, should))
@@ -236,19 +228,12 @@ func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (pooled bool, e
 
 // arguments returns the arguments of session.sql.
 func (s *sessions) arguments(pid uint32, own bool) [][]byte {
-	var names, values []string
+	values := make(map[string]string, len(s.all))
 	for _, one := range s.all {
-		names, values = append(names, one.name), append(values, one.value)
+		values[one.name] = one.value
 	}
-	types := pgtype.NewMap()
-	array := func(texts []string) []byte {
-		text, err := types.Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, texts, nil)
-		if err != nil {
-			panic(fmt.Sprintf("an array of texts: %v", err))
-		}
-		return text
-	}
-	return [][]byte{strconv.AppendUint(nil, uint64(pid), 10), strconv.AppendBool(nil, own), array(names), array(values)}
+	text, _ := json.Marshal(values) // texts never fail
+	return [][]byte{strconv.AppendUint(nil, uint64(pid), 10), strconv.AppendBool(nil, own), text}
 }
 
 // learn evaluates what a row says of the server. An ASCII database keeps each text as it was sent.
