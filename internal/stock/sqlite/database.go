@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"time"
 
+	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
 )
 
@@ -88,23 +89,12 @@ func changed(result sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// orNull returns a text, or null if it is empty.
-func orNull(text string) any {
-	if text == "" {
-		return nil
+// micros returns an instant as it is kept: in microseconds since 1970; null for the zero time.
+func micros(i tables.Instant) any {
+	if t := time.Time(i); !t.IsZero() {
+		return t.UnixMicro()
 	}
-	return text
-}
-
-// A time is kept in microseconds since 1970.
-func micros(t time.Time) int64 { return t.UnixMicro() }
-
-// microsOrNull returns null for the zero time.
-func microsOrNull(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return micros(t)
+	return nil
 }
 
 // arguments converts the arguments of statements to what SQLite knows: arrays are JSON.
@@ -113,18 +103,14 @@ func arguments(args []any) ([]any, error) {
 		switch a := a.(type) {
 		case nil, string, int, int64, *int, []byte:
 		case time.Time:
-			args[i] = micros(a)
+			args[i] = a.UnixMicro()
 		case tables.Instant:
-			args[i] = microsOrNull(time.Time(a))
+			args[i] = micros(a)
 		case []tables.Instant:
-			instants := make([]any, len(a))
-			for n, t := range a {
-				instants[n] = microsOrNull(time.Time(t))
-			}
-			text, _ := json.Marshal(instants)
+			text, _ := json.Marshal(stock.Column(a, micros))
 			args[i] = string(text)
 		case tables.At:
-			args[i] = micros(now(time.Time(a)))
+			args[i] = now(time.Time(a)).UnixMicro()
 		default:
 			switch v := reflect.ValueOf(a); {
 			case v.Kind() != reflect.Slice:

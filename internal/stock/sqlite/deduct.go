@@ -86,9 +86,9 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 
 // values returns what insert_deduction inserts.
 func values(d *stock.Deduction, segment *int, at time.Time, inOrder, limited bool) []any {
-	values := []any{d.SKU, d.OrderID, d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at), inOrder, limited}
+	values := []any{d.SKU, d.OrderID, d.Quantity, segment, tables.Instant(d.ExpiresAt), string(d.Status), at, inOrder, limited}
 	for _, text := range stock.KeptTexts() {
-		values = append(values, orNull(*text.Of(&d.Order)))
+		values = append(values, *text.Of(&d.Order))
 	}
 	return values
 }
