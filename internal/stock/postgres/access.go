@@ -168,9 +168,8 @@ func (j *joint) lock(a Access) {
 // in adds a statement of an access.
 func (j *joint) in(a Access, name string, args ...any) *tables.Statement {
 	j.lock(a)
-	one := j.Exec(name, args...)
-	one.SQL = a.SQL(name)
-	return one
+	j.SQL = a.SQL
+	return j.Exec(name, args...)
 }
 
 // send sends the statements as one transaction. If one of them fails, nothing is written.

@@ -150,7 +150,8 @@ func settle(ctx context.Context, tx transaction, find, lock *tables.Statements, 
 func lockAll(ctx context.Context, tx transaction, find, lock *tables.Statements, all ...*settling) (now time.Time, err error) {
 	for _, w := range all {
 		if w.ground = (ground{count: 1, all: w.WritesOff()}); w.look {
-			w.queue(find, func() { w.ground.queueFind(find, w.Settlement, w.ids) })
+			find.SQL = w.access.SQL
+			w.ground.queueFind(find, w.Settlement, w.ids)
 		}
 	}
 	if err := tx.Send(ctx, find); err != nil {
@@ -158,10 +159,9 @@ func lockAll(ctx context.Context, tx transaction, find, lock *tables.Statements,
 	}
 	for _, w := range all {
 		w.ground.learn(w.Settlement)
-		w.queue(lock, func() {
-			w.there = w.ground.queueLock(lock, w.SKU, w.ids)
-			w.amended = lock.Amendments(w.Settlement)
-		})
+		lock.SQL = w.access.SQL
+		w.there = w.ground.queueLock(lock, w.SKU, w.ids)
+		w.amended = lock.Amendments(w.Settlement)
 	}
 	tx.Instant(lock, time.Time{}, &now)
 	err = tx.Send(ctx, lock)
@@ -175,19 +175,8 @@ func (w *settling) plan(settlement stock.Settlement, at time.Time) stock.Settlem
 // write adds what was planned, if all units go back to rows that are locked.
 func (w *settling) write(tx transaction, write *tables.Statements, plan stock.SettlementPlan, at time.Time) {
 	if w.results = nil; w.ground.covers(plan.Returns) {
-		w.results = plan.Results
-		w.queue(write, func() { write.Settle(tx, w.SKU, plan, at) })
-	}
-}
-
-// queue queues statements of a settlement, which go by its access.
-func (w *settling) queue(statements *tables.Statements, some func()) {
-	before := len(statements.List)
-	some()
-	if w.access.SQL != nil {
-		for _, step := range statements.List[before:] {
-			step.SQL = w.access.SQL(step.Name)
-		}
+		w.results, write.SQL = plan.Results, w.access.SQL
+		write.Settle(tx, w.SKU, plan, at)
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 )
 
 // Statements are statements that go to the database together: in one message, if it takes messages.
-type Statements struct{ List []*Statement }
+type Statements struct {
+	List []*Statement
+	SQL  func(name string) SQL // has the texts of those that are added next; nil: the transaction has
+}
 
 // Statement is one of them.
 type Statement struct {
@@ -27,6 +30,9 @@ type Statement struct {
 // Exec adds a statement that writes.
 func (s *Statements) Exec(name string, args ...any) *Statement {
 	one := &Statement{Name: name, Args: args}
+	if s.SQL != nil {
+		one.SQL = s.SQL(name)
+	}
 	s.List = append(s.List, one)
 	return one
 }
