@@ -126,19 +126,16 @@ func (s *server) readSKUs(c echo.Context) error {
 	if query.Has("after") && query.Get("after") == "" {
 		return invalid("after", "must be the next of an earlier answer")
 	}
-	summaries, err := s.Service.SKUs(c.Request().Context(), query.Get("after"), limit)
+	statuses, err := s.Service.SKUs(c.Request().Context(), query.Get("after"), limit)
 	if err != nil {
 		return err
 	}
-	answer := skusAnswer{SKUs: make([]summaryAnswer, len(summaries))}
-	for i, summary := range summaries {
-		answer.SKUs[i] = summaryAnswer{Segments: summary.Segments, skuAnswer: statusAnswer(stock.Status{
-			SKU: summary.SKU, Name: summary.Name, Stock: summary.Stock, Terms: summary.Terms, Layout: summary.Layout,
-			Available: summary.Available, Reserved: summary.Reserved, Committed: summary.Committed,
-		})}
+	answer := skusAnswer{SKUs: make([]summaryAnswer, len(statuses))}
+	for i, status := range statuses {
+		answer.SKUs[i] = summaryAnswer{Segments: len(status.Segments), skuAnswer: statusAnswer(status)}
 	}
-	if len(summaries) == limit { // more may follow
-		answer.Next = summaries[limit-1].SKU
+	if len(statuses) == limit { // more may follow
+		answer.Next = statuses[limit-1].SKU
 	}
 	return c.JSON(http.StatusOK, answer)
 }

@@ -35,7 +35,7 @@ func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun boo
 func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun bool, report func(sku string, pruned stock.Pruned) error) error {
 	busy := 0
 	for after := ""; ; {
-		skus, err := store.Summaries(ctx, after, listPage)
+		skus, err := store.Statuses(ctx, after, listPage)
 		if err != nil {
 			return fmt.Errorf("list SKUs: %w", err)
 		}

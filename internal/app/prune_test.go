@@ -19,10 +19,10 @@ type prunable struct {
 	prune       func(sku, orderID string) (stock.Pruned, error)
 }
 
-func (p prunable) Summaries(_ context.Context, after string, limit int) (page []stock.Summary, err error) {
+func (p prunable) Statuses(_ context.Context, after string, limit int) (page []stock.Status, err error) {
 	for n := range p.skus {
 		if sku := fmt.Sprintf("%03d", n); sku > after && len(page) < limit {
-			page = append(page, stock.Summary{SKU: sku, Terms: stock.Terms{ArchivedAt: time.Unix(1, 0)}})
+			page = append(page, stock.Status{SKU: sku, Terms: stock.Terms{ArchivedAt: time.Unix(1, 0)}})
 		}
 	}
 	return page, nil

@@ -45,19 +45,6 @@ func (s *Status) Complete() {
 	s.Committed = s.Stock - s.Available - s.Reserved
 }
 
-// Summary is a SKU in a list: a [Status] that has the number of segments in place of what each holds.
-type Summary struct {
-	SKU   string
-	Name  string
-	Stock int64
-	Terms
-	Layout    int64
-	Available int64
-	Reserved  int64
-	Committed int64
-	Segments  int
-}
-
 const maxSKUBytes = 64
 
 // CheckSKU allows only characters that have no special meaning elsewhere.

@@ -49,10 +49,10 @@ type Store interface {
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
 	// Status reads a SKU in one snapshot. Its cost does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
-	// Summaries reads the SKUs after a given one, in the order of their bytes; "" is before all. Its cost grows with limit
+	// Statuses reads the SKUs after a given one, in the order of their bytes; "" is before all. Its cost grows with limit
 	// alone, not with how much has been sold or reserved. Reservations that have expired and were not ended yet count as
 	// reserved.
-	Summaries(ctx context.Context, after string, limit int) ([]Summary, error)
+	Statuses(ctx context.Context, after string, limit int) ([]Status, error)
 	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does
 	// not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)

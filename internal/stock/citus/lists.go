@@ -42,16 +42,16 @@ func eachNode[T any](p *placements, work func(*shard) ([]T, error)) (found []T, 
 	return found, err
 }
 
-// Summaries implements [stock.Store]. Each shard returns a page; the first SKUs of all these pages are the page.
-func (s *Store) Summaries(ctx context.Context, after string, limit int) (page []stock.Summary, err error) {
+// Statuses implements [stock.Store]. Each shard returns a page; the first SKUs of all these pages are the page.
+func (s *Store) Statuses(ctx context.Context, after string, limit int) (page []stock.Status, err error) {
 	err = s.again(ctx, func(p *placements) error {
-		page, err = eachNode(p, func(h *shard) ([]stock.Summary, error) { return h.store.Summaries(ctx, after, limit) })
+		page, err = eachNode(p, func(h *shard) ([]stock.Status, error) { return h.store.Statuses(ctx, after, limit) })
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(page, func(a, b stock.Summary) int { return cmp.Compare(a.SKU, b.SKU) })
+	slices.SortFunc(page, func(a, b stock.Status) int { return cmp.Compare(a.SKU, b.SKU) })
 	return page[:min(limit, len(page))], nil
 }
 

@@ -33,8 +33,7 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	}
 	all := postgres.Statements()
 	for name, args := range map[string][]any{
-		"status":            {"a", nil},
-		"summaries":         {"", 100},
+		"statuses":          {"a", "", 100, nil},
 		"sold_out":          {"a"},
 		"next_expiry":       {"a"},
 		"views":             {[]string{"a"}},

@@ -83,7 +83,7 @@ func TestEncodingsOfADatabase(t *testing.T) {
 			if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "named", Name: name, Segments: 1}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			all, err := store.Summaries(t.Context(), "", 10)
+			all, err := store.Statuses(t.Context(), "", 10)
 			if err != nil || len(all) != 3 || all[2].Name != name {
 				t.Errorf("got %+v, %v", all, err)
 			}

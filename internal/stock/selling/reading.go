@@ -80,7 +80,7 @@ const MaxSKUPage = 200
 
 // SKUs returns the totals of the SKUs after one, in the order of their bytes; "" is before all. Expired reservations count as
 // reserved until they are ended, which takes approximately a second.
-func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
+func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Status, error) {
 	if after != "" {
 		if err := stock.CheckSKU(after); err != nil {
 			return nil, stock.Invalid("after", "must be the next of an earlier answer")
@@ -89,7 +89,7 @@ func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Su
 	if err := checkLimit(limit, MaxSKUPage); err != nil {
 		return nil, err
 	}
-	return read(ctx, s, "read SKUs", func() ([]stock.Summary, error) { return s.store.Summaries(ctx, after, limit) })
+	return read(ctx, s, "read SKUs", func() ([]stock.Status, error) { return s.store.Statuses(ctx, after, limit) })
 }
 
 // Deduction returns the deduction of an order id as it is now, with its parts. Without a buyerID it is the shop's order. With

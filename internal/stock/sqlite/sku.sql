@@ -28,41 +28,28 @@ SELECT name, initial, segments, sale_starts_at, sale_ends_at, coalesce(per_buyer
        coalesce(max_reserve_us, 0), archived_at
 FROM skus WHERE sku_id = $1;
 
--- name: status
--- In:  $1 sku_id, $2 the instant
--- Out: a row for each segment: name, layout, available units of the segment, all that was ever put in, reserved units, whether
+-- name: statuses
+-- In:  $1 the first sku_id, $2 one that is left out, $3 how many, $4 the instant
+-- Out: sku_id, name, layout, a JSON array of what each segment holds, all that was ever put in, reserved units, whether
 --      reservations have expired whose units are not back, the terms
 --
 -- It sums nothing over deductions: a hot SKU has very many. Committed is what is neither available nor reserved, and the audit
 -- proves both. Programs from before the counters of reserved units do not maintain them, so the counters are not read if no
 -- reservation is live.
-SELECT k.name, k.layout, g.available,
-       k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0),
-       CASE WHEN (SELECT d.expires_at FROM deductions d WHERE d.sku_id = $1 AND d.status = 'reserved'
-                  ORDER BY d.expires_at LIMIT 1) IS NOT NULL
-            THEN max((SELECT sum(reserved) FROM stock_segments s WHERE s.sku_id = $1) - k.kept, 0) ELSE 0 END,
-       EXISTS (SELECT 1 FROM deductions d WHERE d.sku_id = $1 AND d.status = 'reserved'
-               AND d.expires_at <= $2),
+SELECT k.sku_id, k.name, k.layout,
+       (SELECT json_group_array(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
+       k.initial + coalesce((SELECT sum(m.quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0),
+       CASE WHEN k.next_expiry IS NULL THEN 0
+            ELSE max((SELECT sum(g.reserved) FROM stock_segments g WHERE g.sku_id = k.sku_id) - k.kept, 0) END,
+       coalesce(k.next_expiry <= $4, false),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
-FROM skus k JOIN stock_segments g USING (sku_id)
-WHERE k.sku_id = $1 ORDER BY g.segment;
-
--- name: summaries
--- In:  $1 the SKU before the page, $2 its length
--- Out: sku_id, name, layout, segments, available, all that was ever put in, reserved, the terms
---
--- As status, for a page of SKUs.
-SELECT k.sku_id, k.name, k.layout, count(*), sum(g.available),
-       k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = k.sku_id), 0),
-       CASE WHEN (SELECT d.expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved'
-                  ORDER BY d.expires_at LIMIT 1) IS NOT NULL
-            THEN max(sum(g.reserved) - k.kept, 0) ELSE 0 END,
-       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
-       coalesce(k.max_reserve_us, 0), k.archived_at
-FROM skus k JOIN stock_segments g USING (sku_id)
-WHERE k.sku_id IN (SELECT sku_id FROM skus WHERE sku_id > $1 ORDER BY sku_id LIMIT $2)
-GROUP BY k.sku_id ORDER BY k.sku_id;
+FROM (
+    SELECT s.*, (SELECT d.expires_at FROM deductions d WHERE d.sku_id = s.sku_id AND d.status = 'reserved'
+                 ORDER BY d.expires_at LIMIT 1) AS next_expiry
+    FROM skus s WHERE s.sku_id >= $1 AND s.sku_id <> $2 ORDER BY s.sku_id LIMIT $3
+) AS k
+ORDER BY k.sku_id;
 
 -- name: views
 -- In:  $1 sku_ids

@@ -74,7 +74,7 @@ func TestNothingIsWrittenUnlessSQLiteCommits(t *testing.T) {
 					t.Errorf("got %v, want that nothing was written", err)
 				}
 			}
-			if views, err := s.Summaries(t.Context(), "", 1); err != nil || len(views) > 0 {
+			if views, err := s.Statuses(t.Context(), "", 1); err != nil || len(views) > 0 {
 				t.Errorf("found %v, %v, want nothing", views, err)
 			}
 		})

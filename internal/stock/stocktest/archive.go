@@ -30,7 +30,7 @@ func testArchive(t *testing.T, k *kit) {
 		t.Errorf("versions: %v, then %v", before, after)
 	}
 	k.isProfile(stock.Profile{Terms: stock.Terms{ArchivedAt: at}})
-	page, err := k.store.Summaries(t.Context(), "", 9)
+	page, err := k.store.Statuses(t.Context(), "", 9)
 	if err != nil || len(page) != 1 {
 		t.Fatalf("all SKUs: %+v, %v", page, err)
 	}

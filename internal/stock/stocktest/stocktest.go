@@ -53,7 +53,7 @@ func CalmCases() []Case {
 		{"create", testCreate},
 		{"create after its sale", testCreateAfterItsSale},
 		{"unknown SKU", testUnknownSKU},
-		{"SKUs page by page", testSummaries},
+		{"SKUs page by page", testStatuses},
 		{"archive", testArchive},
 		{"an archived SKU is not sold out", testArchivedIsNotSoldOut},
 		{"prune", testPrune},

@@ -9,9 +9,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// testSummaries reads all SKUs in pages, and holds each to its status.
-func testSummaries(t *testing.T, k *kit) {
-	if page, err := k.store.Summaries(t.Context(), "", 10); err != nil || len(page) != 0 {
+// testStatuses reads all SKUs in pages, and holds each to its status.
+func testStatuses(t *testing.T, k *kit) {
+	if page, err := k.store.Statuses(t.Context(), "", 10); err != nil || len(page) != 0 {
 		t.Fatalf("before any SKU: %+v, %v", page, err)
 	}
 	k.create(30, 3)
@@ -37,13 +37,13 @@ func testSummaries(t *testing.T, k *kit) {
 	for limit := 1; limit <= len(names)+1; limit++ {
 		after, read := "", []string(nil)
 		for {
-			page, err := k.store.Summaries(t.Context(), after, limit)
+			page, err := k.store.Statuses(t.Context(), after, limit)
 			if err != nil || len(page) > limit {
 				t.Fatalf("%d in a page of %d, %v", len(page), limit, err)
 			}
-			for _, summary := range page {
-				k.isStatus(summary)
-				after, read = summary.SKU, append(read, summary.SKU)
+			for _, status := range page {
+				k.isStatus(status)
+				after, read = status.SKU, append(read, status.SKU)
 			}
 			if len(page) < limit {
 				break
@@ -55,18 +55,14 @@ func testSummaries(t *testing.T, k *kit) {
 	}
 }
 
-// isStatus holds a summary to what is read of its SKU alone.
-func (k *kit) isStatus(got stock.Summary) {
+// isStatus holds a SKU of a list to what is read of it alone.
+func (k *kit) isStatus(got stock.Status) {
 	k.Helper()
-	status, err := k.store.Status(k.Context(), got.SKU, at)
+	want, err := k.store.Status(k.Context(), got.SKU, time.Time{})
 	if err != nil {
 		k.Fatal(err)
 	}
-	want := stock.Summary{
-		SKU: status.SKU, Name: status.Name, Stock: status.Stock, Terms: status.Terms, Layout: status.Layout,
-		Available: status.Available, Reserved: status.Reserved, Committed: status.Committed, Segments: len(status.Segments),
-	}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-		k.Errorf("summary\n%+v, status\n%+v", got, want)
+		k.Errorf("in the list\n%+v, alone\n%+v", got, want)
 	}
 }

@@ -63,35 +63,28 @@ func (b Base) Archive(ctx context.Context, sku string, at time.Time) (archived b
 
 // Status implements [stock.Store].
 func (b Base) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
-	status := stock.Status{SKU: sku}
-	var available int64
-	columns := append([]any{
-		&status.Name, &status.Layout, &available, &status.Stock, &status.Reserved, &status.Stale,
-	}, Terms(&status.Terms)...)
-	err := b.DB.Each(ctx, func(row Row) error {
-		err := row.Scan(columns...)
-		status.Segments = append(status.Segments, available)
-		return err
-	}, "status", sku, At(at))
-	if err == nil && status.Segments == nil {
+	found, err := b.statuses(ctx, sku, "", 1, at)
+	if err == nil && (len(found) == 0 || found[0].SKU != sku) {
 		err = stock.UnknownSKU(sku)
 	}
 	if err != nil {
 		return stock.Status{}, err
 	}
-	status.Complete()
-	return status, nil
+	return found[0], nil
 }
 
-// Summaries implements [stock.Store].
-func (b Base) Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
-	return All(ctx, b.DB, func(row Row) (summary stock.Summary, err error) {
-		err = row.Scan(append([]any{
-			&summary.SKU, &summary.Name, &summary.Layout, &summary.Segments, &summary.Available, &summary.Stock, &summary.Reserved,
-		}, Terms(&summary.Terms)...)...)
-		summary.Committed = summary.Stock - summary.Available - summary.Reserved
-		return summary, err
-	}, "summaries", after, limit)
+// Statuses implements [stock.Store].
+func (b Base) Statuses(ctx context.Context, after string, limit int) ([]stock.Status, error) {
+	return b.statuses(ctx, after, after, limit, time.Time{})
+}
+
+// statuses reads SKUs from a first one on, without another one.
+func (b Base) statuses(ctx context.Context, first, without string, limit int, at time.Time) ([]stock.Status, error) {
+	return All(ctx, b.DB, func(row Row) (s stock.Status, err error) {
+		err = row.Scan(append([]any{&s.SKU, &s.Name, &s.Layout, (*Levels)(&s.Segments), &s.Stock, &s.Reserved, &s.Stale}, Terms(&s.Terms)...)...)
+		s.Complete()
+		return s, err
+	}, "statuses", first, without, limit, At(at))
 }
 
 // Terms returns where to scan the columns of the terms of a SKU.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -169,6 +170,19 @@ func (m *Micros) Scan(column any) error {
 		return fmt.Errorf("read a duration: it is a %T", column)
 	}
 	return nil
+}
+
+// Levels is where a JSON array of what segments hold is scanned.
+type Levels []int64
+
+// Scan implements [sql.Scanner].
+func (l *Levels) Scan(column any) error {
+	text, is := column.(string)
+	if !is {
+		return fmt.Errorf("read what segments hold: it is a %T", column)
+	}
+	*l = nil
+	return json.Unmarshal([]byte(text), l)
 }
 
 // Base is the part of a store that is the same in all SQL databases. A store embeds one.
