@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,18 +64,9 @@ const maxReasonBytes = 500
 
 // Check refuses a movement that its kind does not allow.
 func (m Movement) Check() error {
-	if err := CheckSKU(m.SKU); err != nil {
-		return err
-	}
-	if err := checkText("ref", m.Ref, maxIDBytes); err != nil {
-		return err
-	}
-	if m.Reason != "" {
-		if err := checkText("reason", m.Reason, maxReasonBytes); err != nil {
-			return err
-		}
-	}
-	return m.checkKind()
+	return cmp.Or(
+		CheckSKU(m.SKU), checkText("ref", m.Ref, maxIDBytes), checkOptional("reason", m.Reason, maxReasonBytes), m.checkKind(),
+	)
 }
 
 // checkKind holds a movement against its kind: what the kind needs is there, and nothing that only another kind has.
@@ -88,22 +80,16 @@ func (m Movement) checkKind() error {
 		return Invalid("segments", "must be 0 for this kind")
 	case m.Terms != TermsChange{} && m.Kind != Retermed:
 		return Invalid("terms", "must be empty for this kind")
-	}
-	switch m.Kind {
-	case Resegmented:
-		if m.Segments < 1 || m.Segments > MaxSegments {
-			return Invalid("segments", "must be 1 to %d", MaxSegments)
-		}
-		return nil
-	case Retermed:
+	case m.Kind == Resegmented:
+		return checkRange("segments", m.Segments, 1, MaxSegments)
+	case m.Kind == Retermed:
 		return m.Terms.check()
-	case Adjusted:
-		if m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity {
-			return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
-		}
-		return nil
-	default:
+	case m.Kind == Restocked:
 		return checkQuantity(m.Quantity)
+	case m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity:
+		return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
+	default:
+		return nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,10 +33,7 @@ type Line struct {
 
 // Check refuses an order that is not allowed.
 func (o MultiOrder) Check() error {
-	if len(o.Lines) == 0 || len(o.Lines) > MaxLines {
-		return Invalid("lines", "must be 1 to %d", MaxLines)
-	}
-	if err := o.Of(Line{Quantity: 1}).Check(); err != nil {
+	if err := cmp.Or(checkRange("lines", len(o.Lines), 1, MaxLines), o.Of(Line{Quantity: 1}).Check()); err != nil {
 		return err
 	}
 	seen := make(map[string]bool, len(o.Lines))
@@ -49,13 +47,11 @@ func (o MultiOrder) Check() error {
 }
 
 func (l Line) check(again bool) error {
-	if err := CheckSKU(l.SKU); err != nil {
-		return err
-	}
+	var twice error
 	if again {
-		return Invalid("sku", "must not be there twice")
+		twice = Invalid("sku", "must not be there twice")
 	}
-	return checkQuantity(l.Quantity)
+	return cmp.Or(CheckSKU(l.SKU), twice, checkQuantity(l.Quantity))
 }
 
 // inLine adds the line that an error is about to its field and its message.

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -32,30 +33,23 @@ const (
 
 // Check refuses an order that is not allowed.
 func (o Order) Check() error {
-	if err := checkOrderID(o.OrderID); err != nil {
-		return err
-	}
+	err := checkOrderID(o.OrderID)
 	for _, text := range keptTexts {
-		value, needed := text.Get(o), o.Own && text.Column == "buyer_id"
-		if value == "" && !needed {
-			continue
+		check := checkOptional
+		if o.Own && text.Column == "buyer_id" {
+			check = checkText
 		}
-		if err := checkText(text.Column, value, maxIDBytes); err != nil {
-			return err
-		}
+		err = cmp.Or(err, check(text.Column, text.Get(o), maxIDBytes))
 	}
-	if err := checkReserve(o.ReserveFor); err != nil {
-		return err
-	}
-	return checkQuantity(o.Quantity)
+	return cmp.Or(err, checkReserve("reserve_for", o.ReserveFor), checkQuantity(o.Quantity))
 }
 
-// checkReserve accepts what both stores keep exactly.
-func checkReserve(d time.Duration) error {
+// checkReserve accepts what both stores keep exactly, and 0 for none.
+func checkReserve(field string, d time.Duration) error {
 	if d == 0 || CheckReserve(d) {
 		return nil
 	}
-	return Invalid("reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
+	return Invalid(field, "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
 }
 
 // CheckReserve reports whether a reservation can last that long.
@@ -63,9 +57,11 @@ func CheckReserve(d time.Duration) bool {
 	return d >= MinReserve && d <= MaxReserve && d%time.Microsecond == 0
 }
 
-func checkQuantity(q int64) error {
-	if q < 1 || q > MaxQuantity {
-		return Invalid("quantity", "must be 1 to %d", MaxQuantity)
+func checkQuantity(q int64) error { return checkRange("quantity", q, 1, MaxQuantity) }
+
+func checkRange[N int | int64](field string, n, least, most N) error {
+	if n < least || n > most {
+		return Invalid(field, "must be %d to %d", least, most)
 	}
 	return nil
 }

@@ -151,25 +151,18 @@ func (p *SettlementPlan) amend(w SettleRequest, before, after Deduction) {
 
 // Check refuses a request that is not allowed.
 func (w SettleRequest) Check() error {
-	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
-		return err
-	}
-	if w.Reason != "" {
-		if err := checkText("reason", w.Reason, maxReasonBytes); err != nil {
-			return err
-		}
-	}
+	err := cmp.Or(CheckKnownID("order_id", w.OrderID), checkOptional("reason", w.Reason, maxReasonBytes))
 	part := w.Verb != Commit && w.Quantity != 0
 	if w.Ref != "" || part || w.Verb == Extend {
-		if err := checkText("ref", w.Ref, maxIDBytes); err != nil {
-			return err
-		}
+		err = cmp.Or(err, checkText("ref", w.Ref, maxIDBytes))
 	}
 	switch {
+	case err != nil:
+		return err
 	case w.Verb == Extend && w.ExtendFor == 0:
 		return Invalid("reserve_for", "must be given")
 	case w.Verb == Extend:
-		return checkReserve(w.ExtendFor)
+		return checkReserve("reserve_for", w.ExtendFor)
 	case w.Quantity == 0 && w.Ref == "":
 		return nil
 	default:

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -65,21 +66,10 @@ const skuCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 // Check refuses a new SKU that is not allowed.
 func (n NewSKU) Check() error {
-	if err := CheckSKU(n.SKU); err != nil {
-		return err
-	}
-	if n.Stock < 0 || n.Stock > MaxStock {
-		return Invalid("stock", "must be 0 to %d", MaxStock)
-	}
-	if n.Segments < 1 || n.Segments > MaxSegments {
-		return Invalid("segments", "must be 1 to %d", MaxSegments)
-	}
-	if n.Name != "" {
-		if err := checkText("name", n.Name, maxNameBytes); err != nil {
-			return err
-		}
-	}
-	return n.Terms.check()
+	return cmp.Or(
+		CheckSKU(n.SKU), checkRange("stock", n.Stock, 0, MaxStock), checkRange("segments", n.Segments, 1, MaxSegments),
+		checkOptional("name", n.Name, maxNameBytes), n.Terms.check(),
+	)
 }
 
 // CheckReplay returns [SKUExists] if the SKU that is there already has other properties. Both stores keep microseconds.

@@ -47,19 +47,12 @@ func (w SaleWindow) Refusal(sku string, at time.Time) error {
 func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func (t Terms) check() error {
-	if t.PerBuyerLimit < 0 || t.PerBuyerLimit > MaxStock {
-		return Invalid("per_buyer_limit", "must be 1 to %d", MaxStock)
-	}
-	if t.MaxQuantity < 0 || t.MaxQuantity > MaxQuantity {
-		return Invalid("max_quantity", "must be 1 to %d", MaxQuantity)
-	}
-	if t.MaxReserveFor != 0 && !CheckReserve(t.MaxReserveFor) {
-		return Invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
-	}
-	if err := cmp.Or(checkYear("sale_starts_at", t.SaleStartsAt), checkYear("sale_ends_at", t.SaleEndsAt)); err != nil {
-		return err
-	}
-	return t.SaleWindow().check()
+	return cmp.Or(
+		checkRange("per_buyer_limit", cmp.Or(t.PerBuyerLimit, 1), 1, MaxStock), // 0 is none
+		checkRange("max_quantity", cmp.Or(t.MaxQuantity, 1), 1, MaxQuantity),
+		checkReserve("max_reserve_for", t.MaxReserveFor),
+		checkYear("sale_starts_at", t.SaleStartsAt), checkYear("sale_ends_at", t.SaleEndsAt), t.SaleWindow().check(),
+	)
 }
 
 // check refuses a sale that ends before it begins.
@@ -177,12 +170,7 @@ func (c TermsChange) check() error {
 	if c == (TermsChange{}) {
 		return Invalid("body", "must change something")
 	}
-	if c.Name.To != "" {
-		if err := checkText("name", c.Name.To, maxNameBytes); err != nil {
-			return err
-		}
-	}
-	return c.Of(Terms{}).check()
+	return cmp.Or(checkOptional("name", c.Name.To, maxNameBytes), c.Of(Terms{}).check())
 }
 
 // kept returns the change with its instants as both stores keep them, so that changes can be compared.

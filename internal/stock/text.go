@@ -24,6 +24,14 @@ func checkText(field, text string, most int) error {
 	return nil
 }
 
+// checkOptional allows a text to keep that may be left out.
+func checkOptional(field, text string, most int) error {
+	if text == "" {
+		return nil
+	}
+	return checkText(field, text, most)
+}
+
 // checkKnownText allows a text to look up if it is 1..most bytes of UTF-8 without control characters.
 func checkKnownText(field, text string, most int) error {
 	if text == "" || len(text) > most || !utf8.ValidString(text) {
