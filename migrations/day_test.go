@@ -63,7 +63,7 @@ func (d day) sells(sku string) {
 	}}); err != nil {
 		d.Fatal(err)
 	}
-	if _, err := d.store.Merge(d.Context(), stock.Merge{SKU: sku, Layout: view.Layout, Limit: limit, At: dayAt, Orders: []stock.Order{
+	if _, err := d.store.Merge(d.Context(), stock.Batch{SKU: sku, Layout: view.Layout, Limit: limit, At: dayAt, Orders: []stock.Order{
 		of("merged", 28, 0), of("merged and waiting", 28, time.Hour), of("given back", 19, 0),
 	}}); err != nil {
 		d.Fatal(err)
@@ -123,7 +123,7 @@ func (d day) buys(sku, id string) bool {
 	if !view.Terms.ArchivedAt.IsZero() {
 		return false
 	}
-	result, err := d.store.Merge(d.Context(), stock.Merge{
+	result, err := d.store.Merge(d.Context(), stock.Batch{
 		SKU: sku, Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), At: dayAt.Add(24 * time.Hour),
 		Orders: []stock.Order{{OrderID: id, BuyerID: id, Quantity: 1}},
 	})

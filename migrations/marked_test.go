@@ -32,7 +32,7 @@ func TestDeductionsFromBeforeAreMarked(t *testing.T) {
 			if _, err := store.Deduct(u.Context(), bought); err != nil {
 				u.Fatal(err)
 			}
-			single := stock.Merge{SKU: "a", Layout: 1, At: dayAt, Orders: []stock.Order{{OrderID: "single", Quantity: 1, ReserveFor: time.Hour}}}
+			single := stock.Batch{SKU: "a", Layout: 1, At: dayAt, Orders: []stock.Order{{OrderID: "single", Quantity: 1, ReserveFor: time.Hour}}}
 			if _, err := store.Merge(u.Context(), single); err != nil {
 				u.Fatal(err)
 			}

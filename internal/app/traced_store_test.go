@@ -31,8 +31,8 @@ func (s failingStore) Deduct(ctx context.Context, _ stock.Batch) (stock.BatchRes
 	return stock.BatchResult{}, s.fail(ctx)
 }
 
-func (s failingStore) Merge(ctx context.Context, _ stock.Merge) (stock.MergeResult, error) {
-	return stock.MergeResult{}, s.fail(ctx)
+func (s failingStore) Merge(ctx context.Context, _ stock.Batch) (stock.BatchResult, error) {
+	return stock.BatchResult{}, s.fail(ctx)
 }
 
 func (s failingStore) Settle(ctx context.Context, _ stock.Settlement) ([]stock.Settled, error) {
@@ -53,7 +53,7 @@ func TestWritesHaveSpans(t *testing.T) {
 	ctx := t.Context()
 	for name, call := range map[string]func(stock.Store) error{
 		"batch":                  func(s stock.Store) error { _, err := s.Deduct(ctx, stock.Batch{}); return err },
-		"merge":                  func(s stock.Store) error { _, err := s.Merge(ctx, stock.Merge{}); return err },
+		"merge":                  func(s stock.Store) error { _, err := s.Merge(ctx, stock.Batch{}); return err },
 		"settlement":             func(s stock.Store) error { _, err := s.Settle(ctx, stock.Settlement{}); return err },
 		"settlement of an order": func(s stock.Store) error { _, err := s.SettleOrder(ctx, stock.OrderSettlement{}); return err },
 		"retake":                 func(s stock.Store) error { _, err := s.Retake(ctx, time.Time{}, stock.Retake{}); return err },

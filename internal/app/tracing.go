@@ -186,8 +186,8 @@ func (s tracedStore) Deduct(ctx context.Context, batch stock.Batch) (stock.Batch
 }
 
 // Merge implements [stock.Store].
-func (s tracedStore) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
-	return spanned(ctx, s, "merge", func(ctx context.Context) (stock.MergeResult, error) {
+func (s tracedStore) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult, error) {
+	return spanned(ctx, s, "merge", func(ctx context.Context) (stock.BatchResult, error) {
 		result, err := s.Store.Merge(ctx, merge)
 		trace.SpanFromContext(ctx).SetAttributes(attribute.Int("inventory.merged", result.Merged))
 		return result, err

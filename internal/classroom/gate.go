@@ -62,7 +62,7 @@ func (s gatedStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchR
 }
 
 // Merge implements [stock.Store].
-func (s gatedStore) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+func (s gatedStore) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult, error) {
 	s.gate.pass()
 	return s.Store.Merge(ctx, merge)
 }

@@ -60,31 +60,18 @@ func (f Fence) Passes(row Fence) bool {
 	return f.Token == 0 || row.Token < f.Token || row == f
 }
 
-// refusal compares rows of segments, from number first on, with the layout and the fences that a writer knows.
-func refusal(layout int64, fence func(segment int) Fence, first int, rows ...Segment) error {
-	refused := make(map[int]int64)
-	for i, row := range rows {
-		if row.Layout != layout {
-			return ErrLayout
-		}
-		if !fence(first + i).Passes(row.Fence) {
-			refused[first+i] = row.Fence.Token
-		}
-	}
-	if len(refused) > 0 {
-		return &FencedError{Tokens: refused}
-	}
-	return nil
-}
+// AllSegments, in place of the number of one, are all segments of a SKU together.
+const AllSegments = -1
 
-// Batch is a number of orders for one segment under one fencing token. No two of them have the same id. If the SKU has a buyer
-// limit, no two are of the same buyer.
+// Batch is a number of orders for one segment, or for all segments together, which is a merge. No two of them have the same id. If
+// the SKU has a buyer limit, no two of a batch for one segment are of the same buyer.
 type Batch struct {
 	SKU        string
 	Layout     int64 // [ErrLayout] if the SKU has another one
 	Segment    int
-	Fence      Fence
-	Limit      int64 // units that one buyer may hold; 0: any number
+	Fence      Fence         // of the segment
+	Fences     map[int]Fence // for a merge: of each segment that is locked; the others are guarded by their rows alone
+	Limit      int64         // units that one buyer may hold; 0: any number
 	SaleWindow SaleWindow
 	// Deadline is the instant of this process' clock after which nothing may be written; zero: only the context has one.
 	Deadline time.Time
@@ -103,50 +90,81 @@ func (b Batch) Units() (units int64) {
 	return units
 }
 
-// BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.
+// Row returns which segment the batch's row of an index is, and its fence.
+func (b Batch) Row(i int) (segment int, fence Fence) {
+	if b.Segment == AllSegments {
+		return i, b.Fences[i]
+	}
+	return b.Segment, b.Fence
+}
+
+// refusal compares the batch's rows with the layout and the fences that it knows.
+func (b Batch) refusal(rows []Segment) error {
+	refused := make(map[int]int64)
+	for i, row := range rows {
+		if row.Layout != b.Layout {
+			return ErrLayout
+		}
+		if segment, fence := b.Row(i); !fence.Passes(row.Fence) {
+			refused[segment] = row.Fence.Token
+		}
+	}
+	if len(refused) > 0 {
+		return &FencedError{Tokens: refused}
+	}
+	return nil
+}
+
+// BatchResult has an outcome for each order of the batch, and what is left afterwards.
 type BatchResult struct {
 	Outcomes  []Outcome
-	Available int64
+	Available int64     // what the segment holds, or all of them together
+	Segments  []int64   // after a merge: what each segment holds
 	At        time.Time // the instant of the decision
-	// Stale is set if an outcome is Limited while units of expired reservations of the SKU are not back yet: they may be
-	// the buyer's.
+	Merged    int       // orders that took from more than one segment
+	Expired   int       // reservations whose units came back first, for a merge
+	// Stale is set if an order that is [Short] or [Limited] may succeed once the units of expired reservations are back: a batch for
+	// one segment gives none back, and a merge no more than [ExpireLimit].
 	Stale bool
 	// Skipped is set if another transaction held the segment's row when the batch was first tried.
-	Skipped bool
+	Skipped    bool
+	NextExpiry time.Time // after a merge: the earliest expiry of a reservation that is live; zero: there is none
 }
 
-// BatchPlan says how a batch is carried out.
+// BatchPlan says how a batch is carried out. Stores do so under the locks of its rows.
 type BatchPlan struct {
 	BatchResult
-	Admitted []int // indexes of the orders to insert
-	Units    int64 // that these orders take from the segment
-	Reserved int64 // of Units, those that are reserved
+	Admitted []int    // indexes of the orders to insert
+	Parts    [][]Part // what each of these orders takes, by the same indexes
+	Changes  []int64  // of what each row holds, may be zero
+	Reserved []int64  // what reservations take from each row
 }
 
-// PlanBatch decides a batch from the row of its segment; the zero row means that there is none.
-func PlanBatch(b Batch, row Segment, facts Facts) (plan BatchPlan, err error) {
-	if err := refusal(b.Layout, func(int) Fence { return b.Fence }, b.Segment, row); err != nil {
+// PlanBatch decides a batch from its rows: the one of its segment, or for a merge those of all segments. They hold levels now, see
+// [LevelsOf].
+func PlanBatch(b Batch, rows []Segment, levels []int64, facts Facts) (plan BatchPlan, err error) {
+	if len(rows) == 0 {
+		return plan, UnknownSKU(b.SKU)
+	}
+	if err := b.refusal(rows); err != nil {
 		return plan, err
 	}
-	plan.Outcomes, plan.At = make([]Outcome, len(b.Orders)), facts.At
-	demand := facts.demand(b.SKU, b.Orders, b.Limit, b.SaleWindow)
-	demand.InTurn = b.InTurn
-	plan.Admitted = demand.Admit(row.Available, plan.Outcomes)
+	plan = b.fill(levels, facts)
+	plan.At, plan.Expired, plan.NextExpiry = facts.At, facts.Expired, facts.NextExpiry
 	for _, i := range plan.Admitted {
 		plan.Outcomes[i] = AcceptedOutcome(b.SKU, b.Orders[i], facts.At)
-		plan.Units += b.Orders[i].Quantity
-		plan.Reserved += plan.Outcomes[i].Deduction.reserved()
+		plan.NextExpiry = Earlier(plan.NextExpiry, plan.Outcomes[i].Deduction.ExpiresAt)
 	}
-	plan.Available = row.Available - plan.Units
-	plan.Stale = facts.HasExpired && slices.ContainsFunc(plan.Outcomes, func(o Outcome) bool { return o.Kind == Limited })
+	limited := slices.ContainsFunc(plan.Outcomes, func(o Outcome) bool { return o.Kind == Limited })
+	plan.Stale = facts.Expired == ExpireLimit || facts.HasExpired && limited
 	return plan, nil
 }
 
-// Replay changes the plan for an order whose insert has found it there already.
+// Replay changes the plan of a batch for one segment, for an order whose insert has found it there already.
 func (p *BatchPlan) Replay(i int, known Deduction) {
 	d := p.Outcomes[i].Deduction
-	p.Units -= d.Quantity
-	p.Reserved -= d.reserved()
+	p.Changes[0] += d.Quantity
+	p.Reserved[0] -= d.reserved()
 	p.Available += d.Quantity
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }
@@ -164,46 +182,29 @@ type Facts struct {
 	NextExpiry time.Time
 }
 
-// Demand is what stores decide a batch from.
-type Demand struct {
-	Orders []Order
-	// Known are the deductions that the order ids have already.
-	Known map[string]Deduction
-	// Closed says that the SKU is not sold at the instant of the decision.
-	Closed bool
-	Limit  int64            // per buyer; 0: none
-	Taken  map[string]int64 // units of each buyer of the orders, if there is a limit; Admit keeps it up to date
-	InTurn bool             // no order fits after one that does not
-}
-
-func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {
-	return Demand{
-		Orders: orders, Known: f.Known, Closed: window.Refusal(sku, f.At) != nil, Limit: limit, Taken: f.BuyerUnits,
-	}
-}
-
-// Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
+// admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
 // limit. It sets the outcome of each order that does not fit, and of each that is known, and returns the indexes of the
-// others.
+// others. It adds what buyers take to the facts.
 //
 // The turn of an order is its place in the batch, not its id: ids must not buy a better place.
-func (d Demand) Admit(available int64, outcomes []Outcome) (admitted []int) {
+func (b Batch) admit(available int64, facts Facts, outcomes []Outcome) (admitted []int) {
+	closed := b.SaleWindow.Refusal(b.SKU, facts.At) != nil
 	over := false // for the orders that follow
-	for i, o := range d.Orders {
-		if known, ok := d.Known[o.OrderID]; ok {
+	for i, o := range b.Orders {
+		if known, ok := facts.Known[o.OrderID]; ok {
 			outcomes[i] = Outcome{Kind: Known, Deduction: known}
-		} else if d.Closed {
+		} else if closed {
 			outcomes[i] = Outcome{Kind: Closed}
-		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
+		} else if b.Limit > 0 && facts.BuyerUnits[o.BuyerID]+o.Quantity > b.Limit {
 			outcomes[i] = Outcome{Kind: Limited}
 		} else if over || o.Quantity > available {
-			over = d.InTurn
+			over = b.InTurn
 			outcomes[i] = Outcome{Kind: Short, Available: available}
 		} else {
 			admitted = append(admitted, i)
 			available -= o.Quantity
-			if d.Limit > 0 {
-				d.Taken[o.BuyerID] += o.Quantity
+			if b.Limit > 0 {
+				facts.BuyerUnits[o.BuyerID] += o.Quantity
 			}
 		}
 	}

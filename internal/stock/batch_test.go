@@ -34,7 +34,7 @@ func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 		available := rapid.Int64Range(0, 60).Draw(t, "available")
 		outcomes := make([]Outcome, len(orders))
 		inTurn := rapid.Bool().Draw(t, "in turn")
-		admitted := Demand{Orders: orders, Known: known, InTurn: inTurn}.Admit(available, outcomes)
+		admitted := Batch{Orders: orders, InTurn: inTurn}.admit(available, Facts{Known: known}, outcomes)
 
 		left, over := available, false
 		for i, o := range orders {
@@ -69,7 +69,7 @@ func TestAdmitCountsEachBuyer(t *testing.T) {
 		}
 		held := maps.Clone(taken)
 		outcomes := make([]Outcome, len(orders))
-		admitted := Demand{Orders: orders, Known: known, Limit: limit, Taken: taken}.Admit(1000, outcomes)
+		admitted := Batch{Orders: orders, Limit: limit}.admit(1000, Facts{Known: known, BuyerUnits: taken}, outcomes)
 		for i, o := range orders {
 			switch fits := held[o.BuyerID]+o.Quantity <= limit; {
 			case outcomes[i].Kind == Known:
@@ -87,12 +87,11 @@ func TestAdmitCountsEachBuyer(t *testing.T) {
 	})
 }
 
-func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
+func TestAMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
 		orders, known := drawOrders(t), drawKnown(t)
-		outcomes := make([]Outcome, len(orders))
-		plan := PlanMerge(slices.Clone(segments), Demand{Orders: orders, Known: known}, outcomes)
+		plan := Batch{Segment: AllSegments, Orders: orders}.fill(slices.Clone(segments), Facts{Known: known})
 
 		var sold, largest, fullest int64
 		for _, i := range plan.Admitted {
@@ -123,12 +122,12 @@ func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 	})
 }
 
-func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
+func TestAMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
 	segments := make([]int64, 10)
 	for i := range segments {
 		segments[i] = 1000
 	}
-	plan := PlanMerge(segments, Demand{Orders: []Order{{OrderID: "a", Quantity: 1001}}}, make([]Outcome, 1))
+	plan := Batch{Segment: AllSegments, Orders: []Order{{OrderID: "a", Quantity: 1001}}}.fill(segments, Facts{})
 	stocked := 0
 	for _, left := range plan.Segments {
 		if left > 0 {
@@ -140,9 +139,8 @@ func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
 	}
 }
 
-func TestPlanMergePrefersASingleSegment(t *testing.T) {
-	outcomes := make([]Outcome, 1)
-	plan := PlanMerge([]int64{2, 5, 3}, Demand{Orders: []Order{{OrderID: "a", Quantity: 4}}}, outcomes)
+func TestAMergePrefersASingleSegment(t *testing.T) {
+	plan := Batch{Segment: AllSegments, Orders: []Order{{OrderID: "a", Quantity: 4}}}.fill([]int64{2, 5, 3}, Facts{})
 	if plan.Merged != 0 || len(plan.Parts[0]) != 1 || plan.Parts[0][0].Segment != 1 {
 		t.Fatalf("plan %+v", plan)
 	}

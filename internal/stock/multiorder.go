@@ -102,9 +102,9 @@ type PlacedLine struct {
 	Layout     int64 // of the SKU, as far as the caller knows
 	Limit      int64 // as in a [Batch]
 	SaleWindow SaleWindow
-	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
+	Segment    int   // the one that fills the line, or [AllSegments], as in a merge
 	Fence      Fence // of that segment
-	// Parts are what several segments together seem to hold for the line, if Segment is -1: a store that tries an order at once may
+	// Parts are what several segments together seem to hold for the line from [AllSegments]: a store that tries an order at once may
 	// take these. Nil: it is not known.
 	Parts []Part
 }
@@ -156,47 +156,30 @@ func (p Placement) Taken(at time.Time) []Deduction {
 }
 
 // Place takes the lines of a new order, each as a batch from its segment or as a merge from all of them. It names all of them
-// to deduct and merge. Then it has what they need read, and what these have returned decides the lines one after another.
-func (p Placement) Place(
-	deduct func(Batch) (decide func() (BatchResult, error)), merge func(Merge) (decide func() (MergeResult, error)), read func() error,
-) ([]Deduction, error) {
-	decide := make([]func() (outcomes []Outcome, stale bool, err error), len(p.Lines))
+// to take. Then it has what they need read, and what take has returned decides the lines one after another.
+func (p Placement) Place(take func(Batch) (decide func() (BatchResult, error)), read func() error) ([]Deduction, error) {
+	decide := make([]func() (BatchResult, error), len(p.Lines))
 	for i, line := range p.Lines {
-		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.Of(p.Order.Lines[i])}
-		if line.Segment < 0 {
-			merged := merge(Merge{
-				SKU: sku, Layout: line.Layout, Limit: line.Limit, SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
-			})
-			decide[i] = func() ([]Outcome, bool, error) {
-				result, err := merged()
-				p.left(sku, err == nil && slices.Contains(result.Segments, 0))
-				return result.Outcomes, result.Stale, err
-			}
-		} else {
-			deducted := deduct(Batch{
-				SKU: sku, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
-				SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
-			})
-			decide[i] = func() ([]Outcome, bool, error) {
-				result, err := deducted()
-				p.left(sku, err == nil && result.Available == 0)
-				return result.Outcomes, result.Stale, err
-			}
-		}
+		decide[i] = take(Batch{
+			SKU: p.Order.Lines[i].SKU, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
+			SaleWindow: line.SaleWindow, At: p.At, Orders: []Order{p.Order.Of(p.Order.Lines[i])},
+		})
 	}
 	if err := read(); err != nil {
 		return nil, err
 	}
 	taken := make([]Deduction, len(p.Lines))
 	for i, line := range p.Lines {
-		outcomes, stale, err := decide[i]()
+		sku := p.Order.Lines[i].SKU
+		result, err := decide[i]()
 		if err == nil {
-			err = line.refusal(p.Order.Lines[i].SKU, p.Order.BuyerID, outcomes[0], p.At, stale)
+			p.left(sku, result.Available == 0 || slices.Contains(result.Segments, 0))
+			err = line.refusal(sku, p.Order.BuyerID, result.Outcomes[0], p.At, result.Stale)
 		}
 		if err != nil {
 			return nil, err
 		}
-		taken[i] = outcomes[0].Deduction
+		taken[i] = result.Outcomes[0].Deduction
 	}
 	return taken, nil
 }

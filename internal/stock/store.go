@@ -4,8 +4,8 @@
 //
 //   - the values, and which of them are allowed ([Order], [NewSKU], [Movement], [MultiOrder], their Check methods);
 //   - the contract of a [Store], which reads, locks and writes rows;
-//   - the plans, pure functions that decide what a store writes ([Demand.Admit], [PlanMerge], [PlanSettlement],
-//     [PlanExpiry], [TakeAway]), so that all stores decide alike;
+//   - the plans, pure functions that decide what a store writes ([PlanBatch], [PlanMovement], [PlanSettlement],
+//     [PlanExpiry], [Retake.Plan]), so that all stores decide alike;
 //   - the errors that callers see, by [Code].
 //
 // Package selling, below this one, does the selling. The stores are in postgres and sqlite, and stocktest is the suite
@@ -69,7 +69,7 @@ type Store interface {
 	Deduct(ctx context.Context, batch Batch) (BatchResult, error)
 	// Merge takes a batch from all segments of a SKU, whose rows it locks, so its refusals are final. Before it
 	// decides, the units of reservations that have expired come back.
-	Merge(ctx context.Context, merge Merge) (MergeResult, error)
+	Merge(ctx context.Context, merge Batch) (BatchResult, error)
 	// Order takes all lines of an order, or nothing. It returns the deductions in the order of the lines, without their
 	// parts, and reports false if the same order was there already. CodeOrderIDReused is for an id that belongs to
 	// another order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name

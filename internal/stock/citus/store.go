@@ -130,8 +130,8 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 }
 
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
-	return on(ctx, s, merge.SKU, func(o *postgres.Store) (stock.MergeResult, error) { return o.Merge(ctx, merge) })
+func (s *Store) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult, error) {
+	return on(ctx, s, merge.SKU, func(o *postgres.Store) (stock.BatchResult, error) { return o.Merge(ctx, merge) })
 }
 
 // Settle implements [stock.Store].

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -166,37 +167,19 @@ func deductBy(ctx context.Context, tx transaction, read, write *tables.Statement
 	}
 	tx.Instant(read, batch.At, &facts.At)
 	return func() (stock.BatchResult, error) {
-		var row stock.Segment
-		if len(*rows) > 0 {
-			row = (*rows)[0]
-		} else if err := tables.SKUExists(ctx, tx, batch.SKU); err != nil {
-			return stock.BatchResult{}, err
+		if len(*rows) == 0 {
+			return stock.BatchResult{}, cmp.Or(tables.SKUExists(ctx, tx, batch.SKU), stock.ErrLayout)
 		}
-		plan, err := stock.PlanBatch(batch, row, *facts)
+		plan, err := stock.PlanBatch(batch, *rows, stock.LevelsOf(*rows, nil), *facts)
 		if err == nil && len(plan.Admitted) > 0 {
-			writePlan(write, batch, plan)
+			write.Take(batch, plan)
 		}
 		return plan.BatchResult, err
 	}
 }
 
-// writePlan adds what a batch writes.
-func writePlan(write *tables.Statements, batch stock.Batch, plan stock.BatchPlan) {
-	orders := stock.Pick(batch.Orders, plan.Admitted)
-	write.Count(batch.SKU, batch.Limit, orders)
-	c := tables.ArraysOf(orders)
-	c.Limited = batch.Limit > 0
-	for range orders {
-		c.Segments = append(c.Segments, &batch.Segment)
-	}
-	write.Insert(batch.SKU, c, plan.At).Wrote = tables.AllOf(len(orders))
-	var taken tables.Changes
-	taken.Add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
-	write.Change(batch.SKU, taken)
-}
-
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
+func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
 	err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
 		result, err = tables.Merge(ctx, tx, merge)
 		return err

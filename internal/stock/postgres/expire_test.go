@@ -20,7 +20,7 @@ func TestExpiryThatWaitedForAnExtension(t *testing.T) {
 			return err
 		},
 		"merge": func(ctx context.Context, s *postgres.Store, at time.Time) error {
-			_, err := s.Merge(ctx, stock.Merge{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: "o", Quantity: 9}}})
+			_, err := s.Merge(ctx, stock.Batch{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: "o", Quantity: 9}}})
 			return err
 		},
 	} {

@@ -64,7 +64,7 @@ func sell(t *testing.T, store *postgres.Store) {
 		})
 	}
 	buyers.Wait()
-	if _, err := store.Merge(t.Context(), stock.Merge{SKU: "b", Layout: 1, At: time.Now(), Orders: []stock.Order{{OrderID: "m", Quantity: 150}}}); err != nil {
+	if _, err := store.Merge(t.Context(), stock.Batch{SKU: "b", Layout: 1, At: time.Now(), Orders: []stock.Order{{OrderID: "m", Quantity: 150}}}); err != nil {
 		t.Error(err)
 	}
 	if _, err := store.Move(t.Context(), restock("b", "r")); err != nil {

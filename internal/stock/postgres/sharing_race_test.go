@@ -32,7 +32,7 @@ func (r *racers) step(worker, round int) {
 		_, err := store.Move(r.Context(), stock.Movement{SKU: sku, Ref: fmt.Sprint(worker, round), Kind: stock.Restocked, Quantity: 3})
 		r.may(err)
 	case 1:
-		result, err := store.Merge(r.Context(), stock.Merge{SKU: sku, Layout: 1, Orders: r.orders(worker, round)})
+		result, err := store.Merge(r.Context(), stock.Batch{SKU: sku, Layout: 1, Orders: r.orders(worker, round)})
 		r.may(err)
 		r.note(sku, result.Outcomes)
 	case 2:

@@ -286,7 +286,7 @@ func TestConstraintThatFiresIsTheGuard(t *testing.T) {
 	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
 		t.Errorf("batch: %v, want %v", err, stock.ErrGuard)
 	}
-	if _, err := store.Merge(t.Context(), stock.Merge{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+	if _, err := store.Merge(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
 		t.Errorf("merge: %v, want %v", err, stock.ErrGuard)
 	}
 	if status, err := store.Status(t.Context(), "a", time.Now()); err != nil || status.Available != 10 {

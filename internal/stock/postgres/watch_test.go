@@ -63,7 +63,7 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		return err
 	}
 	merge := func(id string, quantity int64, at time.Time) error {
-		_, err := store.Merge(ctx, stock.Merge{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: id, Quantity: quantity}}})
+		_, err := store.Merge(ctx, stock.Batch{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: id, Quantity: quantity}}})
 		return err
 	}
 	retake := func(id string, at time.Time) error {

@@ -40,7 +40,7 @@ func (m *meter) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	return m.Store.Deduct(ctx, batch)
 }
 
-func (m *meter) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+func (m *meter) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult, error) {
 	m.asked.Add(1)
 	return m.Store.Merge(ctx, merge)
 }
@@ -221,10 +221,10 @@ func (empty) Views(context.Context, ...string) (map[string]stock.View, error) {
 	return map[string]stock.View{sku: {Layout: 1, Segments: []int64{0, 0, 0}}}, nil
 }
 
-func (empty) Merge(_ context.Context, m stock.Merge) (stock.MergeResult, error) {
+func (empty) Merge(_ context.Context, m stock.Batch) (stock.BatchResult, error) {
 	time.Sleep(10 * time.Millisecond)
 	outcomes := slices.Repeat([]stock.Outcome{{Kind: stock.Short}}, len(m.Orders))
-	return stock.MergeResult{Outcomes: outcomes, Segments: []int64{0, 0, 0}}, nil
+	return stock.BatchResult{Outcomes: outcomes, Segments: []int64{0, 0, 0}}, nil
 }
 
 func (empty) Deductions(context.Context, string, []string) (map[string]stock.Deduction, error) {

@@ -231,11 +231,9 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 	if pending = stillWaiting(pending); len(pending) == 0 {
 		return nil, nil
 	}
-	merge := stock.Merge{
-		SKU: w.sku, Layout: w.layout, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
-		Deadline: firstDeadline(pending), At: w.service.at(), Orders: orders(pending),
-	}
-	var result stock.MergeResult
+	merge := w.batch(pending)
+	merge.InTurn = false
+	var result stock.BatchResult
 	err := w.writeFenced(ctx, holds, func(fences map[int]stock.Fence) (err error) {
 		merge.Fences = fences
 		result, err = w.service.store.Merge(ctx, merge)

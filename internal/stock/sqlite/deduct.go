@@ -41,15 +41,15 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	if err := tx.Send(ctx, read); err != nil {
 		return result, err
 	}
-	plan, err := stock.PlanBatch(batch, row, facts)
+	plan, err := stock.PlanBatch(batch, []stock.Segment{row}, []int64{row.Available}, facts)
 	if err != nil {
 		return result, err
 	}
-	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Units == 0 {
+	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Changes[0] == 0 {
 		return plan.BatchResult, err
 	}
 	_, err = tx.exec(ctx, "change_segment",
-		batch.SKU, batch.Segment, -plan.Units, batch.Fence.Token, batch.Fence.Owner, plan.Reserved)
+		batch.SKU, batch.Segment, plan.Changes[0], batch.Fence.Token, batch.Fence.Owner, plan.Reserved[0])
 	return plan.BatchResult, err
 }
 
@@ -94,7 +94,7 @@ func values(d *stock.Deduction, segment *int, at time.Time, inOrder, limited boo
 }
 
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
+func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
 	err = s.inShared(ctx, merge.Deadline, len(merge.Orders), func(tx *transaction) error {
 		merge := merge
 		merge.At = now(merge.At)

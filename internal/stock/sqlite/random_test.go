@@ -118,20 +118,21 @@ func (g *game) deduct() {
 			want.Stale = true
 		}
 	}
+	got.Segments, got.NextExpiry = nil, time.Time{} // of a merge
 	equal(g.T, "batch", got, want)
 }
 
 func (g *game) merge() {
 	m := g.model()
-	merge := stock.Merge{SKU: m.sku, Layout: m.layout, Limit: m.limit, At: g.at, Orders: g.orders()}
+	merge := stock.Batch{SKU: m.sku, Layout: m.layout, Limit: m.limit, At: g.at, Orders: g.orders()}
 	got, err := g.store.Merge(g.Context(), merge)
 	if err != nil {
 		g.Fatal(err)
 	}
-	want := stock.MergeResult{Merged: got.Merged, Segments: got.Segments, At: g.at, Expired: m.sweep(g.at)}
+	want := stock.BatchResult{Merged: got.Merged, Segments: got.Segments, At: g.at, Expired: m.sweep(g.at)}
 	var rest int64
 	want.Outcomes, rest = m.takeAll(merge.Orders, m.available(g.at), g.at)
-	want.NextExpiry = m.until()
+	want.Available, want.NextExpiry = rest, m.until()
 	equal(g.T, "merge", got, want)
 	equal(g.T, "left by a merge", sum(got.Segments), rest)
 }

@@ -152,7 +152,7 @@ func testOutboxTells(k *outboxKit) {
 	begun := time.Now().Add(-time.Minute)
 	k.sell(0, "b", "a")
 	k.sell(1, "a", "b") // replays
-	merge := stock.Merge{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{{OrderID: "large", Quantity: 400_000}}}
+	merge := stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{{OrderID: "large", Quantity: 400_000}}}
 	_, err := k.Store.Merge(k.Context(), merge)
 	k.must(err)
 	k.must(k.Exec(k.Context(), `UPDATE deductions SET status = 'cancelled' WHERE order_id = 'a'`))

@@ -75,7 +75,7 @@ func testUnknownSKU(t *testing.T, k *kit) {
 	}
 	_, err = k.store.Deduct(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
 	k.code(err, stock.CodeUnknownSKU)
-	_, err = k.store.Merge(ctx, stock.Merge{SKU: "nope", At: at, Orders: orders("a", 1)})
+	_, err = k.store.Merge(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
 	k.code(err, stock.CodeUnknownSKU)
 	_, err = k.store.Deduction(ctx, "nope", "a")
 	k.code(err, stock.CodeUnknownSKU)

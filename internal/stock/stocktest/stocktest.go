@@ -222,8 +222,8 @@ func (k *kit) batch(segment int, fence stock.Fence, orders ...stock.Order) stock
 }
 
 // merging is a merge of the SKU that create made.
-func (k *kit) merging(fences map[int]stock.Fence, orders ...stock.Order) stock.Merge {
-	return stock.Merge{SKU: sku, Layout: k.layout, Fences: fences, Limit: k.limit, At: at, Orders: orders}
+func (k *kit) merging(fences map[int]stock.Fence, orders ...stock.Order) stock.Batch {
+	return stock.Batch{SKU: sku, Layout: k.layout, Fences: fences, Limit: k.limit, At: at, Orders: orders}
 }
 
 func (k *kit) deduct(segment int, fence stock.Fence, orders ...stock.Order) stock.BatchResult {
@@ -235,7 +235,7 @@ func (k *kit) deduct(segment int, fence stock.Fence, orders ...stock.Order) stoc
 	return result
 }
 
-func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.MergeResult {
+func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.BatchResult {
 	k.Helper()
 	result, err := k.store.Merge(k.Context(), k.merging(fences, orders...))
 	if err != nil {

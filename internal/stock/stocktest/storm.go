@@ -96,7 +96,7 @@ func (s storm) step(ctx context.Context, r *rand.Rand, id string) error {
 			Orders: s.some(r, id),
 		})
 	case 2:
-		_, err = s.store.Merge(ctx, stock.Merge{
+		_, err = s.store.Merge(ctx, stock.Batch{
 			SKU: name, Layout: views[name].Layout, Limit: s.limits[name], At: when, Orders: s.some(r, id),
 		})
 	case 3, 4:

@@ -184,8 +184,8 @@ func (k *kit) orderAsRead(ctx context.Context, segment int, o stock.Order) (acce
 	view := views[sku]
 	var outcomes []stock.Outcome
 	if segment == 3 {
-		var result stock.MergeResult
-		result, err = k.store.Merge(ctx, stock.Merge{
+		var result stock.BatchResult
+		result, err = k.store.Merge(ctx, stock.Batch{
 			SKU: sku, Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), At: at, Orders: []stock.Order{o},
 		})
 		outcomes = result.Outcomes

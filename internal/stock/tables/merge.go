@@ -2,7 +2,6 @@ package tables
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"inventory/internal/stock"
@@ -13,11 +12,11 @@ import (
 // While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
 // start by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
-func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, error) {
+func Merge(ctx context.Context, tx Tx, merge stock.Batch) (stock.BatchResult, error) {
 	read, write := &Statements{}, &Statements{}
 	decide := mergeBy(tx, read, write, merge)
 	if err := tx.Send(ctx, read); err != nil {
-		return stock.MergeResult{}, err
+		return stock.BatchResult{}, err
 	}
 	result, err := decide()
 	if err != nil {
@@ -27,32 +26,25 @@ func Merge(ctx context.Context, tx Tx, merge stock.Merge) (stock.MergeResult, er
 }
 
 // mergeBy adds to read what a merge reads. Once that is read, decide decides the merge, and adds to write what it writes.
-func mergeBy(tx Tx, read, write *Statements, merge stock.Merge) (decide func() (stock.MergeResult, error)) {
+func mergeBy(tx Tx, read, write *Statements, merge stock.Batch) (decide func() (stock.BatchResult, error)) {
+	merge.Segment = stock.AllSegments
 	facts := &stock.Facts{}
 	segments := read.LockAll(merge.SKU)
 	back := tx.Expire(read, merge.SKU, merge.At)
 	read.Facts(facts, merge.SKU, merge.Limit, merge.Orders)
 	read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", merge.SKU)
 	tx.Instant(read, merge.At, &facts.At)
-	return func() (stock.MergeResult, error) {
+	return func() (stock.BatchResult, error) {
 		facts.Expired = back.Reservations
-		plan, result, err := merge.Plan(*segments, stock.LevelsOf(*segments, back.Segments), *facts)
+		plan, err := stock.PlanBatch(merge, *segments, stock.LevelsOf(*segments, back.Segments), *facts)
 		if err != nil {
-			return result, err
+			return plan.BatchResult, err
 		}
-		if len(plan.Admitted) > 0 {
-			write.Count(merge.SKU, merge.Limit, stock.Pick(merge.Orders, plan.Admitted))
-			write.merged(merge, plan, facts.At)
-			var taken Changes
-			for segment, units := range plan.Changes {
-				taken.Add(segment, units, plan.Reserved[segment], merge.Fences[segment])
-			}
-			write.Change(merge.SKU, taken)
-		}
-		if back.Reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
+		write.Take(merge, plan)
+		if back.Reservations > 0 && plan.Available > 0 { // some of the units that came back are left for others
 			tx.Notify(write, merge.SKU)
 		}
-		return result, nil
+		return plan.BatchResult, nil
 	}
 }
 
@@ -66,14 +58,15 @@ func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders [
 	s.Each(DeductionsByID(facts.Known), "deductions_by_id", sku, stock.IDsOf(orders))
 }
 
-func holdAny(segments []int64) bool {
-	return slices.ContainsFunc(segments, func(available int64) bool { return available > 0 })
-}
-
-// merged inserts the deductions of a merge, and the parts of those that have several.
-func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Time) {
-	c := ArraysOf(stock.Pick(merge.Orders, plan.Admitted))
-	c.Limited = merge.Limit > 0
+// Take writes what a plan takes for a batch, whose rows are locked.
+func (s *Statements) Take(batch stock.Batch, plan stock.BatchPlan) {
+	if len(plan.Admitted) == 0 {
+		return
+	}
+	orders := stock.Pick(batch.Orders, plan.Admitted)
+	s.Count(batch.SKU, batch.Limit, orders)
+	c := ArraysOf(orders)
+	c.Limited = batch.Limit > 0
 	var several Parts
 	for _, i := range plan.Admitted {
 		if given := plan.Parts[i]; len(given) == 1 {
@@ -81,10 +74,16 @@ func (s *Statements) merged(merge stock.Merge, plan stock.MergePlan, at time.Tim
 			continue
 		}
 		c.Segments = append(c.Segments, nil)
-		several.add(merge.Orders[i].OrderID, plan.Parts[i])
+		several.add(batch.Orders[i].OrderID, plan.Parts[i])
 	}
-	s.Insert(merge.SKU, c, at).Wrote = AllOf(len(plan.Admitted))
-	several.insert(s, merge.SKU)
+	s.Insert(batch.SKU, c, plan.At).Wrote = AllOf(len(orders))
+	several.insert(s, batch.SKU)
+	var taken Changes
+	for i, units := range plan.Changes {
+		segment, fence := batch.Row(i)
+		taken.Add(segment, units, plan.Reserved[i], fence)
+	}
+	s.Change(batch.SKU, taken)
 }
 
 // Parts are the columns of rows of deduction_parts.

@@ -79,9 +79,10 @@ func PlaceOrder(
 	}
 	read, write := &Statements{}, &Statements{}
 	lines, err = p.Place(func(line stock.Batch) func() (stock.BatchResult, error) {
+		if line.Segment == stock.AllSegments {
+			return mergeBy(tx, read, write, line)
+		}
 		return deduct(read, write, line)
-	}, func(line stock.Merge) func() (stock.MergeResult, error) {
-		return mergeBy(tx, read, write, line)
 	}, func() error { return tx.Send(ctx, read) })
 	if err == nil {
 		err = tx.Send(ctx, write)
