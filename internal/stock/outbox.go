@@ -97,23 +97,22 @@ func (a Age) Before(b Age) bool {
 	return cmp.Or(cmp.Compare(a.Layout, b.Layout), cmp.Compare(a.Version, b.Version)) < 0
 }
 
-// Level is what a SKU has available, in one snapshot.
+// Level is what the segments of a SKU hold, in one snapshot.
 type Level struct {
-	Available int64
-	Age       Age
+	Available  int64
+	Layout     int64
+	Versions   []int64   // of the segments: while they are the same, nothing has been written
+	NextExpiry time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
 }
 
 // Archived reports whether the SKU is archived, so that it sells nothing whatever it holds.
-func (l Level) Archived() bool { return l.Age.Layout == ArchivedLayout }
+func (l Level) Archived() bool { return l.Layout == ArchivedLayout }
 
-// LevelOf returns the level of segments.
-func LevelOf(segments []Segment) (l Level) {
-	for _, row := range segments {
-		l.Available += row.Available
-		l.Age.Layout, l.Age.Version = row.Layout, l.Age.Version+row.Version
-	}
-	return l
-}
+// SoldOut reports whether no segment holds anything. An archived SKU is not sold out: its sale has ended.
+func (l Level) SoldOut() bool { return l.Available == 0 && !l.Archived() }
+
+// Age returns when the SKU was seen.
+func (l Level) Age() Age { return Age{Layout: l.Layout, Version: Sum(l.Versions)} }
 
 // Events receives what happens. Publish is called on the hot path: it must not wait.
 type Events interface {

@@ -104,7 +104,7 @@ type Store interface {
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
 	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
 	// A limit of 0 reads no ids.
-	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (SoldOutState, error)
+	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (Level, error)
 
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if the same
 	// movement was there already.

@@ -207,8 +207,8 @@ func (s *Store) Level(ctx context.Context, sku string) (stock.Level, error) {
 }
 
 // SoldOut implements [stock.Store].
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
-	return on(ctx, s, sku, func(o *postgres.Store) (stock.SoldOutState, error) { return o.SoldOut(ctx, sku, limit, accepted) })
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.Level, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.Level, error) { return o.SoldOut(ctx, sku, limit, accepted) })
 }
 
 // Move implements [stock.Store].

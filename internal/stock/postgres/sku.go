@@ -47,14 +47,14 @@ func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (
 //
 // A million ids take a third of a second, and no other transaction waits for that: no row is locked, because the snapshot of
 // REPEATABLE READ has the versions, the zero and the ids of one instant.
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Level, err error) {
 	if limit == 0 {
-		return tables.SoldOut(ctx, noting{s.pool, s.clock}, sku) // one statement is one snapshot
+		return tables.Level(ctx, noting{s.pool, s.clock}, sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = s.pool.snapshot(ctx, snapshot, func(tx transaction) error {
 		var err error
-		if found, err = tables.SoldOut(ctx, tx, sku); err != nil || !found.SoldOut {
+		if found, err = tables.Level(ctx, tx, sku); err != nil || !found.SoldOut() {
 			return err
 		}
 		var id pgtype.DriverBytes // the connection's own buffer: no copy of each id

@@ -185,7 +185,7 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	case accepted.length() > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
 		return false, fullRest
-	case empty.SoldOut && !s.over(e.sku, empty.NextExpiry):
+	case empty.SoldOut() && !s.over(e.sku, empty.NextExpiry):
 		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
 		s.observer.SoldOutCached(accepted.length(), took)
 		known = true
@@ -229,7 +229,7 @@ func (e *soldOutEntry) confirm() bool {
 	ctx, cancel := context.WithTimeout(e.ctx, soldOutFor)
 	defer cancel()
 	empty, err := e.service.store.SoldOut(ctx, e.sku, 0, nil)
-	return err == nil && empty.SoldOut && slices.Equal(empty.Versions, e.versions)
+	return err == nil && empty.SoldOut() && slices.Equal(empty.Versions, e.versions)
 }
 
 // idSet holds order ids as hashes. It always finds its own ids. With a million ids it takes a foreign id for its own once in

@@ -22,13 +22,13 @@ func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error)
 
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
 
-func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
+func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.Level, error) {
 	var id []byte
 	for n := range min(limit, s.accepted) {
 		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
 		accepted(id)
 	}
-	return stock.SoldOutState{SoldOut: true, Versions: []int64{1, 2, 3}}, nil
+	return stock.Level{Versions: []int64{1, 2, 3}}, nil
 }
 
 // remembering returns a service whose cache has a SKU that has sold out to that many buyers.

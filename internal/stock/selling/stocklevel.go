@@ -79,7 +79,7 @@ func (s *Service) tellLevel(ctx context.Context, sku string, cameBack int64) err
 	if err != nil || seen.Archived() {
 		return err
 	}
-	e := stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: cameBack, At: s.now(), Age: seen.Age, WasEmpty: seen.Available <= cameBack}
+	e := stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: cameBack, At: s.now(), Age: seen.Age(), WasEmpty: seen.Available <= cameBack}
 	if seen.Available == 0 {
 		e.Kind, e.Units = stock.EventSoldOut, 0
 	}

@@ -176,7 +176,7 @@ func (m *model) versionsTell(t *testing.T) {
 	}
 	equal(t, "next expiry", empty.NextExpiry, m.until())
 	levels := m.look(t).Segments
-	equal(t, "sold out", empty.SoldOut, sum(levels) == 0)
+	equal(t, "sold out", empty.SoldOut(), sum(levels) == 0)
 	equal(t, "what the segments hold", sum(levels), m.stock-m.held(everything))
 	if slices.Equal(empty.Versions, m.versions) {
 		equal(t, "levels under the same versions", levels, m.levels)

@@ -179,10 +179,10 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 }
 
 // SoldOut implements [stock.Store].
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Level, err error) {
 	err = s.snapshot(ctx, func(tx *transaction) error {
 		var err error
-		if found, err = tables.SoldOut(ctx, tx, sku); err != nil || !found.SoldOut || limit == 0 {
+		if found, err = tables.Level(ctx, tx, sku); err != nil || !found.SoldOut() || limit == 0 {
 			return err
 		}
 		return tx.Each(ctx, func(row tables.Row) error {

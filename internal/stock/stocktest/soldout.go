@@ -18,7 +18,7 @@ func (k *kit) soldOut(limit int) (versions []int64, soldOut bool, ids []string) 
 		k.Fatalf("sold out: %v", err)
 	}
 	slices.Sort(ids)
-	return found.Versions, found.SoldOut, ids
+	return found.Versions, found.SoldOut(), ids
 }
 
 func testSoldOut(t *testing.T, k *kit) {

@@ -118,34 +118,23 @@ func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Move
 	return nil
 }
 
-// SoldOut reads whether a SKU is sold out.
-func SoldOut(ctx context.Context, q Querier, sku string) (found stock.SoldOutState, err error) {
-	segments, next, err := lookAtSegments(ctx, q, sku)
-	if err != nil {
-		return found, err
-	}
-	found = stock.SoldOutStateOf(segments)
-	found.NextExpiry = next
-	return found, nil
-}
-
 // Level implements [stock.Store].
 func (b Base) Level(ctx context.Context, sku string) (stock.Level, error) {
-	segments, _, err := lookAtSegments(ctx, b.DB, sku)
-	return stock.LevelOf(segments), err
+	return Level(ctx, b.DB, sku)
 }
 
-// lookAtSegments reads the segments of a SKU, and the earliest expiry of its reservations, without any lock.
-func lookAtSegments(ctx context.Context, q Querier, sku string) (segments []stock.Segment, first time.Time, err error) {
-	var next Time
-	segments, err = All(ctx, q, func(row Row) (s stock.Segment, err error) {
-		err = row.Scan(&s.Available, &s.Version, &s.Layout, &next)
-		return s, err
+// Level reads what the segments of a SKU hold, without any lock.
+func Level(ctx context.Context, q Querier, sku string) (l stock.Level, err error) {
+	err = q.Each(ctx, func(row Row) error {
+		var available, version int64
+		err := row.Scan(&available, &version, &l.Layout, (*Time)(&l.NextExpiry))
+		l.Available, l.Versions = l.Available+available, append(l.Versions, version)
+		return err
 	}, "sold_out", sku)
-	if err == nil && segments == nil {
+	if err == nil && l.Versions == nil {
 		err = stock.UnknownSKU(sku)
 	}
-	return segments, time.Time(next), err
+	return l, err
 }
 
 // aboveSKUs is above every SKU: no character of one is.
