@@ -109,26 +109,17 @@ type MovementPlan struct {
 	Rows []Segment
 }
 
-// checkStock refuses a movement that was meant for another stock.
-func (m Movement) checkStock(stock int64) error {
-	if m.IfStock == nil || *m.IfStock == stock {
-		return nil
-	}
-	return &Error{
-		Code: CodeStockChanged, SKU: m.SKU, Stock: stock,
-		Message: fmt.Sprintf("the stock of SKU %q is %d, and not %d", m.SKU, stock, *m.IfStock),
-	}
-}
-
 // PlanMovement decides a movement from the rows of all segments, and the stock: all that was ever put in. The segments hold levels
 // now, see [LevelsOf].
 func PlanMovement(m Movement, segments []Segment, levels []int64, stock int64) (plan MovementPlan, err error) {
-	if err := m.checkStock(stock); err != nil && len(segments) > 0 {
-		return plan, err
-	}
 	switch {
 	case len(segments) == 0:
 		return plan, UnknownSKU(m.SKU)
+	case m.IfStock != nil && *m.IfStock != stock:
+		return plan, &Error{
+			Code: CodeStockChanged, SKU: m.SKU, Stock: stock,
+			Message: fmt.Sprintf("the stock of SKU %q is %d, and not %d", m.SKU, stock, *m.IfStock),
+		}
 	case segments[0].Layout == ArchivedLayout:
 		return plan, SKUArchived(m.SKU)
 	case m.Kind == Resegmented:
@@ -148,38 +139,33 @@ func PlanMovement(m Movement, segments []Segment, levels []int64, stock int64) (
 
 // layOut spreads what segments hold over n new ones. The first one counts all reserved units.
 func layOut(segments []Segment, levels []int64, n int) []Segment {
-	var units, reserved int64
+	rows := nextLayout(segments, n)
+	for i, units := range Spread(Sum(levels), n) {
+		rows[i].Available = units
+	}
 	for i, row := range segments {
-		units += levels[i]
-		reserved += row.Reserved - (levels[i] - row.Available) // units that came back were reserved
+		rows[0].Reserved += row.Reserved - (levels[i] - row.Available) // units that came back were reserved
 	}
-	rows, next := make([]Segment, n), nextLayout(segments)
-	for i, available := range Spread(units, n) {
-		rows[i] = next
-		rows[i].Available = available
-	}
-	rows[0].Reserved = reserved
 	return rows
 }
 
 // layAgain gives segments a new layout and leaves what they hold: a write that does not know the layout is refused.
 func layAgain(segments []Segment) []Segment {
-	rows, next := make([]Segment, len(segments)), nextLayout(segments)
+	rows := nextLayout(segments, len(segments))
 	for i, row := range segments {
-		rows[i] = next
 		rows[i].Available, rows[i].Reserved = row.Available, row.Reserved
 	}
 	return rows
 }
 
-// nextLayout returns an empty row of the layout that follows the one of segments.
-func nextLayout(segments []Segment) Segment {
+// nextLayout returns n empty rows of the layout that follows the one of segments.
+func nextLayout(segments []Segment, n int) []Segment {
 	next := Segment{Layout: segments[0].Layout + 1}
 	for _, row := range segments {
 		next.Version = max(next.Version, row.Version+1)
 		next.Fence.Token = max(next.Fence.Token, row.Fence.Token)
 	}
-	return next
+	return slices.Repeat([]Segment{next}, n)
 }
 
 // TakeAway plans how units leave the segments: as evenly as possible, and none below zero. It returns the change of

@@ -107,11 +107,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 			after.WrittenOff = unitsOf(back)
 		}
 		plan.settle(i, before, after, err)
-		if writesOff {
-			plan.writeOff(i, before, back)
-		} else {
-			plan.add(before, back, segments)
-		}
+		plan.add(before, back, segments, !writesOff)
 		if _, replayed := amended[request.OrderID]; request.Amends() && !replayed && err == nil {
 			plan.amend(request, before, after)
 		}
@@ -123,14 +119,6 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 }
 
 func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
-
-// writeOff adds to the plan that units come back which are not sold again.
-func (p *SettlementPlan) writeOff(i int, before Deduction, back []Part) {
-	p.Results[i].Returned = 0
-	if before.BuyerID != "" && len(back) > 0 {
-		p.Buyers[before.BuyerID] += unitsOf(back)
-	}
-}
 
 // amend adds to the plan the amendment that a request makes.
 func (p *SettlementPlan) amend(w SettleRequest, before, after Deduction) {
@@ -220,7 +208,7 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if before.Merged && after.Quantity < before.Quantity {
 		p.Split = append(p.Split, after)
 	}
-	p.Results[i].Returned = before.Quantity - after.held()
+	p.Results[i].Returned = before.Quantity - after.held() - after.WrittenOff
 	if before.Status == StatusReserved && after.Status == StatusCommitted {
 		p.Kept += after.Quantity
 	}
@@ -402,10 +390,12 @@ func (r Returns) Units() (units int64) {
 }
 
 // add returns parts of a deduction to the segments that gave them. If the layout has changed since, and such a segment
-// is gone, another one gets its part.
-func (r Returns) add(d Deduction, parts []Part, segments int) {
+// is gone, another one gets its part. Units that are not sold again go back to no segment.
+func (r Returns) add(d Deduction, parts []Part, segments int, sold bool) {
 	for _, p := range parts {
-		r.Segments[p.Segment%segments] += p.Quantity
+		if sold {
+			r.Segments[p.Segment%segments] += p.Quantity
+		}
 		if d.Status == StatusReserved {
 			r.Reserved[p.Segment%segments] += p.Quantity
 		}
@@ -424,7 +414,7 @@ func (r Returns) Ascending() (segments []int, buyers []string) {
 func PlanExpiry(expired []Deduction, segments int) Returns {
 	back := newReturns()
 	for _, d := range expired {
-		back.add(d, d.Parts, segments)
+		back.add(d, d.Parts, segments, true)
 	}
 	return back
 }
@@ -439,31 +429,31 @@ type Retake struct {
 	At      time.Time // as in a [Batch]
 }
 
-// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, which hold levels now, and returns
-// it as it is then, with its parts. Any other is settled, as by [PlanSettlement].
-func (r Retake) Plan(d Deduction, segments []Segment, levels []int64, facts Facts) (plan Deduction, err error) {
+// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, which hold levels now: see
+// [LevelsOf]. It returns the deduction as it is then, with what each segment gives. Any other is settled, as by [PlanSettlement].
+func (r Retake) Plan(d Deduction, segments []Segment, levels []int64, facts Facts) (taken Deduction, err error) {
 	if r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID {
-		return plan, UnknownDeduction(r.SKU, r.Request.OrderID)
+		return taken, UnknownDeduction(r.SKU, r.Request.OrderID)
 	}
 	d.Parts, d.Merged = nil, false
 	units := cmp.Or(r.Request.Quantity, d.Quantity)
 	switch layout := segments[0].Layout; {
 	case d.InOrder && !r.Request.InOrder:
-		return plan, partOfOrder(d)
+		return taken, partOfOrder(d)
 	case units > d.Quantity:
-		return plan, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
+		return taken, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
 	case layout == ArchivedLayout:
-		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
+		return taken, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
 	case layout != r.Layout:
-		return plan, ErrLayout
+		return taken, ErrLayout
 	case Sum(levels) < units && facts.Expired == ExpireLimit:
-		return plan, ErrStale
+		return taken, ErrStale
 	case Sum(levels) < units:
-		return plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and fewer units are left")
+		return taken, ofDeduction(d, CodeNotReserved, "the reservation has expired, and fewer units are left")
 	case r.Limit > 0 && d.BuyerID != "" && facts.BuyerUnits[d.BuyerID]+units > r.Limit:
 		limited := ofDeduction(d, CodeNotReserved, "the reservation has expired, and with it the buyer would hold more than one buyer may")
 		limited.LimitOf = d.BuyerID
-		return plan, limited
+		return taken, limited
 	}
 	d.Status, d.Quantity, d.Parts = StatusCommitted, units, TakeFromFullest(slices.Clone(levels), units)
 	return d, nil

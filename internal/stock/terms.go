@@ -195,25 +195,9 @@ type Profile struct {
 	Terms
 }
 
-// BuyerCount says what happens to the counts of buyers when terms change.
-type BuyerCount uint8
-
-// What happens to the counts of buyers.
-const (
-	KeepCounts BuyerCount = iota
-	CountAll              // there is a limit now, and there was none: count what each buyer holds
-	DropCounts            // there is no limit any more
-)
-
 // On returns a SKU's profile as the change leaves it. Only the sale's ends may not fit together: one of them may be the SKU's. What
 // is sold already stays valid, whatever the terms are now.
-func (c TermsChange) On(there Profile) (after Profile, counts BuyerCount, err error) {
+func (c TermsChange) On(there Profile) (after Profile, err error) {
 	after = Profile{Name: c.Name.on(there.Name), Terms: c.Of(there.Terms)}
-	switch {
-	case there.PerBuyerLimit == 0 && after.PerBuyerLimit > 0:
-		counts = CountAll
-	case there.PerBuyerLimit > 0 && after.PerBuyerLimit == 0:
-		counts = DropCounts
-	}
-	return after, counts, after.SaleWindow().check()
+	return after, after.SaleWindow().check()
 }

@@ -85,13 +85,13 @@ func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []orderLi
 		lines, err = eachNode(p, func(h *shard) ([]orderLine, error) { return orderLines(ctx, h.store, sku) })
 		return err
 	})
-	for until := time.Now().Add(settleWait); err == nil; {
-		if lines, err = s.without(ctx, lines); len(lines) == 0 || time.Now().After(until) {
-			break
-		}
-		err = pause(ctx)
+	if err == nil {
+		lines, err = s.without(ctx, lines)
 	}
-	return lines, err
+	if err != nil {
+		return nil, err
+	}
+	return remaining(ctx, lines, func(lines []orderLine) ([]orderLine, error) { return s.without(ctx, lines) })
 }
 
 // without returns the lines that have no deduction.
@@ -116,16 +116,13 @@ func (s *Store) without(ctx context.Context, lines []orderLine) (left []orderLin
 
 // unfinished names the transactions over nodes that do not end within settleWait.
 func (s *Store) unfinished(ctx context.Context) (open []string, err error) {
-	open, err = s.prepared(ctx)
-	for until := time.Now().Add(settleWait); err == nil && len(open) > 0 && time.Now().Before(until); {
-		if err = pause(ctx); err != nil {
-			break
-		}
-		var still []string
-		still, err = s.prepared(ctx)
-		open = slices.DeleteFunc(open, func(name string) bool { return !slices.Contains(still, name) })
+	if open, err = s.prepared(ctx); err != nil {
+		return nil, err
 	}
-	return open, err
+	return remaining(ctx, open, func(open []string) ([]string, error) {
+		still, err := s.prepared(ctx)
+		return slices.DeleteFunc(open, func(name string) bool { return !slices.Contains(still, name) }), err
+	})
 }
 
 // prepared names the transactions that are between their two phases.
@@ -142,11 +139,15 @@ func (s *Store) prepared(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(settlePoll):
-		return nil
-	case <-ctx.Done():
-		return errors.Join(errors.New("wait for orders to be settled"), ctx.Err())
+// remaining asks which of some things are left, until there are none or settleWait is over.
+func remaining[T any](ctx context.Context, some []T, left func([]T) ([]T, error)) (_ []T, err error) {
+	for until := time.Now().Add(settleWait); err == nil && len(some) > 0 && time.Now().Before(until); {
+		select {
+		case <-time.After(settlePoll):
+			some, err = left(some)
+		case <-ctx.Done():
+			err = errors.Join(errors.New("wait for orders to be settled"), ctx.Err())
+		}
 	}
+	return some, err
 }

@@ -1,6 +1,9 @@
 package citus
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // hash is PostgreSQL's hash of a text whose collation compares bytes (hash_bytes, by Bob Jenkins' lookup3). A key is in the
 // shard whose range has its hash. So no node has to be queried for the shard. A test compares hash with the server's.
@@ -25,44 +28,19 @@ func hash(key string) int32 {
 	return int32(final(a, b, c)) //nolint:gosec // the same bits
 }
 
-func rotate(x uint32, n int) uint32 { return x<<n | x>>(32-n) }
-
+// mix and final go round the three words: each step changes one of them, and the next step the next one.
 func mix(a, b, c uint32) (uint32, uint32, uint32) {
-	a -= c
-	a ^= rotate(c, 4)
-	c += b
-	b -= a
-	b ^= rotate(a, 6)
-	a += c
-	c -= b
-	c ^= rotate(b, 8)
-	b += a
-	a -= c
-	a ^= rotate(c, 16)
-	c += b
-	b -= a
-	b ^= rotate(a, 19)
-	a += c
-	c -= b
-	c ^= rotate(b, 4)
-	b += a
+	for _, by := range []int{4, 6, 8, 16, 19, 4} {
+		a = (a - c) ^ bits.RotateLeft32(c, by)
+		a, b, c = b, c+b, a
+	}
 	return a, b, c
 }
 
 func final(a, b, c uint32) uint32 {
-	c ^= b
-	c -= rotate(b, 14)
-	a ^= c
-	a -= rotate(c, 11)
-	b ^= a
-	b -= rotate(a, 25)
-	c ^= b
-	c -= rotate(b, 16)
-	a ^= c
-	a -= rotate(c, 4)
-	b ^= a
-	b -= rotate(a, 14)
-	c ^= b
-	c -= rotate(b, 24)
-	return c
+	for _, by := range []int{14, 11, 25, 16, 4, 14, 24} {
+		c = (c ^ b) - bits.RotateLeft32(b, by)
+		a, b, c = b, c, a
+	}
+	return b
 }

@@ -24,7 +24,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			return lines, created, err
 		}
 	}
-	there, err := s.placed(ctx, placement.Order.OrderID)
+	there, err := s.PlacedOrder(ctx, placement.Order.OrderID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -32,9 +32,9 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, false, err
 }
 
-// placed reads an order, nil if there is none. Between the two phases of its transaction some of its lines may be missing:
+// PlacedOrder implements [stock.Store]. Between the two phases of its transaction some of its lines may be missing:
 // then it returns an error, because the outcome is not known.
-func (s *Store) placed(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
+func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
 	type row struct {
 		order *stock.PlacedOrder
 		skus  []string

@@ -18,57 +18,39 @@ import (
 // Outbox is the [stock.Outbox] of a cluster. Each node has an outbox of its own, because changes are in the order of one
 // server's transactions. A cursor has a position in each of them: GROUP:CURSOR,GROUP:CURSOR. A node keeps its group when
 // another server takes its place.
-type Outbox struct{ store *Store }
+//
+// The outbox of the coordinator turns it on and off, which Citus does in all shards, and says what the nodes have that answer.
+type Outbox struct {
+	*postgres.Outbox
+	store *Store
+}
 
 var _ stock.Outbox = (*Outbox)(nil)
 
 // Outbox returns the outbox of the database.
-func (s *Store) Outbox() *Outbox { return &Outbox{s} }
-
-// On implements [stock.Outbox]. Citus turns it on in all shards.
-func (o *Outbox) On(ctx context.Context) error { return o.store.coordinator.store.Outbox().On(ctx) }
-
-// Off implements [stock.Outbox].
-func (o *Outbox) Off(ctx context.Context) error { return o.store.coordinator.store.Outbox().Off(ctx) }
-
-// Status implements [stock.Outbox]. It counts the rows of all nodes that answer.
-func (o *Outbox) Status(ctx context.Context) (stock.OutboxStatus, error) {
-	return o.store.coordinator.store.Outbox().Status(ctx)
-}
+func (s *Store) Outbox() *Outbox { return &Outbox{s.coordinator.store.Outbox(), s} }
 
 // outboxes returns the outbox of each node, by the node's group.
 func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error) {
-	nodes, err := readNodes(ctx, o.store.coordinator.store)
+	all := make(map[int]*postgres.Outbox)
+	err := o.store.coordinator.store.DB.Each(ctx, func(row tables.Row) error {
+		var group, port int
+		var host string
+		if err := row.Scan(&group, &host, &port); err != nil {
+			return err
+		}
+		o.store.mu.Lock()
+		defer o.store.mu.Unlock()
+		there, err := o.store.nodeLocked(net.JoinHostPort(host, strconv.Itoa(port)))
+		if err == nil {
+			all[group] = there.store.Outbox()
+		}
+		return err
+	}, "nodes")
 	if err != nil {
 		return nil, fmt.Errorf("read which nodes there are: %w", err)
 	}
-	all := make(map[int]*postgres.Outbox, len(nodes))
-	for _, n := range nodes {
-		o.store.mu.Lock()
-		there, err := o.store.nodeLocked(n.address)
-		o.store.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-		all[n.group] = there.store.Outbox()
-	}
 	return all, nil
-}
-
-// member is a server of a cluster.
-type member struct {
-	group   int
-	address string // HOST:PORT
-}
-
-func readNodes(ctx context.Context, s *postgres.Store) ([]member, error) {
-	return tables.All(ctx, s.DB, func(row tables.Row) (m member, err error) {
-		var host string
-		var port int
-		err = row.Scan(&m.group, &host, &port)
-		m.address = net.JoinHostPort(host, strconv.Itoa(port))
-		return m, err
-	}, "nodes")
 }
 
 // Read implements [stock.Outbox]. It merges the changes of all nodes, older ones first. If a node is gone, it returns the

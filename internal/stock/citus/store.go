@@ -164,11 +164,6 @@ func (s *Store) SettleOrder(ctx context.Context, settlement stock.OrderSettlemen
 	return results, err
 }
 
-// PlacedOrder implements [stock.Store].
-func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
-	return s.placed(ctx, orderID)
-}
-
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (int, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) (int, error) { return o.Expire(ctx, sku, at) })

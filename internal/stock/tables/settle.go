@@ -161,13 +161,13 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 		}
 	}
 	facts.Expired = back.Reservations
-	d, err := r.Plan(d, *segments, stock.LevelsOf(*segments, back.Segments), facts)
+	taken, err := r.Plan(d, *segments, stock.LevelsOf(*segments, back.Segments), facts)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	write.retake(r, d, facts.At)
-	d.Parts = nil
-	return d, tx.Send(ctx, write)
+	write.retake(r, taken, facts.At)
+	taken.Parts = nil
+	return taken, tx.Send(ctx, write)
 }
 
 func (s *Statements) retake(r stock.Retake, d stock.Deduction, at time.Time) {

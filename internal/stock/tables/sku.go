@@ -102,17 +102,17 @@ func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Move
 	if err := Single(ctx, q, append([]any{&there.Name}, Terms(&there.Terms)...), "profile", m.SKU); err != nil {
 		return err
 	}
-	now, counts, err := m.Terms.On(there)
+	now, err := m.Terms.On(there)
 	if err != nil {
 		return err
 	}
 	write.Exec("update_profile", m.SKU, now.Name, Instant(now.SaleStartsAt), Instant(now.SaleEndsAt), now.PerBuyerLimit,
 		now.MaxQuantity, now.MaxReserveFor.Microseconds())
-	switch counts {
-	case stock.CountAll:
+	switch {
+	case there.PerBuyerLimit == 0 && now.PerBuyerLimit > 0: // count what each buyer holds
 		write.Exec("count_all_buyers", m.SKU, now.PerBuyerLimit)
 		write.Exec("mark_limited", m.SKU, stock.MostMarked)
-	case stock.DropCounts:
+	case there.PerBuyerLimit > 0 && now.PerBuyerLimit == 0:
 		write.Exec("drop_buyers", m.SKU)
 	}
 	return nil
