@@ -57,7 +57,6 @@ func (l *AuditLine) Columns() []any {
 
 // Add puts a line into the audit.
 func (a *Audit) Add(l AuditLine) {
-	l.Violations = nil // the same line is scanned into repeatedly
 	for _, v := range []struct {
 		count int64
 		what  string

@@ -18,13 +18,18 @@ type Segment struct {
 // that takes units. A write that gives units back does not check the layout.
 const ArchivedLayout = -1
 
-// LevelsOf returns what each segment holds, with the units that have come back to it: see [Store.Expire].
-func LevelsOf(segments []Segment, back map[int]int64) []int64 {
-	levels := make([]int64, len(segments))
-	for i, row := range segments {
-		levels[i] = row.Available + back[i]
+// Refilled returns segments as they are once units have come back from reservations that have expired: see [Store.Expire].
+func Refilled(segments []Segment, back map[int]int64) []Segment {
+	rows := slices.Clone(segments)
+	for i := range rows {
+		rows[i].Available += back[i]
+		rows[i].Reserved -= back[i]
 	}
-	return levels
+	return rows
+}
+
+func levelsOf(segments []Segment) []int64 {
+	return Column(segments, func(row Segment) int64 { return row.Available })
 }
 
 // Spread divides units over n segments as evenly as possible. The first ones get the odd units.
@@ -140,16 +145,15 @@ type BatchPlan struct {
 	Reserved []int64  // what reservations take from each row
 }
 
-// PlanBatch decides a batch from its rows: the one of its segment, or for a merge those of all segments. They hold levels now, see
-// [LevelsOf].
-func PlanBatch(b Batch, rows []Segment, levels []int64, facts Facts) (plan BatchPlan, err error) {
+// PlanBatch decides a batch from its rows: the one of its segment, or for a merge those of all segments.
+func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error) {
 	if len(rows) == 0 {
 		return plan, UnknownSKU(b.SKU)
 	}
 	if err := b.refusal(rows); err != nil {
 		return plan, err
 	}
-	plan = b.fill(levels, facts)
+	plan = b.fill(levelsOf(rows), facts)
 	plan.At, plan.Expired, plan.NextExpiry = facts.At, facts.Expired, facts.NextExpiry
 	for _, i := range plan.Admitted {
 		plan.Outcomes[i] = AcceptedOutcome(b.SKU, b.Orders[i], facts.At)

@@ -212,8 +212,7 @@ func SoldOutError(sku string) *Error {
 }
 
 // TooFew is the error for taking away more units than the segments hold.
-func TooFew(sku string, segments []int64) *Error {
-	available := Sum(segments)
+func TooFew(sku string, available int64) *Error {
 	return &Error{
 		Code: CodeInsufficientStock, SKU: sku, Available: available,
 		Message: fmt.Sprintf("SKU %q has %d available, fewer than are to be taken away", sku, available),

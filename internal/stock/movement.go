@@ -109,9 +109,8 @@ type MovementPlan struct {
 	Rows []Segment
 }
 
-// PlanMovement decides a movement from the rows of all segments, and the stock: all that was ever put in. The segments hold levels
-// now, see [LevelsOf].
-func PlanMovement(m Movement, segments []Segment, levels []int64, stock int64) (plan MovementPlan, err error) {
+// PlanMovement decides a movement from the rows of all segments, and the stock: all that was ever put in.
+func PlanMovement(m Movement, segments []Segment, stock int64) (plan MovementPlan, err error) {
 	switch {
 	case len(segments) == 0:
 		return plan, UnknownSKU(m.SKU)
@@ -123,28 +122,28 @@ func PlanMovement(m Movement, segments []Segment, levels []int64, stock int64) (
 	case segments[0].Layout == ArchivedLayout:
 		return plan, SKUArchived(m.SKU)
 	case m.Kind == Resegmented:
-		plan.Rows = layOut(segments, levels, m.Segments)
+		plan.Rows = layOut(segments, m.Segments)
 	case m.Kind == Retermed:
 		plan.Rows = layAgain(segments)
 	case m.Quantity > 0:
-		plan.Changes = Spread(m.Quantity, len(levels))
+		plan.Changes = Spread(m.Quantity, len(segments))
 	default:
 		var ok bool
-		if plan.Changes, ok = TakeAway(levels, -m.Quantity); !ok {
-			err = TooFew(m.SKU, levels)
+		if plan.Changes, ok = TakeAway(levelsOf(segments), -m.Quantity); !ok {
+			err = TooFew(m.SKU, Sum(levelsOf(segments)))
 		}
 	}
 	return plan, err
 }
 
 // layOut spreads what segments hold over n new ones. The first one counts all reserved units.
-func layOut(segments []Segment, levels []int64, n int) []Segment {
+func layOut(segments []Segment, n int) []Segment {
 	rows := nextLayout(segments, n)
-	for i, units := range Spread(Sum(levels), n) {
+	for i, units := range Spread(Sum(levelsOf(segments)), n) {
 		rows[i].Available = units
 	}
-	for i, row := range segments {
-		rows[0].Reserved += row.Reserved - (levels[i] - row.Available) // units that came back were reserved
+	for _, row := range segments {
+		rows[0].Reserved += row.Reserved
 	}
 	return rows
 }

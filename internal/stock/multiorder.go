@@ -38,20 +38,16 @@ func (o MultiOrder) Check() error {
 	}
 	seen := make(map[string]bool, len(o.Lines))
 	for i, line := range o.Lines {
-		if err := line.check(seen[line.SKU]); err != nil {
+		var twice error
+		if seen[line.SKU] {
+			twice = Invalid("sku", "must not be there twice")
+		}
+		if err := cmp.Or(CheckSKU(line.SKU), twice, checkQuantity(line.Quantity)); err != nil {
 			return inLine(i, err)
 		}
 		seen[line.SKU] = true
 	}
 	return nil
-}
-
-func (l Line) check(again bool) error {
-	var twice error
-	if again {
-		twice = Invalid("sku", "must not be there twice")
-	}
-	return cmp.Or(CheckSKU(l.SKU), twice, checkQuantity(l.Quantity))
 }
 
 // inLine adds the line that an error is about to its field and its message.

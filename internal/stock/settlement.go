@@ -429,14 +429,14 @@ type Retake struct {
 	At      time.Time // as in a [Batch]
 }
 
-// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, which hold levels now: see
-// [LevelsOf]. It returns the deduction as it is then, with what each segment gives. Any other is settled, as by [PlanSettlement].
-func (r Retake) Plan(d Deduction, segments []Segment, levels []int64, facts Facts) (taken Deduction, err error) {
+// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments. It returns the
+// deduction as it is then, with what each segment gives. Any other is settled, as by [PlanSettlement].
+func (r Retake) Plan(d Deduction, segments []Segment, facts Facts) (taken Deduction, err error) {
 	if r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID {
 		return taken, UnknownDeduction(r.SKU, r.Request.OrderID)
 	}
 	d.Parts, d.Merged = nil, false
-	units := cmp.Or(r.Request.Quantity, d.Quantity)
+	units, levels := cmp.Or(r.Request.Quantity, d.Quantity), levelsOf(segments)
 	switch layout := segments[0].Layout; {
 	case d.InOrder && !r.Request.InOrder:
 		return taken, partOfOrder(d)
@@ -455,6 +455,6 @@ func (r Retake) Plan(d Deduction, segments []Segment, levels []int64, facts Fact
 		limited.LimitOf = d.BuyerID
 		return taken, limited
 	}
-	d.Status, d.Quantity, d.Parts = StatusCommitted, units, TakeFromFullest(slices.Clone(levels), units)
+	d.Status, d.Quantity, d.Parts = StatusCommitted, units, TakeFromFullest(levels, units)
 	return d, nil
 }

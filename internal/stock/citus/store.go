@@ -242,21 +242,14 @@ func (s *Store) Pool() (sum stock.Pool) {
 func (s *Store) Close() error {
 	s.close()
 	s.running.Wait()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	nodes := append(s.everyNode(), s.coordinator)
+	errs := make([]error, len(nodes))
 	var closed sync.WaitGroup
-	errs := make(chan error, len(s.nodes)+1)
-	closed.Go(func() { errs <- s.coordinator.store.Close() })
-	for _, n := range s.nodes {
-		closed.Go(func() { errs <- n.store.Close() })
+	for i, n := range nodes {
+		closed.Go(func() { errs[i] = n.store.Close() })
 	}
 	closed.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close the nodes: %w", err)
 	}
 	return nil

@@ -170,7 +170,7 @@ func deductBy(ctx context.Context, tx transaction, read, write *tables.Statement
 		if len(*rows) == 0 {
 			return stock.BatchResult{}, cmp.Or(tables.SKUExists(ctx, tx, batch.SKU), stock.ErrLayout)
 		}
-		plan, err := stock.PlanBatch(batch, *rows, stock.LevelsOf(*rows, nil), *facts)
+		plan, err := stock.PlanBatch(batch, *rows, *facts)
 		if err == nil && len(plan.Admitted) > 0 {
 			write.Take(batch, plan)
 		}

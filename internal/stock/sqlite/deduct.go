@@ -41,7 +41,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	if err := tx.Send(ctx, read); err != nil {
 		return result, err
 	}
-	plan, err := stock.PlanBatch(batch, []stock.Segment{row}, []int64{row.Available}, facts)
+	plan, err := stock.PlanBatch(batch, []stock.Segment{row}, facts)
 	if err != nil {
 		return result, err
 	}

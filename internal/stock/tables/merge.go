@@ -36,7 +36,7 @@ func mergeBy(tx Tx, read, write *Statements, merge stock.Batch) (decide func() (
 	tx.Instant(read, merge.At, &facts.At)
 	return func() (stock.BatchResult, error) {
 		facts.Expired = back.Reservations
-		plan, err := stock.PlanBatch(merge, *segments, stock.LevelsOf(*segments, back.Segments), *facts)
+		plan, err := stock.PlanBatch(merge, stock.Refilled(*segments, back.Segments), *facts)
 		if err != nil {
 			return plan.BatchResult, err
 		}

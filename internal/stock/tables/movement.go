@@ -31,7 +31,7 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		if !created && len(*all) > 0 {
 			err = sameMovement(ctx, tx, m)
 		} else {
-			err = move(ctx, tx, write, m, *all, stock.LevelsOf(*all, back.Segments), stocked)
+			err = move(ctx, tx, write, m, stock.Refilled(*all, back.Segments), stocked)
 		}
 		if err != nil {
 			return err
@@ -50,8 +50,8 @@ func (s *Statements) insertMovement(m stock.Movement, terms []byte) *Statement {
 }
 
 // move plans a movement and writes the plan.
-func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, levels []int64, stocked int64) error {
-	plan, err := stock.PlanMovement(m, all, levels, stocked)
+func move(ctx context.Context, tx Tx, write *Statements, m stock.Movement, all []stock.Segment, stocked int64) error {
+	plan, err := stock.PlanMovement(m, all, stocked)
 	if err != nil {
 		return err
 	}

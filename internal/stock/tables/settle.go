@@ -161,7 +161,7 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 		}
 	}
 	facts.Expired = back.Reservations
-	taken, err := r.Plan(d, *segments, stock.LevelsOf(*segments, back.Segments), facts)
+	taken, err := r.Plan(d, stock.Refilled(*segments, back.Segments), facts)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
