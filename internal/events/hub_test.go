@@ -194,7 +194,7 @@ func TestWhoseLookCameFirstKeepsNothingBack(t *testing.T) {
 	from("buyers", false, 9)
 	from("restocks", true, 8)
 	from("another", true, 8)
-	if told := s.Take(nil); len(told) != 1 || told[0].Kind != stock.EventBackInStock {
+	if told := s.Take(); len(told) != 1 || told[0].Kind != stock.EventBackInStock {
 		t.Errorf("told %v, want one %s", told, stock.EventBackInStock)
 	}
 }

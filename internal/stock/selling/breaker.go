@@ -109,7 +109,7 @@ func (s *Service) probe(sku string) error {
 		if lockAnswered(err) {
 			break
 		}
-		s.waitFor(probeRest, nil)
+		s.pause(probeRest)
 		err = s.tryLock(sku)
 	}
 	return err

@@ -148,9 +148,7 @@ func (s *Service) watch() {
 			return
 		}
 		s.observer.NotificationsFail(err)
-		select {
-		case <-time.After(pause.NextBackOff()):
-		case <-s.background.Done():
+		if !s.pause(pause.NextBackOff()) {
 			return
 		}
 	}

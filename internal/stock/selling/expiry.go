@@ -18,12 +18,7 @@ const (
 
 // sweepExpired gives back the units of expired reservations, until the service closes.
 func (s *Service) sweepExpired() {
-	for {
-		select {
-		case <-time.After(sweepEvery/2 + rand.N(sweepEvery)): // processes take turns
-		case <-s.background.Done():
-			return
-		}
+	for s.pause(sweepEvery/2 + rand.N(sweepEvery)) { // processes take turns
 		if err := s.sweepOnce(s.background); err != nil && s.background.Err() == nil {
 			s.log.Warn("expired reservations not swept; orders that need their units take them all the same", "error", err)
 		}

@@ -36,7 +36,7 @@ type Service struct {
 
 	base   context.Context // of the workers' writes; outlives the callers, and ends when Close has waited long enough
 	cancel context.CancelFunc
-	// background ends when Close begins: background goroutines end, and workers finish their queues.
+	// background is the context of the background goroutines, and ends when Close begins: workers finish their queues and end.
 	background    context.Context
 	endBackground context.CancelFunc
 	soldOut       *soldOutCache
@@ -150,11 +150,8 @@ func NewService(c Config) *Service {
 // Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
 // first, what is left is abandoned and answered as unavailable.
 func (s *Service) Close(ctx context.Context) error {
-	s.workers.Lock()
-	if !s.workers.stopped {
-		s.workers.stopped = true
-		s.endBackground()
-	}
+	s.workers.Lock() // nobody is between a look whether the service stops, and what it has Close wait for
+	s.endBackground()
 	s.workers.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -177,7 +174,6 @@ type registry struct {
 	sync.RWMutex
 	selling  map[string]*worker
 	settling map[string]*settler
-	stopped  bool
 	running  sync.WaitGroup // who serves a queue, and the background goroutines
 }
 
@@ -214,7 +210,7 @@ func (s *Service) settler(sku string) *settler {
 func (s *Service) push(q *queue, r *request) (serve bool, err error) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	if s.workers.stopped {
+	if s.background.Err() != nil {
 		return false, shuttingDown()
 	}
 	if serve, err = q.push(r, queueLimit); serve {
@@ -225,12 +221,7 @@ func (s *Service) push(q *queue, r *request) (serve bool, err error) {
 
 // forgetIdle forgets workers and settlers whose queues nobody has served for a while, until the service closes.
 func (s *Service) forgetIdle() {
-	for {
-		select {
-		case <-time.After(idleFor / 4):
-		case <-s.background.Done():
-			return
-		}
+	for s.pause(idleFor / 4) {
 		s.workers.Lock()
 		maps.DeleteFunc(s.workers.selling, func(_ string, w *worker) bool { return w.queue.retire(idleFor) })
 		maps.DeleteFunc(s.workers.settling, func(_ string, t *settler) bool { return t.queue.retire(idleFor) })
@@ -258,22 +249,18 @@ func shuttingDown() error {
 func (s *Service) begin() bool {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	if s.workers.stopped {
+	if s.background.Err() != nil {
 		return false
 	}
 	s.workers.running.Add(1)
 	return true
 }
 
-// waitFor waits for a signal, at most d, and not at all once the service stops.
-func (s *Service) waitFor(d time.Duration, signal <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// pause waits, and reports false once the service stops.
+func (s *Service) pause(d time.Duration) bool {
 	select {
-	case <-signal:
+	case <-time.After(d):
 		return true
-	case <-timer.C:
-		return false
 	case <-s.background.Done():
 		return false
 	}

@@ -154,10 +154,7 @@ func (e *soldOutEntry) run() {
 		e.keepConfirmed()
 	}
 	e.invalidate()
-	select {
-	case <-time.After(rest):
-	case <-e.service.background.Done():
-	}
+	e.service.pause(rest)
 }
 
 // load reads the ids, if the SKU is sold out and they fit, and returns how long to rest before the next load. One SKU loads

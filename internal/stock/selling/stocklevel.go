@@ -55,9 +55,7 @@ func (s *Service) tellLevels() {
 				pause = lookAgain
 			}
 		}
-		select {
-		case <-time.After(pause):
-		case <-s.background.Done():
+		if !s.pause(pause) {
 			return
 		}
 	}

@@ -160,13 +160,24 @@ func (w *worker) run() {
 		switch {
 		case w.queue.length() > 0:
 			w.serveNext()
-		case w.lock.hold != nil && w.service.waitFor(lockLinger, w.queue.arrived):
+		case w.lock.hold != nil && w.linger():
 		default:
 			if w.lock.release(); w.leave() {
 				return
 			}
 		}
 	}
+}
+
+// linger waits for the next request while the worker holds its lock, and reports whether one has come.
+func (w *worker) linger() bool {
+	select {
+	case <-w.queue.arrived:
+		return true
+	case <-time.After(lockLinger):
+	case <-w.service.background.Done():
+	}
+	return false
 }
 
 // leave ends the service of the queue, unless something waits. A worker of an unknown SKU is forgotten at once: callers may invent
