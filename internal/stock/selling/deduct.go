@@ -61,7 +61,8 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 		s.observer.SoldOutFromCache(1)
 		return nil, err
 	}
-	return s.enqueue(ctx, deadline, sku, order)
+	r := s.newRequest(ctx, deadline, order)
+	return r, enqueue(s, s.workers.selling, sku, s.newWorker, r)
 }
 
 // await waits for the answer to a request that is in a queue.
@@ -88,27 +89,6 @@ func (s *Service) answerOf(ctx context.Context, orderID string, a Result) Result
 		return Result{Err: stock.OrderEnded(a.Deduction)}
 	}
 	return a
-}
-
-// enqueue puts an order into the queue of its SKU, and has the queue served if nobody does.
-func (s *Service) enqueue(ctx context.Context, deadline time.Time, sku string, order stock.Order) (*request, error) {
-	for {
-		w := s.worker(sku)
-		if w.queue.length() >= queueLimit { // refuse before any work: under overload nearly all orders end here
-			return nil, overloaded("orders")
-		}
-		r := s.newRequest(ctx, deadline, order)
-		switch serve, err := s.push(w.queue, r); {
-		case errors.Is(err, errRetired):
-			continue // it was forgotten before the push: take another
-		case err != nil:
-			s.used(r)
-			return nil, err
-		case serve:
-			w.step()
-		}
-		return r, nil
-	}
 }
 
 // newRequest returns a request, new or from the pool.

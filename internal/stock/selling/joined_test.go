@@ -35,7 +35,7 @@ func told(t *testing.T, r *request) Result {
 // emptied fails if a queue counts anything.
 func emptied(t *testing.T, q *queue) {
 	t.Helper()
-	if q.length() != 0 || len(q.byID) != 0 || q.behind != 0 || q.buyers != nil {
+	if q.length() != 0 || len(q.byID) != 0 || q.behind != 0 || len(q.buyers) != 0 {
 		t.Errorf("an empty queue counts %d waiting, %v, %d behind, buyers %v", q.length(), q.byID, q.behind, q.buyers)
 	}
 }

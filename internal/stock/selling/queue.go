@@ -1,7 +1,6 @@
 package selling
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,9 +12,6 @@ const (
 	queueLimit = 8192 // waiting orders; more are refused as overloaded
 )
 
-// errRetired is returned by a queue that its service has forgotten.
-var errRetired = errors.New("the queue is not used any more")
-
 // queue is the bounded first-come queue of a worker or a settler. It holds one request for each order id; other requests of that
 // id wait behind it. While it is long it bounds the requests of each buyer, so that no buyer fills it alone.
 //
@@ -26,42 +22,39 @@ type queue struct {
 	count   atomic.Int64        // the length of waiting, to be read without the mutex
 	byID    map[string]*request // the first request of each order id
 	behind  int                 // so many requests have joined another
-	buyers  map[string]int      // requests of each buyer, with the joined ones; nil: not counted
+	buyers  map[string]int      // requests of each buyer, with the joined ones
 	oneEach atomic.Bool         // a batch has at most one order of each buyer
 	served  bool                // by somebody who looks at it again before leaving
 	left    time.Time           // when the last one left
-	retired bool
-	arrived chan struct{} // holds one: something may be waiting
+	arrived chan struct{}       // holds one: something may be waiting
 }
 
 func newQueue() *queue {
-	return &queue{byID: make(map[string]*request), left: time.Now(), arrived: make(chan struct{}, 1)}
+	return &queue{byID: make(map[string]*request), buyers: make(map[string]int), left: time.Now(), arrived: make(chan struct{}, 1)}
 }
 
-// push adds a request. If nobody serves the queue, the caller is to serve it from now on. It fails if there is no room or the queue
-// has retired. A full queue refuses without the mutex, which its worker needs: under overload nearly all requests are refused.
+// push adds a request. If nobody serves the queue, the caller is to serve it from now on. It fails if there is no room. A full queue
+// refuses without the mutex, which its worker needs: under overload nearly all requests are refused.
 func (q *queue) push(r *request, limit int) (serve bool, err error) {
 	if q.length() >= limit {
 		return false, overloaded("orders")
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.retired {
-		return false, errRetired
-	}
-	q.countBuyersLocked()
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
 		return false, overloaded("orders")
-	case q.buyers[r.order.BuyerID] >= mostOfBuyer:
+	case len(q.waiting) >= longQueue && q.buyers[r.order.BuyerID] >= mostOfBuyer:
 		return false, overloaded("requests of this buyer")
 	case first != nil && (len(first.joined) >= mostJoined || q.behind >= limit):
 		return false, overloaded("requests with this order id")
 	}
 	r.queue = q
-	if first != nil {
-		q.joinLocked(r, first)
+	if first != nil { // it waits behind the first one of its order id
+		first.joined = append(first.joined, r)
+		q.behind++
+		q.countBuyersLocked(r, 1)
 		return false, nil
 	}
 	q.addLocked(r)
@@ -133,7 +126,6 @@ func (q *queue) filterLocked(stays func(*request) *request) {
 	clear(q.waiting[len(kept):])
 	q.waiting = kept
 	q.count.Store(int64(len(kept)))
-	q.countBuyersLocked()
 }
 
 func (q *queue) length() int { return int(q.count.Load()) }
@@ -146,12 +138,11 @@ func (q *queue) leave() bool {
 	return !q.served
 }
 
-// retire closes a queue that nobody has served for a time. Afterwards push refuses.
-func (q *queue) retire(idle time.Duration) bool {
+// idle reports whether nobody has served the queue for a time.
+func (q *queue) idle(d time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.retired = !q.served && time.Since(q.left) >= idle
-	return q.retired
+	return !q.served && time.Since(q.left) >= d
 }
 
 // requeue puts a request that had joined another one into the queue again, which is served: somebody has just answered the other.
@@ -163,7 +154,7 @@ func (q *queue) requeue(r *request) {
 
 // The bounds of callers that repeat requests, in addition to queueLimit.
 const (
-	longQueue   = queueLimit / 8 // with this many requests it begins to count each buyer's, until half of them are left
+	longQueue   = queueLimit / 8 // with this many requests it bounds those of each buyer
 	mostOfBuyer = 64             // requests of one buyer in a long queue; earlier ones may stay
 	mostJoined  = 64             // requests that wait for the answer to one order
 )
@@ -171,80 +162,49 @@ const (
 // A request joins a waiting one that has the same order id. If its content is the same too, it gets the same answer, as a
 // replay, and takes no place in the queue and no row. If the first one's caller leaves, the next one takes its place.
 
-// joinLocked lets a request wait behind the first one of its order id.
-func (q *queue) joinLocked(r, first *request) {
-	first.joined = append(first.joined, r)
-	q.behind++
-	q.countBuyerLocked(r, 1)
-}
-
 // addLocked adds a request that is the first of its order id, and those that have joined it.
 func (q *queue) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
 	q.behind += len(r.joined)
-	q.countBuyersOfLocked(r, 1)
+	q.countBuyersLocked(r, 1)
 }
 
 // removeLocked is the opposite of addLocked.
 func (q *queue) removeLocked(r *request) {
 	delete(q.byID, r.order.OrderID)
 	q.behind -= len(r.joined)
-	q.countBuyersOfLocked(r, -1)
+	q.countBuyersLocked(r, -1)
 }
 
-// countBuyersOfLocked counts the buyers of a request and of those that have joined it.
-func (q *queue) countBuyersOfLocked(r *request, by int) {
-	q.countBuyerLocked(r, by)
-	for _, other := range r.joined {
-		q.countBuyerLocked(other, by)
-	}
-}
-
-func (q *queue) countBuyerLocked(r *request, by int) {
-	buyer := r.order.BuyerID
-	if buyer == "" || q.buyers == nil {
-		return
-	}
-	if n := q.buyers[buyer] + by; n > 0 {
-		q.buyers[buyer] = n
-	} else {
-		delete(q.buyers, buyer)
-	}
-}
-
-// countBuyersLocked starts to count the requests of each buyer when the queue is long, and stops when it is short again: a
-// short queue does not pay for it.
-func (q *queue) countBuyersLocked() {
-	switch {
-	case q.buyers == nil && len(q.waiting) >= longQueue:
-		q.buyers = make(map[string]int)
-		for _, r := range q.waiting {
-			q.countBuyersOfLocked(r, 1)
+// countBuyersLocked counts the buyers of a request and of those that have joined it.
+func (q *queue) countBuyersLocked(r *request, by int) {
+	if buyer := r.order.BuyerID; buyer != "" {
+		if q.buyers[buyer] += by; q.buyers[buyer] == 0 {
+			delete(q.buyers, buyer)
 		}
-	case q.buyers != nil && len(q.waiting) < longQueue/2:
-		q.buyers = nil
+	}
+	for _, other := range r.joined {
+		q.countBuyersLocked(other, by)
 	}
 }
 
 // startableLocked returns a waiting request if it may be started. Otherwise it refuses it, and returns the first request
 // that joined it and may be started, in its place; nil if there is none.
 func (q *queue) startableLocked(r *request, now time.Time) *request {
-	err := r.unstartable(now)
-	if err == nil {
-		return r
-	}
-	q.removeLocked(r)
-	for successors := r.joined; ; successors = successors[1:] {
-		r.joined = nil
-		r.answer <- Result{Err: err}
-		if len(successors) == 0 {
-			return nil
-		}
-		r = successors[0]
-		if err = r.unstartable(now); err == nil {
-			r.joined = successors[1:]
-			q.addLocked(r)
+	for {
+		err := r.unstartable(now)
+		if err == nil {
 			return r
 		}
+		q.removeLocked(r)
+		joined := r.joined
+		r.joined = nil
+		r.answer <- Result{Err: err} // from here on it may be reused
+		if len(joined) == 0 {
+			return nil
+		}
+		r = joined[0]
+		r.joined = joined[1:]
+		q.addLocked(r)
 	}
 }

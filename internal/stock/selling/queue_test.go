@@ -113,7 +113,7 @@ func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
 	}
 }
 
-func TestQueueRetiresOnlyWhenNobodyServesIt(t *testing.T) {
+func TestQueueIsIdleOnlyWhenNobodyServesIt(t *testing.T) {
 	q := newQueue()
 	if serve, err := q.push(ask(t.Context(), "a"), 2); err != nil || !serve {
 		t.Fatalf("the first is to serve: %t, %v, want true", serve, err)
@@ -121,17 +121,14 @@ func TestQueueRetiresOnlyWhenNobodyServesIt(t *testing.T) {
 	if serve, err := q.push(ask(t.Context(), "b"), 2); err != nil || serve {
 		t.Fatalf("the second is to serve as well: %t, %v", serve, err)
 	}
-	if q.pop(1); q.leave() || q.retire(0) {
-		t.Fatal("left or retired with a request in it")
+	if q.pop(1); q.leave() || q.idle(0) {
+		t.Fatal("left or idle with a request in it")
 	}
-	if q.pop(1); q.retire(0) {
-		t.Fatal("retired while it was served")
+	if q.pop(1); q.idle(0) {
+		t.Fatal("idle while it was served")
 	}
-	if !q.leave() || q.retire(time.Hour) || !q.retire(0) {
-		t.Fatal("did not retire after its time, or before")
-	}
-	if _, err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
-		t.Fatalf("got %v, want errRetired", err)
+	if !q.leave() || q.idle(time.Hour) || !q.idle(0) {
+		t.Fatal("not idle after its time, or before")
 	}
 }
 

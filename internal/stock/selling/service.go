@@ -177,54 +177,54 @@ type registry struct {
 	running  sync.WaitGroup // who serves a queue, and the background goroutines
 }
 
-// worker returns the worker of a SKU, new if there is none.
-func (s *Service) worker(sku string) *worker {
-	s.workers.RLock()
-	known := s.workers.selling[sku]
-	s.workers.RUnlock()
-	if known != nil {
-		return known
-	}
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if known = s.workers.selling[sku]; known == nil {
-		known = s.newWorker(sku)
-		s.workers.selling[sku] = known
-	}
-	return known
+// server serves a queue: the worker or the settler of a SKU.
+type server interface {
+	line() *queue
+	// step has the queue served. Whoever serves it calls running.Done at the end.
+	step()
 }
 
-// settler returns the settler of a SKU, new if there is none.
-func (s *Service) settler(sku string) *settler {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	known := s.workers.settling[sku]
-	if known == nil {
-		known = &settler{service: s, sku: sku, queue: newQueue()}
-		s.workers.settling[sku] = known
+// enqueue puts a request into the queue of a SKU's server, new if there is none, and has the queue served if nobody does.
+func enqueue[S server](s *Service, servers map[string]S, sku string, newServer func(sku string) S, r *request) error {
+	server, serve, err := push(s, servers, sku, newServer, r)
+	switch {
+	case err != nil:
+		s.used(r)
+	case serve:
+		server.step()
 	}
-	return known
+	return err
 }
 
 // push puts a request into a queue. If the caller is to serve the queue, Close waits until it calls running.Done.
-func (s *Service) push(q *queue, r *request) (serve bool, err error) {
+func push[S server](s *Service, servers map[string]S, sku string, newServer func(sku string) S, r *request) (server S, serve bool, err error) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	if s.background.Err() != nil {
-		return false, shuttingDown()
+	there := false
+	for server, there = servers[sku]; !there; server, there = servers[sku] { // nobody forgets it before the push
+		s.workers.RUnlock()
+		s.workers.Lock()
+		if _, there := servers[sku]; !there {
+			servers[sku] = newServer(sku)
+		}
+		s.workers.Unlock()
+		s.workers.RLock()
 	}
-	if serve, err = q.push(r, queueLimit); serve {
+	if s.background.Err() != nil {
+		return server, false, shuttingDown()
+	}
+	if serve, err = server.line().push(r, queueLimit); serve {
 		s.workers.running.Add(1)
 	}
-	return serve, err
+	return server, serve, err
 }
 
 // forgetIdle forgets workers and settlers whose queues nobody has served for a while, until the service closes.
 func (s *Service) forgetIdle() {
 	for s.pause(idleFor / 4) {
 		s.workers.Lock()
-		maps.DeleteFunc(s.workers.selling, func(_ string, w *worker) bool { return w.queue.retire(idleFor) })
-		maps.DeleteFunc(s.workers.settling, func(_ string, t *settler) bool { return t.queue.retire(idleFor) })
+		maps.DeleteFunc(s.workers.selling, func(_ string, w *worker) bool { return w.queue.idle(idleFor) })
+		maps.DeleteFunc(s.workers.settling, func(_ string, t *settler) bool { return t.queue.idle(idleFor) })
 		s.workers.Unlock()
 	}
 }

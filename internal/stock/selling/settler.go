@@ -137,24 +137,20 @@ func (s *Service) longestReservations(ctx context.Context, skus ...string) (map[
 func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.Deduction, error) {
 	r := s.newRequest(ctx, deadline, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
 	r.settle = to
-	for {
-		settler := s.settler(sku)
-		serve, err := s.push(settler.queue, r)
-		if errors.Is(err, errRetired) {
-			continue
-		}
-		if err != nil {
-			s.used(r)
-			return stock.Deduction{}, err
-		}
-		if serve {
-			go settler.run()
-		}
-		break
+	if err := enqueue(s, s.workers.settling, sku, s.newSettler, r); err != nil {
+		return stock.Deduction{}, err
 	}
 	a := s.await(ctx, r)
 	return a.Deduction, a.Err
 }
+
+func (s *Service) newSettler(sku string) *settler {
+	return &settler{service: s, sku: sku, queue: newQueue()}
+}
+
+func (t *settler) line() *queue { return t.queue }
+
+func (t *settler) step() { go t.run() }
 
 // run serves the queue until nothing waits.
 func (t *settler) run() {

@@ -58,6 +58,8 @@ func (s *Service) newWorker(sku string) *worker {
 	}
 }
 
+func (w *worker) line() *queue { return w.queue }
+
 // step has the next batch written. A small one, whose orders need nothing but to be written, waits for a write that batches of
 // different SKUs share. No goroutine waits with it: the writer takes its orders, answers them, and makes the next step. So an order
 // wakes nobody but its own caller. Everything else needs a goroutine.
@@ -191,7 +193,7 @@ func (w *worker) leave() bool {
 	if unknown {
 		w.service.workers.Lock()
 		defer w.service.workers.Unlock()
-		if w.queue.retire(0) && w.service.workers.selling[w.sku] == w {
+		if w.queue.idle(0) && w.service.workers.selling[w.sku] == w {
 			delete(w.service.workers.selling, w.sku)
 		}
 	}
