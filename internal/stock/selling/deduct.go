@@ -44,8 +44,8 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	told := s.answerOf(ctx, order.OrderID, s.await(ctx, r))
-	return told.Deduction, told.Created, told.Err
+	a := s.resultOf(ctx, order.OrderID, r)
+	return a.Deduction, a.Created, a.Err
 }
 
 // ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it. Nothing is written for it after
@@ -76,19 +76,21 @@ func (s *Service) await(ctx context.Context, r *request) Result {
 	}
 }
 
-// answerOf turns an answer into what the caller gets, under the order id that the caller sent.
-func (s *Service) answerOf(ctx context.Context, orderID string, a Result) Result {
+// resultOf waits for the answer to an order, and returns what its caller gets, under the order id that the caller sent.
+func (s *Service) resultOf(ctx context.Context, orderID string, r *request) Result {
+	a := s.await(ctx, r)
 	if a.Err != nil {
 		return a
 	}
-	if a.Deduction, a.Err = s.upToDate(ctx, a.Deduction); a.Created {
-		a.Err = stock.AfterWrite(a.Err, "read the deduction")
+	d, err := s.upToDate(ctx, a.Deduction)
+	if a.Created {
+		err = stock.AfterWrite(err, "read the deduction")
 	}
-	a.Deduction.OrderID = orderID
-	if a.Err == nil && !a.Deduction.Status.Live() {
-		return Result{Err: stock.OrderEnded(a.Deduction)}
+	d.OrderID = orderID
+	if err == nil && !d.Status.Live() {
+		return Result{Err: stock.OrderEnded(d)}
 	}
-	return a
+	return Result{d, a.Created, err}
 }
 
 // newRequest returns a request, new or from the pool.
@@ -123,30 +125,38 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 		return nil, stock.Invalid("deductions", "must be 1 to %d", stock.MaxOrders)
 	}
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
-	waiting, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	leave, err := s.enter(waiting, s.many, caller, len(orders))
+	leave, err := s.enter(ctx, deadline, s.many, caller, len(orders))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	first, requests, answers := make(map[SKUOrder]int, len(orders)), make([]*request, len(orders)), make([]Result, len(orders))
+	results, first := make([]Result, len(orders)), make(map[SKUOrder]int, len(orders))
+	var asked sync.WaitGroup
 	for i, o := range orders {
-		if _, again := first[o]; !again {
-			first[o] = i
-			requests[i], answers[i].Err = s.ask(ctx, deadline, o.SKU, o.Order)
+		if _, again := first[o]; again {
+			continue
+		}
+		first[o] = i
+		if r, err := s.ask(ctx, deadline, o.SKU, o.Order); err != nil {
+			results[i].Err = err
+		} else {
+			asked.Go(func() { results[i] = s.resultOf(ctx, o.OrderID, r) })
 		}
 	}
-	for i, r := range requests {
-		if r != nil {
-			answers[i] = s.await(ctx, r)
+	asked.Wait()
+	for i, o := range orders {
+		if at := first[o]; at < i {
+			results[i] = results[at]
+			results[i].Created = false
 		}
 	}
-	return s.resultsOf(ctx, orders, first, answers), nil
+	return results, nil
 }
 
-// enter waits for the turn of a request of some size.
-func (s *Service) enter(ctx context.Context, places *turns.Turns, caller string, size int) (leave func(), err error) {
+// enter waits for the turn of a request of some size, not after its deadline.
+func (s *Service) enter(ctx context.Context, deadline time.Time, places *turns.Turns, caller string, size int) (leave func(), err error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	leave, err = places.Enter(ctx, caller, size)
 	switch {
 	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate), errors.Is(err, context.DeadlineExceeded):
@@ -156,31 +166,6 @@ func (s *Service) enter(ctx context.Context, places *turns.Turns, caller string,
 	default:
 		return leave, nil
 	}
-}
-
-// resultsOf turns answers into results. Reservations that have to be ended first are ended at the same time. first is where the first
-// of equal orders is, which has the answer.
-func (s *Service) resultsOf(ctx context.Context, orders []SKUOrder, first map[SKUOrder]int, answers []Result) []Result {
-	results := make([]Result, len(orders))
-	var ending sync.WaitGroup
-	for i, a := range answers {
-		fill := func() { results[i] = s.answerOf(ctx, orders[i].OrderID, a) }
-		switch {
-		case first[orders[i]] < i:
-		case a.Err == nil && s.mayBeDue(a.Deduction):
-			ending.Go(fill)
-		default:
-			fill()
-		}
-	}
-	ending.Wait()
-	for i, o := range orders {
-		if at := first[o]; at < i {
-			results[i] = results[at]
-			results[i].Created = false
-		}
-	}
-	return results
 }
 
 // AnswerWithin is how long after it was read something may be written for a request.

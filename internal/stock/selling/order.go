@@ -24,13 +24,11 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		s.lastSmaller.Store(time.Now().UnixNano())
 	}
 	deadline := s.deadlineOf(ctx) // from before the wait for a turn
-	waiting, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
 	places := s.placing
 	if len(order.Lines) > mediumOrder {
 		places = s.large
 	}
-	leave, err := s.enter(waiting, places, order.Caller, min(len(order.Lines), s.placing.Places))
+	leave, err := s.enter(ctx, deadline, places, order.Caller, min(len(order.Lines), s.placing.Places))
 	if err != nil {
 		return nil, false, err
 	}
@@ -111,9 +109,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		s.seen.forget(order)
 	}
 	deadline, _ := ctx.Deadline()
-	waiting, cancel := context.WithDeadline(caller, deadline)
-	defer cancel()
-	leave, err := s.enter(waiting, s.careful, order.Caller, len(order.Lines))
+	leave, err := s.enter(caller, deadline, s.careful, order.Caller, len(order.Lines))
 	if err != nil {
 		return nil, false, err
 	}
