@@ -194,11 +194,7 @@ func settling[B body[settlement]](
 
 // settle settles a deduction, and answers with the deduction afterwards.
 func (s *server) settle(c echo.Context, asked settlement) error {
-	do := s.Service.Settle
-	if asked.retake {
-		do = s.Service.CommitLate
-	}
-	d, err := do(c.Request().Context(), param(c, "sku"), asked.SettleRequest)
+	d, err := s.Service.Settle(c.Request().Context(), param(c, "sku"), asked.SettleRequest, asked.retake)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 	}
 	settle := func(wish stock.SettleRequest) func(s *selling.Service) error {
 		return func(s *selling.Service) error {
-			_, err := s.Settle(w.Context(), "a", wish)
+			_, err := s.Settle(w.Context(), "a", wish, false)
 			return err
 		}
 	}

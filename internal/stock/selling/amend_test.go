@@ -28,7 +28,7 @@ func TestExtendedUnitsStayTaken(t *testing.T) {
 			w.mustTake(services[0], stock.Order{OrderID: id, Quantity: 6, ReserveFor: time.Minute})
 			refusedByAll()
 			w.clock.advance(time.Minute - time.Microsecond)
-			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Ref: "r", Verb: stock.Extend, ExtendFor: time.Hour}); err != nil {
+			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Ref: "r", Verb: stock.Extend, ExtendFor: time.Hour}, false); err != nil {
 				t.Fatal(err)
 			}
 			w.clock.advance(time.Microsecond)
@@ -66,7 +66,7 @@ func TestExtensionsAreBounded(t *testing.T) {
 			{sku, -time.Hour, stock.CodeInvalidRequest},
 			{"none", time.Hour, stock.CodeUnknownSKU},
 		} {
-			_, err := s.Settle(t.Context(), c.sku, stock.SettleRequest{OrderID: "o", Ref: c.extend.String(), Verb: stock.Extend, ExtendFor: c.extend})
+			_, err := s.Settle(t.Context(), c.sku, stock.SettleRequest{OrderID: "o", Ref: c.extend.String(), Verb: stock.Extend, ExtendFor: c.extend}, false)
 			if stock.CodeOf(err) != c.want {
 				t.Errorf("%s extended by %s: %v, want %q", c.sku, c.extend, err, c.want)
 			}
@@ -110,7 +110,7 @@ func TestAmendmentsHappenOnce(t *testing.T) {
 			if held == 0 && stock.CodeOf(err) != stock.CodeOrderEnded || held > 0 && (err != nil || again.Quantity != held) {
 				t.Fatalf("the order again: got %+v, %v, want %d units", again, err, held)
 			}
-			_, err = services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Verb: stock.Return})
+			_, err = services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Verb: stock.Return}, false)
 			if err != nil && (held > 0 || stock.CodeOf(err) != stock.CodeNotCommitted) {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func (w *world) twice(services []*selling.Service, requests []stock.SettleReques
 	for i, request := range requests {
 		for n := range codes[i] {
 			wg.Go(func() {
-				_, err := services[(i+n)%len(services)].Settle(w.Context(), sku, request)
+				_, err := services[(i+n)%len(services)].Settle(w.Context(), sku, request, false)
 				codes[i][n] = stock.CodeOf(err)
 			})
 		}

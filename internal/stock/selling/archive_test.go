@@ -43,10 +43,10 @@ func TestArchive(t *testing.T) {
 				}
 			}
 		}
-		if d, err := other.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "b"}); err != nil || d.Status != stock.StatusCommitted {
+		if d, err := other.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "b"}, false); err != nil || d.Status != stock.StatusCommitted {
 			t.Errorf("commit: %+v, %v", d, err)
 		}
-		if d, err := other.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Return}); err != nil || d.Status != stock.StatusReturned {
+		if d, err := other.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Return}, false); err != nil || d.Status != stock.StatusReturned {
 			t.Errorf("return: %+v, %v", d, err)
 		}
 		if _, err := s.Archive(t.Context(), "none"); stock.CodeOf(err) != stock.CodeUnknownSKU {

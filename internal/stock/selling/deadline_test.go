@@ -68,10 +68,10 @@ func TestTheTimeOfARequestBeginsWhenItComes(t *testing.T) {
 			asking.Wait()
 		},
 		"a cancel of a buyer": func(ctx context.Context, s *selling.Service) {
-			_, _ = s.Settle(ctx, sku, stock.SettleRequest{OrderID: "o", BuyerID: "b", Verb: stock.Cancel})
+			_, _ = s.Settle(ctx, sku, stock.SettleRequest{OrderID: "o", BuyerID: "b", Verb: stock.Cancel}, false)
 		},
 		"an extension": func(ctx context.Context, s *selling.Service) {
-			_, _ = s.Settle(ctx, sku, stock.SettleRequest{OrderID: "o", Verb: stock.Extend, ExtendFor: time.Minute, Ref: "r"})
+			_, _ = s.Settle(ctx, sku, stock.SettleRequest{OrderID: "o", Verb: stock.Extend, ExtendFor: time.Minute, Ref: "r"}, false)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -247,11 +247,7 @@ func (m *machine) Settle(t *rapid.T) {
 	what := fmt.Sprintf("settle %s %+v %t", sku, request, late)
 	var got stock.Deduction
 	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
-		if late {
-			got, err = s.CommitLate(ctx, sku, request)
-		} else {
-			got, err = s.Settle(ctx, sku, request)
-		}
+		got, err = s.Settle(ctx, sku, request, late)
 		return err
 	}) {
 		m.sameDeduction(t, what, got, want)

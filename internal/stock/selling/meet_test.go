@@ -134,17 +134,13 @@ func (m *meetings) reserve(id string) {
 func (m *meetings) settle(ctx context.Context, process *selling.Service, request stock.SettleRequest) string {
 	var lines []stock.Deduction
 	var err error
-	switch {
-	case m.whole:
+	if m.whole {
 		var there stock.PlacedOrder
 		there, err = process.SettleOrder(ctx, request, request.Verb == stock.Commit)
 		lines = there.Lines
-	case request.Verb == stock.Commit:
+	} else {
 		lines = make([]stock.Deduction, 1)
-		lines[0], err = process.CommitLate(ctx, shopSKU(0), request)
-	default:
-		lines = make([]stock.Deduction, 1)
-		lines[0], err = process.Settle(ctx, shopSKU(0), request)
+		lines[0], err = process.Settle(ctx, shopSKU(0), request, request.Verb == stock.Commit)
 	}
 	if code := stock.CodeOf(err); code != "" {
 		return string(code)

@@ -39,7 +39,7 @@ func TestARefusalByALimitIsOfThoseWhoCameBefore(t *testing.T) {
 			w.reterm(other, stock.TermsChange{PerBuyerLimit: stock.To[int64](9)})
 		}},
 		"a return": {func(w *world, other *selling.Service) {
-			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Return}); err != nil {
+			if _, err := other.Settle(w.Context(), sku, stock.SettleRequest{OrderID: "held", Verb: stock.Return}, false); err != nil {
 				w.Fatal(err)
 			}
 		}},

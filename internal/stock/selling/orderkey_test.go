@@ -36,7 +36,7 @@ func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 		if _, err := s.Deduction(t.Context(), sku, "o", "eve"); stock.CodeOf(err) != stock.CodeUnknownDeduction {
 			t.Errorf("a stranger reads: %v, want %s", err, stock.CodeUnknownDeduction)
 		}
-		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "bob", Verb: stock.Cancel}); err != nil || d.OrderID != "o" || d.Quantity != 2 {
+		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "bob", Verb: stock.Cancel}, false); err != nil || d.OrderID != "o" || d.Quantity != 2 {
 			t.Errorf("bob cancels: %+v, %v", d, err)
 		}
 		if d, err := s.Deduction(t.Context(), sku, "o", "ann"); err != nil || d.Status != stock.StatusReserved {
@@ -64,7 +64,7 @@ func TestABuyersIDFindsWhatTheShopMadeForThem(t *testing.T) {
 		own.Quantity = 1
 		w.refused(s, own, stock.CodeOrderIDReused)
 		w.refused(s, stock.Order{OrderID: "o", BuyerID: "bob", Own: true, Quantity: 2, ReserveFor: time.Minute}, stock.CodeSoldOut)
-		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "ann", Verb: stock.Cancel}); err != nil || d.Status != stock.StatusCancelled {
+		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "ann", Verb: stock.Cancel}, false); err != nil || d.Status != stock.StatusCancelled {
 			t.Errorf("ann cancels: %+v, %v", d, err)
 		}
 	})
@@ -131,7 +131,7 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 			"read":  func(o stock.Order) (stock.Deduction, error) { return s.Deduction(t.Context(), sku, o.OrderID, "") },
 			"order": func(o stock.Order) (stock.Deduction, error) { return w.ask(s, o) },
 			"cancel": func(o stock.Order) (stock.Deduction, error) {
-				return s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: o.OrderID, Verb: stock.Cancel})
+				return s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: o.OrderID, Verb: stock.Cancel}, false)
 			},
 		}
 		for name, ask := range asked {
@@ -150,7 +150,7 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 				t.Errorf("%s: the row says %s, %v, want %v", name, rows[name].Status, err, stock.StatusExpired)
 			}
 			w.clock.advance(-time.Second) // another process whose clock is late
-			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: name}); stock.CodeOf(err) != stock.CodeNotReserved {
+			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: name}, false); stock.CodeOf(err) != stock.CodeNotReserved {
 				t.Errorf("%s: a commit after that: %v, want %s", name, err, stock.CodeNotReserved)
 			}
 		}

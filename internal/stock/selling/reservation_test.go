@@ -65,19 +65,19 @@ func TestReservationEndsOnce(t *testing.T) {
 		other.ReserveFor = 2 * time.Minute
 		w.refused(s, other, stock.CodeOrderIDReused)
 		for _, request := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Verb: stock.Cancel}} {
-			if _, err := s.Settle(t.Context(), sku, request); stock.CodeOf(err) != stock.CodeUnknownDeduction {
+			if _, err := s.Settle(t.Context(), sku, request, false); stock.CodeOf(err) != stock.CodeUnknownDeduction {
 				t.Fatalf("%+v: %v", request, err)
 			}
 		}
 		for range 2 { // the second changes nothing
-			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", BuyerID: "b", Quantity: 6}); err != nil || d.Status != stock.StatusCommitted || d.Quantity != 6 {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", BuyerID: "b", Quantity: 6}, false); err != nil || d.Status != stock.StatusCommitted || d.Quantity != 6 {
 				t.Fatalf("committed as %+v, %v", d, err)
 			}
 		}
 		if again := w.mustTake(s, order); again.Status != stock.StatusCommitted || again.Quantity != 6 {
 			t.Fatalf("the order again: %+v", again)
 		}
-		if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Quantity: 5}); stock.CodeOf(err) != stock.CodeAlreadyCommitted {
+		if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Quantity: 5}, false); stock.CodeOf(err) != stock.CodeAlreadyCommitted {
 			t.Fatalf("committed with another quantity: %v", err)
 		}
 		read, err := s.Deduction(t.Context(), sku, "a", "b")
@@ -88,7 +88,7 @@ func TestReservationEndsOnce(t *testing.T) {
 			t.Fatalf("another buyer read it: %v", err)
 		}
 		for range 2 {
-			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Return}); err != nil || d.Status != stock.StatusReturned {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Verb: stock.Return}, false); err != nil || d.Status != stock.StatusReturned {
 				t.Fatalf("returned as %+v, %v", d, err)
 			}
 		}
@@ -128,7 +128,7 @@ func TestExpiredUnitsAreSoldAtOnce(t *testing.T) {
 				}
 				buyer := services[(n+round)%len(services)]
 				w.mustTake(buyer, stock.Order{OrderID: "next of " + reserved, Quantity: 6, ReserveFor: time.Second})
-				if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: reserved}); stock.CodeOf(err) != stock.CodeNotReserved {
+				if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: reserved}, false); stock.CodeOf(err) != stock.CodeNotReserved {
 					t.Fatalf("committed after its time: %v", err)
 				}
 				w.clock.advance(time.Second)
@@ -149,7 +149,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 			w.mustTake(services[0], stock.Order{OrderID: id, Quantity: 1, ReserveFor: time.Minute})
 			var committed, bought error
 			var wg sync.WaitGroup
-			wg.Go(func() { _, committed = services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id}) })
+			wg.Go(func() { _, committed = services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id}, false) })
 			wg.Go(func() {
 				w.clock.advance(time.Minute)
 				_, bought = w.ask(services[len(services)-1], stock.Order{OrderID: next, Quantity: 1})
@@ -167,7 +167,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 				t.Fatalf("round %d: commit: %v, next buyer: %v", round, committed, bought)
 			}
 			won[winner == id]++
-			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Verb: stock.Return}); err != nil {
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Verb: stock.Return}, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -220,7 +220,7 @@ func TestBuyerLimit(t *testing.T) {
 				continue
 			}
 			for _, id := range accepted {
-				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Verb: stock.Cancel}); err != nil {
+				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Verb: stock.Cancel}, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -366,7 +366,7 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 			request.Verb = stock.Return
 		}
 		if err := patiently(func() error {
-			_, err := s.Settle(w.Context(), sku, request)
+			_, err := s.Settle(w.Context(), sku, request, false)
 			return err
 		}); err != nil {
 			w.Errorf("%+v: %v", request, err)

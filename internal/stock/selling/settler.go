@@ -20,46 +20,25 @@ type settler struct {
 }
 
 // Settle commits, cancels, returns or extends a deduction, and returns it as it is then. A request may be repeated: what has
-// happened already is no error. CodeAlreadyCommitted: a cancel of what was committed, or a commit of another quantity.
+// happened already is no error. If late is set, a commit takes the units of a reservation that has expired again, if they are there.
+// CodeAlreadyCommitted: a cancel of what was committed, or a commit of another quantity.
 // CodeNotReserved: there is no live reservation. CodeNotCommitted: there is nothing to return. CodePartOfOrder: the lines of an
 // order are settled together. CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer,
 // deductions of other buyers are unknown.
-func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	return s.settle(ctx, sku, to, false)
-}
-
-// CommitLate commits a deduction. If its reservation has expired, its units are taken again if they are there; otherwise
-// CodeNotReserved says why not.
-func (s *Service) CommitLate(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	return s.settle(ctx, sku, to, true)
-}
-
-// settle settles a deduction. If late is set, a commit takes the units of a reservation that has expired again.
-func (s *Service) settle(ctx context.Context, sku string, to stock.SettleRequest, late bool) (stock.Deduction, error) {
+func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest, late bool) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
 	}
 	if err := to.Check(); err != nil {
 		return stock.Deduction{}, err
 	}
-	deadline := s.deadlineOf(ctx) // from before what is looked up
-	looking, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	orderID := to.OrderID
-	key, err := s.keyOf(looking, sku, orderID, to.BuyerID)
+	deadline, orderID := s.deadlineOf(ctx), to.OrderID // from before what is looked up
+	to, err := s.lookUpDeduction(ctx, deadline, sku, to)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	to.OrderID = key
-	if to.Verb == stock.Extend {
-		most, err := s.longestReservations(looking, sku)
-		if err != nil {
-			return stock.Deduction{}, err
-		}
-		to.MostExtend = most[sku]
-	}
 	d, err := s.settleKey(ctx, deadline, sku, to)
-	if late && hasExpired(err) {
+	if late && cameLate(err) {
 		var taken []stock.Deduction
 		if taken, err = s.retake(ctx, deadline, []string{sku}, to); err == nil {
 			d = taken[0]
@@ -72,8 +51,21 @@ func (s *Service) settle(ctx context.Context, sku string, to stock.SettleRequest
 	return d, nil
 }
 
-// hasExpired reports whether a settlement was refused because its reservation has expired.
-func hasExpired(err error) bool {
+// lookUpDeduction adds to a request what it has to know of the deduction.
+func (s *Service) lookUpDeduction(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.SettleRequest, error) {
+	looking, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	key, err := s.keyOf(looking, sku, to.OrderID, to.BuyerID)
+	if to.OrderID = key; err != nil || to.Verb != stock.Extend {
+		return to, err
+	}
+	most, err := s.longestReservations(looking, sku)
+	to.MostExtend = most[sku]
+	return to, err
+}
+
+// cameLate reports whether a commit was refused because its reservation has expired.
+func cameLate(err error) bool {
 	e, ok := errors.AsType[*stock.Error](err)
 	return ok && e.Code == stock.CodeNotReserved && e.Status == stock.StatusExpired
 }
@@ -283,7 +275,7 @@ func (s *Service) SettleOrder(ctx context.Context, to stock.SettleRequest, late 
 			lines, err = s.settleLines(ctx, o)
 		}
 	}
-	if late && hasExpired(err) {
+	if late && cameLate(err) {
 		lines, err = s.retake(ctx, deadline, o.SKUs, o.Request)
 	}
 	if err == nil && to.Verb == stock.Commit && !slices.ContainsFunc(lines, func(d stock.Deduction) bool { return d.Status.Live() }) {

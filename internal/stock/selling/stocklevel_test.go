@@ -151,7 +151,7 @@ func (p *shopper) step(sku string, step int) {
 	settle := func(verb stock.Verb) {
 		if len(p.orders) > 0 {
 			of, order, _ := strings.Cut(p.orders[p.IntN(len(p.orders))], " ")
-			_, _ = p.s.Settle(ctx, of, stock.SettleRequest{Verb: verb, OrderID: order}) // a refusal is an answer
+			_, _ = p.s.Settle(ctx, of, stock.SettleRequest{Verb: verb, OrderID: order}, false) // a refusal is an answer
 		}
 	}
 	move := func(kind stock.MovementKind, quantity int64, segments int) {
