@@ -13,7 +13,7 @@ import (
 
 const (
 	lockFailures = 3                      // in a row; then no worker waits for a lock any more
-	lockPause    = 500 * time.Millisecond // until the next probe
+	lockPause    = 500 * time.Millisecond // before a probe
 	probeTries   = 3                      // of one probe; then locks still fail
 	probeRest    = 150 * time.Millisecond
 )
@@ -29,25 +29,31 @@ const (
 // longer the master, or over a dead connection. Only that failure makes the client look for the locks' new place.
 //
 // It counts acquisitions only: a lost hold says nothing about Redis, and a Redis that is out of memory still releases locks
-// but grants none. The first worker that asks starts the probe, in the background, with a lock that no worker takes. "Busy"
-// is an answer of Redis too.
+// but grants none. Probes go on in the background until one is answered. They take a lock that no worker takes, of the SKU that
+// failed last. "Busy" is an answer of Redis too.
 type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[any]
-	cause   atomic.Pointer[error] // the last failure, for the log
+	failed  atomic.Pointer[lockFailure] // the last failure
+}
+
+type lockFailure struct {
+	sku   string
+	cause error
 }
 
 // newCircuit returns a closed circuit that reports to the service's log and observer when it opens and closes.
 func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
 	return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		MaxRequests:  1,
-		Timeout:      lockPause,
+		Timeout:      lockPause / 2, // over when a probe is due
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= lockFailures },
 		IsSuccessful: lockAnswered,
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			switch {
 			case from == gobreaker.StateClosed:
 				s.observer.LocksFail(true)
-				s.log.Warn("locks fail; selling goes on under the guard of the database", "error", *s.breaker.cause.Load())
+				s.log.Warn("locks fail; selling goes on under the guard of the database", "error", s.breaker.failed.Load().cause)
+				s.workers.running.Go(s.probeUntilClosed)
 			case to == gobreaker.StateClosed:
 				s.observer.LocksFail(false)
 				s.log.Info("locks work again")
@@ -63,9 +69,9 @@ func lockAnswered(err error) bool {
 }
 
 // report gives the circuit the result of an acquisition that it allowed.
-func (b *breaker) report(done func(error), err error) {
+func (b *breaker) report(sku string, done func(error), err error) {
 	if !lockAnswered(err) {
-		b.cause.Store(&err)
+		b.failed.Store(&lockFailure{sku, err})
 	}
 	done(err)
 }
@@ -74,32 +80,21 @@ func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClo
 
 // mayLock reports whether locks of a SKU may be requested now. If so, the caller must call report with the result.
 func (s *Service) mayLock(sku string) (report func(error), ok bool) {
-	if s.lock == nil {
+	if s.lock == nil || !s.breaker.closed() {
 		return nil, false
 	}
 	done, err := s.breaker.circuit.Allow()
-	if err != nil {
-		return nil, false
-	}
-	if !s.breaker.closed() {
-		s.probeAside(sku, done)
-		return nil, false
-	}
-	return func(err error) { s.breaker.report(done, err) }, true
+	return func(err error) { s.breaker.report(sku, done, err) }, err == nil
 }
 
-// probeIfDue starts a probe if one is due. A worker that needs no lock calls it for those that do.
-func (s *Service) probeIfDue(sku string) {
-	if s.lock == nil || s.breaker.closed() {
-		return
+// probeUntilClosed probes until locks work, or the service stops.
+func (s *Service) probeUntilClosed() {
+	for s.pause(lockPause) && !s.breaker.closed() {
+		if done, err := s.breaker.circuit.Allow(); err == nil {
+			sku := s.breaker.failed.Load().sku
+			s.breaker.report(sku, done, s.probe(sku))
+		}
 	}
-	if done, err := s.breaker.circuit.Allow(); err == nil {
-		s.probeAside(sku, done)
-	}
-}
-
-func (s *Service) probeAside(sku string, done func(error)) {
-	s.workers.running.Go(func() { s.breaker.report(done, s.probe(sku)) })
 }
 
 // probe finds out whether locks work.
@@ -148,16 +143,16 @@ func (s *Service) CheckLocks() error {
 	defer s.workers.running.Done()
 	done, refused := s.breaker.circuit.Allow()
 	if refused != nil {
-		return lockCheckError(*s.breaker.cause.Load())
+		return lockCheckError(s.breaker.failed.Load().cause)
 	}
 	err := s.probe(probeSKU)
-	s.breaker.report(done, err)
+	s.breaker.report(probeSKU, done, err)
 	if lockAnswered(err) {
 		return nil
 	}
 	for range lockFailures - 1 { // open a closed breaker
 		if done, refused := s.breaker.circuit.Allow(); refused == nil {
-			s.breaker.report(done, err)
+			s.breaker.report(probeSKU, done, err)
 		}
 	}
 	return lockCheckError(err)

@@ -138,9 +138,19 @@ func TestFailingLocksAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOneWorkerProbes: one of many workers checks whether locks work again, with three tries, and no order waits for
-// the answer.
-func TestOneWorkerProbes(t *testing.T) {
+// asks returns when a lock is asked for, by a probe.
+func (a *answers) asks(t *testing.T) {
+	t.Helper()
+	for before, start := a.asked.Load(), time.Now(); a.asked.Load() == before; time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatal("no probe")
+		}
+	}
+}
+
+// TestOneProbeAtATime: while locks fail one probe after another checks whether they work again, with three tries each. No worker
+// probes, and no order waits for the answer.
+func TestOneProbeAtATime(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
 		a.from(100*time.Millisecond, locking.ErrNoAnswer)
@@ -148,8 +158,8 @@ func TestOneWorkerProbes(t *testing.T) {
 			buy(sku)
 		}
 		for range 2 { // the probe fails twice
-			time.Sleep(1050 * time.Millisecond)
 			before := a.asked.Load()
+			a.asks(t)
 			var workers sync.WaitGroup
 			for n := range 20 {
 				workers.Go(func() {
@@ -161,21 +171,25 @@ func TestOneWorkerProbes(t *testing.T) {
 			workers.Wait()
 			synctest.Wait()
 			if probes := a.asked.Load() - before; probes != 1 {
-				t.Errorf("%d workers probed, want 1", probes)
+				t.Errorf("%d locks are asked for, want 1", probes)
 			}
-			time.Sleep(time.Second) // the probe ends
+			time.Sleep(800 * time.Millisecond) // the probe ends, and the next one has not begun
 			if tries := a.asked.Load() - before; tries != 3 {
 				t.Errorf("the probe tried %d times, want 3", tries)
 			}
 		}
 		a.from(0, nil)
-		time.Sleep(1050 * time.Millisecond)
-		buy(sku)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		asked := a.asked.Load()
 		buy(sku)
 		if a.asked.Load() == asked || seen.closed.Load() != 1 || seen.opened.Load() != 1 {
 			t.Errorf("locks are not used again: opened %d, closed %d", seen.opened.Load(), seen.closed.Load())
+		}
+		asked = a.asked.Load()
+		time.Sleep(5 * time.Second)
+		if n := a.asked.Load() - asked; n > 0 {
+			t.Errorf("%d probes while locks work", n)
 		}
 	})
 }
@@ -188,9 +202,8 @@ func TestAProbeTriesAgain(t *testing.T) {
 		for range 3 {
 			buy(sku)
 		}
-		time.Sleep(1050 * time.Millisecond)
 		before := a.asked.Load()
-		buy(sku) // its probe fails
+		a.asks(t) // its first try fails
 		synctest.Wait()
 		a.from(0, nil)
 		time.Sleep(250 * time.Millisecond)

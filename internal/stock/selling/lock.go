@@ -103,7 +103,6 @@ func (l *segmentLock) doWithout(segment int) {
 		l.release()
 	}
 	l.segment = segment
-	l.service.probeIfDue(l.sku)
 }
 
 // try takes the first free lock of a few segments. It returns the last error. The hold outlives the batch, so it gets the
