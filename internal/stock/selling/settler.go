@@ -161,18 +161,16 @@ func (t *settler) serve(batch []*request) {
 	defer cancel()
 	var err error
 	for len(batch) > 0 && err == nil {
-		if batch, err = isolate(batch, func(requests []*request) ([]*request, error) { return t.write(ctx, requests) }); err == nil {
+		batch, err = t.service.isolate(t.sku, batch, func(requests []*request) ([]*request, error) { return nil, t.write(ctx, requests) })
+		if err == nil {
 			err = stock.Unwritten(context.Cause(ctx))
 		}
 	}
 	refuseAll(batch, stock.Unavailable(err, "settle"))
 }
 
-// write settles requests in one transaction, and answers them. It returns all of them if one was too late.
-func (t *settler) write(ctx context.Context, requests []*request) ([]*request, error) {
-	if requests = stillWaiting(requests); len(requests) == 0 {
-		return nil, nil
-	}
+// write settles requests in one transaction, and answers them.
+func (t *settler) write(ctx context.Context, requests []*request) error {
 	s := t.service
 	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Requests: make([]stock.SettleRequest, len(requests))}
 	returning := false
@@ -191,12 +189,8 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	if returning || units > 0 {
 		s.onRestock(t.sku)
 	}
-	if errors.Is(err, stock.ErrLate) {
-		return requests, nil
-	}
 	if err != nil {
-		s.noteGuard(t.sku, err)
-		return requests, err
+		return err
 	}
 	s.observer.SettlementWritten(len(requests), time.Since(start))
 	for i, r := range requests {
@@ -205,7 +199,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	if units > 0 {
 		s.changed(t.sku, units)
 	}
-	return nil, nil
+	return nil
 }
 
 // PlacedOrder returns the lines of an order of several SKUs as they are now, ascending by SKU. Namespaces are as in

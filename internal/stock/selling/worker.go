@@ -65,7 +65,7 @@ func (w *worker) line() *queue { return w.queue }
 // wakes nobody but its own caller. Everything else needs a goroutine.
 func (w *worker) step() {
 	if !w.shares() || !w.service.sharer.Share(w.sku, w) {
-		go w.run()
+		go w.run(nil)
 	}
 }
 
@@ -79,18 +79,18 @@ func (w *worker) shares() bool {
 // Take implements [stock.SharedBatch].
 func (w *worker) Take() (batch stock.Batch, there bool) {
 	if !w.shares() {
-		go w.run()
+		go w.run(nil)
 		return stock.Batch{}, false
 	}
 	requests := w.queue.pop(min(stock.LargestShared, w.service.mostOrders))
 	segment, fits := w.segmentForAll(requests)
 	if !fits {
-		go w.serveFirst(requests)
+		go w.run(requests)
 		return stock.Batch{}, false
 	}
 	if w.shared = stillWaiting(requests); len(w.shared) == 0 {
 		if !w.leave() {
-			go w.run()
+			go w.run(nil)
 		}
 		return stock.Batch{}, false
 	}
@@ -123,12 +123,6 @@ func (w *worker) segmentForAll(requests []*request) (segment int, fits bool) {
 	return 0, false
 }
 
-// serveFirst serves a batch that has left the queue, and then the queue.
-func (w *worker) serveFirst(requests []*request) {
-	w.serve(requests)
-	w.run()
-}
-
 // Written implements [stock.SharedBatch].
 func (w *worker) Written(result stock.BatchResult, settled bool, err error) {
 	requests := w.shared
@@ -143,11 +137,11 @@ func (w *worker) Written(result stock.BatchResult, settled bool, err error) {
 		for _, r := range requests {
 			r.sent = false // nothing of it was written
 		}
-		go w.serveFirst(requests)
+		go w.run(requests)
 		return
 	default:
 		if again := w.wrote(w.service.base, requests, w.ready, result, false); len(again) > 0 {
-			go w.serveFirst(again)
+			go w.run(again)
 			return
 		}
 	}
@@ -156,9 +150,10 @@ func (w *worker) Written(result stock.BatchResult, settled bool, err error) {
 	}
 }
 
-// run serves the queue until nothing waits or, under a lock, until nothing has come for lockLinger.
-func (w *worker) run() {
-	for {
+// run serves a batch that has left the queue, and then the queue, until nothing waits or, under a lock, until nothing has come for
+// lockLinger.
+func (w *worker) run(first []*request) {
+	for w.serve(first); ; {
 		switch {
 		case w.queue.length() > 0:
 			w.serveNext()
@@ -268,7 +263,7 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 			pending, err = w.refreshFor(ctx, pending)
 			hop = -1 // the new levels may show segments that are worth a try
 		} else {
-			pending, err = w.mergeFirst(ctx, pending, hop)
+			pending, err = w.merge(ctx, pending, hop)
 		}
 		if errors.Is(err, stock.ErrLayout) && ctx.Err() == nil {
 			layouts++

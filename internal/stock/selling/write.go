@@ -13,7 +13,7 @@ import (
 // deduct writes the requests that fit into the segment, in one batch, and returns the others in their order.
 func (w *worker) deduct(ctx context.Context, pending []*request) ([]*request, error) {
 	fitting, rest := w.fit(pending)
-	short, err := isolate(fitting, func(requests []*request) ([]*request, error) { return w.write(ctx, requests) })
+	short, err := w.service.isolate(w.sku, fitting, func(requests []*request) ([]*request, error) { return w.write(ctx, requests) })
 	if err != nil {
 		w.levels = nil
 	}
@@ -32,11 +32,8 @@ func (w *worker) fit(pending []*request) (fitting, rest []*request) {
 	return pending, nil
 }
 
-// write writes requests to the segment and answers them. It returns those that did not fit, or all if the write was too late.
+// write writes requests to the segment and answers them. It returns those that did not fit.
 func (w *worker) write(ctx context.Context, requests []*request) (short []*request, err error) {
-	if requests = stillWaiting(requests); len(requests) == 0 {
-		return nil, nil
-	}
 	batch, start := w.batch(requests), time.Now()
 	var result stock.BatchResult
 	err = w.writeFenced(ctx, w.lock.holds(), func(fences map[int]stock.Fence) (err error) {
@@ -44,12 +41,8 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		result, err = w.service.store.Deduct(ctx, batch)
 		return err
 	})
-	if errors.Is(err, stock.ErrLate) {
-		return requests, nil
-	}
 	if err != nil {
-		w.service.noteGuard(w.sku, err)
-		return requests, err
+		return nil, err
 	}
 	return w.wrote(ctx, requests, start, result, batch.Fence.Token != 0), nil
 }
@@ -128,30 +121,35 @@ func (s *Service) noteGuard(sku string, err error) {
 	}
 }
 
-// isolate calls work with all requests. If a constraint fires, it halves them again and again until the request that violates
-// it is alone, and refuses that one: one bad order must not cost the others their answers. It returns the requests that have
-// no answer, and the error that they share.
-func isolate(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
-	requests, err = work(requests)
-	if !errors.Is(err, stock.ErrGuard) || len(requests) == 1 {
+// isolate calls work, which writes and answers requests, with those whose callers still wait. It returns the requests that have no
+// answer: those that work returns; all of them if the write was too late for one; or all with the error that they share. If a
+// constraint fires, it halves them again and again until the request that violates it is alone, and refuses that one: one bad order
+// must not cost the others their answers.
+func (s *Service) isolate(sku string, requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
+	if requests = stillWaiting(requests); len(requests) == 0 {
+		return nil, nil
+	}
+	rest, err = work(requests)
+	switch {
+	case err == nil:
+		return rest, nil
+	case errors.Is(err, stock.ErrLate):
+		return requests, nil
+	case !errors.Is(err, stock.ErrGuard):
 		return requests, err
 	}
-	half := len(requests) / 2
-	for at, some := range [][]*request{requests[:half], requests[half:]} {
-		left, err := isolate(some, work)
-		switch {
-		case errors.Is(err, stock.ErrGuard):
-			left[0].refuse(err)
-		case err != nil:
-			if at == 0 {
-				left = append(left, requests[half:]...)
-			}
-			return append(rest, left...), err
-		default:
-			rest = append(rest, left...)
-		}
+	s.noteGuard(sku, err)
+	if len(requests) == 1 {
+		requests[0].refuse(stock.Unavailable(err, "write"))
+		return nil, nil
 	}
-	return rest, nil
+	half := len(requests) / 2
+	first, err := s.isolate(sku, requests[:half], work)
+	if err != nil {
+		return slices.Concat(first, requests[half:]), err
+	}
+	second, err := s.isolate(sku, requests[half:], work)
+	return slices.Concat(first, second), err
 }
 
 // fenceOf returns the fence of a hold; the zero Fence for no hold.
@@ -206,46 +204,40 @@ func (w *worker) raiseTokens(ctx context.Context, holds map[int]*locking.Hold, r
 	return true
 }
 
-// merge answers the requests that no single segment can fill, from all segments together. It keeps the worker's lock and
-// takes those of the other segments with stock as a MultiLock. Then the store locks the rows of all segments, ascending. So
-// its refusals are final, whether or not the locks came in time.
-func (w *worker) merge(ctx context.Context, pending []*request) ([]*request, error) {
-	return isolate(pending, func(requests []*request) ([]*request, error) { return w.writeMerge(ctx, requests) })
-}
-
-// mergeFirst merges the requests that come before the first one that a segment can fill, and returns the others. After many
-// hops it merges all.
-func (w *worker) mergeFirst(ctx context.Context, pending []*request, hop int) ([]*request, error) {
+// merge answers requests that no single segment can fill, from all segments together: those that come before the first one that a
+// segment can fill, after many hops all of them. It returns the others. It keeps the worker's lock and takes those of the other
+// segments with stock as a MultiLock. Then the store locks the rows of all segments, ascending. So its refusals are final, whether
+// or not the locks came in time.
+func (w *worker) merge(ctx context.Context, pending []*request, hop int) ([]*request, error) {
 	n := len(pending)
 	if hop < maxHops {
 		n = w.unfillable(pending)
 	}
-	left, err := w.merge(ctx, pending[:n:n])
-	return slices.Concat(left, pending[n:]), err
-}
-
-func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
 	holds, locked, unlock := w.lockSegments(ctx)
 	defer unlock()
-	if pending = stillWaiting(pending); len(pending) == 0 {
-		return nil, nil
+	left, err := w.service.isolate(w.sku, pending[:n:n], func(requests []*request) ([]*request, error) {
+		return w.writeMerge(ctx, requests, start, holds, locked)
+	})
+	if err != nil {
+		w.levels = nil
 	}
+	return slices.Concat(left, pending[n:]), err
+}
+
+func (w *worker) writeMerge(
+	ctx context.Context, pending []*request, start time.Time, holds map[int]*locking.Hold, locked bool,
+) (again []*request, err error) {
 	merge := w.batch(pending)
 	merge.InTurn = false
 	var result stock.BatchResult
-	err := w.writeFenced(ctx, holds, func(fences map[int]stock.Fence) (err error) {
+	err = w.writeFenced(ctx, holds, func(fences map[int]stock.Fence) (err error) {
 		merge.Fences = fences
 		result, err = w.service.store.Merge(ctx, merge)
 		return err
 	})
-	if errors.Is(err, stock.ErrLate) {
-		return pending, nil
-	}
 	if err != nil {
-		w.service.noteGuard(w.sku, err)
-		w.levels = nil
-		return pending, err
+		return nil, err
 	}
 	w.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
 	w.service.noteExpired(w.sku, result.Expired)
