@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -55,6 +56,14 @@ func (s *Service) expire(ctx context.Context, sku string) error {
 			return stock.Unavailable(stock.Unwritten(context.Cause(ctx)), "give back expired reservations")
 		}
 	}
+}
+
+// expireAll gives back the expired units of SKUs.
+func (s *Service) expireAll(ctx context.Context, skus ...string) (err error) {
+	for _, sku := range skus {
+		err = cmp.Or(err, s.expire(ctx, sku))
+	}
+	return err
 }
 
 // expireNow gives them back once. For a request that waits for it nothing is written, also if that fails.

@@ -6,3 +6,6 @@ func (s *Service) Sellers() int {
 	defer s.workers.RUnlock()
 	return len(s.workers.selling)
 }
+
+// SetPlaces sets how many lines of orders of several SKUs are under way at the same time, before the first order.
+func (s *Service) SetPlaces(lines int) { s.placing = newPlacing(lines) }

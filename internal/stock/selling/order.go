@@ -148,10 +148,8 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case errors.Is(err, stock.ErrSpread):
 			single = false
 		case errors.Is(err, stock.ErrStale):
-			for _, line := range order.Lines {
-				if err := s.expire(ctx, line.SKU); err != nil {
-					return nil, false, err
-				}
+			if err := s.expireAll(ctx, order.SKUs()...); err != nil {
+				return nil, false, err
 			}
 		case refusal != nil && stock.CodeOf(err) == stock.CodeUnknownDeduction:
 			if time.Since(looked) < soldOutFor { // otherwise it may no longer be true
@@ -345,10 +343,9 @@ const (
 	turnWait     = 4 * time.Second // for a place
 )
 
-// makePlaces makes the places for which callers take turns. Orders of several SKUs have that many lines.
-func (s *Service) makePlaces(lines int) {
-	s.many = turns.New(turns.Config{Places: manyUnderWay, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
-	s.placing = turns.New(turns.Config{Places: lines, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
+// makePlaces makes the places for which callers take turns.
+func (s *Service) makePlaces() {
+	s.many, s.placing = newPlacing(manyUnderWay), newPlacing(placingLines)
 	s.careful = turns.New(turns.Config{Places: placingAlone, Waiting: queueLimit, Patience: turnWait})
 	rest := func(_ int, took time.Duration) time.Duration {
 		if !s.sellsSmaller() {
@@ -357,6 +354,11 @@ func (s *Service) makePlaces(lines int) {
 		return largeRest * took
 	}
 	s.large = turns.New(turns.Config{Places: 1, Waiting: queueLimit, Patience: turnWait, Rest: rest})
+}
+
+// newPlacing returns the places of requests with many orders or lines, of which so many are under way.
+func newPlacing(most int) *turns.Turns {
+	return turns.New(turns.Config{Places: most, Waiting: manyWaiting, Patience: turnWait, Weighed: true})
 }
 
 // sellsSmaller reports whether there are orders that are not large.

@@ -34,7 +34,8 @@ func TestAnOrderThatWaitedForItsTurnIsNotLate(t *testing.T) {
 	w := embedded(t)
 	store := &heldOrder{Store: w.store, begun: make(chan struct{}), letGo: make(chan struct{})}
 	w.create(w.start(nil), 2, 1)
-	s := selling.NewService(selling.Config{Store: store, Placing: 1, AnswerWithin: within})
+	s := selling.NewService(selling.Config{Store: store, AnswerWithin: within})
+	s.SetPlaces(1)
 	t.Cleanup(func() {
 		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

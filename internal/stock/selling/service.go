@@ -104,7 +104,6 @@ type Config struct {
 	Lock func(sku string, segment int) locking.Locker
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
-	Placing    int // lines of the orders of several SKUs that are under way at the same time; 0 is 2,048
 	// BatchLimit is how many orders one write carries out at most; 0 is no limit but the queue's. The lab measures what batches
 	// are worth with 1.
 	BatchLimit int
@@ -128,7 +127,7 @@ func NewService(c Config) *Service {
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
-	s.makePlaces(cmp.Or(c.Placing, placingLines))
+	s.makePlaces()
 	s.seen = &seen{known: make(map[string]*seenSKU)}
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
@@ -177,46 +176,46 @@ type registry struct {
 	running  sync.WaitGroup // who serves a queue, and the background goroutines
 }
 
-// server serves a queue: the worker or the settler of a SKU.
-type server interface {
-	line() *queue
+// queueUser has a queue: the worker or the settler of a SKU.
+type queueUser interface {
+	requests() *queue
 	// step has the queue served. Whoever serves it calls running.Done at the end.
 	step()
 }
 
-// enqueue puts a request into the queue of a SKU's server, new if there is none, and has the queue served if nobody does.
-func enqueue[S server](s *Service, servers map[string]S, sku string, newServer func(sku string) S, r *request) error {
-	server, serve, err := push(s, servers, sku, newServer, r)
+// enqueue puts a request into the queue of a SKU's worker or settler, new if there is none, and has the queue served if nobody does.
+func enqueue[U queueUser](s *Service, users map[string]U, sku string, newUser func(sku string) U, r *request) error {
+	user, serve, err := push(s, users, sku, newUser, r)
 	switch {
 	case err != nil:
 		s.used(r)
 	case serve:
-		server.step()
+		user.step()
 	}
 	return err
 }
 
 // push puts a request into a queue. If the caller is to serve the queue, Close waits until it calls running.Done.
-func push[S server](s *Service, servers map[string]S, sku string, newServer func(sku string) S, r *request) (server S, serve bool, err error) {
+func push[U queueUser](s *Service, users map[string]U, sku string, newUser func(sku string) U, r *request) (user U, serve bool, err error) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	there := false
-	for server, there = servers[sku]; !there; server, there = servers[sku] { // nobody forgets it before the push
+	for user, there = users[sku]; !there; user, there = users[sku] { // nobody forgets it before the push
 		s.workers.RUnlock()
 		s.workers.Lock()
-		if _, there := servers[sku]; !there {
-			servers[sku] = newServer(sku)
+		if _, there := users[sku]; !there {
+			users[sku] = newUser(sku)
 		}
 		s.workers.Unlock()
 		s.workers.RLock()
 	}
 	if s.background.Err() != nil {
-		return server, false, shuttingDown()
+		return user, false, shuttingDown()
 	}
-	if serve, err = server.line().push(r, queueLimit); serve {
+	if serve, err = user.requests().push(r, queueLimit); serve {
 		s.workers.running.Add(1)
 	}
-	return server, serve, err
+	return user, serve, err
 }
 
 // forgetIdle forgets workers and settlers whose queues nobody has served for a while, until the service closes.

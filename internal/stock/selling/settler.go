@@ -89,10 +89,8 @@ func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string,
 		taken, err := s.store.Retake(writing, deadline, retakes...)
 		stale := errors.Is(err, stock.ErrStale)
 		if (stale || errors.Is(err, stock.ErrLayout)) && writing.Err() == nil {
-			for _, sku := range skus {
-				if err := s.expire(writing, sku); stale && err != nil {
-					return nil, err
-				}
+			if err := s.expireAll(writing, skus...); stale && err != nil {
+				return nil, err
 			}
 			continue
 		}
@@ -140,7 +138,7 @@ func (s *Service) newSettler(sku string) *settler {
 	return &settler{service: s, sku: sku, queue: newQueue()}
 }
 
-func (t *settler) line() *queue { return t.queue }
+func (t *settler) requests() *queue { return t.queue }
 
 func (t *settler) step() { go t.run() }
 

@@ -58,7 +58,7 @@ func (s *Service) newWorker(sku string) *worker {
 	}
 }
 
-func (w *worker) line() *queue { return w.queue }
+func (w *worker) requests() *queue { return w.queue }
 
 // step has the next batch written. A small one, whose orders need nothing but to be written, waits for a write that batches of
 // different SKUs share. No goroutine waits with it: the writer takes its orders, answers them, and makes the next step. So an order
