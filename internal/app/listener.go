@@ -174,14 +174,6 @@ func (c *conn) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// Write writes bytes of an answer. The service waits until the caller reads them.
-func (c *conn) Write(text []byte) (int, error) {
-	if c.pause() {
-		defer c.work()
-	}
-	return c.Conn.Write(text)
-}
-
 // Close closes the connection.
 func (c *conn) Close() error {
 	c.listener.mu.Lock()
@@ -209,13 +201,10 @@ func (c *conn) work() {
 	c.requests++
 }
 
-// pause notes that the service works on one request less, and waits for the caller since now. It reports false if there was none.
-func (c *conn) pause() bool {
+// pause notes that the service works on one request less, and waits for the caller since now.
+func (c *conn) pause() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	if c.requests == 0 {
-		return false
-	}
 	c.requests--
 	c.since = time.Now()
 	switch known := &c.listener.known; {
@@ -227,7 +216,6 @@ func (c *conn) pause() bool {
 		c.among.MoveToBack(c.element)
 	}
 	c.listener.signal()
-	return true
 }
 
 type connKey struct{}
@@ -242,43 +230,74 @@ func connContext(ctx context.Context, outer net.Conn) context.Context {
 }
 
 // noteWork passes requests to a handler, and notes for their connections when the service works: from the end of the body
-// until the handler is done.
+// until the handler is done, but not while it writes.
 func noteWork(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := r.Context().Value(connKey{}).(*conn) // as the server has connContext
+		e := &exchange{ResponseWriter: w, body: r.Body, conn: r.Context().Value(connKey{}).(*conn)} // as the server has connContext
+		defer e.pause()
 		if r.ContentLength == 0 {
-			c.work()
-			defer c.pause()
+			e.work()
 		} else {
-			b := &body{ReadCloser: r.Body, conn: c}
-			defer b.done()
 			copied := *r // net/http checks the body of its own request
-			copied.Body = b
+			copied.Body = e
 			r = &copied
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(e, r)
 	})
 }
 
-// body is the body of a request. The service works from its end on.
-type body struct {
-	io.ReadCloser
-	conn *conn
-	read bool // its end has been read
+// exchange is a request and its answer. While its body is read the service waits for the caller, and while its answer is written:
+// over HTTP/2 a write waits for the caller's window, without any write to the connection.
+type exchange struct {
+	http.ResponseWriter
+	body  io.ReadCloser
+	conn  *conn
+	works bool // the service works on it
+}
+
+func (e *exchange) work() {
+	if !e.works {
+		e.works = true
+		e.conn.work()
+	}
+}
+
+// pause reports false if the service did not work on it.
+func (e *exchange) pause() bool {
+	worked := e.works
+	if e.works = false; worked {
+		e.conn.pause()
+	}
+	return worked
 }
 
 // Read reads bytes of the body, and notes its end.
-func (b *body) Read(to []byte) (int, error) {
-	n, err := b.ReadCloser.Read(to)
-	if errors.Is(err, io.EOF) && !b.read {
-		b.read = true
-		b.conn.work()
+func (e *exchange) Read(to []byte) (int, error) {
+	n, err := e.body.Read(to)
+	if errors.Is(err, io.EOF) {
+		e.work()
 	}
 	return n, err
 }
 
-func (b *body) done() {
-	if b.read {
-		b.conn.pause()
+// Close closes the body.
+func (e *exchange) Close() error { return e.body.Close() }
+
+// Write writes bytes of the answer.
+func (e *exchange) Write(text []byte) (int, error) {
+	if e.pause() {
+		defer e.work()
 	}
+	return e.ResponseWriter.Write(text)
 }
+
+// FlushError is for [http.ResponseController].
+func (e *exchange) FlushError() error {
+	if e.pause() {
+		defer e.work()
+	}
+	return http.NewResponseController(e.ResponseWriter).Flush()
+}
+
+// Unwrap is for [http.ResponseController].
+func (e *exchange) Unwrap() http.ResponseWriter { return e.ResponseWriter }

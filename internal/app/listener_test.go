@@ -2,14 +2,20 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 )
 
 // testListener is a listener that signals whenever one of its connections has become idle, a moment after its answer.
@@ -285,5 +291,102 @@ func TestStrangersLeaveOthersTheirConnections(t *testing.T) {
 		for range 5 {
 			call(t, address)
 		}
+	}
+}
+
+// TestWhoDoesNotReadOverHTTP2KeepsNobodyOut: what is sent waits there for the caller's window, and no write does.
+func TestWhoDoesNotReadOverHTTP2KeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"an answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 64<<20)) },
+		"a stream": func(w http.ResponseWriter, _ *http.Request) {
+			for err := error(nil); err == nil; err = http.NewResponseController(w).Flush() {
+				_, _ = w.Write(make([]byte, 1<<10))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun := make(chan struct{}, 10)
+			server := httptest.NewUnstartedServer(noteWork(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if begun <- struct{}{}; r.ProtoMajor == 2 {
+					handler(w, r)
+				}
+			})))
+			server.Listener.Close()
+			server.Listener, server.EnableHTTP2, server.Config.ConnContext = newListener(listenPlain(t), 2, leastWait), true, connContext
+			server.StartTLS()
+			t.Cleanup(func() {
+				server.CloseClientConnections()
+				server.Close()
+			})
+			for range 2 {
+				askWithoutWindow(t, server)
+				<-begun
+			}
+			conn := callOverTLS(t, server)
+			honest := caller{t, conn, bufio.NewReader(conn)}
+			honest.send(request)
+			honest.answered()
+		})
+	}
+}
+
+func callOverTLS(t *testing.T, server *httptest.Server, protocols ...string) net.Conn {
+	t.Helper()
+	config := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.ServerName, config.NextProtos = "example.com", protocols // as httptest's certificate has it
+	return tls.Client(call(t, server.Listener.Addr().String()), config)
+}
+
+// askWithoutWindow sends a request over HTTP/2, and takes no byte of the answer's body.
+func askWithoutWindow(t *testing.T, server *httptest.Server) {
+	t.Helper()
+	conn := callOverTLS(t, server, "h2")
+	var header bytes.Buffer
+	encoder, framer := hpack.NewEncoder(&header), http2.NewFramer(conn, conn)
+	_, err := io.WriteString(conn, http2.ClientPreface)
+	for _, field := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "https"}, {Name: ":authority", Value: "a"}, {Name: ":path", Value: "/"}} {
+		err = errors.Join(err, encoder.WriteField(field))
+	}
+	err = errors.Join(err, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}),
+		framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header.Bytes(), EndStream: true, EndHeaders: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAWriteBesideARequestsEnd: over HTTP/2 frames are written while handlers end. Afterwards the service works on nothing.
+func TestAWriteBesideARequestsEnd(t *testing.T) {
+	t.Parallel()
+	l := newListener(listenPlain(t), 1, leastWait)
+	call(t, l.Addr().String())
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := accepted.(*conn)
+	c.work()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c.Conn.Close()
+	c.Conn = ours
+	written := make(chan error, 1)
+	go func() {
+		_, err := c.Write([]byte("frame"))
+		written <- err
+	}()
+	if _, err := theirs.Read(make([]byte, 1)); err != nil { // it is being written
+		t.Fatal(err)
+	}
+	c.pause()
+	if _, err := io.ReadFull(theirs, make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	if l.longest() != c {
+		t.Errorf("the service seems to work on %d requests", c.requests)
 	}
 }
