@@ -353,6 +353,29 @@ func TestFifoWaitersOfADeadProcessArePassedOver(t *testing.T) {
 	})
 }
 
+// Nobody else waits, and who wants the lock tries seldom: for the server, each time may be the end of a pause. The dead do not keep
+// it out for a minute, until their keys expire, and the living keep their places.
+func TestFifoRareTriesPassTheDeadOver(t *testing.T) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
+		const pause = 2500 * time.Millisecond // longer than heartbeats ever take
+		rdb, ctx := w.client(), w.t.Context()
+		f := of(w.locks())
+		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
+		h := w.must(f.Lock(ctx))
+		d.queued("write", "dead")
+		died := time.Now()
+		w.ok(h.Unlock(ctx))
+		for h = nil; h == nil; time.Sleep(pause) {
+			h, _ = f.TryLock(ctx)
+		}
+		if took := time.Since(died) - pause; took < policy.WaiterLife || took > policy.WaiterLife+2*pause {
+			w.t.Errorf("it entered after %s", took)
+		}
+		w.ok(h.Unlock(ctx))
+		w.left(rdb, f)
+	})
+}
+
 // However many came and went before, a waiter is passed over 3 s after its process died, and not later.
 func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {

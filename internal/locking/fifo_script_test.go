@@ -206,11 +206,17 @@ func (d *desk) expectWoken(want string, step func()) {
 // silence makes the waiters dead: their deadlines have passed, and the server ran meanwhile.
 func (d *desk) silence(who ...string) {
 	d.t.Helper()
-	past := float64(time.Now().Add(-time.Minute).UnixMilli())
+	d.late(time.Minute, who...)
+	d.pulse(0, 0)
+}
+
+// late lets waiters have missed their deadlines by so much.
+func (d *desk) late(by time.Duration, who ...string) {
+	d.t.Helper()
+	past := float64(time.Now().Add(-by).UnixMilli())
 	for _, each := range who {
 		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["beats"], redis.Z{Score: past, Member: "P:" + each}).Err())
 	}
-	d.pulse(0, 0)
 }
 
 // pulse sets when the lock was last used, and from when on dead waiters may be dropped.
@@ -362,7 +368,7 @@ func TestFifoScriptPauseKillsNobody(t *testing.T) {
 		d.taken("write", "a")
 		d.queued("write", "1")
 		d.queued("write", "2")
-		d.silence("1", "2")
+		d.late(time.Second, "1", "2")
 		d.pulse(2500*time.Millisecond, -time.Hour) // no script has used the lock since
 		d.expectWoken("1", func() { d.release("write", "a", 0) })
 		pause := d.queued("write", "2")
@@ -376,6 +382,21 @@ func TestFifoScriptPauseKillsNobody(t *testing.T) {
 		if from > fmt.Sprint(time.Now().Add(4*time.Second).UnixMilli()) {
 			w.t.Errorf("the dead are safe until %s", from)
 		}
+	})
+}
+
+// Who was late before a pause of the server has had time to show that it lives.
+func TestFifoScriptPauseDoesNotSaveTheDead(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		for _, who := range []string{"1", "2", "3"} {
+			d.queued("write", who)
+		}
+		d.late(3*time.Second, "1")
+		d.late(time.Second, "2")
+		d.pulse(2500*time.Millisecond, -time.Hour)
+		d.expectWoken("2", func() { d.release("write", "a", 0) })
 	})
 }
 

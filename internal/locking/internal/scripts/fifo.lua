@@ -48,8 +48,8 @@ end
 
 -- grace_until notes that somebody has asked about the lock, and returns until when no waiter is dropped. If nobody
 -- has asked for a while, either the server stood still or nobody waits any more; the living get time to show that they
--- live. The time that counts is the one that the asking script has read: the server may have stood still in the middle
--- of it.
+-- live. Those who were late when somebody last asked have had that time: it also returns the deadline that they missed.
+-- The time that counts is the one that the asking script has read: the server may have stood still in the middle of it.
 local function grace_until()
   local quiet = waiter_life * 2 / 3 -- nobody asked for so long: it was the server that stood still
   local respite = waiter_life       -- then all get so long to show that they live
@@ -57,18 +57,17 @@ local function grace_until()
   if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
   from = tonumber(from)
   redis.pcall('SET', pulse, digits(now) .. ' ' .. digits(from), 'PX', queue_life) -- else it is only unfair
-  return from
+  return from, talk and now - talk > quiet and talk or '-inf'
 end
 
 -- drop_dead drops waiters whose deadline has passed. It returns whether there were any, and from when on it may drop
 -- them. A deadline too far away was set before the clock stepped back.
 local function drop_dead()
-  local from = grace_until()
+  local from, late = grace_until()
   for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + waiter_life, '+inf', 'LIMIT', 0, some)) do
     call('ZADD', beats, now + waiter_life, waiter)
   end
-  if now < from then return false, from end
-  local dead = call('ZRANGEBYSCORE', beats, '-inf', now, 'LIMIT', 0, some)
+  local dead = call('ZRANGEBYSCORE', beats, '-inf', now < from and late or now, 'LIMIT', 0, some)
   if #dead == 0 then return false, from end
   for _, key in ipairs({writing, reading, beats}) do call('ZREM', key, unpack(dead)) end
   return true, from
