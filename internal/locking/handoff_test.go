@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -660,5 +661,58 @@ func TestYieldDoesNotQueueBeforeItListens(t *testing.T) {
 		if took := time.Since(start); took > policy.Poll*3/4 {
 			w.t.Errorf("the first ones to come back had to poll: %s", took)
 		}
+	})
+}
+
+// The server forgets a lock, and the next owner of the process takes it, before the answer to a re-entry of the first owner comes.
+// That answer does not make the first owner's lease the process's again, in the middle of a handoff of the other.
+func TestLateAnswerToAReentryTakesNoLeaseBack(t *testing.T) {
+	virtual(t, func(w *world) {
+		rdb, ctx := w.client(), WithOwner(w.ctx())
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		held := func(script *scripts.Script) (answer chan struct{}) { // the next answer to it comes when the channel is closed
+			answer = make(chan struct{})
+			var first atomic.Bool
+			tap.on(script, func(_ redis.Cmder, next func() error) error {
+				err := next()
+				if first.CompareAndSwap(false, true) {
+					<-answer
+				}
+				return err
+			})
+			return answer
+		}
+		first := w.must(m.Lock(ctx))
+		reentered := held(scripts.Acquire)
+		again := make(chan *Hold, 1)
+		go func() {
+			h, _ := m.Lock(ctx)
+			again <- h
+		}()
+		time.Sleep(time.Millisecond)
+		w.ok(rdb.Del(ctx, m.stateKey).Err())
+		next := w.lineUp(m, 1)[0]
+		second := w.must(<-next.hold, <-next.err)
+		third, leave := context.WithCancel(w.ctx())
+		left := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(third)
+			left <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		handed, unlocked := held(scripts.Handoff), make(chan error, 1)
+		go func() { unlocked <- second.Unlock(w.ctx()) }()
+		time.Sleep(time.Millisecond)
+		close(reentered)
+		if h := <-again; h != nil {
+			_ = h.Unlock(ctx)
+		}
+		_ = first.Unlock(ctx)
+		leave()
+		<-left
+		close(handed)
+		w.ok(<-unlocked)
+		w.ok(w.must(m.Lock(w.ctx())).Unlock(w.ctx()))
 	})
 }

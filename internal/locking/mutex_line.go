@@ -121,7 +121,9 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 	l.mu.Lock()
 	st := l.stateOfLocked(p.lock)
 	over := l.admitLocked(m.acq, p, ls, trusted)
-	st.lease = p.holds[0].grant.lease
+	if p.holds[0].grant.lease == ls { // else a re-entry, and the process may have another lease since
+		st.lease = ls
+	}
 	if w := p.waiter; w != nil {
 		if st.placed && !st.called {
 			l.subscription.Unheard()
@@ -131,6 +133,7 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 		l.removeLocked(p.lock, w)
 	}
 	st.wakeOwnerLocked(m.acq.owner, nil)
+	l.tidyLocked(p.lock)
 	l.mu.Unlock()
 	l.lose(over)
 }
