@@ -96,3 +96,69 @@ func TestAnExpiredReservationIsToldOnTime(t *testing.T) {
 		})
 	}
 }
+
+// TestWritesAreInTimeAfterTheClockWasSet: the database's clock was set forward by a minute since this process read it. No write takes
+// itself for late, whatever a process does first after that.
+func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {
+	t.Parallel()
+	settle := func(verb stock.Verb) func(s *selling.Service) error {
+		return func(s *selling.Service) error {
+			to := stock.SettleRequest{Verb: verb, OrderID: "o"}
+			if verb == stock.Extend {
+				to.Ref, to.ExtendFor = "r", 3*time.Hour
+			}
+			_, err := s.SettleOrder(t.Context(), to, false)
+			return err
+		}
+	}
+	move := func(quantity int64) func(s *selling.Service) error {
+		return func(s *selling.Service) error {
+			_, err := s.Move(t.Context(), stock.Movement{SKU: "a", Ref: "r", Kind: stock.Adjusted, Quantity: quantity})
+			return err
+		}
+	}
+	for name, write := range map[string]func(s *selling.Service) error{
+		"commit": settle(stock.Commit), "cancel": settle(stock.Cancel), "extend": settle(stock.Extend), "add": move(1), "take away": move(-1),
+		"create": func(s *selling.Service) error {
+			_, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "b", Segments: 1})
+			return err
+		},
+		"archive": func(s *selling.Service) error {
+			_, err := s.Archive(t.Context(), "a")
+			return err
+		},
+		"a batch": func(s *selling.Service) error {
+			_, _, err := s.Deduct(t.Context(), "a", stock.Order{OrderID: "p", Quantity: 1})
+			return err
+		},
+		"an order of several SKUs": func(s *selling.Service) error {
+			_, _, err := s.Order(t.Context(), stock.MultiOrder{OrderID: "p", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
+			return err
+		},
+		"a settlement": func(s *selling.Service) error {
+			_, err := s.Settle(t.Context(), "a", stock.SettleRequest{OrderID: "single"})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := fresh(t, 9)
+			s := selling.NewService(selling.Config{Store: store})
+			defer func() {
+				if err := s.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			order := stock.MultiOrder{OrderID: "o", ReserveFor: time.Hour, Lines: []stock.Line{{SKU: "a", Quantity: 1}}}
+			_, _, err := s.Order(t.Context(), order)
+			_, _, err2 := s.Deduct(t.Context(), "a", stock.Order{OrderID: "single", Quantity: 1, ReserveFor: time.Hour})
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			store.ClockSetForward(time.Minute)
+			if err := write(s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -309,12 +309,9 @@ func TestAnOrderThatChangesIsNotSettledAtOnce(t *testing.T) {
 // TestAnOrderAtOnceIsDecidedWhenItHasItsRows: it waits for the last one until its reservation has expired, or until its deadline.
 func TestAnOrderAtOnceIsDecidedWhenItHasItsRows(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		waits string // a statement that holds it up, between BEGIN and ROLLBACK
-		want  error
-	}{
-		"expired": {`SELECT FROM deductions WHERE sku_id = 'c' FOR UPDATE`, nil},
-		"late":    {`SELECT FROM skus WHERE sku_id = 'c' FOR UPDATE`, stock.ErrLate},
+	for name, holds := range map[string]string{
+		"expired": `SELECT FROM deductions WHERE sku_id = 'c' FOR UPDATE`,
+		"late":    `SELECT FROM skus WHERE sku_id = 'c' FOR UPDATE`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,12 +319,12 @@ func TestAnOrderAtOnceIsDecidedWhenItHasItsRows(t *testing.T) {
 			s := openSharers(t, 3)
 			o, p := wholeOrder(stock.Commit), reservedBasket("o")
 			p.At, o.At = time.Time{}, time.Time{}
-			if c.want == nil {
+			if name == "expired" {
 				p.Order.ReserveFor = soonOver
 			}
 			s.mustPlace(p)
-			s.exec("BEGIN; " + c.waits)
-			if c.want != nil {
+			s.exec("BEGIN; " + holds)
+			if name == "late" {
 				o.Deadline = time.Now().Add(soonOver)
 			}
 			got := make(chan settled, 1)
@@ -337,8 +334,8 @@ func TestAnOrderAtOnceIsDecidedWhenItHasItsRows(t *testing.T) {
 			}()
 			blocking(t, s.conn, got)
 			s.exec(`SELECT pg_sleep(0.2); ROLLBACK`)
-			if a := soon(t, got); a.results != nil || !errors.Is(a.err, c.want) {
-				t.Errorf("got %+v, want %v", a, c.want)
+			if a := soon(t, got); a.results != nil || a.err != nil {
+				t.Errorf("got %+v, want nothing", a)
 			}
 			if d, err := s.store.Deduction(t.Context(), "a", "o"); err != nil || d.Status != stock.StatusReserved {
 				t.Errorf("the line is %+v, %v", d, err)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,6 +22,10 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	deadline = stock.Earlier(deadline, until)
 	for {
 		err := s.once(ctx, deadline, work)
+		if errors.Is(err, stock.ErrLate) && time.Now().Before(deadline) { // the server's clock was set since it was read
+			clock := tables.Single(ctx, noting{s.pool, s.clock}, []any{new(time.Time)}, "clock")
+			err = cmp.Or(stock.Unwritten(clock), tables.ErrRaced)
+		}
 		if !errors.Is(err, tables.ErrRaced) {
 			return translate(err)
 		}
