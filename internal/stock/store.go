@@ -130,8 +130,8 @@ type Store interface {
 	// trip.
 	Now() time.Time
 	// Clock returns between which times the clock is that decides about a SKU, as far as this process knows it without a
-	// query. After [Store.Deduction], [Store.Deductions] and [Store.Views], the earliest is no earlier than the clock was when
-	// they read. So a reservation that has not expired by then was live when it was read.
+	// query. After [Store.Deduction], [Store.Deductions], [Store.PlacedOrder] and [Store.Views], the earliest is no earlier than the clock
+	// was when they read. So a reservation that has not expired by then was live when it was read.
 	Clock(sku string) (earliest, latest time.Time)
 	// Ping returns an error unless the database answers.
 	Ping(ctx context.Context) error

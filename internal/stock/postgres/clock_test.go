@@ -97,6 +97,46 @@ func TestAnExpiredReservationIsToldOnTime(t *testing.T) {
 	}
 }
 
+// TestReadsOfReservationsLearnTheClock, which was set forward by a minute since this process read it: who reads a reservation has to see
+// whether it has expired.
+func TestReadsOfReservationsLearnTheClock(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(s *postgres.Store) error{
+		"a deduction": func(s *postgres.Store) error {
+			_, err := s.Deduction(t.Context(), "a", "o")
+			return err
+		},
+		"deductions": func(s *postgres.Store) error {
+			_, err := s.Deductions(t.Context(), "a", []string{"o"})
+			return err
+		},
+		"an order of several SKUs": func(s *postgres.Store) error {
+			_, err := s.PlacedOrder(t.Context(), "o")
+			return err
+		},
+		"a view": func(s *postgres.Store) error {
+			_, err := s.Views(t.Context(), "a")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, conn := fresh(t, 9)
+			if _, _, err := store.Order(t.Context(), several("o", "a")); err != nil {
+				t.Fatal(err)
+			}
+			store.ClockSetForward(time.Minute)
+			var before time.Time
+			if err := errors.Join(conn.QueryRow(t.Context(), `SELECT clock_timestamp()`).Scan(&before), read(store)); err != nil {
+				t.Fatal(err)
+			}
+			if earliest, _ := store.Clock("a"); earliest.Before(before) {
+				t.Errorf("the clock is taken for %v behind", before.Sub(earliest))
+			}
+		})
+	}
+}
+
 // TestWritesAreInTimeAfterTheClockWasSet: the database's clock was set forward by a minute since this process read it. No write takes
 // itself for late, whatever a process does first after that.
 func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {

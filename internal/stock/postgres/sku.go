@@ -43,6 +43,11 @@ func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return s.reads().Deductions(ctx, sku, orderIDs)
 }
 
+// PlacedOrder implements [stock.Store].
+func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
+	return s.reads().PlacedOrder(ctx, orderID)
+}
+
 // SoldOut implements [stock.Store].
 //
 // A million ids take a third of a second, and no other transaction waits for that: no row is locked, because the snapshot of
