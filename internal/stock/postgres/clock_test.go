@@ -158,7 +158,8 @@ func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {
 		}
 	}
 	for name, write := range map[string]func(s *selling.Service) error{
-		"commit": settle(stock.Commit), "cancel": settle(stock.Cancel), "extend": settle(stock.Extend), "add": move(1), "take away": move(-1),
+		"commit": settle(stock.Commit), "cancel": settle(stock.Cancel), "extend": settle(stock.Extend),
+		"add": move(1), "take away": move(-1),
 		"create": func(s *selling.Service) error {
 			_, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "b", Segments: 1})
 			return err
