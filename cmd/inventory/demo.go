@@ -71,8 +71,11 @@ func (c *demoCommand) Validate() error {
 		return errors.New("--watch starts services of its own, and does not go with --url")
 	case c.Watch && c.RedisURL != app.Embedded:
 		return errors.New("--watch has a Redis of its own, which it can stop, and does not go with --redis-url")
+	case c.Open && !c.Watch:
+		return errors.New("--open needs --watch")
+	default:
+		return nil
 	}
-	return c.watchFlags.check()
 }
 
 // Run holds the sale.
@@ -192,13 +195,6 @@ type watchFlags struct {
 	Watch       bool   `group:"watch" help:"Show sales in a browser, until Ctrl-C: the console, and a classroom in which you sell and break things."`
 	WatchListen string `group:"watch" help:"Address for the browser, HOST:PORT, on loopback." default:"127.0.0.1:8090"`
 	Open        bool   `group:"watch" help:"Also open the browser."`
-}
-
-func (f watchFlags) check() error {
-	if f.Open && !f.Watch {
-		return errors.New("--open needs --watch")
-	}
-	return nil
 }
 
 // watch opens the classroom until ctx ends.

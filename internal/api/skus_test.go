@@ -54,6 +54,7 @@ func TestWatching(t *testing.T) {
 		s.send("POST", "/v1/skus/a/deductions", `{"order_id":"`+order+`","quantity":2}`)
 	}
 	s.send("POST", "/v1/deductions", `{"deductions":[{"sku":"a","order_id":"q","quantity":1},{"sku":"b","order_id":"q","quantity":1}]}`)
+	s.want(s.send("GET", "/v1/skus/a/deductions", ""), 200, "") // no order
 	var activity struct {
 		Process, Locks                   string
 		Accepted, Known, Refused, Failed int
