@@ -177,7 +177,7 @@ func TestWritesAreInTimeAfterTheClockWasSet(t *testing.T) {
 			return err
 		},
 		"a settlement": func(s *selling.Service) error {
-			_, err := s.Settle(t.Context(), "a", stock.SettleRequest{OrderID: "single"})
+			_, err := s.Settle(t.Context(), "a", stock.SettleRequest{OrderID: "single"}, false)
 			return err
 		},
 	} {
