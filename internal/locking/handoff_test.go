@@ -710,7 +710,7 @@ func TestLateAnswerToAReentryTakesNoLeaseBack(t *testing.T) {
 		}
 		_ = first.Unlock(ctx)
 		leave()
-		<-left
+		_ = <-left
 		close(handed)
 		w.ok(<-unlocked)
 		w.ok(w.must(m.Lock(w.ctx())).Unlock(w.ctx()))

@@ -65,7 +65,7 @@ func (f Fence) Passes(row Fence) bool {
 	return f.Token == 0 || row.Token < f.Token || row == f
 }
 
-// AllSegments, in place of the number of one, are all segments of a SKU together.
+// AllSegments stands for all segments of a SKU together, in place of the number of one.
 const AllSegments = -1
 
 // Batch is a number of orders for one segment, or for all segments together, which is a merge. No two of them have the same id. If

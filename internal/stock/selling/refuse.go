@@ -64,15 +64,14 @@ func shopID(o stock.Order) string {
 // another process, so they are read again before they refuse anything, and once more if it took long to look up the order ids. An
 // order that was accepted before is still answered as a replay, whatever the terms are now.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
-	allowed, refused := w.byTerms(batch)
-	if len(refused) == 0 {
+	if _, refused := w.byTerms(batch); len(refused) == 0 {
 		return batch, nil
 	}
 	looked := time.Now()
 	if err := w.refresh(ctx); err != nil {
 		return batch, err
 	}
-	allowed, refused = w.byTerms(batch)
+	allowed, refused := w.byTerms(batch)
 	unknown, err := w.replyKnown(ctx, refused, ownID)
 	if err != nil {
 		return slices.Concat(unknown, allowed), err
