@@ -695,10 +695,10 @@ func TestLateAnswerToAReentryTakesNoLeaseBack(t *testing.T) {
 		next := w.lineUp(m, 1)[0]
 		second := w.must(<-next.hold, <-next.err)
 		third, leave := context.WithCancel(w.ctx())
-		left := make(chan error, 1)
+		left := make(chan struct{})
 		go func() {
-			_, err := m.Lock(third)
-			left <- err
+			defer close(left)
+			_, _ = m.Lock(third)
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
 		handed, unlocked := held(scripts.Handoff), make(chan error, 1)
@@ -710,7 +710,7 @@ func TestLateAnswerToAReentryTakesNoLeaseBack(t *testing.T) {
 		}
 		_ = first.Unlock(ctx)
 		leave()
-		_ = <-left
+		<-left
 		close(handed)
 		w.ok(<-unlocked)
 		w.ok(w.must(m.Lock(w.ctx())).Unlock(w.ctx()))
