@@ -44,7 +44,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	a := s.resultOf(ctx, order.OrderID, r)
+	a := s.resultOf(ctx, order.OrderID, s.await(ctx, r))
 	return a.Deduction, a.Created, a.Err
 }
 
@@ -76,9 +76,8 @@ func (s *Service) await(ctx context.Context, r *request) Result {
 	}
 }
 
-// resultOf waits for the answer to an order, and returns what its caller gets, under the order id that the caller sent.
-func (s *Service) resultOf(ctx context.Context, orderID string, r *request) Result {
-	a := s.await(ctx, r)
+// resultOf turns an answer into what the caller gets, under the order id that the caller sent.
+func (s *Service) resultOf(ctx context.Context, orderID string, a Result) Result {
 	if a.Err != nil {
 		return a
 	}
@@ -130,20 +129,27 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 		return nil, err
 	}
 	defer leave()
-	results, first := make([]Result, len(orders)), make(map[SKUOrder]int, len(orders))
-	var asked sync.WaitGroup
+	results, asked, first := make([]Result, len(orders)), make([]*request, len(orders)), make(map[SKUOrder]int, len(orders))
 	for i, o := range orders {
-		if _, again := first[o]; again {
-			continue
-		}
-		first[o] = i
-		if r, err := s.ask(ctx, deadline, o.SKU, o.Order); err != nil {
-			results[i].Err = err
-		} else {
-			asked.Go(func() { results[i] = s.resultOf(ctx, o.OrderID, r) })
+		if _, again := first[o]; !again {
+			first[o] = i
+			asked[i], results[i].Err = s.ask(ctx, deadline, o.SKU, o.Order)
 		}
 	}
-	asked.Wait()
+	var ending sync.WaitGroup // reservations that have to be ended first are ended at the same time
+	for i, r := range asked {
+		if r == nil || results[i].Err != nil {
+			continue
+		}
+		a := s.await(ctx, r)
+		finish := func() { results[i] = s.resultOf(ctx, orders[i].OrderID, a) }
+		if a.Err == nil && s.mayBeDue(a.Deduction) {
+			ending.Go(finish)
+		} else {
+			finish()
+		}
+	}
+	ending.Wait()
 	for i, o := range orders {
 		if at := first[o]; at < i {
 			results[i] = results[at]
