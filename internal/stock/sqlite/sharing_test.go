@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -184,4 +185,21 @@ func TestSharersRace(t *testing.T) {
 		}
 	}
 	s.left()
+}
+
+// TestACallerWhoLeavesIsToldThat: whenever the context ends, also while the transaction begins, where the driver has an error of its
+// own for it.
+func TestACallerWhoLeavesIsToldThat(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 1)
+	for n := range 3000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		leaving := time.AfterFunc(rand.N(50*time.Microsecond), cancel)
+		_, err := s.store.Deduct(ctx, stock.Batch{SKU: "0", Layout: 1, Orders: []stock.Order{{OrderID: fmt.Sprint(n), Quantity: 1}}})
+		leaving.Stop()
+		cancel()
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -25,7 +25,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transac
 func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	tx, err := s.beginWrite(ctx)
 	if err != nil {
-		return stock.Unwritten(err)
+		return stock.Unwritten(errors.Join(err, ctx.Err())) // the driver may only say that it was interrupted
 	}
 	err = work(tx)
 	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
