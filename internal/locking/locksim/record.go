@@ -36,10 +36,11 @@ func (b *checker) recordFailure(c *call, err error) {
 }
 
 // misled tells whether a call waited for a hold of its own process that had been freed by force: the process had not learned of
-// it, and a waiter in its line asks the server only after a poll. b.mu is held.
+// it, and a waiter in its line asks the server only after a poll. The process knows a hold that nobody unlocks until its lease is
+// over, also after its context. b.mu is held.
 func (b *checker) misled(c *call, name string) bool {
 	return time.Since(c.begin) < pollTime && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool {
-		return g.who.Client == c.who.Client && b.forced(g) && (g.ended.IsZero() || g.ended.After(c.begin))
+		return g.who.Client == c.who.Client && b.forced(g) && (g.ended.IsZero() || c.begin.Before(g.ended.Add(2*b.longest)))
 	})
 }
 
