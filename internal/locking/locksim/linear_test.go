@@ -169,11 +169,14 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 func takeFrom(t *testing.T, mutex locking.Locker, early time.Duration, random *rand.Rand) taking {
 	owner := locking.WithOwner(t.Context())
 	return func(_ string, _ *taken) (*taken, error) {
-		const lease = 15 * time.Millisecond
-		lock, opts, short := mutex.Lock, []locking.LockOption(nil), false
+		const (
+			lease    = 15 * time.Millisecond
+			patience = 2 * time.Second // on a busy machine a longer wait overlaps with more than the checker can put in order
+		)
+		lock, opts, short := mutex.Lock, []locking.LockOption{locking.Wait(patience)}, false
 		switch random.IntN(6) {
 		case 0:
-			lock = mutex.TryLock
+			lock, opts = mutex.TryLock, nil
 		case 1:
 			opts = append(opts, locking.Wait(time.Duration(random.IntN(20))*time.Millisecond))
 		case 2:
