@@ -110,9 +110,8 @@ func (g *Guard) Reload() error {
 			k.tokens = read
 		}
 	}
-	g.known.Store(&k)
-	if before != nil {
-		close(before.gone)
+	if replaced := g.known.Swap(&k); replaced != nil { // not before: another call may have replaced that meanwhile
+		close(replaced.gone)
 	}
 	return errors.Join(errs...)
 }

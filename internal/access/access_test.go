@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -169,6 +170,27 @@ func TestReload(t *testing.T) {
 	}
 	if _, err := g.Authenticate("Bearer " + buyer); !errors.Is(err, errUnknownKey) {
 		t.Errorf("the key that was taken out: %v", err)
+	}
+}
+
+// TestFilesAreReadByManyAtOnce: each reading replaces one before it, and tells once that it is gone.
+func TestFilesAreReadByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	file, buyer, _ := keyFile(t)
+	g := guard(t, Config{KeysFile: file})
+	gone := g.Changed()
+	var reading sync.WaitGroup
+	for range 200 {
+		reading.Go(func() {
+			if err := g.Reload(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	reading.Wait()
+	<-gone
+	if _, err := g.Authenticate("Bearer " + buyer); err != nil {
+		t.Error(err)
 	}
 }
 

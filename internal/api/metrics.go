@@ -202,8 +202,9 @@ const ordersKey = "orders"
 func (m *Metrics) answered(o outcome, n int, seconds float64) {
 	m.Requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)).Add(float64(n))
 	if order := o.ofOrder(); order != "" {
+		outcomes := m.OrderOutcomes.WithLabelValues(order)
 		for range n {
-			m.OrderOutcomes.WithLabelValues(order).Observe(seconds)
+			outcomes.Observe(seconds)
 		}
 	}
 }

@@ -33,8 +33,8 @@
 // was granted, kind the address and the script calls of a lock, and registry all that one process knows. owner, observer and
 // errors know nothing else.
 //
-// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, handoff, wait, cleanup, granted, and
-// then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
+// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, handoff, wait, cleanup,
+// granted, and then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
 //
 // MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold, redlock_poll its questions to all nodes,
 // redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.

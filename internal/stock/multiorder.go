@@ -236,8 +236,7 @@ func (o OrderSettlement) Of(sku string) Settlement {
 // Lines returns what it asks of each line.
 func (o OrderSettlement) Lines() []Settlement { return Column(o.SKUs, o.Of) }
 
-// Plan decides the lines. If one is refused, the plans change nothing, but
-// end reservations that have expired.
+// Plan decides the lines. If one is refused, the plans change nothing, but end reservations that have expired.
 func (o OrderSettlement) Plan(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
 	refused := false
 	for _, sku := range o.SKUs {

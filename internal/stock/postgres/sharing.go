@@ -129,13 +129,13 @@ func (h *hope) tried(taken bool) {
 // write takes what waits: all of it by one statement, or else each by itself. Where buyers are counted, each is.
 func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
 	answers := make([]taken, len(all))
-	some := func(some func(taking) bool, carry carrier[taking, taken]) (done bool) {
-		return carrySome(ctx, deadline, all, answers, some, carry)
+	carry := func(some func(taking) bool, by carrier[taking, taken]) (done bool) {
+		return carrySome(ctx, deadline, all, answers, some, by)
 	}
-	some(func(t taking) bool { return t.Limit > 0 }, writeEach)
-	if !some(taking.plain, h.takeTogether) {
-		some(func(t taking) bool { return t.order == nil && t.Limit == 0 }, writeEach)
-		some(func(t taking) bool { return t.order != nil && !divided(*t.order) }, inHalves(orderEach))
+	carry(func(t taking) bool { return t.Limit > 0 }, writeEach)
+	if !carry(taking.plain, h.takeTogether) {
+		carry(func(t taking) bool { return t.order == nil && t.Limit == 0 }, writeEach)
+		carry(func(t taking) bool { return t.order != nil && !divided(*t.order) }, inHalves(orderEach))
 	}
 	return answers, nil
 }
