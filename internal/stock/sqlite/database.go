@@ -45,13 +45,13 @@ func (d *database) prepare(ctx context.Context) {
 // Each implements [tables.Querier].
 func (d *database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
 	if s := d.prepared[name]; s != nil {
-		return each(ctx, s, read, args)
+		return because(ctx, each(ctx, s, read, args))
 	}
 	s, err := d.PrepareContext(ctx, d.statements.Of(name).Text)
 	if err != nil {
-		return err
+		return because(ctx, err)
 	}
-	return errors.Join(each(ctx, s, read, args), s.Close())
+	return errors.Join(because(ctx, each(ctx, s, read, args)), s.Close())
 }
 
 // Close closes the statements and the connections.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 			_ = tx.Rollback()
 			return nil, false
 		}
-		errs[i] = stock.Unwritten(err)
+		errs[i] = stock.Unwritten(translate(err))
 	}
 	for i, w := range writes {
 		if errs[i] == nil && w.late() {
@@ -159,12 +160,9 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 			return nil, false
 		}
 	}
-	err = tx.commit()
+	err = tx.commit(ctx)
 	for i := range errs {
-		if errs[i] == nil {
-			errs[i] = err
-		}
-		errs[i] = translate(errs[i])
+		errs[i] = cmp.Or(errs[i], err)
 	}
 	return errs, true
 }

@@ -187,19 +187,36 @@ func TestSharersRace(t *testing.T) {
 	s.left()
 }
 
-// TestACallerWhoLeavesIsToldThat: whenever the context ends, also while the transaction begins, where the driver has an error of its
-// own for it.
+// TestACallerWhoLeavesIsToldThat: whenever the context ends, while the transaction begins, writes, reads or commits. database/sql and
+// the driver have errors of their own for each.
 func TestACallerWhoLeavesIsToldThat(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 1)
-	for n := range 3000 {
-		ctx, cancel := context.WithCancel(t.Context())
-		leaving := time.AfterFunc(rand.N(50*time.Microsecond), cancel)
-		_, err := s.store.Deduct(ctx, stock.Batch{SKU: "0", Layout: 1, Orders: []stock.Order{{OrderID: fmt.Sprint(n), Quantity: 1}}})
-		leaving.Stop()
-		cancel()
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+	for name, call := range map[string]func(ctx context.Context, id string) error{
+		"write": func(ctx context.Context, id string) error {
+			_, err := s.store.Deduct(ctx, stock.Batch{SKU: "0", Layout: 1, Orders: []stock.Order{{OrderID: id, Quantity: 1}}})
+			return err
+		},
+		"read of one row": func(ctx context.Context, id string) error {
+			_, err := s.store.Statuses(ctx, "", 1)
+			return err
+		},
+		"reads of a snapshot": func(ctx context.Context, id string) error {
+			_, err := s.store.Status(ctx, "0", time.Time{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := range 1000 {
+				ctx, cancel := context.WithCancel(t.Context())
+				leaving := time.AfterFunc(rand.N(200*time.Microsecond), cancel)
+				err := call(ctx, fmt.Sprint(n))
+				leaving.Stop()
+				cancel()
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }

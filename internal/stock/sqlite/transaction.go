@@ -25,33 +25,37 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transac
 func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	tx, err := s.beginWrite(ctx)
 	if err != nil {
-		return stock.Unwritten(errors.Join(err, ctx.Err())) // the driver may only say that it was interrupted
+		return stock.Unwritten(because(ctx, err))
 	}
-	err = work(tx)
+	err = translate(work(tx))
 	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
 		err = stock.ErrLate
 	}
 	if err != nil {
-		err = stock.Unwritten(errors.Join(err, tx.Rollback()))
-	} else {
-		err = tx.commit()
+		return stock.Unwritten(errors.Join(because(ctx, err), tx.Rollback()))
 	}
-	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back because ctx ended, and does not say so
-		err = errors.Join(err, ctx.Err())
-	}
-	return translate(err)
+	return tx.commit(ctx)
 }
 
-// commit commits. If the context of the transaction has ended, database/sql rolls back instead; the driver knows no context here.
-func (t *transaction) commit() error {
+// because adds to an error that ctx has ended. Then database/sql and the driver answer with one of many errors of their own, such as
+// that the rows are closed. An error that the package stock names stands for itself.
+func because(ctx context.Context, err error) error {
+	if _, coded := errors.AsType[*stock.Error](err); err == nil || coded || ctx.Err() == nil || errors.Is(err, stock.ErrUnwritten) {
+		return err
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// commit commits. If ctx, the context of the transaction, has ended, database/sql rolls back instead; the driver knows no context here.
+func (t *transaction) commit(ctx context.Context) error {
 	err := t.Commit()
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		err = stock.Unwritten(err)
+		return stock.Unwritten(because(ctx, err))
 	}
-	return fmt.Errorf("commit: %w", err)
+	return because(ctx, translate(fmt.Errorf("commit: %w", err)))
 }
 
 // beginWrite starts a transaction that writes. It refuses to write into a file that was removed or replaced under its name:
@@ -67,10 +71,10 @@ func (s *Store) beginWrite(ctx context.Context) (*transaction, error) {
 func (s *Store) snapshot(ctx context.Context, read func(*transaction) error) error {
 	tx, err := s.reader.begin(ctx)
 	if err != nil {
-		return err
+		return because(ctx, err)
 	}
 	defer tx.Rollback()
-	return read(tx)
+	return because(ctx, read(tx))
 }
 
 // translate marks an error as ErrGuard if a constraint fired: none of our statements should ever violate one.
