@@ -13,38 +13,24 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
-// Scope is what a caller may do. The zero Scope may do nothing.
-type Scope uint8
+// Scope is what a caller may do, as it is written in files and flags. The zero Scope may do nothing.
+type Scope string
 
-// The scopes. Each may do what those before it may.
+// The scopes.
 const (
-	ScopeBuyer Scope = iota + 1 // buy, and read what can be bought
-	ScopeAdmin                  // everything
+	ScopeBuyer Scope = "buyer" // buy, and read what can be bought
+	ScopeAdmin Scope = "admin" // everything
 )
-
-// String returns the name of a scope as it is written in files and flags.
-func (s Scope) String() string {
-	switch s {
-	case ScopeBuyer:
-		return "buyer"
-	case ScopeAdmin:
-		return "admin"
-	default:
-		return "none"
-	}
-}
 
 // ParseScope reads the name of a scope.
 func ParseScope(name string) (Scope, error) {
-	for _, s := range []Scope{ScopeBuyer, ScopeAdmin} {
-		if name == s.String() {
-			return s, nil
-		}
+	scope := Scope(name)
+	if scope != ScopeBuyer && scope != ScopeAdmin {
+		return "", errors.New("the scope must be buyer or admin")
 	}
-	return 0, errors.New("the scope must be buyer or admin")
+	return scope, nil
 }
 
 // Caller is who sends a request.
@@ -52,8 +38,7 @@ type Caller struct {
 	// ID is for limits and logs, different for every key and every buyer; "" if the service asks for no key.
 	ID    string
 	Scope Scope
-	Buyer string    // the one buyer that it acts for; "" is any
-	Until time.Time // when its access ends; zero: it has no end of its own
+	Buyer string // the one buyer that it acts for; "" is any
 	Rights
 }
 
@@ -80,8 +65,7 @@ type Guard struct {
 // known is the contents of the files.
 type known struct {
 	keys   keys
-	tokens *tokens       // nil: none
-	gone   chan struct{} // closed when the files were read again
+	tokens *tokens // nil: none
 }
 
 // NewGuard reads the files of a configuration.
@@ -93,9 +77,9 @@ func NewGuard(c Config) (*Guard, error) {
 // Reload reads the files again. If one has a mistake, the callers that it lets in stay as they were, and the error names it; the
 // other file is used anyway.
 func (g *Guard) Reload() error {
-	before, k := g.known.Load(), known{gone: make(chan struct{})}
-	if before != nil {
-		k.keys, k.tokens = before.keys, before.tokens
+	var k known
+	if before := g.known.Load(); before != nil {
+		k = *before
 	}
 	var errs []error
 	if g.config.KeysFile != "" {
@@ -110,14 +94,9 @@ func (g *Guard) Reload() error {
 			k.tokens = read
 		}
 	}
-	if replaced := g.known.Swap(&k); replaced != nil { // not before: another call may have replaced that meanwhile
-		close(replaced.gone)
-	}
+	g.known.Store(&k)
 	return errors.Join(errs...)
 }
-
-// Changed is closed when the files are read again: a caller from before may no longer be admitted.
-func (g *Guard) Changed() <-chan struct{} { return g.known.Load().gone }
 
 // Why a caller is refused.
 var (

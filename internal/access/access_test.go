@@ -52,23 +52,23 @@ func TestKeys(t *testing.T) {
 	}{
 		{"Bearer " + buyer, ScopeBuyer, nil},
 		{"bearer " + admin, ScopeAdmin, nil},
-		{"", 0, ErrMissing},
-		{"Bearer ", 0, errScheme},
-		{"Bearer", 0, errScheme},
-		{"Basic " + buyer, 0, errScheme},
-		{buyer, 0, errScheme},
-		{"Bearer  " + buyer, 0, errNoTokens},
-		{"Bearer x.y.z", 0, errNoTokens},
-		{"Bearer " + buyer + "x", 0, errUnknownKey},
-		{"Bearer " + buyer + " ", 0, errUnknownKey},
-		{"Bearer " + buyer[:len(buyer)-1], 0, errUnknownKey},
-		{"Bearer " + strings.ToLower(buyer), 0, errUnknownKey},
-		{"Bearer inv_", 0, errUnknownKey},
-		{"Bearer inv__", 0, errUnknownKey},
-		{"Bearer inv_x_" + buyer, 0, errUnknownKey},
+		{"", "", ErrMissing},
+		{"Bearer ", "", errScheme},
+		{"Bearer", "", errScheme},
+		{"Basic " + buyer, "", errScheme},
+		{buyer, "", errScheme},
+		{"Bearer  " + buyer, "", errNoTokens},
+		{"Bearer x.y.z", "", errNoTokens},
+		{"Bearer " + buyer + "x", "", errUnknownKey},
+		{"Bearer " + buyer + " ", "", errUnknownKey},
+		{"Bearer " + buyer[:len(buyer)-1], "", errUnknownKey},
+		{"Bearer " + strings.ToLower(buyer), "", errUnknownKey},
+		{"Bearer inv_", "", errUnknownKey},
+		{"Bearer inv__", "", errUnknownKey},
+		{"Bearer inv_x_" + buyer, "", errUnknownKey},
 		// The id of one with the secret of the other.
-		{"Bearer " + buyer[:strings.LastIndexByte(buyer, '_')] + admin[strings.LastIndexByte(admin, '_'):], 0, errUnknownKey},
-		{"Bearer inv_nobody" + buyer[strings.LastIndexByte(buyer, '_'):], 0, errUnknownKey},
+		{"Bearer " + buyer[:strings.LastIndexByte(buyer, '_')] + admin[strings.LastIndexByte(admin, '_'):], "", errUnknownKey},
+		{"Bearer inv_nobody" + buyer[strings.LastIndexByte(buyer, '_'):], "", errUnknownKey},
 	} {
 		caller, err := g.Authenticate(c.header)
 		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) || caller.Scope != c.scope || caller.Buyer != "" {
@@ -173,12 +173,11 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadByManyAtOnce: each reading replaces one before it, and tells once that it is gone.
+// TestFilesAreReadByManyAtOnce: readings at the same time let in whom each of them lets in.
 func TestFilesAreReadByManyAtOnce(t *testing.T) {
 	t.Parallel()
 	file, buyer, _ := keyFile(t)
 	g := guard(t, Config{KeysFile: file})
-	gone := g.Changed()
 	var reading sync.WaitGroup
 	for range 200 {
 		reading.Go(func() {
@@ -188,7 +187,6 @@ func TestFilesAreReadByManyAtOnce(t *testing.T) {
 		})
 	}
 	reading.Wait()
-	<-gone
 	if _, err := g.Authenticate("Bearer " + buyer); err != nil {
 		t.Error(err)
 	}
@@ -218,14 +216,8 @@ func TestAFileWithAMistakeKeepsNoOtherFromBeingRead(t *testing.T) {
 	}
 	rewrite(file, line)
 	rewrite(first.file, "nonsense")
-	changed := g.Changed()
 	if err := g.Reload(); err == nil || !strings.Contains(err.Error(), first.file) {
 		t.Errorf("nonsense was read: %v", err)
-	}
-	select {
-	case <-changed:
-	default:
-		t.Error("streams are not told of the keys")
 	}
 	letsIn("the new key", other, true)
 	letsIn("the key that was taken out", buyer, false)
@@ -248,11 +240,11 @@ func TestAFileWithAMistakeKeepsNoOtherFromBeingRead(t *testing.T) {
 func TestScopesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Scope{ScopeBuyer, ScopeAdmin} {
-		if got, err := ParseScope(s.String()); got != s || err != nil {
+		if got, err := ParseScope(string(s)); got != s || err != nil {
 			t.Errorf("%s: %v, %v", s, got, err)
 		}
 	}
-	if s, err := ParseScope(Scope(0).String()); err == nil {
+	if s, err := ParseScope(""); err == nil {
 		t.Errorf("the zero scope has the name of %v", s)
 	}
 }

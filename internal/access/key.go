@@ -45,7 +45,7 @@ func (k keys) caller(text string) (Caller, error) {
 	}
 	found := k[id]
 	given := hashOf(secret)
-	if subtle.ConstantTimeCompare(given[:], found.hash[:]) != 1 || found.caller.Scope == 0 {
+	if subtle.ConstantTimeCompare(given[:], found.hash[:]) != 1 || found.caller.Scope == "" {
 		return Caller{}, errUnknownKey
 	}
 	return found.caller, nil

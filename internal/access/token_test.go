@@ -103,10 +103,7 @@ func TestTokens(t *testing.T) {
 				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 					t.Errorf("%s: %v, want %v", name, err, c.err)
 				}
-				if lasts := caller.Until.Sub(now); err == nil && (lasts < 15*time.Second || lasts > time.Hour+tokenLeeway) {
-					t.Errorf("%s: is let in for %v", name, lasts)
-				}
-				if want := (Caller{ID: "buyer ann", Scope: ScopeBuyer, Buyer: "ann", Until: caller.Until}); err == nil && caller != want {
+				if want := (Caller{ID: "buyer ann", Scope: ScopeBuyer, Buyer: "ann"}); err == nil && caller != want {
 					t.Errorf("%s: %+v", name, caller)
 				}
 			}

@@ -56,7 +56,6 @@ func forbidden(message string) error { return &stock.Error{Code: codeForbidden, 
 type Guard interface {
 	Authenticate(authorization string) (access.Caller, error)
 	Costs(authorization string) bool
-	Changed() <-chan struct{}
 }
 
 // admit passes requests to a handler if its policy admits their callers, as often as each may call. It counts callers
@@ -173,26 +172,14 @@ func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *acces
 func (s *server) admitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if c.Request().Method == http.MethodOptions {
-			if refusal := s.refuseUnrouted(c); refusal != nil {
-				return refusal
-			}
-			return next(c)
+			return s.admit(public, next)(c)
 		}
 		err := next(c)
 		if errors.Is(err, echo.ErrNotFound) || errors.Is(err, echo.ErrMethodNotAllowed) {
-			if refusal := s.refuseUnrouted(c); refusal != nil {
-				return refusal
-			}
+			return s.admit(public, func(echo.Context) error { return err })(c)
 		}
 		return err
 	}
-}
-
-func (s *server) refuseUnrouted(c echo.Context) error {
-	if err := s.refuseOtherPages(c.Request()); err != nil {
-		return err
-	}
-	return s.limit(c, access.Caller{})
 }
 
 // setLimitHeaders sets the headers of what is left for a caller, and returns the refusal if nothing is left.
@@ -227,28 +214,8 @@ func addressOf(r *http.Request) string {
 	return "address " + network.String()
 }
 
-// A stream is admitted once and goes on. These functions notice when its caller would no longer be admitted.
-
-// accessChanged returns a channel that is closed when the files of keys are read again; nil is never.
-func (s *server) accessChanged() <-chan struct{} {
-	if s.Guard == nil {
-		return nil
-	}
-	return s.Guard.Changed()
-}
-
-// stillAdmitted reports whether the caller of a stream would be admitted now.
+// stillAdmitted reports whether the caller of a stream, which was admitted once and goes on, would be admitted now.
 func (s *server) stillAdmitted(c echo.Context) bool {
 	caller, err := s.identify(c.Request())
 	return err == nil && caller.ID == callerOf(c).ID && buyers.refusal(caller) == ""
-}
-
-// expiry returns a channel that fires when the token of a stream's caller expires. done stops the timer.
-func (s *server) expiry(c echo.Context) (expired <-chan time.Time, done func() bool) {
-	until := callerOf(c).Until
-	if until.IsZero() {
-		return nil, func() bool { return false }
-	}
-	timer := time.NewTimer(time.Until(until))
-	return timer.C, timer.Stop
 }

@@ -248,7 +248,7 @@ func (s *server) readDeductions(c echo.Context) error {
 		return err
 	}
 	query.SKU = param(c, "sku")
-	if caller := callerOf(c); caller.Scope < access.ScopeAdmin {
+	if caller := callerOf(c); caller.Scope != access.ScopeAdmin {
 		if query.BuyerID, _, err = buyerFor(c, query.BuyerID); err != nil {
 			return err
 		}

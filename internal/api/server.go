@@ -123,7 +123,7 @@ func (p policy) refusal(caller access.Caller) string {
 	switch {
 	case p == public:
 		return ""
-	case caller.Scope < access.ScopeBuyer:
+	case caller.Scope == "":
 		return "this takes a key or a token"
 	case p == buyers:
 		return ""
@@ -131,7 +131,7 @@ func (p policy) refusal(caller access.Caller) string {
 		return ""
 	case p == settlers, p == returners:
 		return "this takes a key: a token may reserve, deduct, read, and give back what it has reserved"
-	case caller.Scope < access.ScopeAdmin:
+	case caller.Scope != access.ScopeAdmin:
 		return "this takes a key of the scope admin"
 	default:
 		return ""

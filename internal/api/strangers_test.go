@@ -27,8 +27,6 @@ func (g *countingGuard) Authenticate(authorization string) (access.Caller, error
 
 func (g *countingGuard) Costs(authorization string) bool { return authorization == "Bearer token" }
 
-func (g *countingGuard) Changed() <-chan struct{} { return nil }
-
 // Beyond the limit of an address the service checks no signature: a bad token costs as much as any refused request.
 func TestBadTokensAreNotReadBeyondTheLimit(t *testing.T) {
 	t.Parallel()
