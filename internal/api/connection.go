@@ -139,10 +139,9 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	case 0:
 		return latest, nil
 	case 1:
-		var f form
-		at := f.instant(headerDeadline, field[string]{value: given[0], set: true})
-		if f.err != nil {
-			return time.Time{}, f.err
+		at, ok := instant(given[0])
+		if !ok {
+			return time.Time{}, invalid(headerDeadline, mustBeInstant)
 		}
 		// From here on the monotonic clock counts, because a wall clock may be set.
 		switch asked := now.Add(at.Sub(now)); {
@@ -158,19 +157,30 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	}
 }
 
-// bounded ends a handler that writes at the deadline of its request.
-func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
+// queued is the handler of a route whose requests wait for a worker. The deadline is read before the body, which may take time.
+func (s *server) queued(next change) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
 		deadline, err := s.deadlineOf(r)
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithDeadline(r.Context(), deadline)
+		c.SetRequest(r.WithContext(waitUntil(r.Context(), deadline)))
+		created, answer, err := next(c)
+		return send(c, created, answer, err)
+	}
+}
+
+// bounded is the handler of any other route that writes: a timer ends it at the deadline.
+func (s *server) bounded(next change) echo.HandlerFunc {
+	return s.queued(func(c echo.Context) (created bool, answer any, err error) {
+		r := c.Request()
+		deadline, _ := r.Context().Deadline()
+		ctx, cancel := context.WithDeadline(r.Context().(waiting).Context, deadline)
 		defer cancel()
 		c.SetRequest(r.WithContext(waitUntil(ctx, deadline)))
 		return next(c)
-	}
+	})
 }
 
 // waiting is the context of a request in a worker's queue. It has no timer for its deadline: workers watch the deadlines

@@ -26,104 +26,37 @@ import (
 	"inventory/internal/stock"
 )
 
-// field is one field of a request: whether it was present, and its value. null is not a value.
-type field[T string | int64 | bool] struct {
-	set   bool
-	value T
+// form is a JSON object of a request, whose fields are read one after the other. What is absent or wrong reads as the zero value.
+type form struct {
+	object []byte // its text
+	at     int64  // where that begins in the body
+	path   string // before the names of its fields in errors: "lines[3]."
+	fields []given
+	wrong  *mistake // of the whole body
 }
 
-// duration is a field that holds a duration: a string, or whole seconds.
-type duration struct{ field[string] }
-
-// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
-func (f *duration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if d.PeekKind() != '0' {
-		return f.field.UnmarshalJSONFrom(d)
-	}
-	text, err := d.ReadValue()
-	f.set, f.value = true, string(text)+"s"
-	if err == nil && bytes.ContainsAny(text, ".eE") {
-		return fmt.Errorf("%w: must be a string, or whole seconds", errWrongType)
-	}
-	return err
+// given is a field as it was sent, or an item of an array. It has no value if the JSON breaks off there.
+type given struct {
+	name  string
+	at    int64 // where it begins in the body
+	value jsontext.Value
+	items []given // of an array, which has no other value
+	asked bool    // the request may have it
 }
 
-var errWrongType = errors.New("wrong type")
-
-// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
-func (f *field[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	f.set = true
-	kind := d.PeekKind()
-	text, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	switch value := any(&f.value).(type) {
-	case *string:
-		if kind != '"' {
-			return f.wrongType()
-		}
-		var decoded []byte
-		decoded, err = jsontext.AppendUnquote(nil, text)
-		*value = string(decoded)
-		return err
-	case *int64:
-		*value, err = strconv.ParseInt(string(text), 10, 64)
-		if errors.Is(err, strconv.ErrRange) {
-			*value, err = math.MaxInt64, nil // beyond what any field allows: the field's own check states the bounds
-		}
-		if kind != '0' || err != nil {
-			return f.wrongType()
-		}
-	case *bool:
-		if kind != 't' && kind != 'f' {
-			return f.wrongType()
-		}
-		*value = kind == 't'
-	}
-	return nil
+// mistake is what is wrong with a body. Of several, the first one in its text counts. What is missing or out of bounds comes after them,
+// in the order in which the fields are read.
+type mistake struct {
+	err error
+	at  int64
 }
 
-func (f *field[T]) wrongType() error {
-	switch any(f.value).(type) {
-	case int64:
-		return fmt.Errorf("%w: must be a whole number", errWrongType)
-	case bool:
-		return fmt.Errorf("%w: must be true or false", errWrongType)
-	default:
-		return fmt.Errorf("%w: must be a string", errWrongType)
-	}
-}
+const afterText = math.MaxInt64
 
-// list is a field with many items. It reads at most as many as a request may have.
-type list[T any] []T
-
-const maxItems = 1000 // stock.MaxLines, stock.MaxOrders
-
-// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
-func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	start, err := d.ReadToken()
-	switch {
-	case err != nil:
-		return err
-	case start.Kind() == 'n': // as if it were absent
-		return nil
-	case start.Kind() != '[':
-		return fmt.Errorf("%w: must be an array", errWrongType)
+func (m *mistake) note(at int64, err error) {
+	if m.err == nil || at < m.at {
+		m.err, m.at = err, at
 	}
-	*l = list[T]{}
-	for d.PeekKind() != ']' {
-		if len(*l) == maxItems {
-			return fmt.Errorf("%w: must be 1 to %d", errWrongType, maxItems)
-		}
-		var item T
-		if err := json.UnmarshalDecode(d, &item); err != nil {
-			return err
-		}
-		*l = append(*l, item)
-	}
-	_, err = d.ReadToken()
-	return err
 }
 
 // invalid returns the error of a wrong field.
@@ -131,84 +64,300 @@ func invalid(name, message string) *stock.Error {
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message}
 }
 
-// form reads the fields of a request one after the other. err is about the first that is wrong.
-type form struct{ err error }
+// readForm returns what read makes of a body: one JSON object with the fields that read asks for and no others, each once.
+func readForm[R any](text []byte, read func(*form) R) (asked R, err error) {
+	f := form{object: text, fields: make([]given, 0, 4), wrong: new(mistake)}
+	f.parse("body")
+	asked = read(&f)
+	f.refuseOthers()
+	return asked, f.wrong.err
+}
 
-func (f *form) refuse(name, message string) {
-	if f.err == nil {
-		f.err = invalid(name, message)
+const (
+	mustBeObject = "must be a JSON object"
+	maxItems     = 1000 // stock.MaxLines, stock.MaxOrders
+)
+
+var (
+	errNoObject = errors.New(mustBeObject)
+	errTooMany  = fmt.Errorf("must be 1 to %d", maxItems)
+)
+
+// parse finds the fields of an object, which has that name in errors.
+func (f *form) parse(name string) {
+	err := json.Unmarshal(f.object, f)
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		f.wrong.note(f.at+syntactic.ByteOffset, explain(syntactic))
+	} else if errors.Is(err, errNoObject) {
+		f.wrong.note(f.at, invalid(name, mustBeObject))
 	}
 }
 
-// required returns the value of a field that must be present.
-func required[T string | int64 | bool](f *form, name string, given field[T]) T {
-	if !given.set {
-		f.refuse(name, "is required")
-	}
-	return given.value
-}
-
-// A body is the body of a request that asks for an R.
-type body[R any] interface{ read(f *form) R }
-
-// readAs reads the request's body, which decode turns into a B, and returns what it asks for.
-func readAs[B body[R], R any](c echo.Context, decode func(echo.Context, any) error) (asked R, err error) {
-	var given B
-	if err := decode(c, &given); err != nil {
-		return asked, err
-	}
-	var f form
-	asked = given.read(&f)
-	return asked, f.err
-}
-
-// decode reads the request's body, one JSON object with the fields of into and no others, each once.
-func decode(c echo.Context, into any) error {
-	if err := checkMediaType(c.Request()); err != nil {
-		return err
-	}
-	text, err := readBody(c.Request(), maxBodyBytes)
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (f *form) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	start, err := d.ReadToken()
 	if err != nil {
 		return err
 	}
-	return decodeText(text, into)
-}
-
-// decodeLarge returns decode for bodies of at most that many bytes, from callers with a key. A large text takes a thousand times as
-// long as a small one, so large ones are read one at a time, and their callers take turns.
-func (s *server) decodeLarge(most int) func(echo.Context, any) error {
-	return func(c echo.Context, into any) error {
-		if callerOf(c).Buyer != "" {
-			return decode(c, into)
-		}
-		if err := checkMediaType(c.Request()); err != nil {
-			return err
-		}
-		text, err := readBody(c.Request(), most)
+	if start.Kind() != '{' {
+		return errNoObject
+	}
+	for d.PeekKind() != '}' {
+		at := f.at + d.InputOffset()
+		token, err := d.ReadToken()
 		if err != nil {
 			return err
 		}
-		if len(text) > maxBodyBytes {
-			leave, err := s.reading.Enter(c.Request().Context(), turnOf(c), len(text))
-			if err != nil {
-				return noTurn(err)
-			}
-			defer leave()
+		name, field := token.String(), given{}
+		if d.PeekKind() == '[' {
+			field, err = f.readItems(d, name)
+		} else {
+			field, err = f.readValue(d)
 		}
-		return decodeText(text, into)
+		field.name, field.at = name, at
+		f.fields = append(f.fields, field)
+		if err != nil {
+			return err
+		}
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+func (f *form) readValue(d *jsontext.Decoder) (g given, err error) {
+	g.at = f.at + d.InputOffset()
+	value, err := d.ReadValue()
+	if err == nil {
+		end := d.InputOffset()
+		g.value = f.object[end-int64(len(value)) : end] // the decoder's is good until the next read
+	}
+	return g, err
+}
+
+// readItems reads an array of at most as many items as a request may have, and nothing behind them.
+func (f *form) readItems(d *jsontext.Decoder, name string) (g given, err error) {
+	_, err = d.ReadToken()
+	for err == nil && d.PeekKind() != ']' {
+		if len(g.items) == maxItems {
+			f.wrong.note(f.at+d.InputOffset(), invalid(f.path+name, errTooMany.Error()))
+			return g, errTooMany
+		}
+		var item given
+		if item, err = f.readValue(d); err == nil {
+			g.items = append(g.items, item)
+		}
+	}
+	if err == nil {
+		_, err = d.ReadToken()
+		g.value = jsontext.Value("[]")
+	}
+	return g, err
+}
+
+// refuseOthers refuses the first field that nobody has asked for.
+func (f *form) refuseOthers() {
+	for _, g := range f.fields {
+		if !g.asked {
+			f.wrong.note(g.at, invalid(f.path+g.name, "is not a field of this request"))
+			return
+		}
 	}
 }
 
-// decodeIfAny is decode for an optional body.
-func decodeIfAny(c echo.Context, into any) error {
-	text, err := readBody(c.Request(), maxBodyBytes)
-	if err != nil || len(bytes.TrimSpace(text)) == 0 {
-		return err
+// find returns a field that the request may have; nil if it is absent.
+func (f *form) find(name string) *given {
+	for i := range f.fields {
+		if g := &f.fields[i]; g.name == name {
+			g.asked = true
+			return g
+		}
+	}
+	return nil
+}
+
+// has reports whether a field is there.
+func (f *form) has(name string) bool { return f.find(name) != nil }
+
+// refuse refuses a request because of a field that is missing or out of bounds.
+func (f *form) refuse(name, message string) { f.wrong.note(afterText, invalid(f.path+name, message)) }
+
+// refuseType refuses a field for its type.
+func (f *form) refuseType(g *given, message string) {
+	if g.value != nil {
+		f.wrong.note(g.at, invalid(f.path+g.name, message))
+	}
+}
+
+// text returns a string, and whether it is there. null is not a value.
+func (f *form) text(name string) (value string, there bool) {
+	g := f.find(name)
+	if g == nil {
+		return "", false
+	}
+	if g.value.Kind() != '"' {
+		f.refuseType(g, "must be a string")
+		return "", false
+	}
+	decoded, _ := jsontext.AppendUnquote(nil, g.value) // it has been read as JSON already
+	return string(decoded), true
+}
+
+// number returns a whole number, and whether it is there.
+func (f *form) number(name string) (value int64, there bool) {
+	g := f.find(name)
+	if g == nil {
+		return 0, false
+	}
+	value, err := strconv.ParseInt(string(g.value), 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return math.MaxInt64, true // beyond what any field allows: the field's own check states the bounds
+	}
+	if err != nil {
+		f.refuseType(g, "must be a whole number")
+	}
+	return value, err == nil
+}
+
+// isFalse reports whether a field is there and false.
+func (f *form) isFalse(name string) bool {
+	g := f.find(name)
+	if g == nil {
+		return false
+	}
+	kind := g.value.Kind()
+	if kind != 't' && kind != 'f' {
+		f.refuseType(g, "must be true or false")
+	}
+	return kind == 'f'
+}
+
+// required returns the value of a field that must be there.
+func required[T string | int64](f *form, read func(*form, string) (T, bool), name string) T {
+	value, there := read(f, name)
+	if !there {
+		f.refuse(name, "is required")
+	}
+	return value
+}
+
+// optional returns a text, or "" if it is absent: a text that is there and empty is not the same as none.
+func (f *form) optional(name string) string {
+	text, there := f.text(name)
+	if there && text == "" {
+		f.refuse(name, "must not be empty; leave it out")
+	}
+	return text
+}
+
+// count returns a number of at least one, or 0 if it is absent.
+func (f *form) count(name string, most int64) int64 {
+	n, there := f.number(name)
+	if there && (n < 1 || n > most) {
+		f.refuse(name, "must be 1 to "+strconv.FormatInt(most, 10))
+	}
+	return n
+}
+
+// instant returns a time, or the zero time if it is absent.
+func (f *form) instant(name string) time.Time {
+	text, there := f.text(name)
+	if !there {
+		return time.Time{}
+	}
+	at, ok := instant(text)
+	if !ok {
+		f.refuse(name, mustBeInstant)
+	}
+	return at
+}
+
+// period returns how long stock is reserved: 0 if it is absent. It is a string, or whole seconds.
+func (f *form) period(name string) time.Duration {
+	g := f.find(name)
+	if g == nil {
+		return 0
+	}
+	text := string(g.value) + "s"
+	if g.value.Kind() != '0' {
+		var there bool
+		if text, there = f.text(name); !there {
+			return 0
+		}
+	} else if strings.ContainsAny(text, ".eE") {
+		f.refuseType(g, "must be a string, or whole seconds")
+		return 0
+	}
+	d, ok := reservation(text)
+	if !ok {
+		f.refuse(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
+			stock.MinReserve, stock.MaxReserve.Hours()))
+	}
+	return d
+}
+
+// list returns the items of an array, and whether it is there; null is as if it were not.
+func (f *form) list(name string) (items []given, there bool) {
+	g := f.find(name)
+	if g == nil || g.value.Kind() == 'n' {
+		return nil, false
+	}
+	if g.value.Kind() != '[' {
+		f.refuseType(g, "must be an array")
+	}
+	return g.items, true
+}
+
+// forms calls read with each item of an array of objects. It reports whether the array is there.
+func (f *form) forms(name string, read func(*form)) (there bool) {
+	items, there := f.list(name)
+	for i, g := range items {
+		item := form{object: g.value, at: g.at, path: fmt.Sprintf("%s[%d]", name, i), wrong: f.wrong}
+		if g.value.Kind() != 'n' { // null has no fields
+			item.parse(item.path)
+		}
+		item.path += "."
+		read(&item)
+		item.refuseOthers()
+	}
+	return there
+}
+
+// readAs reads the request's body, of at most that many bytes, and returns what it asks for. A large text takes a thousand times as long
+// as a small one, so large ones are read one at a time, and their callers, which have a key, take turns.
+func readAs[R any](s *server, c echo.Context, most int, read func(*form) R) (asked R, err error) {
+	if err := checkMediaType(c.Request()); err != nil {
+		return asked, err
+	}
+	if callerOf(c).Buyer != "" {
+		most = maxBodyBytes
+	}
+	text, err := readBody(c.Request(), most)
+	if err != nil {
+		return asked, err
+	}
+	if len(text) > maxBodyBytes {
+		leave, err := s.bodies.Enter(c.Request().Context(), turnOf(c), len(text))
+		if err != nil {
+			return asked, noTurn(err)
+		}
+		defer leave()
+	}
+	return readForm(text, read)
+}
+
+// readIfAny is readAs for a body that may be left out.
+func readIfAny[R any](_ *server, c echo.Context, most int, read func(*form) R) (asked R, err error) {
+	text, err := readBody(c.Request(), most)
+	if err != nil {
+		return asked, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return readForm([]byte("{}"), read)
 	}
 	if err := checkMediaType(c.Request()); err != nil {
-		return err
+		return asked, err
 	}
-	return decodeText(text, into)
+	return readForm(text, read)
 }
 
 // checkMediaType refuses a body whose header does not say plain JSON: to read it as such would be a guess.
@@ -229,19 +378,6 @@ func checkMediaType(r *http.Request) error {
 }
 
 func mediaError(message string) error { return &stock.Error{Code: codeMediaType, Message: message} }
-
-func decodeText(text []byte, into any) error {
-	if jsontext.Value(bytes.TrimSpace(text)).Kind() == 'n' { // the decoder takes null for an object without fields
-		return invalid("body", mustBeObject)
-	}
-	err := json.Unmarshal(text, into, json.RejectUnknownMembers(true))
-	if err == nil {
-		return nil
-	}
-	refusal := invalid(explain(err))
-	refusal.Err = err
-	return refusal
-}
 
 // readBody reads the request's body, of at most that many bytes.
 func readBody(r *http.Request, most int) ([]byte, error) {
@@ -274,29 +410,15 @@ func tooLarge(most int) error {
 	return &stock.Error{Code: codeTooLarge, Message: "a body of this route holds at most " + strconv.Itoa(most) + " bytes"}
 }
 
-const mustBeObject = "must be a JSON object"
-
-// explain returns the field that an error of the decoder is about, and what is wrong with it.
-func explain(err error) (name, message string) {
-	var semantic *json.SemanticError
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &semantic):
-		name, message = fieldOf(semantic.JSONPointer), mustBeObject
-		if errors.Is(err, json.ErrUnknownName) {
-			message = "is not a field of this request"
-		} else if _, allowed, ok := strings.Cut(err.Error(), errWrongType.Error()+": "); ok {
-			message = allowed
-		}
-	case errors.As(err, &syntactic):
-		name, message = fieldOf(syntactic.JSONPointer), "is not valid JSON"
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			message = "is there twice"
-		}
-	default:
-		name, message = "body", "could not be read"
+// explain returns what is wrong with a text that is no JSON.
+func explain(err *jsontext.SyntacticError) *stock.Error {
+	message := "is not valid JSON"
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		message = "is there twice"
 	}
-	return name, message
+	refusal := invalid(fieldOf(err.JSONPointer), message)
+	refusal.Err = err
+	return refusal
 }
 
 // fieldOf returns the name of a field as programs write it: lines[3].quantity.
@@ -327,37 +449,14 @@ func param(c echo.Context, name string) string {
 	return value // net/http has refused a path that cannot be decoded
 }
 
-// Values without a type in JSON, or whose zero means "none" to the service. A value that is present and zero is not the
-// same as none.
+const mustBeInstant = `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`
 
-// optional returns a text, or "" if it is absent.
-func (f *form) optional(name string, given field[string]) string {
-	if given.set && given.value == "" {
-		f.refuse(name, "must not be empty; leave it out")
-	}
-	return given.value
-}
-
-// count returns a number of at least one, or 0 if it is absent.
-func (f *form) count(name string, given field[int64], most int64) int64 {
-	if given.set && (given.value < 1 || given.value > most) {
-		f.refuse(name, "must be 1 to "+strconv.FormatInt(most, 10))
-	}
-	return given.value
-}
-
-// instant returns a time, or the zero time if it is absent. It is truncated to the precision that is stored.
-func (f *form) instant(name string, given field[string]) (t time.Time) {
-	if !given.set {
-		return t
-	}
-	text := strings.ToUpper(given.value) // RFC 3339 takes t and z as well
+// instant reads a time, and truncates it to the precision that is stored.
+func instant(text string) (t time.Time, ok bool) {
+	text = strings.ToUpper(text) // RFC 3339 takes t and z as well
 	err := t.UnmarshalText([]byte(text))
 	t = t.UTC().Truncate(time.Microsecond)
-	if err != nil || isLenient(text) || t.IsZero() {
-		f.refuse(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
-	}
-	return t
+	return t, err == nil && !isLenient(text) && !t.IsZero()
 }
 
 const maxInstant = 64 // characters
@@ -370,19 +469,6 @@ func isLenient(text string) bool {
 	}
 	offset := text[len(text)-len("+hh:mm"):]
 	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
-}
-
-// period returns how long stock is reserved: 0 if it is absent.
-func (f *form) period(name string, given duration) time.Duration {
-	if !given.set {
-		return 0
-	}
-	d, ok := reservation(given.value)
-	if !ok {
-		f.refuse(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
-			stock.MinReserve, stock.MaxReserve.Hours()))
-	}
-	return d
 }
 
 const maxDuration = 32 // characters
@@ -422,14 +508,6 @@ func isoDuration(text string) (d time.Duration, ok bool) {
 	}
 	clock, err := time.ParseDuration(strings.ToLower(parts[2]))
 	return d + clock, err == nil && clock <= stock.MaxReserve
-}
-
-// durationOrNone writes a duration in the form that is read, "" for none.
-func durationOrNone(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
 }
 
 // knowing passes a request to a handler if its query is well formed and has only known parameters, each once: a misspelt

@@ -20,43 +20,34 @@ func requests() []struct {
 		read func(text []byte) error
 		sent func() any
 	}{
-		{reader[newSKU](), func() any { return new(client.NewSKU) }},
-		{reader[newDeduction](), func() any { return new(client.NewDeduction) }},
+		{reader(newSKU), func() any { return new(client.NewSKU) }},
+		{reader(newDeduction), func() any { return new(client.NewDeduction) }},
 		{readMany, func() any { return new(client.NewDeductions) }},
-		{reader[newOrder](), func() any { return new(client.NewOrder) }},
-		{reader[commitRequest](), func() any { return new(client.Commit) }},
-		{reader[cancelRequest](), func() any { return new(client.Cancel) }},
-		{reader[returnRequest](), func() any { return new(client.Return) }},
-		{reader[unitsRequest](), func() any { return new(client.Restock) }},
-		{reader[adjustRequest](), func() any { return new(client.Adjustment) }},
-		{reader[resegmentRequest](), func() any { return new(client.Resegment) }},
+		{reader(newOrder), func() any { return new(client.NewOrder) }},
+		{reader(commitRequest), func() any { return new(client.Commit) }},
+		{reader(cancelRequest), func() any { return new(client.Cancel) }},
+		{reader(returnRequest), func() any { return new(client.Return) }},
+		{reader(unitsRequest), func() any { return new(client.Restock) }},
+		{reader(adjustRequest), func() any { return new(client.Adjustment) }},
+		{reader(resegmentRequest), func() any { return new(client.Resegment) }},
 	}
 }
 
-func reader[B body[R], R any]() func(text []byte) error {
+func reader[R any](read func(*form) R) func(text []byte) error {
 	return func(text []byte) error {
-		var given B
-		if err := decodeText(text, &given); err != nil {
-			return err
-		}
-		var f form
-		given.read(&f)
-		return f.err
+		_, err := readForm(text, read)
+		return err
 	}
 }
 
 func readMany(text []byte) error {
-	var given newDeductions
-	if err := decodeText(text, &given); err != nil {
-		return err
-	}
-	var f form
-	for _, one := range given.read(&f) {
-		if _, err := one.order(); err != nil {
-			return err
+	orders, err := readForm(text, newDeductions)
+	for _, one := range orders {
+		if unread, ok := errors.AsType[*stock.Error](one.err); ok && err == nil {
+			err = unread
 		}
 	}
-	return f.err
+	return err
 }
 
 // FuzzDecode reads any body as any request: it is refused with an error that names a field, or Go's decoder reads it too.
@@ -115,28 +106,49 @@ func TestDurationsInEachSpelling(t *testing.T) {
 		`"P1DT2H3M4.5S"`: 26*time.Hour + 3*time.Minute + 4500*time.Millisecond, `"P30D"`: 720 * time.Hour, `2592000`: 720 * time.Hour,
 		`"PT1.000001S"`: time.Second + time.Microsecond, `1`: time.Second,
 	} {
-		var body newDeduction
-		if err := decodeText([]byte(`{"reserve_for":`+text+`}`), &body); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-		var f form
-		if got := f.period("reserve_for", body.ReserveFor); f.err != nil || got != want {
-			t.Errorf("%s: got %v, %v, want %v", text, got, f.err, want)
+		got, err := readForm([]byte(`{"reserve_for":`+text+`}`), reserveFor)
+		if err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{
 		`"P"`, `"PT"`, `"P1DT"`, `"P1M"`, `"P1Y"`, `"P1W"`, `"PT5MS"`, `"PT1M1H"`, `"PT1.5H"`, `"PT1H1H"`, `"pt15m"`, `"-PT15M"`, `"P31D"`, `"PT0.0000001S"`,
 		`"PT99999999999999999999H"`, `"P99999D"`, `0`, `-1`, `2592001`, `1.5`, `1e3`, `"900"`, `null`, `true`, `99999999999999999999`,
 	} {
-		var body newDeduction
-		err := decodeText([]byte(`{"reserve_for":`+text+`}`), &body)
-		if err == nil {
-			var f form
-			f.period("reserve_for", body.ReserveFor)
-			err = f.err
-		}
+		_, err := readForm([]byte(`{"reserve_for":`+text+`}`), reserveFor)
 		if stock.CodeOf(err) != stock.CodeInvalidRequest {
 			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+func reserveFor(f *form) time.Duration { return f.period("reserve_for") }
+
+// TestTheFirstMistakeIsNamed: of several mistakes in a body the first in its text is named, and what is only missing after them.
+func TestTheFirstMistakeIsNamed(t *testing.T) {
+	t.Parallel()
+	for body, field := range map[string]string{
+		`{"quantity":"1","price":1}`:                               "quantity",
+		`{"price":1,"quantity":"1"}`:                               "price",
+		`{"price":1,"price":1}`:                                    "price",
+		`{"order_id":"o","order_id":"o","quantity":"1"}`:           "order_id",
+		`{"order_id":7,"quantity":1,"quantity":1}`:                 "order_id",
+		`{"order_id":7,"quantity":1`:                               "order_id",
+		`{"order_id":7,"lines":[{"sku":7}]}`:                       "order_id",
+		`{"lines":[{"sku":7}],"order_id":7}`:                       "lines[0].sku",
+		`{"lines":[{"sku":"a","quantity":"1"},{"sku":7}]}`:         "lines[0].quantity",
+		`{"lines":[{"quantity":1},{"sku":"a","quantity":"1"}]}`:    "lines[1].quantity",
+		`{"lines":[{"quantity":1},{"sku":"a","price":1}],"x":1}`:   "lines[1].price",
+		`{"lines":[{"quantity":1},{"sku":"a"}],"reserve_for":"1"}`: "order_id",
+		`{"x":{"y":`: "x",
+		`{"order_id":"o","reserve_for":"1","lines":[{"sku":"a"}]}`: "reserve_for",
+	} {
+		read := reader(newDeduction)
+		if strings.Contains(body, "lines") {
+			read = reader(newOrder)
+		}
+		if refusal, ok := errors.AsType[*stock.Error](read([]byte(body))); !ok || refusal.Field != field {
+			t.Errorf("%s: got %v, want a mistake of %s", body, refusal, field)
 		}
 	}
 }

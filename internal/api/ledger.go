@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -22,41 +21,33 @@ type movementsAnswer struct {
 	Next      string           `json:"next,omitempty"`
 }
 
+// movementAnswer is a movement as JSON. A write-off has the id of the order whose units came back.
 type movementAnswer struct {
-	Ref      string             `json:"ref,omitempty"`
-	OrderID  string             `json:"order_id,omitempty"`
-	Kind     stock.MovementKind `json:"kind"`
-	Quantity int64              `json:"quantity"`
-	Segments int                `json:"segments,omitempty"`
-	Terms    stock.TermsChange  `json:"terms,omitzero"`
-	Reason   string             `json:"reason,omitempty"`
-	At       time.Time          `json:"at"`
+	Ref     string `json:"ref,omitempty"`
+	OrderID string `json:"order_id,omitempty"`
+	stock.Movement
 }
 
 // readMovements answers with a page of a SKU's ledger.
-func (s *server) readMovements(c echo.Context) error {
+func (s *server) readMovements(c echo.Context) (any, error) {
 	after, limit, err := pageOf(c.QueryParams())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sku := param(c, "sku")
 	movements, err := s.Service.Movements(c.Request().Context(), sku, after, limit)
-	if err != nil {
-		return err
-	}
 	answer := movementsAnswer{SKU: sku, Movements: make([]movementAnswer, len(movements))}
 	for i, m := range movements {
 		key, ref := m.Returned()
 		_, orderID := stock.SplitOrderKey(key)
-		answer.Movements[i] = movementAnswer{
-			Ref: ref, OrderID: orderID, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Terms: m.Terms, Reason: m.Reason, At: m.At.UTC(),
-		}
+		m.At = m.At.UTC()
+		answer.Movements[i] = movementAnswer{ref, orderID, m}
 	}
 	if len(movements) == limit { // more may follow
 		last := movements[limit-1]
 		answer.Next = cursorOf(stock.Position{At: last.At, Ref: last.Ref})
 	}
-	return c.JSON(http.StatusOK, answer)
+	return answer, err
 }
 
 // pageOf reads which page of the ledger the caller wants.
@@ -93,32 +84,21 @@ func isRef(text string) bool {
 
 const maxRefBytes = 512 // of a write-off, the longest
 
-// unitsRequest is the body of a request that changes the amount of stock.
-type unitsRequest struct {
-	Ref      field[string] `json:"ref"`
-	Quantity field[int64]  `json:"quantity"`
-	Reason   field[string] `json:"reason"`
+// unitsRequest reads a change of the amount of stock.
+func unitsRequest(f *form) stock.Movement {
+	m := stock.Movement{Kind: stock.Restocked, Ref: required(f, (*form).text, "ref"), Quantity: required(f, (*form).number, "quantity")}
+	m.Reason, _ = f.text("reason")
+	return m
 }
 
-func (r unitsRequest) read(f *form) stock.Movement {
-	return stock.Movement{
-		Kind: stock.Restocked, Ref: required(f, "ref", r.Ref), Quantity: required(f, "quantity", r.Quantity), Reason: r.Reason.value,
-	}
-}
-
-// adjustRequest is the body of an adjustment.
-type adjustRequest struct {
-	unitsRequest
-	IfStock field[int64] `json:"if_stock"`
-}
-
-func (r adjustRequest) read(f *form) stock.Movement {
-	m := r.unitsRequest.read(f)
-	if m.Kind = stock.Adjusted; r.IfStock.set {
-		m.IfStock = &r.IfStock.value
-	}
-	if r.IfStock.value < 0 || r.IfStock.value > maxStock {
-		f.refuse("if_stock", fmt.Sprintf("must be 0 to %d", int64(maxStock)))
+func adjustRequest(f *form) stock.Movement {
+	m := unitsRequest(f)
+	m.Kind = stock.Adjusted
+	if units, there := f.number("if_stock"); there {
+		m.IfStock = &units
+		if units < 0 || units > maxStock {
+			f.refuse("if_stock", fmt.Sprintf("must be 0 to %d", int64(maxStock)))
+		}
 	}
 	return m
 }
@@ -126,16 +106,12 @@ func (r adjustRequest) read(f *form) stock.Movement {
 // maxStock is above any stock, and a number that JavaScript has exactly.
 const maxStock = 1<<53 - 1
 
-type resegmentRequest struct {
-	Ref      field[string] `json:"ref"`
-	Segments field[int64]  `json:"segments"`
-	Reason   field[string] `json:"reason"`
-}
-
-func (r resegmentRequest) read(f *form) stock.Movement {
-	return stock.Movement{
-		Kind: stock.Resegmented, Ref: required(f, "ref", r.Ref), Segments: int(required(f, "segments", r.Segments)), Reason: r.Reason.value,
+func resegmentRequest(f *form) stock.Movement {
+	m := stock.Movement{
+		Kind: stock.Resegmented, Ref: required(f, (*form).text, "ref"), Segments: int(required(f, (*form).number, "segments")),
 	}
+	m.Reason, _ = f.text("reason")
+	return m
 }
 
 type changeAnswer struct {
@@ -146,19 +122,16 @@ type changeAnswer struct {
 	stock.TermsChange
 }
 
-// changing returns a handler that changes the SKU in the path as a B asks for.
-func changing[B body[stock.Movement]](s *server) echo.HandlerFunc {
-	return s.bounded(func(c echo.Context) error {
-		m, err := readAs[B](c, decode)
+// changing returns a handler that changes the SKU in the path.
+func (s *server) changing(read func(*form) stock.Movement) echo.HandlerFunc {
+	return s.bounded(func(c echo.Context) (created bool, answer any, err error) {
+		m, err := readAs(s, c, maxBodyBytes, read)
 		if err != nil {
-			return err
+			return false, nil, err
 		}
 		m.SKU = param(c, "sku")
-		created, err := s.Service.Move(c.Request().Context(), m)
-		if err != nil {
-			return err
-		}
-		return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms})
+		created, err = s.Service.Move(c.Request().Context(), m)
+		return created, changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms}, err
 	})
 }
 
@@ -171,15 +144,8 @@ type AuditReport struct {
 
 // AuditedSKU is the balance of one SKU in an [AuditReport].
 type AuditedSKU struct {
-	SKU        string `json:"sku"`
-	Initial    int64  `json:"initial"`
-	Restocked  int64  `json:"restocked"`
-	Adjusted   int64  `json:"adjusted"`
-	WrittenOff int64  `json:"written_off"`
-	Available  int64  `json:"available"`
-	Reserved   int64  `json:"reserved"`
-	Committed  int64  `json:"committed"`
-	Difference int64  `json:"difference"`
+	stock.Balance
+	Difference int64 `json:"difference"`
 }
 
 // ReportAudit returns the report of an audit.
@@ -187,29 +153,23 @@ func ReportAudit(audit stock.Audit) AuditReport {
 	r := AuditReport{OK: audit.OK(), SKUs: make([]AuditedSKU, len(audit.SKUs))}
 	for i, b := range audit.SKUs {
 		r.Violations = append(r.Violations, b.Violations...)
-		r.SKUs[i] = AuditedSKU{
-			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.WrittenOff, b.Available, b.Reserved, b.Committed, b.Difference(),
-		}
+		r.SKUs[i] = AuditedSKU{b, b.Difference()}
 	}
 	return r
 }
 
 // auditSKU answers with the balance of the SKU in the path.
-func (s *server) auditSKU(c echo.Context) error {
+func (s *server) auditSKU(c echo.Context) (any, error) {
 	sku := param(c, "sku")
 	if sku == "" { // it would mean all SKUs
-		return invalid("sku", "must not be empty")
+		return nil, invalid("sku", "must not be empty")
 	}
-	return s.sendAudit(c, sku)
+	audit, err := s.Service.Audit(c.Request().Context(), sku)
+	return ReportAudit(audit), err
 }
 
 // audit answers with the balance of all SKUs.
-func (s *server) audit(c echo.Context) error { return s.sendAudit(c, "") }
-
-func (s *server) sendAudit(c echo.Context, sku string) error {
-	audit, err := s.Service.Audit(c.Request().Context(), sku)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, ReportAudit(audit))
+func (s *server) audit(c echo.Context) (any, error) {
+	audit, err := s.Service.Audit(c.Request().Context(), "")
+	return ReportAudit(audit), err
 }

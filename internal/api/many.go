@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
@@ -14,30 +13,6 @@ import (
 )
 
 // Many deductions in one request: to the caller, each is as if it had been sent alone.
-
-type newDeductions struct {
-	Deductions list[oneOfMany] `json:"deductions"`
-}
-
-// oneOfMany is one of many orders, or why it cannot be read.
-type oneOfMany struct {
-	newSKUDeduction
-	err error
-}
-
-// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
-func (o *oneOfMany) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	text, err := d.ReadValue()
-	if err == nil {
-		o.err = decodeText(text, &o.newSKUDeduction)
-	}
-	return err
-}
-
-type newSKUDeduction struct {
-	SKU field[string] `json:"sku"`
-	newDeduction
-}
 
 type resultsAnswer struct {
 	Results []resultAnswer `json:"results"`
@@ -51,48 +26,46 @@ type resultAnswer struct {
 }
 
 // deductAll takes stock for many orders.
-func (s *server) deductAll(c echo.Context) error {
-	r := c.Request()
-	deadline, err := s.deadlineOf(r) // before the body, whose reading may take time
+func (s *server) deductAll(c echo.Context) (created bool, answer any, err error) {
+	orders, err := readAs(s, c, maxManyBytes, newDeductions)
 	if err != nil {
-		return err
-	}
-	c.SetRequest(r.WithContext(waitUntil(r.Context(), deadline)))
-	orders, err := readAs[newDeductions](c, s.decodeLarge(maxManyBytes))
-	if err != nil {
-		return err
+		return false, nil, err
 	}
 	most := stock.MaxOrders
 	if callerOf(c).Buyer != "" {
 		most = tokenLines
 	}
 	if len(orders) == 0 || len(orders) > most {
-		return invalid("deductions", fmt.Sprintf("must be 1 to %d", most))
+		return false, nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", most))
 	}
 	results, err := s.deductAllowed(c, orders)
 	if err != nil {
-		return err
+		return false, nil, err
 	}
-	return c.JSON(http.StatusOK, resultsAnswer{s.answerResults(c, results)})
+	return false, resultsAnswer{s.answerResults(c, results)}, nil
 }
 
-func (n newDeductions) read(f *form) []oneOfMany {
-	if n.Deductions == nil {
+// oneOfMany is one of many orders, or why it cannot be read.
+type oneOfMany struct {
+	selling.SKUOrder
+	err error
+}
+
+func newDeductions(f *form) (orders []oneOfMany) {
+	items, there := f.list("deductions")
+	for _, item := range items {
+		order, err := readForm(item.value, func(f *form) selling.SKUOrder {
+			return selling.SKUOrder{SKU: required(f, (*form).text, "sku"), Order: newDeduction(f)}
+		})
+		if err == nil {
+			err = order.Check()
+		}
+		orders = append(orders, oneOfMany{order, err})
+	}
+	if !there {
 		f.refuse("deductions", "is required")
 	}
-	return n.Deductions
-}
-
-func (o oneOfMany) order() (order selling.SKUOrder, err error) {
-	if o.err != nil {
-		return order, o.err
-	}
-	var f form
-	order = selling.SKUOrder{SKU: required(&f, "sku", o.SKU), Order: o.newDeduction.read(&f)}
-	if f.err != nil {
-		return order, f.err
-	}
-	return order, order.Check()
+	return orders
 }
 
 // deductAllowed deducts for the orders that their caller may send now, and refuses the others. Each order counts as a
@@ -108,7 +81,7 @@ func (s *server) deductAllowed(c echo.Context, orders []oneOfMany) ([]selling.Re
 			results[i].Err = tooMany
 			continue
 		}
-		o, err := asked.order()
+		o, err := asked.SKUOrder, asked.err
 		if err == nil {
 			o.BuyerID, o.Own, err = buyerFor(c, o.BuyerID)
 		}
@@ -174,7 +147,7 @@ func (s *server) answerResults(c echo.Context, results []selling.Result) []resul
 
 func resultOf(r selling.Result) resultAnswer {
 	if r.Err == nil {
-		return resultAnswer{Status: createdOrOK(r.Created), Deduction: new(deductionAnswer(r.Deduction))}
+		return resultAnswer{Status: createdOrOK(r.Created), Deduction: new(answerOf(r.Deduction))}
 	}
 	p := problemOf(r.Err)
 	return resultAnswer{Status: p.Status, Problem: &p}

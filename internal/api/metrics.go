@@ -293,11 +293,11 @@ type tally struct {
 func (t tally) plus(other tally) tally { return tally{t.Count + other.Count, t.Sum + other.Sum} }
 
 // readActivity answers with the activity of this process.
-func (s *server) readActivity(c echo.Context) error {
+func (s *server) readActivity(echo.Context) (any, error) {
 	answer := s.Metrics.activity()
 	answer.Process, answer.At = s.Events.Process(), time.Now().UTC()
 	answer.Locks, answer.Waiting = s.Service.LockUse(), s.Service.Waiting()
-	return c.JSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 func (m *Metrics) activity() activityAnswer {
@@ -340,7 +340,7 @@ type lockAnswer struct {
 }
 
 // readLocks answers with the present holders of a SKU's segments.
-func (s *server) readLocks(c echo.Context) error {
+func (s *server) readLocks(c echo.Context) (any, error) {
 	query, from := c.QueryParams(), 0
 	limit, err := pageSize(query, selling.MaxLockPage)
 	if err == nil && query.Has("from") {
@@ -349,12 +349,9 @@ func (s *server) readLocks(c echo.Context) error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	locks, use, err := s.Service.SegmentLocks(c.Request().Context(), param(c, "sku"), from, limit)
-	if err != nil {
-		return err
-	}
 	answer := locksAnswer{Use: use, Locks: make([]lockAnswer, len(locks))}
 	for i, lock := range locks {
 		answer.Locks[i] = lockAnswer{Segment: lock.Segment, RemainingMS: lock.Remaining.Milliseconds(), Waiting: lock.Waiting}
@@ -362,5 +359,5 @@ func (s *server) readLocks(c echo.Context) error {
 			answer.Locks[i].Holder = lock.Holders[0].Owner
 		}
 	}
-	return c.JSON(http.StatusOK, answer)
+	return answer, err
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -13,65 +12,41 @@ import (
 	"inventory/internal/turns"
 )
 
-type newOrder struct {
-	OrderID    field[string] `json:"order_id"`
-	BuyerID    field[string] `json:"buyer_id"`
-	ReserveFor duration      `json:"reserve_for"`
-	Lines      list[newLine] `json:"lines"`
-}
-
-type newLine struct {
-	SKU      field[string] `json:"sku"`
-	Quantity field[int64]  `json:"quantity"`
-}
-
 type orderAnswer struct {
-	OrderID string       `json:"order_id"`
-	BuyerID string       `json:"buyer_id,omitempty"`
-	Lines   []lineAnswer `json:"lines"`
-}
-
-type lineAnswer struct {
-	SKU       string                `json:"sku"`
-	Quantity  int64                 `json:"quantity"`
-	Status    stock.DeductionStatus `json:"status"`
-	ExpiresAt time.Time             `json:"expires_at,omitzero"`
+	OrderID string            `json:"order_id"`
+	BuyerID string            `json:"buyer_id,omitempty"`
+	Lines   []deductionAnswer `json:"lines"`
 }
 
 // tokenLines bounds the lines of an order from a token: a basket, not a shop's supply. It fits into maxBodyBytes.
 const tokenLines = 100
 
 // placeOrder takes stock of several SKUs, all or nothing.
-func (s *server) placeOrder(c echo.Context) error {
-	order, err := readAs[newOrder](c, s.decodeLarge(maxOrderBytes))
+func (s *server) placeOrder(c echo.Context) (created bool, answer any, err error) {
+	order, err := readAs(s, c, maxOrderBytes, newOrder)
 	if err != nil {
-		return err
+		return false, nil, err
 	}
 	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
-		return err
+		return false, nil, err
 	}
 	if callerOf(c).Buyer != "" && len(order.Lines) > tokenLines {
-		return invalid("lines", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
+		return false, nil, invalid("lines", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
 	}
 	order.CallerMax, order.Caller = callerOf(c).MaxQuantity, turnOf(c)
 	lines, created, err := s.Service.Order(c.Request().Context(), order)
-	if err != nil {
-		return err
-	}
-	return c.JSON(createdOrOK(created), orderOf(order.OrderID, order.BuyerID, lines))
+	return created, orderOf(order.OrderID, order.BuyerID, lines), err
 }
 
-func (n newOrder) read(f *form) stock.MultiOrder {
+func newOrder(f *form) stock.MultiOrder {
 	o := stock.MultiOrder{
-		OrderID: required(f, "order_id", n.OrderID), BuyerID: f.optional("buyer_id", n.BuyerID),
-		ReserveFor: f.period("reserve_for", n.ReserveFor), Lines: make([]stock.Line, len(n.Lines)),
+		OrderID: required(f, (*form).text, "order_id"), BuyerID: f.optional("buyer_id"), ReserveFor: f.period("reserve_for"),
 	}
-	if n.Lines == nil {
+	there := f.forms("lines", func(line *form) {
+		o.Lines = append(o.Lines, stock.Line{SKU: required(line, (*form).text, "sku"), Quantity: required(line, (*form).number, "quantity")})
+	})
+	if !there {
 		f.refuse("lines", "is required")
-	}
-	for i, line := range n.Lines {
-		name := fmt.Sprintf("lines[%d].", i)
-		o.Lines[i] = stock.Line{SKU: required(f, name+"sku", line.SKU), Quantity: required(f, name+"quantity", line.Quantity)}
 	}
 	return o
 }
@@ -80,60 +55,43 @@ func (n newOrder) read(f *form) stock.MultiOrder {
 func orderPath(orderID string) string { return orderRoute + "/" + url.PathEscape(orderID) }
 
 // readOrder answers with an order as it is now.
-func (s *server) readOrder(c echo.Context) error {
+func (s *server) readOrder(c echo.Context) (any, error) {
 	buyerID, err := namedBuyer(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	orderID := param(c, "order_id")
 	there, err := s.Service.PlacedOrder(c.Request().Context(), orderID, buyerID)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, orderOf(orderID, there.BuyerID, there.Lines))
+	return orderOf(orderID, there.BuyerID, there.Lines), err
 }
 
-type commitOrderRequest struct {
-	IfExpired field[string] `json:"if_expired"`
-}
-
-func (r commitOrderRequest) read(f *form) settlement {
-	if r.IfExpired.set && r.IfExpired.value != "retake" {
+func commitOrderRequest(f *form) settlement {
+	then, retake := f.text("if_expired")
+	if retake && then != "retake" {
 		f.refuse("if_expired", `must be "retake"`)
 	}
-	return settlement{retake: r.IfExpired.set}
+	return settlement{retake: retake}
 }
 
-type cancelOrderRequest struct{}
-
-func (cancelOrderRequest) read(*form) settlement {
+func cancelOrderRequest(*form) settlement {
 	return settlement{SettleRequest: stock.SettleRequest{Verb: stock.Cancel}}
 }
 
-type returnOrderRequest struct {
-	Restock field[bool]   `json:"restock"`
-	Reason  field[string] `json:"reason"`
-}
-
-func (r returnOrderRequest) read(f *form) settlement {
-	return settlement{SettleRequest: stock.SettleRequest{
-		Verb: stock.Return, WriteOff: r.Restock.set && !r.Restock.value, Reason: f.optional("reason", r.Reason),
-	}}
+func returnOrderRequest(f *form) settlement {
+	return settlement{SettleRequest: stock.SettleRequest{Verb: stock.Return, WriteOff: f.isFalse("restock"), Reason: f.optional("reason")}}
 }
 
 // settleOrder settles all lines of an order, and answers with the order afterwards.
-func (s *server) settleOrder(c echo.Context, asked settlement) error {
+func (s *server) settleOrder(c echo.Context, asked settlement) (any, error) {
 	there, err := s.Service.SettleOrder(c.Request().Context(), asked.SettleRequest, asked.retake)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, orderOf(asked.OrderID, there.BuyerID, there.Lines))
+	return orderOf(asked.OrderID, there.BuyerID, there.Lines), err
 }
 
 func orderOf(orderID, buyerID string, lines []stock.Deduction) orderAnswer {
-	a := orderAnswer{OrderID: orderID, BuyerID: buyerID, Lines: make([]lineAnswer, len(lines))}
+	a := orderAnswer{OrderID: orderID, BuyerID: buyerID, Lines: make([]deductionAnswer, len(lines))}
 	for i, d := range lines {
-		a.Lines[i] = lineAnswer{SKU: d.SKU, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d)}
+		line := answerOf(d)
+		a.Lines[i] = deductionAnswer{SKU: line.SKU, Quantity: line.Quantity, Status: line.Status, ExpiresAt: line.ExpiresAt}
 	}
 	return a
 }

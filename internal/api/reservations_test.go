@@ -199,8 +199,8 @@ func TestTerms(t *testing.T) {
 	s := openAt(t, clock)
 	const terms = `{"stock":10,"segments":1,"sale_starts_at":"2026-11-27T10:30:00.25+01:00","sale_ends_at":"2026-11-27T10:00:00Z",` +
 		`"per_buyer_limit":3,"max_quantity":2,"max_reserve_for":"2h30m"}`
-	created := `{"sku":"a","sale_starts_at":"2026-11-27T09:30:00.25Z","sale_ends_at":"2026-11-27T10:00:00Z","per_buyer_limit":3,"max_quantity":2,"max_reserve_for":"2h30m0s",` +
-		`"stock":10,"available":10,"reserved":0,"committed":0,"layout":1,"segments":[{"segment":0,"available":10}]}`
+	created := `{"sku":"a","sale_starts_at":"2026-11-27T09:30:00.25Z","sale_ends_at":"2026-11-27T10:00:00Z","per_buyer_limit":3,"max_quantity":2,` +
+		`"stock":10,"available":10,"reserved":0,"committed":0,"layout":1,"max_reserve_for":"2h30m0s","segments":[{"segment":0,"available":10}]}`
 	s.want(s.send("PUT", "/v1/skus/a", terms), 201, created)
 	s.want(s.send("PUT", "/v1/skus/a", terms), 200, created)
 	s.want(s.send("PUT", "/v1/skus/a", strings.Replace(terms, "10:30:00.25+01:00", "09:30:00.25Z", 1)), 200, created)

@@ -62,14 +62,14 @@ type Config struct {
 type server struct {
 	Config
 	origins http.CrossOriginProtection
-	reading *turns.Turns // gives turns to read bodies above maxBodyBytes
+	bodies  *turns.Turns // gives turns to read bodies above maxBodyBytes
 }
 
 // New returns the public handler.
 func New(c Config) http.Handler { return withRequestID(unsniffed(c.Proxies.behind(newPublic(c)))) }
 
 func newPublic(c Config) *echo.Echo {
-	s := &server{Config: c, reading: newReading()}
+	s := &server{Config: c, bodies: newReading()}
 	e := newEcho(s.Logger)
 	e.Use(c.Metrics.observe)
 	if c.Traces != nil {
@@ -105,6 +105,31 @@ func timed(next echo.HandlerFunc) echo.HandlerFunc {
 	return middleware.ContextTimeoutWithConfig(middleware.ContextTimeoutConfig{
 		Timeout: requestTimeout, ErrorHandler: func(err error, _ echo.Context) error { return err },
 	})(next)
+}
+
+// reading is the handler of a route that only reads. It answers with what read returns.
+func reading(read func(echo.Context) (any, error)) echo.HandlerFunc {
+	return timed(func(c echo.Context) error {
+		answer, err := read(c)
+		return send(c, false, answer, err)
+	})
+}
+
+// change is a handler of a route that writes, until its context ends. It returns what it answers, and whether that is new.
+type change func(echo.Context) (created bool, answer any, err error)
+
+func send(c echo.Context, created bool, answer any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.JSON(createdOrOK(created), answer)
+}
+
+func createdOrOK(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
 }
 
 // policy is the set of callers that may use a route. It has no default: a route without a policy cannot be registered.
@@ -159,36 +184,35 @@ func (r route) parameters() []string {
 // call buyerFor to learn for which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
 	return slices.Concat(pageRoutes(docsPages()), pageRoutes(problemPages()), pageRoutes(s.consolePages()), []route{
-		{http.MethodGet, "/v1/skus?after&limit", buyers, timed(s.readSKUs)},
+		{http.MethodGet, "/v1/skus?after&limit", buyers, reading(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
-		{http.MethodPatch, "/v1/skus/:sku", admins, changing[termsRequest](s)},
+		{http.MethodPatch, "/v1/skus/:sku", admins, s.changing(termsRequest)},
 		{http.MethodDelete, "/v1/skus/:sku", admins, s.bounded(s.archiveSKU)},
-		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
-		// On the hot routes the worker watches the deadline.
-		{http.MethodPost, deductRoute, buyers, s.deduct},
-		{http.MethodPost, manyRoute, buyers, s.deductAll},
-		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id?buyer_id", buyers, timed(s.readDeduction)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit?buyer_id", settlers, settling[commitRequest](s, decodeIfAny, s.settle)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend?buyer_id", settlers, settling[extendRequest](s, decode, s.settle)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel?buyer_id", buyers, settling[cancelRequest](s, decodeIfAny, s.settle)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/return?buyer_id", returners, settling[returnRequest](s, decodeIfAny, s.settle)},
-		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id/history?buyer_id", buyers, timed(s.readHistory)},
+		{http.MethodGet, "/v1/skus/:sku", buyers, reading(s.readSKU)},
+		{http.MethodPost, deductRoute, buyers, s.queued(s.deduct)},
+		{http.MethodPost, manyRoute, buyers, s.queued(s.deductAll)},
+		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id?buyer_id", buyers, reading(s.readDeduction)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit?buyer_id", settlers, s.settling(readIfAny, commitRequest, s.settle)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend?buyer_id", settlers, s.settling(readAs, extendRequest, s.settle)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel?buyer_id", buyers, s.settling(readIfAny, cancelRequest, s.settle)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/return?buyer_id", returners, s.settling(readIfAny, returnRequest, s.settle)},
+		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id/history?buyer_id", buyers, reading(s.readHistory)},
 		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
-		{http.MethodGet, orderRoute + "/:order_id?buyer_id", buyers, timed(s.readOrder)},
-		{http.MethodPost, orderRoute + "/:order_id/commit?buyer_id", settlers, settling[commitOrderRequest](s, decodeIfAny, s.settleOrder)},
-		{http.MethodPost, orderRoute + "/:order_id/extend?buyer_id", settlers, settling[extendRequest](s, decode, s.settleOrder)},
-		{http.MethodPost, orderRoute + "/:order_id/cancel?buyer_id", buyers, settling[cancelOrderRequest](s, decodeIfAny, s.settleOrder)},
-		{http.MethodPost, orderRoute + "/:order_id/return?buyer_id", returners, settling[returnOrderRequest](s, decodeIfAny, s.settleOrder)},
+		{http.MethodGet, orderRoute + "/:order_id?buyer_id", buyers, reading(s.readOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/commit?buyer_id", settlers, s.settling(readIfAny, commitOrderRequest, s.settleOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/extend?buyer_id", settlers, s.settling(readAs, extendRequest, s.settleOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/cancel?buyer_id", buyers, s.settling(readIfAny, cancelOrderRequest, s.settleOrder)},
+		{http.MethodPost, orderRoute + "/:order_id/return?buyer_id", returners, s.settling(readIfAny, returnOrderRequest, s.settleOrder)},
 		{http.MethodGet, "/v1/events?sku", buyers, s.watchEvents}, // ends when its listener wants
-		{http.MethodPost, "/v1/skus/:sku/restock", admins, changing[unitsRequest](s)},
-		{http.MethodPost, "/v1/skus/:sku/adjust", admins, changing[adjustRequest](s)},
-		{http.MethodPost, "/v1/skus/:sku/resegment", admins, changing[resegmentRequest](s)},
-		{http.MethodGet, "/v1/skus/:sku/deductions?after&buyer_id&limit&status", buyers, timed(s.readDeductions)},
-		{http.MethodGet, "/v1/skus/:sku/movements?after&limit", admins, timed(s.readMovements)},
-		{http.MethodGet, "/v1/skus/:sku/locks?from&limit", admins, timed(s.readLocks)},
-		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},
-		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
-		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},
+		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.changing(unitsRequest)},
+		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.changing(adjustRequest)},
+		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.changing(resegmentRequest)},
+		{http.MethodGet, "/v1/skus/:sku/deductions?after&buyer_id&limit&status", buyers, reading(s.readDeductions)},
+		{http.MethodGet, "/v1/skus/:sku/movements?after&limit", admins, reading(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/locks?from&limit", admins, reading(s.readLocks)},
+		{http.MethodGet, "/v1/activity", admins, reading(s.readActivity)},
+		{http.MethodGet, "/v1/skus/:sku/audit", admins, reading(s.auditSKU)},
+		{http.MethodGet, "/v1/audit", admins, reading(s.audit)},
 	})
 }
 

@@ -13,8 +13,8 @@ func TestChangeTerms(t *testing.T) {
 	change := `{"ref":"r-1","name":"B","sale_ends_at":"2999-01-02T03:04:05Z","per_buyer_limit":2,"max_quantity":null,"max_reserve_for":"PT15M","reason":"why"}`
 	told := `{"ref":"r-1","reason":"why","name":"B","sale_ends_at":"2999-01-02T03:04:05Z","per_buyer_limit":2,"max_quantity":null,"max_reserve_for":"15m0s"}`
 	s.want(s.send("PATCH", "/v1/skus/a", change), 201, told)
-	s.want(s.send("GET", "/v1/skus/a", ""), 200, `{"sku":"a","name":"B","sale_ends_at":"2999-01-02T03:04:05Z","per_buyer_limit":2,"max_reserve_for":"15m0s",`+
-		`"stock":10,"available":5,"reserved":0,"committed":5,"layout":2,"segments":[{"segment":0,"available":5}]}`)
+	s.want(s.send("GET", "/v1/skus/a", ""), 200, `{"sku":"a","name":"B","sale_ends_at":"2999-01-02T03:04:05Z","per_buyer_limit":2,`+
+		`"stock":10,"available":5,"reserved":0,"committed":5,"layout":2,"max_reserve_for":"15m0s","segments":[{"segment":0,"available":5}]}`)
 	s.want(s.send("PATCH", "/v1/skus/a", strings.Replace(change, "PT15M", "900s", 1)), 200, told)
 	for _, other := range []string{
 		`{"ref":"r-1","name":"B"}`, strings.Replace(change, "why", "how", 1), strings.Replace(change, `"max_quantity":null,`, "", 1),

@@ -12,14 +12,17 @@ type Audit struct {
 
 // Balance is what a SKU received and where those units are. All figures are units, except Merges.
 type Balance struct {
-	SKU                          string
-	Initial, Restocked, Adjusted int64
-	Available                    int64
-	Reserved, Committed          int64
-	WrittenOff                   int64 // of what was returned
-	Merges                       int64 // deductions that took from more than one segment
+	SKU        string `json:"sku"`
+	Initial    int64  `json:"initial"`
+	Restocked  int64  `json:"restocked"`
+	Adjusted   int64  `json:"adjusted"`
+	WrittenOff int64  `json:"written_off"` // of what was returned
+	Available  int64  `json:"available"`
+	Reserved   int64  `json:"reserved"`
+	Committed  int64  `json:"committed"`
+	Merges     int64  `json:"-"` // deductions that took from more than one segment
 	// Violations names in words what no sum shows: an order id that has two rows, parts that do not add up.
-	Violations []string
+	Violations []string `json:"-"`
 }
 
 // Difference is Initial + Restocked + Adjusted less WrittenOff and what is there. Above zero, units were lost; below zero, units were

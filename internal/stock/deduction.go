@@ -58,8 +58,8 @@ func (d Deduction) reserved() int64 {
 
 // Part is what one segment gave to a deduction.
 type Part struct {
-	Segment  int
-	Quantity int64
+	Segment  int   `json:"segment"`
+	Quantity int64 `json:"quantity"`
 }
 
 // splitParts splits parts into their first units, those to keep, and the rest.

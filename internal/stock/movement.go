@@ -23,17 +23,17 @@ const (
 // Movement is a row of a SKU's ledger: a change of its stock, or of its terms, that is no deduction. Ref makes it idempotent within its
 // SKU.
 type Movement struct {
-	SKU      string
-	Ref      string
-	Kind     MovementKind
-	Quantity int64       // units added, below zero: taken away; 0 for Resegmented and Retermed
-	Segments int         // how many there are afterwards, for Resegmented; else 0
-	IfStock  *int64      // for Adjusted: only if all that was ever put in adds up to this; nil: always
-	Terms    TermsChange // for Retermed
-	Reason   string
+	SKU      string       `json:"-"`
+	Ref      string       `json:"ref,omitempty"`
+	Kind     MovementKind `json:"kind"`
+	Quantity int64        `json:"quantity"`           // units added, below zero: taken away; 0 for Resegmented and Retermed
+	Segments int          `json:"segments,omitempty"` // how many there are afterwards, for Resegmented; else 0
+	IfStock  *int64       `json:"-"`                  // for Adjusted: only if all that was ever put in adds up to this; nil: always
+	Terms    TermsChange  `json:"terms,omitzero"`     // for Retermed
+	Reason   string       `json:"reason,omitempty"`
 	// At is when it happened. The times of a SKU's movements grow in the order in which they were committed: a reader
 	// that has read up to one has missed none before it. A store moves a time forward that would be too early.
-	At time.Time
+	At time.Time `json:"at"`
 }
 
 // refSeparator stands in the ref of a write-off, between the order key and the ref of the return: a control character, which no

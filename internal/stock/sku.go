@@ -27,17 +27,17 @@ type NewSKU struct {
 
 // Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
 type Status struct {
-	SKU   string
-	Name  string
-	Stock int64 // all that was ever put in: the initial stock, the restocks and the adjustments
+	SKU  string `json:"sku"`
+	Name string `json:"name,omitempty"`
 	Terms
-	Layout    int64 // grows with every resegment and change of terms
-	Available int64
-	Reserved  int64
-	Committed int64
-	Segments  []int64 // available units of each segment
+	Stock     int64   `json:"stock"` // all that was ever put in: the initial stock, the restocks and the adjustments
+	Available int64   `json:"available"`
+	Reserved  int64   `json:"reserved"`
+	Committed int64   `json:"committed"`
+	Layout    int64   `json:"layout"` // grows with every resegment and change of terms
+	Segments  []int64 `json:"-"`      // available units of each segment
 	// Stale says that some reservations have expired and still count as reserved: no write has ended them yet.
-	Stale bool
+	Stale bool `json:"-"`
 }
 
 // Complete computes Available and Committed from the segments, the stock and what is reserved.

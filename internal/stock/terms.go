@@ -13,12 +13,12 @@ const MostMarked = 10_000
 // Terms say who may buy how much of a SKU, and when. A change of terms raises the layout, so the rows refuse a write that
 // knows older terms. The zero Terms allow everything.
 type Terms struct {
-	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
-	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
-	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
-	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
-	MaxReserveFor time.Duration // of a reservation; 0: the service's
-	ArchivedAt    time.Time     // since when it sells nothing for good; zero: it is not archived
+	SaleStartsAt  time.Time     `json:"sale_starts_at,omitzero"`   // the first instant at which it is sold; zero: from its creation on
+	SaleEndsAt    time.Time     `json:"sale_ends_at,omitzero"`     // the first instant at which it no longer is; zero: never
+	PerBuyerLimit int64         `json:"per_buyer_limit,omitempty"` // units that one buyer may hold, live reservations included; 0: any number
+	MaxQuantity   int64         `json:"max_quantity,omitempty"`    // units of one order; 0: the package's MaxQuantity
+	MaxReserveFor time.Duration `json:"-"`                         // of a reservation; 0: the service's
+	ArchivedAt    time.Time     `json:"archived_at,omitzero"`      // since when it sells nothing for good; zero: it is not archived
 }
 
 // SaleWindow is when a SKU is sold.
