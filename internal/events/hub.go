@@ -19,8 +19,8 @@ const (
 	batchEvery    = 50 * time.Millisecond // how long a batch collects events; the first one after a quiet time does not wait
 	mostListeners = 256
 	mostOfCaller  = 32
-	forgetProcess = time.Hour // a process that is silent for that long counts as gone
-	mostChanges   = 1 << 16   // SKUs known to be sold out, or not
+	mostProcesses = 1 << 12 // whose positions are known
+	mostChanges   = 1 << 16 // SKUs known to be sold out, or not
 )
 
 // Config holds what a [Hub] is made of.
@@ -43,24 +43,16 @@ type Hub struct {
 	listeners atomic.Int64
 	lost      atomic.Uint64
 
-	wake    chan struct{}
-	stop    chan struct{}
-	once    sync.Once
-	running sync.WaitGroup
+	wake     chan struct{}
+	stopping context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
-	callers       map[string]int // subscriptions of each
-	buyers        int            // subscriptions of buyers
 	dismissed     bool
-	positions     map[string]position // where each process stands
-	changes       map[string]change   // by SKU, what was seen last
-}
-
-// position is the number of a process's next event.
-type position struct {
-	next uint64
-	at   time.Time // when the last batch came
+	positions     map[string]uint64 // the number of each process's next event
+	changes       map[string]change // by SKU, what was seen last
 }
 
 var _ stock.Events = (*Hub)(nil)
@@ -70,9 +62,10 @@ func NewHub(c Config) *Hub {
 	h := &Hub{
 		process: strings.ToLower(rand.Text()[:12]), published: newPending(),
 		most: cmp.Or(c.Listeners, mostListeners), perCaller: cmp.Or(c.PerCaller, mostOfCaller),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), positions: make(map[string]position), changes: make(map[string]change),
+		wake:          make(chan struct{}, 1),
+		subscriptions: make(map[*Subscription]struct{}), positions: make(map[string]uint64), changes: make(map[string]change),
 	}
+	h.stopping, h.stop = context.WithCancel(context.Background())
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -104,22 +97,28 @@ type Caller struct {
 // Subscribe starts a subscription to one SKU, or with "" to all. It refuses with CodeOverloaded if there are too many listeners, in all, of
 // buyers, or of this caller: none of them must take the places of all.
 func (h *Hub) Subscribe(caller Caller, sku string) (*Subscription, error) {
-	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	own, buyers := 0, 0
+	for there := range h.subscriptions {
+		if there.caller.ID == caller.ID {
+			own++
+		}
+		if there.caller.Buyer {
+			buyers++
+		}
+	}
 	switch {
 	case h.dismissed:
 		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
-	case len(h.subscriptions) >= h.most, caller.Buyer && h.buyers >= h.most-h.most/4:
+	case len(h.subscriptions) >= h.most, caller.Buyer && buyers >= h.most-h.most/4:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "too many are listening; try again later"}
-	case caller.ID != "" && h.callers[caller.ID] >= h.perCaller:
+	case caller.ID != "" && own >= h.perCaller:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
 	}
+	s.ended, s.end = context.WithCancel(context.Background())
 	h.subscriptions[s] = struct{}{}
-	h.callers[caller.ID]++
-	if caller.Buyer {
-		h.buyers++
-	}
 	h.listeners.Store(int64(len(h.subscriptions)))
 	return s, nil
 }
@@ -127,17 +126,9 @@ func (h *Hub) Subscribe(caller Caller, sku string) (*Subscription, error) {
 func (h *Hub) leave(s *Subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, listens := h.subscriptions[s]; listens {
-		delete(h.subscriptions, s)
-		if h.callers[s.caller.ID]--; h.callers[s.caller.ID] == 0 {
-			delete(h.callers, s.caller.ID)
-		}
-		if s.caller.Buyer {
-			h.buyers--
-		}
-	}
+	delete(h.subscriptions, s)
 	h.listeners.Store(int64(len(h.subscriptions)))
-	s.finish()
+	s.end()
 }
 
 // Listeners returns how many subscriptions there are.
@@ -158,7 +149,7 @@ func (h *Hub) Dismiss() {
 	defer h.mu.Unlock()
 	h.dismissed = true
 	for s := range h.subscriptions {
-		s.finish()
+		s.end()
 	}
 }
 
@@ -166,7 +157,7 @@ func (h *Hub) Dismiss() {
 // remaining events are lost.
 func (h *Hub) Close(ctx context.Context) error {
 	h.Dismiss()
-	h.once.Do(func() { close(h.stop) })
+	h.stop()
 	h.running.Wait()
 	if h.relay != nil {
 		h.relay.close(ctx)
@@ -182,7 +173,7 @@ func (h *Hub) run() {
 	for stopped := false; !stopped; {
 		select {
 		case <-h.wake:
-		case <-h.stop:
+		case <-h.stopping.Done():
 			stopped = true
 		}
 		published, lost := h.published.take()
@@ -196,7 +187,7 @@ func (h *Hub) run() {
 		rest.Reset(batchEvery)
 		select {
 		case <-rest.C:
-		case <-h.stop:
+		case <-h.stopping.Done():
 		}
 	}
 }
@@ -205,16 +196,18 @@ func (h *Hub) run() {
 func (h *Hub) deliver(b batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before, known := h.positions[b.Process]
+	next, known := h.positions[b.Process]
 	if !known {
-		h.forgetSilent()
-		before.next = b.First
+		next = b.First
 	}
-	if known && b.First < before.next {
+	if b.First < next {
 		return // it is a repeat
 	}
-	h.positions[b.Process] = position{next: b.Next, at: time.Now()}
-	if gap := b.First - before.next; gap > 0 {
+	if !known && len(h.positions) >= mostProcesses { // nearly all of them have ended
+		clear(h.positions)
+	}
+	h.positions[b.Process] = b.Next
+	if gap := b.First - next; gap > 0 {
 		h.sendLoss(gap)
 	}
 	for i, e := range b.Events {
@@ -273,14 +266,6 @@ func (h *Hub) sendLoss(lost uint64) {
 	}
 }
 
-func (h *Hub) forgetSilent() {
-	for process, p := range h.positions {
-		if time.Since(p.at) > forgetProcess && process != h.process {
-			delete(h.positions, process)
-		}
-	}
-}
-
 // Delivery is one thing that a listener receives: an event, or the number of events lost.
 type Delivery struct {
 	stock.Event
@@ -298,8 +283,8 @@ type Subscription struct {
 	caller Caller
 	sku    string // "": all
 	ready  chan struct{}
-	done   chan struct{}
-	end    sync.Once
+	ended  context.Context
+	end    context.CancelFunc
 
 	mu     sync.Mutex
 	buffer []Delivery
@@ -309,7 +294,7 @@ type Subscription struct {
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
 // Done is closed when the subscription has ended.
-func (s *Subscription) Done() <-chan struct{} { return s.done }
+func (s *Subscription) Done() <-chan struct{} { return s.ended.Done() }
 
 // Take returns the buffered events, in order.
 func (s *Subscription) Take() []Delivery {
@@ -341,5 +326,3 @@ func (s *Subscription) add(t Delivery) {
 	default: // a signal is pending already
 	}
 }
-
-func (s *Subscription) finish() { s.end.Do(func() { close(s.done) }) }

@@ -273,6 +273,20 @@ func TestListenersAreBounded(t *testing.T) {
 	wantCode(stock.CodeUnavailable)
 }
 
+// TestProcessesAreForgotten: any program may write to the channel, under any number of names.
+func TestProcessesAreForgotten(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	for n := range 3 * mostProcesses {
+		h.deliver(batch{Process: fmt.Sprint(n), First: 1, Next: 1})
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.positions) > mostProcesses {
+		t.Errorf("%d processes are known", len(h.positions))
+	}
+}
+
 // Buyers may be any number: a quarter of the places is for keys.
 func TestBuyersLeavePlacesForKeys(t *testing.T) {
 	t.Parallel()
