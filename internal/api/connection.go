@@ -176,7 +176,7 @@ func (s *server) bounded(next change) echo.HandlerFunc {
 	return s.queued(func(c echo.Context) (created bool, answer any, err error) {
 		r := c.Request()
 		deadline, _ := r.Context().Deadline()
-		ctx, cancel := context.WithDeadline(r.Context().(waiting).Context, deadline)
+		ctx, cancel := context.WithDeadline(r.Context(), deadline)
 		defer cancel()
 		c.SetRequest(r.WithContext(waitUntil(ctx, deadline)))
 		return next(c)
