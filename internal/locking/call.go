@@ -137,15 +137,8 @@ type waiter struct {
 	lease   time.Duration
 	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
 	leaving bool          // its caller has gone; it stays until the server was asked to take the process out of the queue
-	handoff *handoff      // what it was handed; then it is no longer in the line
+	handed  *lease        // what it was handed; then it is no longer in the line
 	woken   chan struct{} // with room for one: look again
-}
-
-// A handoff is a lock on its way from one owner of this process to the next.
-type handoff struct {
-	lease   *lease
-	token   int64
-	trusted time.Time
 }
 
 // looks forgets the wake-ups so far: the caller looks now, and what comes from now on is new.
@@ -221,7 +214,7 @@ func (q *question) leases(answer scripts.Acquired, term time.Duration) (leases [
 		}
 		ls := &lease{
 			id: q.run[i].id, first: token, duration: term, longest: term,
-			next: token + 1, last: token + reserved, begun: q.start, turnBegun: q.start,
+			next: token + 1, last: token + reserved, begun: q.start, came: time.Now(),
 		}
 		if q.attempt.Resent() && q.run[i].fresh { // a late copy of a re-entry finds nothing to re-enter
 			ls.resent = q.attempt.Number

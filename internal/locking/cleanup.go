@@ -52,12 +52,9 @@ func (l *Locks) withdrawLocked(p *target) {
 	l.releaseLater(s)
 }
 
-// giveUpLeaseLocked releases these holder ids at the server in the background, and ends the lease.
-func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease, ids ...string) {
-	s := &releaseCall{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
-	for _, id := range ids {
-		s.rows = append(s.rows, releaseRow{lock: a, id: id})
-	}
+// giveUpLeaseLocked ends a lease that no owner has, and releases it at the server in the background.
+func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease) {
+	s := &releaseCall{attempt: l.attempt(), until: time.Now().Add(ls.longest), rows: []releaseRow{{lock: a, id: ls.id}}}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
 	l.releaseLater(s)
 	l.endLeaseLocked(a, ls)

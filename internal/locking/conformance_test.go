@@ -394,7 +394,7 @@ func verbOf(line string) string {
 	if strings.Contains(line, " lua]") {
 		return ""
 	}
-	for verb, script := range map[string]*scripts.Script{"acquire": scripts.Acquire, "release": scripts.Release, "handoff": scripts.Handoff} {
+	for verb, script := range map[string]*scripts.Script{"acquire": scripts.Acquire, "release": scripts.Release} {
 		if strings.Contains(command, script.Hash.(string)) {
 			return verb
 		}

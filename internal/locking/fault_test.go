@@ -693,13 +693,6 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(scripts.Acquire, acquire, seq+1, 60000, "P:else", scripts.QueueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			w.t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
-		handover := []string{m.bucket.Clock(), m.stateKey, m.queueKey}
-		if got := run(scripts.Handoff, handover, "P", seq+1, 60000, "P:else", "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffNotOurs) {
-			w.t.Errorf("a stranger hands over: %v", got)
-		}
-		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffOutdated) {
-			w.t.Errorf("an outdated handover: %v", got)
-		}
 		for _, rest := range [][]any{{0, 0, scripts.QueueStay}, {1, 1000, scripts.QueueStay}} { // the last hold; one is left
 			args := append([]any{seq, policy.ReservationMS, h.holder()}, rest...)
 			if got := run(scripts.Release, []string{m.stateKey, m.queueKey}, args...); !reflect.DeepEqual(got, []any{int64(scripts.ReleasedOutdated)}) {

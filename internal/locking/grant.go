@@ -69,22 +69,23 @@ func (g *grant) decideLocked() {
 // A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
 // to owner, each of which gets a grant.
 type lease struct {
-	id        string // as whom the server knows the holder: no other lease has had this id, or will
-	first     int64  // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
-	duration  time.Duration
-	longest   time.Duration // the longest lease that the server has got
-	shortened bool          // the server has got a shorter one since the last script call that began a lease
-	resent    int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
+	id       string // as whom the server knows the holder: no other lease has had this id, or will
+	first    int64  // its token, as the server has it: the first of those that the script call brought; 0 if in doubt
+	duration time.Duration
+	longest  time.Duration // the longest lease that the server has got
+	resent   int64         // the attempt that took it, if a copy of that may still arrive; otherwise 0
 
 	raising int   // how many calls are about to give it a higher token
 	raised  int64 // the highest that they gave it
 	unsure  bool  // one of them had no answer
 
-	next, last int64     // tokens in reserve
-	begun      time.Time // when the last script was sent
-	handoffs   int       // since other processes last had a chance to get the lock
-	turnBegun  time.Time // when they had that chance
+	next, last int64     // tokens in reserve, for the next owners of this process
+	begun      time.Time // when the script was sent that took it
+	came       time.Time // when its answer came
 }
+
+// dropReserveLocked lets the lease pass to no other owner, because its token rises, or the server has got another duration.
+func (ls *lease) dropReserveLocked() { ls.next, ls.last = 0, -1 }
 
 // trust is how long after the start of an attempt its lease can be relied on. It is less than the lease: the two clocks
 // may run at slightly different speeds, and the end of a context takes a moment to be noticed.
@@ -231,7 +232,9 @@ func (g *grant) rowLocked() releaseRow {
 	}
 	if !g.handedOff {
 		r.id = g.lease.id
-		g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+		if r.longest < g.lease.duration {
+			g.lease.dropReserveLocked()
+		}
 	}
 	return r
 }

@@ -16,7 +16,10 @@ func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 	}
 	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
 	g.reentries = append(g.reentries, p.reentry)
-	g.lease.longest = max(g.lease.longest, p.reentry.lease)
+	if ls := g.lease; p.reentry.lease > ls.longest {
+		ls.longest = p.reentry.lease
+		ls.dropReserveLocked()
+	}
 	return true
 }
 
@@ -221,7 +224,7 @@ func (l *Locks) endLeaseLocked(a *lock, ls *lease) {
 	if st == nil || st.lease != ls {
 		return
 	}
-	st.lease, st.handingOff = nil, false
+	st.lease = nil
 	st.wakeHeadLocked()
 	l.tidyLocked(a)
 }

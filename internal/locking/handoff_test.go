@@ -80,10 +80,10 @@ func TestHandoffKeepsTheOrderOfTheLine(t *testing.T) {
 			}
 			w.ok(h.Unlock(w.ctx()))
 		}
-		if n := len(tapArgs(tap, scripts.Acquire)); n != 1 {
+		if n := len(tapArgs(tap, scripts.Acquire)); n != 2 { // the first one was alone
 			w.t.Errorf("%d acquisitions at the server", n)
 		}
-		if n := len(tapArgs(tap, scripts.Release)); n != 1 {
+		if n := len(tapArgs(tap, scripts.Release)); n != 2 {
 			w.t.Errorf("%d releases at the server", n)
 		}
 	})
@@ -99,8 +99,9 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 		hand := func() (token, spare int64) {
 			w.t.Helper()
 			attempt++
-			text, err := rdb.Eval(w.ctx(), scripts.Handoff.Source.(string), []string{clock, m.stateKey, m.queueKey},
-				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever, policy.ReservationMS).Text()
+			w.ok(rdb.Del(w.ctx(), m.stateKey).Err())
+			text, err := rdb.Eval(w.ctx(), scripts.Acquire.Source.(string), []string{clock, w.name + " tombstone", m.stateKey, m.queueKey},
+				attempt, 60000, fmt.Sprint("P:*", attempt), scripts.QueueIgnore, scripts.Reserve-1, 1, "").Text()
 			w.ok(err)
 			token, spare, err = scripts.ReadTokens(text)
 			w.ok(err)
@@ -116,7 +117,6 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 			}
 			return token, spare
 		}
-		w.ok(rdb.HSet(w.ctx(), m.stateKey, "P:0", 1, "seq", 1, "token", 1).Err())
 		if _, spare := hand(); spare != 0 {
 			w.t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
 		}
@@ -206,20 +206,17 @@ func TestHandoffYields(t *testing.T) {
 	})
 }
 
-// A handoff that yields, and a forced unlock, reserve the lock for the process that is first in the queue, and wake it.
-func TestHandoffYieldsToTheFirst(t *testing.T) {
+// A release and a forced unlock reserve the lock for the process that is first in the queue, and wake it.
+func TestFreedLockIsReservedForTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
-		clock := m.bucket.Clock()
 		for _, step := range []struct {
 			script *scripts.Script
-			keys   []string
 			args   []any
-			queue  string
 		}{
-			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue, policy.ReservationMS}, "[R P]"},
-			{scripts.Force, []string{m.stateKey, m.queueKey}, []any{policy.ReservationMS, int64(math.MaxInt64), "P:a"}, "[R]"},
+			{scripts.Release, []any{2, policy.ReservationMS, "P:a", 0, 0, scripts.QueueStay}},
+			{scripts.Force, []any{policy.ReservationMS, int64(math.MaxInt64), "P:a"}},
 		} {
 			first := "Q" + w.name // another client listens to its channel
 			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
@@ -229,15 +226,15 @@ func TestHandoffYieldsToTheFirst(t *testing.T) {
 			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "seq", 1, "token", 1).Err())
 			w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
 			tx := rdb.TxPipeline() // a reservation does not last for long
-			tx.Eval(ctx, step.script.Source.(string), step.keys, step.args...)
+			tx.Eval(ctx, step.script.Source.(string), []string{m.stateKey, m.queueKey}, step.args...)
 			state, ttl, queue := tx.HGetAll(ctx, m.stateKey), tx.PTTL(ctx, m.stateKey), tx.ZRange(ctx, m.queueKey, 0, -1)
 			_, err = tx.Exec(ctx)
 			w.ok(err)
 			if len(state.Val()) != 1 || state.Val()["claim"] != first || ttl.Val() <= 0 || ttl.Val() > time.Second {
 				w.t.Errorf("the state is %v, for %s", state.Val(), ttl.Val())
 			}
-			if order := fmt.Sprint(queue.Val()); order != step.queue {
-				w.t.Errorf("the queue is %s, want %s", order, step.queue)
+			if order := fmt.Sprint(queue.Val()); order != "[R]" {
+				w.t.Errorf("the queue is %s, want [R]", order)
 			}
 			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.stateKey {
 				w.t.Errorf("it is told %v (%v)", message, err)
@@ -302,12 +299,12 @@ func TestHandoffAfterALongHoldBeginsALease(t *testing.T) {
 		successors := w.lineUp(m, 3)
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-successors[0].hold, <-successors[0].err)
-		before := len(tapArgs(tap, scripts.Handoff))
-		w.soon("it has held it for long", func() bool { return time.Since(h.one().grant.lease.begun) > localFor })
+		before := len(tapArgs(tap, scripts.Acquire))
+		w.soon("it has held it for long", func() bool { return time.Since(h.one().grant.lease.came) > handoffFor })
 		w.ok(h.Unlock(ctx))
 		next := w.must(<-successors[1].hold, <-successors[1].err)
-		if n := len(tapArgs(tap, scripts.Handoff)) - before; n != 1 {
-			w.t.Errorf("handed over by %d scripts", n)
+		if n := len(tapArgs(tap, scripts.Acquire)) - before; n != 1 {
+			w.t.Errorf("%d acquisitions at the server", n)
 		}
 		w.ok(next.Unlock(ctx))
 		w.ok(w.must(<-successors[2].hold, <-successors[2].err).Unlock(ctx))
@@ -326,7 +323,9 @@ func TestNoSuccessorOfALostHold(t *testing.T) {
 		successor := func(h *Hold) *waiter {
 			m.locks.mu.Lock()
 			defer m.locks.mu.Unlock()
-			return m.locks.successorLocked(h.one())
+			now, ls := time.Now(), h.one().grant.lease
+			ls.next, ls.last, ls.begun, ls.came = 1, 2, now, now
+			return m.locks.successorLocked(h.one(), now)
 		}
 		if successor(lapsed) != nil {
 			w.t.Error("the one that has lapsed has a successor")
@@ -357,21 +356,22 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
-	asking := &waiter{times: 1, asking: true}
-	held := &lease{}
-	h := &singleHold{deadline: time.Now().Add(time.Minute)}
+	asking := &waiter{times: 1, lease: time.Minute, asking: true}
+	now := time.Now()
+	held := &lease{next: 1, last: 2, duration: time.Minute, begun: now, came: now}
+	h := &singleHold{deadline: now.Add(time.Minute)}
 	h.grant = &grant{lock: &m.lock, lease: held, holds: []*singleHold{h}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	st := m.locks.stateOfLocked(&m.lock)
 	st.waiters, st.lease = []*waiter{asking}, held
-	if m.locks.successorLocked(h) != nil {
+	if m.locks.successorLocked(h, now) != nil {
 		t.Error("it is the successor")
 	}
-	if asking.asking = false; m.locks.successorLocked(h) != asking {
-		t.Errorf("it is not, when it is back: got %v, want %v", m.locks.successorLocked(h), asking)
+	if asking.asking = false; m.locks.successorLocked(h, now) != asking {
+		t.Errorf("it is not, when it is back: got %v, want %v", m.locks.successorLocked(h, now), asking)
 	}
-	if asking.times = 2; m.locks.successorLocked(h) != nil {
+	if asking.times = 2; m.locks.successorLocked(h, now) != nil {
 		t.Error("a waiter that wants two holds is the successor of one hold")
 	}
 	st.waiters, st.lease = nil, nil
@@ -395,15 +395,15 @@ func TestHandoffGivesTwoHoldsToWhoWantsTwo(t *testing.T) {
 	})
 }
 
-// A handoff by a script begins a lease.
-func TestHandoffBeginsALease(t *testing.T) {
+// Who gets the lock after a long hold has a whole lease.
+func TestNextOwnerAfterALongHoldHasAWholeLease(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
 		successors := w.lineUp(m, 1)
 		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err()) // it has been held for a while
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.came) > handoffFor })
 		w.ok(first.Unlock(ctx))
 		next := w.must(<-successors[0].hold, <-successors[0].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl+keyexpiry.Early < next.Remaining() {
@@ -421,7 +421,7 @@ func TestHandoffOfALostLeaseDoesNotArrive(t *testing.T) {
 	acq, err := newAcquisition(w.ctx(), false, nil)
 	w.ok(err)
 	p := &target{lock: &m.lock, times: 1}
-	p.waiter = &waiter{handoff: &handoff{lease: &lease{}, token: 1, trusted: time.Now().Add(time.Minute)}}
+	p.waiter = &waiter{handed: &lease{duration: time.Minute, begun: time.Now()}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
 	if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
@@ -438,8 +438,10 @@ func TestHandoffTakenTooLateIsGivenBack(t *testing.T) {
 		acq, err := newAcquisition(ctx, false, nil)
 		w.ok(err)
 		p := &target{lock: &m.lock, times: 1}
-		p.waiter = &waiter{handoff: &handoff{lease: h.one().grant.lease, token: h.Token(), trusted: time.Now()}}
 		m.locks.mu.Lock()
+		ls := h.one().grant.lease
+		ls.begun = time.Now().Add(-trust(ls.duration))
+		p.waiter = &waiter{handed: ls}
 		if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
 			w.t.Error("it has arrived")
 		}
@@ -448,21 +450,21 @@ func TestHandoffTakenTooLateIsGivenBack(t *testing.T) {
 	})
 }
 
-// The answer to a handoff is lost, whether or not the server has done it: the next waiter gets the lock soon, and a
+// The answer to a release is lost, whether or not the server has done it: the next waiter gets the lock soon, and a
 // late copy changes nothing.
-func TestHandoffWithoutAnAnswerLetsTheNextIn(t *testing.T) {
+func TestReleaseWithoutAnAnswerLetsTheNextIn(t *testing.T) {
 	each(t, func(w *world) {
 		for _, waiting := range []int{1, 3} {
 			for _, arrives := range []bool{true, false} {
 				rdb, ctx := w.client(), w.ctx()
 				l, tap := w.tapped()
 				m := l.Mutex(w.name)
-				w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
+				w.ok(rdb.ScriptLoad(ctx, scripts.Release.Source.(string)).Err())
 				first := w.must(m.Lock(ctx))
 				successors := w.lineUp(m, waiting)
 				var copyOf []any
 				var once sync.Once
-				tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
+				tap.on(scripts.Release, func(cmd redis.Cmder, next func() error) error {
 					lost := false
 					once.Do(func() {
 						lost = true
@@ -478,7 +480,7 @@ func TestHandoffWithoutAnAnswerLetsTheNextIn(t *testing.T) {
 					}
 					return next()
 				})
-				w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
+				w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.came) > handoffFor })
 				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
 					w.t.Errorf("unlock: %v", err)
 				}
@@ -507,38 +509,7 @@ func TestHandoffWithoutAnAnswerLetsTheNextIn(t *testing.T) {
 	})
 }
 
-// The client sends a handoff twice: the next holder has the token that the server knows.
-func TestHandoffSentTwiceKeepsTheServersToken(t *testing.T) {
-	each(t, func(w *world) {
-		rdb, ctx := w.client(), w.ctx()
-		l, tap := w.tapped()
-		m := l.Mutex(w.name)
-		w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
-		first := w.must(m.Lock(ctx))
-		successors := w.lineUp(m, 2)
-		tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
-			written(cmd)
-			w.ok(next())
-			return next()
-		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
-		w.ok(first.Unlock(ctx))
-		tap.on(nil, nil)
-		h := w.must(<-successors[0].hold, <-successors[0].err)
-		token, err := rdb.HGet(ctx, m.stateKey, "token").Int64()
-		w.ok(err)
-		if token != h.Token() {
-			w.t.Errorf("token %d, and %d at the server", h.Token(), token)
-		}
-		w.ok(h.Unlock(ctx))
-		w.ok(w.must(<-successors[1].hold, <-successors[1].err).Unlock(ctx))
-		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-			w.t.Error("something is left")
-		}
-	})
-}
-
-// The waiter that should get the lock leaves during the handoff: the lock is free, and no owner has it.
+// The waiter that should get the lock leaves during the release: the lock is free, and no owner has it.
 func TestSuccessorThatLeavesFreesTheLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -552,63 +523,32 @@ func TestSuccessorThatLeavesFreesTheLock(t *testing.T) {
 			left <- err
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
-		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
-			leave()
-			if err := <-left; !errors.Is(err, context.Canceled) {
-				w.t.Errorf("who leaves gets %v", err)
-			}
+		var once sync.Once
+		tap.on(scripts.Release, func(_ redis.Cmder, next func() error) error {
+			once.Do(func() {
+				leave()
+				if err := <-left; !errors.Is(err, context.Canceled) {
+					w.t.Errorf("who leaves gets %v", err)
+				}
+			})
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.came) > handoffFor })
 		w.ok(first.Unlock(ctx))
 		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey, m.queueKey) == 0 })
 		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
 	})
 }
 
-// A lock was handed off to a waiter by name, and the waiter has left. The next in line gets the lock under its own
-// name: under the other one the server would take it for the holder that comes back.
-func TestSuccessorIsNotTakenForAnother(t *testing.T) {
-	each(t, func(w *world) {
-		rdb, ctx := w.client(), w.ctx()
-		l, tap := w.tapped()
-		m := l.Mutex(w.name)
-		first := w.must(m.Lock(ctx))
-		leaving, leave := context.WithCancel(ctx)
-		left := make(chan error, 1)
-		go func() {
-			_, err := m.Lock(leaving)
-			left <- err
-		}()
-		w.soon("it waits", func() bool { return inLine(m) == 1 })
-		var successors []successor
-		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
-			leave()
-			if err := <-left; !errors.Is(err, context.Canceled) {
-				w.t.Errorf("who leaves gets %v", err)
-			}
-			successors = w.lineUp(m, 1)
-			return next()
-		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
-		w.ok(first.Unlock(ctx))
-		h := w.must(<-successors[0].hold, <-successors[0].err)
-		if state := rdb.HGetAll(ctx, m.stateKey).Val(); state[h.holder()] != "1" || len(state) != 3 {
-			w.t.Errorf("%s holds it, and the state is %v", h.holder(), state)
-		}
-		w.ok(h.Unlock(ctx))
-	})
-}
-
-// A holder whose lock the server has forgotten learns of it at the handoff, and the next one gets the lock.
-func TestHandoffOfAForgottenLockIsALoss(t *testing.T) {
+// A holder whose lock the server has forgotten learns of it when it unlocks, and the next one gets the lock.
+func TestUnlockOfAForgottenLockIsALoss(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
 		successors := w.lineUp(m, 1)
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
-		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.begun) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.one().grant.lease.came) > handoffFor })
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
 			w.t.Errorf("unlock: got %v, want ErrLost", err)
 		}
@@ -616,30 +556,8 @@ func TestHandoffOfAForgottenLockIsALoss(t *testing.T) {
 	})
 }
 
-// TestReservationMayOvertakeTheYield: the process to which a handoff yields may release the lock, and have us woken
-// up, before we learn that we yielded. That wake-up is the only one.
-func TestReservationMayOvertakeTheYield(t *testing.T) {
-	t.Parallel()
-	w := &world{t: t, addr: shared, name: t.Name()}
-	l := w.locks()
-	m := l.Mutex(w.name)
-	head, yielding := &waiter{woken: make(chan struct{}, 1)}, &lease{}
-	l.mu.Lock()
-	st := l.stateOfLocked(&m.lock)
-	st.waiters, st.lease, st.handingOff = []*waiter{head}, yielding, true
-	l.mu.Unlock()
-
-	l.woken(m.stateKey)
-	head.looks() // it has asked, and may not ask while the lock is being handed off
-	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: scripts.YieldAndQueue}, scripts.HandoffYielded))
-	if len(head.woken) == 0 {
-		t.Error("nobody looks, and the lock is free")
-	}
-}
-
-// A process that has never waited for a server is not subscribed yet. When it yields it must not queue, because no
-// wake-up could reach it.
-func TestYieldDoesNotQueueBeforeItListens(t *testing.T) {
+// A process that has never waited for a server is not subscribed yet. When another one has had its turn, it need not poll.
+func TestProcessThatDoesNotListenYetIsWokenAfterItsTurn(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -648,7 +566,7 @@ func TestYieldDoesNotQueueBeforeItListens(t *testing.T) {
 		admitted := make(chan *Hold, 1)
 		go func() { admitted <- w.must(other.Lock(ctx)) }()
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
-		w.soon("its turn comes", func() bool { return time.Since(first.one().grant.lease.turnBegun) > turnFor })
+		w.soon("its turn comes", func() bool { return time.Since(first.one().grant.lease.came) > handoffFor })
 		if m.locks.subscription.Hears() {
 			w.t.Fatal("it listens already")
 		}
@@ -665,7 +583,7 @@ func TestYieldDoesNotQueueBeforeItListens(t *testing.T) {
 }
 
 // The server forgets a lock, and the next owner of the process takes it, before the answer to a re-entry of the first owner comes.
-// That answer does not make the first owner's lease the process's again, in the middle of a handoff of the other.
+// That answer does not make the first owner's lease the process's again, in the middle of a release by the other.
 func TestLateAnswerToAReentryTakesNoLeaseBack(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), WithOwner(w.ctx())
@@ -701,7 +619,7 @@ func TestLateAnswerToAReentryTakesNoLeaseBack(t *testing.T) {
 			_, _ = m.Lock(third)
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
-		handed, unlocked := held(scripts.Handoff), make(chan error, 1)
+		handed, unlocked := held(scripts.Release), make(chan error, 1)
 		go func() { unlocked <- second.Unlock(w.ctx()) }()
 		time.Sleep(time.Millisecond)
 		close(reentered)

@@ -217,7 +217,7 @@ func (m *mutexAsker) leave() {
 func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
+	if p.waiter != nil && p.waiter.handed != nil && l.acceptLocked(acq, p) {
 		return actionRetry, nil
 	} // the handoff came too late: wait in line again
 	if l.reenterLocked(acq, p) {
@@ -233,7 +233,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	st := l.stateOfLocked(p.lock)
 	l.joinLocked(acq, p, st)
 	p.waiter.looks()
-	if head := st.waiters[0]; head != p.waiter || st.handingOff {
+	if head := st.waiters[0]; head != p.waiter {
 		// Neither a sibling that asks nor one that has gone is another owner in the way.
 		follows := head.asking && head.owner == acq.owner || head.leaving && st.waiters[1] == p.waiter
 		switch {
@@ -277,31 +277,11 @@ func (l *Locks) joinHead(acq *acquisition, p *target) bool {
 		return false
 	}
 	l.joinLocked(acq, p, st)
-	if st.waiters[0] != p.waiter || p.waiter.handoff != nil || st.lease != nil {
+	if st.waiters[0] != p.waiter || p.waiter.handed != nil || st.lease != nil {
 		l.leaveLineLocked(p)
 		return false
 	}
 	p.waiter.asking = true
-	return true
-}
-
-// acceptLocked turns a handoff to the caller into a hold.
-func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
-	handed := p.waiter.handoff
-	p.waiter = nil
-	st := l.states[p.lock.stateKey]
-	if st == nil || st.lease != handed.lease {
-		return false // lost on the way
-	}
-	if !time.Now().Before(handed.trusted) {
-		l.giveUpLeaseLocked(p.lock, handed.lease, handed.lease.id)
-		return false
-	}
-	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, sent: 1}
-	l.addGrantLocked(g)
-	acq.noteStart(handed.lease.begun)
-	l.holdAllLocked(acq, p, g, handed.trusted)
-	st.wakeOwnerLocked(acq.owner, nil)
 	return true
 }
 
@@ -310,7 +290,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
 // It returns what to wait for, or nil.
 func (l *Locks) leaveLineLocked(p *target) <-chan struct{} {
 	w := p.waiter
-	if w == nil || w.handoff != nil {
+	if w == nil || w.handed != nil {
 		return nil
 	}
 	p.waiter = nil

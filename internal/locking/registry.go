@@ -92,13 +92,11 @@ type siblings struct {
 
 // A lockState is what this process knows of one mutex, while it holds it or waits for it.
 type lockState struct {
-	lease       *lease    // this process holds the lock; it may pass between owners
-	handingOff  bool      // the holder is handing it off by a round trip
-	wakePending bool      // a wake-up came while that went on
-	waiters     []*waiter // first come, first served
-	queued      bool      // the process may be in the server's queue, or may have its reservation
-	placed      bool      // the server has said that it is in the queue
-	called      bool      // a wake-up has come since
+	lease   *lease    // this process holds the lock; it may pass between owners
+	waiters []*waiter // first come, first served
+	queued  bool      // the process may be in the server's queue, or may have its reservation
+	placed  bool      // the server has said that it is in the queue
+	called  bool      // a wake-up has come since
 }
 
 // stateOfLocked returns the lock state of a lock.
@@ -118,10 +116,8 @@ func (l *Locks) tidyLocked(a *lock) {
 	}
 }
 
-// wakeHeadLocked lets the first in line look again. While the lock is handed off, that one must not ask: it is woken
-// once more afterwards.
+// wakeHeadLocked lets the first in line look again.
 func (st *lockState) wakeHeadLocked() {
-	st.wakePending = st.handingOff
 	if len(st.waiters) > 0 {
 		signal(st.waiters[0].woken)
 	}

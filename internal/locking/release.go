@@ -55,10 +55,8 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 	}
 	start := time.Now()
 	ctx, until := context.WithoutCancel(ctx), start.Add(policy.Release)
-	if len(holds) == 1 {
-		if done, err := l.handOff(ctx, until, holds[0]); done {
-			return err
-		}
+	if len(holds) == 1 && l.handOff(holds[0]) {
+		return nil
 	}
 	s := l.beginRelease(holds)
 	defer l.closeGrants(s)

@@ -180,9 +180,7 @@ func (h *singleHold) raise(ctx context.Context, prepare func() scripts.Call) (in
 			token = tokens[i]
 		}
 		g.token = max(g.token, token)
-		if !g.handedOff { // otherwise the lease is another owner's
-			g.lease.raiseEndsLocked(token)
-		}
+		g.lease.raiseEndsLocked(token)
 	}
 	token := h.grant.token
 	l.mu.Unlock()
@@ -222,7 +220,7 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 // raiseBeginsLocked notes that the token is about to rise. From now on those in reserve may be below it, and until the
 // answer comes nobody knows which one the server has.
 func (ls *lease) raiseBeginsLocked() {
-	ls.next, ls.last = 0, -1
+	ls.dropReserveLocked()
 	ls.first = 0
 	ls.raising++
 }

@@ -153,7 +153,7 @@ func TestEveryKindIsRenewedAndReleasedWithoutMemory(t *testing.T) {
 	}
 	successors := w.lineUp(m, 2)
 	w.renewed(l) // the scripts are known
-	w.soon("a script is a while ago", func() bool { return time.Since(holds["mutex"].one().grant.lease.begun) > localFor })
+	w.soon("a script is a while ago", func() bool { return time.Since(holds["mutex"].one().grant.lease.came) > handoffFor })
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
 	w.renewed(l)
 	for kind, h := range holds {

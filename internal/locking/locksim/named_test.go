@@ -268,9 +268,9 @@ func TestParallelReentryWithReplays(t *testing.T) {
 	})
 }
 
-// A script hands the lock from one owner to the next of the same process. Its answer is lost: it was done, but the
+// An owner releases a lock for which others of its process wait. The answer is lost: it was done, but the
 // process does not know. No two owners may have it, and the waiter gets it.
-func TestAnswerLostToTheHandoff(t *testing.T) {
+func TestAnswerLostToTheReleaseForAWaiter(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			for _, c := range []*locksim.Client{once(w), again(w)} {
@@ -289,7 +289,7 @@ func TestAnswerLostToTheHandoff(t *testing.T) {
 				time.Sleep(5 * latency) // they wait in line
 				lost := 0
 				w.On(func(q *locksim.Request, f *locksim.Fate) {
-					if q.Client == c && q.Verb == "handoff" && lost < 2 {
+					if q.Client == c && q.Verb == "release" && lost < 2 {
 						lost++
 						f.Lost, f.Mute, f.CutAfter = !arrives, arrives, 2*latency
 					}
@@ -297,7 +297,7 @@ func TestAnswerLostToTheHandoff(t *testing.T) {
 				_ = grip.Unlock(first.Ctx)
 				all.Wait()
 				if lost == 0 {
-					t.Error("no handoff took place")
+					t.Error("no answer was lost")
 				}
 			}
 		})

@@ -13,14 +13,12 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// slow delays scripts: acquisitions, releases, the answers to handoffs, and requests for higher tokens.
+// slow delays scripts: acquisitions, releases, and requests for higher tokens.
 func slow(w *locksim.World) {
 	w.On(func(q *locksim.Request, f *locksim.Fate) {
 		switch {
 		case q.Verb == "acquire":
 			f.Delay = 100 * time.Millisecond
-		case q.Verb == "handoff":
-			f.Reply = 200 * time.Millisecond
 		case q.Verb != "renew" && strings.HasPrefix(strings.ToLower(q.Words[0][0]), "eval"):
 			f.Delay = 60 * time.Millisecond
 		}

@@ -24,13 +24,6 @@ const (
 	ReleasedOutdated = 2
 )
 
-// The answers of handoff.lua in place of a token.
-const (
-	HandoffNotOurs  = 0
-	HandoffYielded  = 1
-	HandoffOutdated = 2
-)
-
 // The answers of renew.lua and fifo_renew.lua.
 const (
 	RenewalGone     = 0
@@ -54,14 +47,6 @@ const (
 	QueueLeave   = "l" // give that up, and leave the queue
 )
 
-// Whether handoff.lua yields to other processes that wait, and queues behind them.
-const (
-	YieldNever    = "n"
-	YieldAndLook  = "y"
-	YieldAndQueue = QueueEnter
-	YieldAndPoll  = PollEnter
-)
-
 // The sides of a first-come lock.
 const (
 	Write = "write"
@@ -69,7 +54,7 @@ const (
 )
 
 // Reserve is how many tokens a process gets at most when it takes a lock that more than one of its owners waits for.
-const Reserve = 64
+const Reserve = 1000
 
 // An Acquired is what acquire.lua answered.
 type Acquired struct {

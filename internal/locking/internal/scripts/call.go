@@ -19,7 +19,6 @@ var files embed.FS
 // The scripts of a Mutex.
 var (
 	Acquire = load("acquire.lua")
-	Handoff = load("handoff.lua")
 	Release = load("release.lua")
 	Renew   = load("renew.lua")
 	Token   = load("token.lua")
