@@ -109,8 +109,8 @@ func (l *Locks) seek(acq *acquisition, a asker, run []*target) error {
 		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.position()) {
 			return waiting
 		}
-		if next == actionAsk && l.subscribe(acq) {
-			continue
+		if next == actionAsk {
+			l.listen()
 		}
 		if err := l.await(acq, run[0], pause, waiting); err != nil {
 			return err

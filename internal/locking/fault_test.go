@@ -357,7 +357,7 @@ func TestLostSubscriptionIsMadeAnew(t *testing.T) {
 			}
 			admitted <- time.Now()
 		}()
-		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+		w.soon("it listens and is queued", func() bool { return other.locks.subscription.Hears() && w.queued(rdb, m) == 1 })
 		if n := w.memory.cutListeners(); n != 1 {
 			w.t.Fatalf("%d subscriptions", n)
 		}

@@ -83,14 +83,14 @@ func (l *Locks) queueActionLocked(p *target, try bool) string {
 		return scripts.QueueIgnore
 	}
 	st := l.states[p.lock.stateKey]
-	counted, decided := l.subscription.Counted(), l.hearingDecided()
+	counted := l.subscription.Counted()
 	switch {
 	case st.queued && counted:
 		return scripts.QueueMayBeIn
 	case st.queued:
 		return scripts.PollMayBeIn
-	case try || st.lease != nil || !decided:
-		return scripts.QueueIgnore // it does not wait, the lock comes without a place in the queue, or it soon hears
+	case try || st.lease != nil:
+		return scripts.QueueIgnore // it does not wait, or the lock comes without a place in the queue
 	}
 	st.queued = true
 	if counted {

@@ -53,28 +53,10 @@ func (l *Locks) await(acq *acquisition, p *target, pause time.Duration, waiting 
 	return nil
 }
 
-// subscribe starts the subscription for wake-ups if it has not started yet, and waits until it works, or fails, or takes too
-// long. It returns true if the caller should look at its lock once more: before that it could not queue.
-func (l *Locks) subscribe(acq *acquisition) bool {
-	if l.hearingDecided() {
-		return false
-	}
-	l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
-	ready, err := l.pause(acq, l.subscription.Ready(), acq.within(policy.Subscribe), nil)
-	if late := !ready && err == nil && !acq.waitIsOver(time.Now()); late {
-		l.subscription.Decide()
-		return true
-	}
-	return ready
-}
-
-// hearingDecided reports whether it is known if this process is woken, or must poll.
-func (l *Locks) hearingDecided() bool {
-	select {
-	case <-l.subscription.Ready():
-		return true
-	default:
-		return !l.server.CanListen()
+// listen starts the subscription for wake-ups with the first wait. Until it works this process polls; then its callers look again.
+func (l *Locks) listen() {
+	if l.server.CanListen() {
+		l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
 	}
 }
 

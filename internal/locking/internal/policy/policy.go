@@ -31,9 +31,6 @@ const (
 
 	// Deaf is when the first in line asks for a mutex if this process cannot be woken: while the lock is reserved for it.
 	Deaf = Reservation / 5
-
-	// Subscribe is how long a waiter waits for the subscription to work before it polls without it.
-	Subscribe = 250 * time.Millisecond
 )
 
 // The arguments of scripts.

@@ -31,8 +31,6 @@ type Subscription struct {
 	missed   func()          // called whenever it begins to work: earlier messages have been missed
 	report   func(why error) // called with why no messages come, and with nil when they come again
 
-	ready     chan struct{}
-	decided   sync.Once
 	connected atomic.Bool  // the server has confirmed it
 	unheard   atomic.Int32 // how many messages have not come, it seems, since the last one that has
 	uncounted atomic.Bool  // PUBLISH does not always count it
@@ -47,7 +45,7 @@ type Subscription struct {
 // New returns the subscription of a channel.
 func New(s *server.Server, channel string, received func(payload string), missed func(), report func(why error)) *Subscription {
 	l := &Subscription{
-		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, report: report, ready: make(chan struct{}),
+		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, report: report,
 	}
 	l.uncounted.Store(!s.Counts())
 	if !s.CanListen() {
@@ -61,12 +59,6 @@ func (s *Subscription) Hears() bool { return s.connected.Load() && s.unheard.Loa
 
 // Counted reports whether PUBLISH would count it.
 func (s *Subscription) Counted() bool { return s.connected.Load() && !s.uncounted.Load() }
-
-// Ready is closed when nobody should wait for the subscription any more: it has worked, or has failed.
-func (s *Subscription) Ready() <-chan struct{} { return s.ready }
-
-// Decide closes Ready: the server takes too long.
-func (s *Subscription) Decide() { s.decided.Do(func() { close(s.ready) }) }
 
 // Doubt is called when this process has lost its turn: a message did not come, or PUBLISH did not count the subscription and
 // it was taken for dead. Then the subscription is made anew; not often, because a slow process loses its turn as well.
@@ -150,7 +142,6 @@ func (s *Subscription) fails(err error) {
 		s.since = time.Now()
 	}
 	s.failure = err
-	s.Decide()
 }
 
 // Listen receives until stop is closed. If the server falls silent, it continues on a new connection.
@@ -208,7 +199,6 @@ func (s *Subscription) receive(ctx context.Context) {
 			pause.Reset()
 			s.works(false)
 			s.missed()
-			s.Decide() // last: its waiters look again by themselves
 		case *redis.Message:
 			s.works(true)
 			s.received(message.Payload)

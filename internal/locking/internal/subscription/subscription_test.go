@@ -32,9 +32,6 @@ type listener struct {
 	missed   chan struct{}
 	told     chan error
 	stop     func() // and wait until it has ended
-
-	worked bool // it has reported that it works
-	late   bool // it was ready before it first reported that
 }
 
 func listen(t *testing.T) *listener {
@@ -53,7 +50,7 @@ func listen(t *testing.T) *listener {
 		received: make(chan string, 100), missed: make(chan struct{}, 100), told: make(chan error, 100),
 	}
 	t.Cleanup(func() { _ = l.client.Close() })
-	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, l.works, func(why error) { l.told <- why })
+	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, func() { l.missed <- struct{}{} }, func(why error) { l.told <- why })
 	l.Silence = 200 * time.Millisecond
 	if l.Hears() {
 		t.Error("connected before it listens")
@@ -68,28 +65,11 @@ func listen(t *testing.T) *listener {
 		defer close(ended)
 		l.Listen(stop)
 	}()
-	within(t, "it works", l.Ready())
 	within(t, "it tells that it works", l.missed)
-	if l.late {
-		t.Error("it was ready before it told so: those who waited for it look twice")
-	}
 	if !l.Hears() {
 		t.Error("not connected")
 	}
 	return l
-}
-
-// works records that the subscription works, and whether it reported that late.
-func (l *listener) works() {
-	if !l.worked {
-		l.worked = true
-		select {
-		case <-l.Ready():
-			l.late = true
-		default:
-		}
-	}
-	l.missed <- struct{}{}
 }
 
 // within waits for something.
