@@ -12,16 +12,15 @@ import (
 
 // Lock implements Locker.
 func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	h, err := a.acquire(ctx, false, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &h.Hold, nil
+	return holdOf(a.acquire(ctx, false, opts))
 }
 
 // TryLock implements Locker. It neither waits nor queues. A free lock that is reserved for a waiter is busy.
 func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	h, err := a.acquire(ctx, true, opts)
+	return holdOf(a.acquire(ctx, true, opts))
+}
+
+func holdOf(h *singleHold, err error) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,6 @@ func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool
 		if q.attempt.Resent() || !server.IsAnswer(err) {
 			a.cancelCopies(q, 0) // a copy may still arrive
 		}
-		q.again = true
 		return pause, failed("acquire", missing[0].lock.name, err), nil
 	}
 	if err != nil {

@@ -162,7 +162,7 @@ type asker interface {
 	granted(p *target, ls *lease, trusted time.Time)
 
 	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
-	// busy, it returns when to ask again at the latest.
+	// busy, it returns when to ask again at the latest; negative is at once.
 	stopped(q *question, n int, answer scripts.Acquired) time.Duration
 
 	// unanswered gives up after a question whose outcome is uncertain.
@@ -191,7 +191,6 @@ type question struct {
 	start   time.Time
 	call    scripts.Call
 	run     []*target
-	again   bool // nothing is known of the outcome, and the caller asks again
 }
 
 // replicated returns from how many granted locks on replicas must confirm the grant: from the first that they do not know on.

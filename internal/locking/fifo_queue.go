@@ -18,9 +18,10 @@ type fifoAsker struct {
 	acq    *acquisition
 	target *target
 
-	ticket   *ticket // nil before it waits
-	id       string  // as whom the server is to know the holder; empty before the caller first asks
-	doubtful bool    // an attempt may have taken the lock under this id, or may still do so
+	ticket   *ticket       // nil before it waits
+	id       string        // as whom the server is to know the holder; empty before the caller first asks
+	doubtful bool          // an attempt may have taken the lock under this id, or may still do so
+	asking   chan struct{} // closed when the caller no longer asks for a new grant; nil if it does not
 }
 
 func (f *fifo) newAsker(acq *acquisition, run []*target) asker {
@@ -36,40 +37,30 @@ func (f *fifoAsker) next([]*target) (action, error) {
 	return actionAsk, nil
 }
 
-// sibling begins to ask, or returns what to wait for.
+// sibling begins to ask, or returns what to wait for: one caller of an owner asks for a new grant at a time.
 func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	l := f.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := share{f.target.lock.stateKey, f.acq.owner}
-	s := l.asking[at]
-	if !l.reenterLocked(f.acq, f.target) {
-		if s.count > 0 {
-			if s.over == nil {
-				s.over = make(chan struct{})
-				l.asking[at] = s
-			}
-			return s.over
-		}
-		if over := f.undecidedLocked(); over != nil {
-			return over
-		}
-	}
-	s.count++
-	l.asking[at] = s
-	return nil
-}
-
-// undecidedLocked does the same for both sides, for a caller that cannot wait in the queue.
-func (f *fifoAsker) undecidedLocked() <-chan struct{} {
-	if !f.acq.try && !f.acq.waitIsOver(time.Now()) {
+	if l.reenterLocked(f.acq, f.target) {
 		return nil
 	}
-	for _, state := range []string{f.fifo.stateKey, f.fifo.otherKey} {
-		if over := f.locks.undecidedLocked(state, f.acq.owner); over != nil {
-			return over
+	at := share{f.fifo.stateKey, f.acq.owner}
+	if over := l.asking[at]; over != nil {
+		return over
+	}
+	if g := l.grants[at]; g != nil && len(g.reentries) > 0 {
+		return l.undecidedLocked(f.fifo.stateKey, f.acq.owner)
+	}
+	if f.acq.try || f.acq.waitIsOver(time.Now()) { // it cannot wait in the queue
+		for _, state := range []string{f.fifo.stateKey, f.fifo.otherKey} {
+			if over := l.undecidedLocked(state, f.acq.owner); over != nil {
+				return over
+			}
 		}
 	}
+	f.asking = make(chan struct{})
+	l.asking[at] = f.asking
 	return nil
 }
 
@@ -78,15 +69,10 @@ func (f *fifoAsker) end(*question) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.withdrawLocked(f.target)
-	at := share{f.target.lock.stateKey, f.acq.owner}
-	s := l.asking[at]
-	if s.over != nil {
-		close(s.over)
-	}
-	if s.count--; s.count == 0 {
-		delete(l.asking, at)
-	} else {
-		l.asking[at] = siblings{count: s.count}
+	if f.asking != nil {
+		close(f.asking)
+		f.asking = nil
+		delete(l.asking, share{f.fifo.stateKey, f.acq.owner})
 	}
 }
 

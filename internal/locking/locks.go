@@ -35,7 +35,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
 		registry: registry{
-			states: make(map[string]*lockState), grants: make(map[share]*grant), asking: make(map[share]siblings),
+			states: make(map[string]*lockState), grants: make(map[share]*grant), asking: make(map[share]chan struct{}),
 			tickets: tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
 		},
 	}

@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -35,12 +34,11 @@ func (m *mutexAsker) next(missing []*target) (action, error) {
 	return next, nil
 }
 
-// together returns the targets that can be asked for at once: the first, and those after it that no caller of this process
-// holds or waits for. So no waiter is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
-// for the one that is busy finds it there.
-func (m *mutexAsker) together(missing []*target) []*target {
+// togetherLocked returns the targets that can be asked for at once: the first, in whose line the caller stands, and those after it
+// that no caller of this process holds or waits for. So no waiter is overtaken.
+func (m *mutexAsker) togetherLocked(missing []*target) []*target {
 	for i, p := range missing[1:] {
-		if !m.locks.joinHead(m.acq, p) {
+		if !m.locks.reenterLocked(m.acq, p) && m.locks.states[p.lock.stateKey] != nil {
 			return missing[:1+i]
 		}
 	}
@@ -49,9 +47,10 @@ func (m *mutexAsker) together(missing []*target) []*target {
 
 // ask makes the question. Counts of re-entries are those at the moment when it gets its number.
 func (m *mutexAsker) ask(missing []*target) *question {
-	l, acq, run := m.locks, m.acq, m.together(missing)
+	l, acq := m.locks, m.acq
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	run := m.togetherLocked(missing)
 	q := &question{start: time.Now(), run: run}
 	q.attempt.Number = l.numbers.Add(1)
 	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
@@ -104,13 +103,10 @@ func (l *Locks) queueActionLocked(p *target, try bool) string {
 func (m *mutexAsker) end(q *question) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	for i, p := range q.run {
+	for _, p := range q.run {
 		if p.waiter != nil {
 			p.waiter.asking = false
 			m.locks.states[p.lock.stateKey].wakeOwnerLocked(m.acq.owner, p.waiter)
-			if i > 0 && q.again { // at the head of one line and behind others in another, it could stop itself and them
-				m.locks.leaveLineLocked(p)
-			}
 		}
 		m.locks.withdrawLocked(p)
 	}
@@ -138,17 +134,14 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 	l.lose(over)
 }
 
-// stopped leaves the lines of the targets that the script has not reached, and has not queued for.
+// stopped lets the caller ask at once for a lock behind the first, for which it has not queued: now it stands in the line of that.
 func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.Duration {
+	if n > 0 && !m.acq.try {
+		return -1
+	}
 	l := m.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range q.run[n+1:] {
-		if p.waiter != nil {
-			l.states[p.lock.stateKey].queued = false
-		}
-		l.leaveLineLocked(p)
-	}
 	if p := q.run[n]; p.waiter != nil {
 		l.placedLocked(l.states[p.lock.stateKey], answer)
 	}
@@ -186,29 +179,22 @@ func (m *mutexAsker) cancelCopies(q *question, n int) {
 // leave waits a moment for the traces of the caller to be gone.
 func (m *mutexAsker) leave() {
 	l := m.locks
-	waits := func(p *target) bool { return p.waiter != nil }
-	if !slices.ContainsFunc(m.run, waits) {
+	i := slices.IndexFunc(m.run, func(p *target) bool { return p.waiter != nil })
+	if i < 0 {
 		return
 	}
-	patience, cancel := context.WithTimeout(context.Background(), policy.Cleanup)
-	defer cancel()
-	for _, p := range m.run {
-		if !waits(p) {
-			continue
-		}
-		l.mu.Lock()
-		left := l.leaveLineLocked(p)
-		if p.waiter != nil {
-			l.acceptLocked(m.acq, p)
-		}
-		l.mu.Unlock()
-		if left == nil {
-			continue
-		}
-		select {
-		case <-left:
-		case <-patience.Done():
-		}
+	l.mu.Lock()
+	left := l.leaveLineLocked(m.run[i])
+	if m.run[i].waiter != nil {
+		l.acceptLocked(m.acq, m.run[i])
+	}
+	l.mu.Unlock()
+	if left == nil {
+		return
+	}
+	select {
+	case <-left:
+	case <-time.After(policy.Cleanup):
 	}
 }
 
@@ -263,26 +249,6 @@ func (l *Locks) joinLocked(acq *acquisition, p *target, st *lockState) {
 		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 	}
 	st.waiters = append(st.waiters, p.waiter)
-}
-
-// joinHead puts the caller at the head of the line of a later target of a run, and reports false if others are there.
-func (l *Locks) joinHead(acq *acquisition, p *target) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.reenterLocked(acq, p) {
-		return true
-	}
-	st := l.stateOfLocked(p.lock)
-	if p.waiter == nil && (len(st.waiters) > 0 || st.lease != nil) {
-		return false
-	}
-	l.joinLocked(acq, p, st)
-	if st.waiters[0] != p.waiter || p.waiter.handed != nil || st.lease != nil {
-		l.leaveLineLocked(p)
-		return false
-	}
-	p.waiter.asking = true
-	return true
 }
 
 // leaveLineLocked takes the caller out of the line of a target. The last one in the line gives up the position in the

@@ -74,7 +74,7 @@ func signal(to chan<- struct{}) {
 type registry struct {
 	states  map[string]*lockState // what is known of mutexes, by state key
 	grants  map[share]*grant
-	asking  map[share]siblings // callers that are asking the server for a first-come lock
+	asking  map[share]chan struct{} // a caller asks the server for a first-come lock; closed when it no longer does
 	tickets tickets
 }
 
@@ -82,12 +82,6 @@ type registry struct {
 type share struct {
 	state string
 	owner *owner
-}
-
-// siblings are callers of one owner that ask for the same lock.
-type siblings struct {
-	count int
-	over  chan struct{} // closed when the next of them no longer asks; nil if nobody waits for that
 }
 
 // A lockState is what this process knows of one mutex, while it holds it or waits for it.
