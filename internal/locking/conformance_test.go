@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -276,11 +275,11 @@ func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
 	}
 	all.Wait()
 	for _, key := range rdb.Keys(w.ctx(), "*").Val() {
-		if !strings.HasSuffix(key, "}:"+keys.Clock) {
+		if !strings.HasSuffix(key, "}:"+roleClock) {
 			t.Errorf("left behind: %s", key)
 		}
 	}
-	if n := rdb.DBSize(w.ctx()).Val(); n > keys.Buckets {
+	if n := rdb.DBSize(w.ctx()).Val(); n > allBuckets {
 		t.Errorf("%d keys", n)
 	}
 }
@@ -323,7 +322,7 @@ func TestFiveThousandContendedAcquisitions(t *testing.T) {
 	}
 	w.soon("nobody subscribes", func() bool { return len(rdb.PubSubChannels(w.ctx(), "*").Val()) == 0 })
 	for _, key := range rdb.Keys(w.ctx(), "*").Val() {
-		if !strings.HasSuffix(key, "}:"+keys.Clock) {
+		if !strings.HasSuffix(key, "}:"+roleClock) {
 			t.Errorf("left behind: %s", key)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/servertest"
 )
 
@@ -280,7 +279,7 @@ func TestWaiterGetsItsTurnAfterAFailoverByCommand(t *testing.T) {
 		t.Errorf("the greedy one had the lock %d times while the other stood in the queue for 6 turns, want at most %d", n, mostOvertaken)
 	}
 	w.soon("it listens at the new master", func() bool {
-		channels, err := other.locks.server.Client.PubSubChannels(w.ctx(), keys.WakeChannel(other.locks.process)).Result()
+		channels, err := other.locks.server.Client.PubSubChannels(w.ctx(), wakeChannel(other.locks.process)).Result()
 		return err == nil && len(channels) == 1
 	})
 }

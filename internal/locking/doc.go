@@ -26,12 +26,12 @@
 //	granted        what was granted becomes holds; how grants and leases end in this process
 //	renew          the watchdog renews leases, and tokens are raised
 //	release        Unlock: the last hold frees the lock at the server
-//	handoff        or gives it to the next in line
+//	handoff        or gives it to the next in line without a round trip
 //	cleanup        the cleaner: what got no answer is cancelled, or repeated in the background
 //
 // They act on the types of five files: hold is what a caller gets, call one Lock or TryLock with what it waits for, grant what
-// was granted, kind the address and the script calls of a lock, and registry all that one process knows. owner, observer and
-// errors know nothing else.
+// was granted, kind the script calls of a lock, and registry all that one process knows. address, which says what keys look like,
+// owner, observer and errors know nothing else.
 //
 // Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, handoff, wait, cleanup,
 // granted, and then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
@@ -40,6 +40,5 @@
 // redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
-// and the nodes of a cluster; internal/subscription the wake-ups. How long anybody waits stands in internal/policy, what keys
-// look like in internal/keys.
+// and the nodes of a cluster; internal/subscription the wake-ups. How long anybody waits stands in internal/policy.
 package locking

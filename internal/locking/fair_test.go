@@ -292,7 +292,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 
 // byRole returns the keys of a lock for the desk.
 func (f *fifo) byRole() map[string]string {
-	keys := map[string]string{"clock": f.bucket.Clock(), "tombstone": f.tombstone(1 << 60)}
+	keys := map[string]string{"clock": f.clock(), "tombstone": f.tombstone(1 << 60)}
 	for i, role := range []string{"state", "readers", "counts", "writing", "reading", "beats", "pulse"} {
 		keys[role] = f.keys[i]
 	}

@@ -206,7 +206,7 @@ func TestNoTombstoneWithoutAGhost(t *testing.T) {
 	for range 10 {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	}
-	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.bucket.Clock()}) {
+	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.clock()}) {
 		t.Errorf("left behind: %q", keys)
 	}
 }
@@ -683,7 +683,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.RenewalOutdated) {
 			w.t.Errorf("an outdated renewal: %v", got)
 		}
-		acquire := []string{m.bucket.Clock(), m.tombstone(1), m.stateKey, m.queueKey}
+		acquire := []string{m.clock(), m.tombstone(1), m.stateKey, m.queueKey}
 		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.Owner()+":0", scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			w.t.Errorf("an old hold is re-entered: %v", got)
 		}
@@ -699,7 +699,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 				w.t.Errorf("an outdated release: %v", got)
 			}
 		}
-		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P:else", 1); got != int64(0) {
+		if got := run(scripts.Token, []string{m.clock(), m.stateKey}, "P:else", 1); got != int64(0) {
 			w.t.Errorf("a stranger raises the token: %v", got)
 		}
 		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {
@@ -726,7 +726,7 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}
 			before := rdb.HGetAll(ctx, m.stateKey).Val()
-			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter, 0, 1, "").Slice()
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter, 0, 1, "").Slice()
 			if err != nil || answer[0] != int64(scripts.Cancelled) {
 				w.t.Errorf("%s: %v (%v)", what, answer, err)
 			}

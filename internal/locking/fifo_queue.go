@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -121,7 +120,7 @@ func (f *fifoAsker) ask(missing []*target) *question {
 	count, token := p.askedForLocked()
 	if p.fresh {
 		if f.id == "" {
-			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
+			f.id = holderID(l.process, f.acq.owner.id, q.attempt.Number)
 		}
 		p.id = f.id
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
@@ -219,7 +218,7 @@ func TestFreedLockIsReservedForTheFirst(t *testing.T) {
 			{scripts.Force, []any{policy.ReservationMS, int64(math.MaxInt64), "P:a"}},
 		} {
 			first := "Q" + w.name // another client listens to its channel
-			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
+			sub := rdb.Subscribe(ctx, wakeChannel(first))
 			_, err := sub.Receive(ctx)
 			w.ok(err)
 			w.ok(rdb.Del(ctx, m.stateKey, m.queueKey).Err())

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -71,7 +70,7 @@ func readState(answer any) (State, sighting, error) {
 	for about := range slices.Chunk(list[5:], 4) {
 		seen.ids = append(seen.ids, about[1])
 		h := Holder{
-			Owner: keys.OwnerOf(fmt.Sprint(about[1])), Count: int(number(about[2])), Read: about[0] == scripts.Read,
+			Owner: ownerOf(fmt.Sprint(about[1])), Count: int(number(about[2])), Read: about[0] == scripts.Read,
 			Remaining: left(about[3]),
 		}
 		s.Holders = append(s.Holders, h)

@@ -2,33 +2,26 @@ package locking
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A lock is the address of one lock, of any kind.
+// A lock is one lock, of any kind.
 type lock struct {
+	address
 	locks    *Locks
 	kind     kind
 	name     string
-	bucket   keys.Bucket
 	stateKey string // the key of its state, which also names it in wake-ups
 	queueKey string
 	order    string // its place in the order of all locks
 }
 
-func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
-	a := lock{
-		locks:    l,
-		kind:     k,
-		name:     name,
-		bucket:   where,
-		stateKey: where.Key(stateRole, to),
-		queueKey: where.Key(queueRole, to),
-	}
+func (l *Locks) lockAt(k kind, name string, at address, stateRole, queueRole string) lock {
+	a := lock{address: at, locks: l, kind: k, name: name, stateKey: at.key(stateRole), queueKey: at.key(queueRole)}
 	a.order = a.stateKey + "\x00" + l.address
 	return a
 }
@@ -46,27 +39,10 @@ func (a *lock) Name() string { return a.name }
 // not write it.
 func (a *lock) tombstone(number int64) string {
 	if number == 0 {
-		return a.bucket.Clock()
+		return a.clock()
 	}
-	return a.bucket.Tombstone(a.locks.process, number)
+	return a.bucket + roleTombstone + ":" + a.locks.process + ":" + strconv.FormatInt(number, 10)
 }
-
-// A MutexOption configures a lock.
-type MutexOption func(group *string)
-
-// addressOf returns where the keys of a lock begin, and how they end.
-func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
-	group := ""
-	for _, opt := range opts {
-		opt(&group)
-	}
-	return keys.BucketOf(group, name), keys.TailOf(group, name)
-}
-
-// Group places the lock in the slot of a group, with all other locks of that group: a MultiLock over them takes them in one
-// round trip. The group is part of the lock's address: all processes must use the same one. The same name in another group,
-// or in none, is another lock.
-func Group(name string) MutexOption { return func(group *string) { *group = name } }
 
 // A kind of lock is the set of its scripts. The registry, the watchdog and the cleaner know nothing else of it.
 type kind interface {
@@ -115,12 +91,12 @@ func renewing(g *grant, lease time.Duration) scripts.Call {
 }
 
 func (mutexKind) raising(g *grant, n int64) scripts.Call {
-	return scripts.Token.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, n)
+	return scripts.Token.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.lease.id, n)
 }
 
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) scripts.Call {
-	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
+	return scripts.Level.NewCall(2, 2).With(g.lock.clock(), g.lock.stateKey, g.lease.id, token)
 }
 
 func (mutexKind) inspecting(a *lock) scripts.Call {
@@ -171,20 +147,19 @@ type fifo struct {
 
 // fifoAt returns a side of the first-come lock of a name.
 func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
-	where, to := addressOf(name, opts)
-	f := &fifo{kindName: is, side: scripts.Write, wakeKey: where.Key(role, to)}
-	for _, suffix := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
-		f.keys = append(f.keys, where.Key(role+suffix, to))
+	f := &fifo{kindName: is, side: scripts.Write}
+	f.lock = l.lockAt(f, name, addressOf(name, opts), role, role+partWriting)
+	for _, part := range []string{"", partReaders, partCounts, partWriting, partReading, partHeartbeats, partPulse} {
+		f.keys = append(f.keys, f.key(role+part))
 	}
-	f.countsKey = where.Key(role+keys.Counts, to)
-	f.lock = l.lockAt(f, name, where, to, role, role+keys.Writing)
+	f.wakeKey, f.countsKey = f.stateKey, f.key(role+partCounts)
+	readers := f.key(role + partReaders)
 	switch is {
 	case KindWrite:
-		f.otherKey = where.Key(role+keys.Readers, to)
+		f.otherKey = readers
 	case KindRead:
 		f.side = scripts.Read
-		f.otherKey, f.stateKey = f.stateKey, where.Key(role+keys.Readers, to)
-		f.queueKey = where.Key(role+keys.Reading, to)
+		f.otherKey, f.stateKey, f.queueKey = f.stateKey, readers, f.key(role+partReading)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f
@@ -197,7 +172,7 @@ func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call 
 	for _, key := range f.keys {
 		call = call.With(key)
 	}
-	return call.With(f.bucket.Clock())
+	return call.With(f.clock())
 }
 
 func (f *fifo) is() Kind { return f.kindName }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"inventory/internal/locking/internal/keys"
 )
 
 // A Locker is a lock of any kind, or several as one.
@@ -30,8 +28,7 @@ type Mutex struct{ lock }
 
 // Mutex returns the lock of a name, which may be any bytes but not empty.
 func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
-	where, to := addressOf(name, opts)
-	return &Mutex{l.lockAt(mutexKind{}, name, where, to, keys.Mutex, keys.MutexQueue)}
+	return &Mutex{l.lockAt(mutexKind{}, name, addressOf(name, opts), roleMutex, roleMutexQueue)}
 }
 
 // A FairMutex is a Mutex that is strictly first come, first served: waiters of all processes get the lock in the order
@@ -42,7 +39,7 @@ type FairMutex struct{ *fifo }
 
 // FairMutex returns the first-come lock of a name, which may be any bytes but not empty.
 func (l *Locks) FairMutex(name string, opts ...MutexOption) *FairMutex {
-	return &FairMutex{l.fifoAt(KindFair, keys.Fair, name, opts)}
+	return &FairMutex{l.fifoAt(KindFair, roleFair, name, opts)}
 }
 
 // An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
@@ -63,8 +60,8 @@ type RWMutex struct{ writer, reader *fifo }
 // RWMutex returns the read-write lock of a name, which may be any bytes but none.
 func (l *Locks) RWMutex(name string, opts ...MutexOption) *RWMutex {
 	return &RWMutex{
-		writer: l.fifoAt(KindWrite, keys.ReadWrite, name, opts),
-		reader: l.fifoAt(KindRead, keys.ReadWrite, name, opts),
+		writer: l.fifoAt(KindWrite, roleReadWrite, name, opts),
+		reader: l.fifoAt(KindRead, roleReadWrite, name, opts),
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
@@ -45,7 +44,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		}
 	}
 	l.address = l.server.Address()
-	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
+	l.subscription = subscription.New(l.server, wakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
 	l.loops.Go(l.watch)
 	l.loops.Go(l.clean)
 	l.loops.Go(l.beats)
@@ -83,8 +82,8 @@ func (l *Locks) CheckServer(ctx context.Context) error {
 	}
 	defer l.calls.Done()
 	until := time.Now().Add(policy.Release)
-	where, to := keys.BucketOf("", l.process), keys.TailOf("", l.process)
-	rights := scripts.Check.NewCall(3, 1).With(where.Key("a", to), where.Key("b", to), where.Key("c", to), keys.WakeChannel(l.process))
+	own := addressOf(l.process, nil)
+	rights := scripts.Check.NewCall(3, 1).With(own.key("a"), own.key("b"), own.key("c"), wakeChannel(l.process))
 	err := errors.Join(l.server.CheckRights(ctx, until, l.closing, rights), l.server.CheckMemory(ctx, until, l.closing))
 	if err != nil {
 		return fmt.Errorf("locking: check the server: %w", err)

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -54,20 +53,20 @@ func (m *mutexAsker) ask(missing []*target) *question {
 	q := &question{start: time.Now(), run: run}
 	q.attempt.Number = l.numbers.Add(1)
 	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
-	q.call = q.call.With(run[0].lock.bucket.Clock(), run[0].lock.tombstone(q.attempt.Number))
+	q.call = q.call.With(run[0].lock.clock(), run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
 		q.call = q.call.With(p.lock.stateKey, p.lock.queueKey)
 	}
 	q.call = q.call.With(&q.attempt, acq.leaseOr(l.lease).Milliseconds())
 
-	fresh := keys.Holder(l.process, acq.owner.id, q.attempt.Number)
+	fresh := holderID(l.process, acq.owner.id, q.attempt.Number)
 	for _, p := range run {
 		reserved := 0
 		count, token := p.askedForLocked()
 		switch {
 		case !p.fresh: // it has the id of its grant
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
-			p.id, reserved = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
+			p.id, reserved = sharedID(l.process, q.attempt.Number), scripts.Reserve-1
 		default:
 			p.id = fresh
 		}

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/alicebob/miniredis/v2"
@@ -421,7 +420,7 @@ func TestUnwantedReservationIsPassedOn(t *testing.T) {
 			admitted <- err
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
-		if n := rdb.Publish(ctx, keys.WakeChannel(m.locks.process), m.stateKey).Val(); n != 1 {
+		if n := rdb.Publish(ctx, wakeChannel(m.locks.process), m.stateKey).Val(); n != 1 {
 			w.t.Fatalf("%d listen", n)
 		}
 		w.ok(<-admitted)
@@ -445,14 +444,14 @@ func TestTokensGrow(t *testing.T) {
 		next()
 		next()
 		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock was set back since
-		w.ok(rdb.Set(ctx, m.bucket.Clock(), ahead, 0).Err())
+		w.ok(rdb.Set(ctx, m.clock(), ahead, 0).Err())
 		last = ahead
 		next()
 		next()
-		if ttl := rdb.TTL(ctx, m.bucket.Clock()).Val(); ttl < 29*24*time.Hour {
+		if ttl := rdb.TTL(ctx, m.clock()).Val(); ttl < 29*24*time.Hour {
 			w.t.Errorf("the clock lives for %s", ttl)
 		}
-		w.ok(rdb.Del(ctx, m.bucket.Clock()).Err()) // forgotten
+		w.ok(rdb.Del(ctx, m.clock()).Err()) // forgotten
 		last = time.Now().Add(-time.Minute).UnixMicro()
 		next()
 	})
@@ -486,7 +485,7 @@ func TestReservationIsKept(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "P"}).Err())
-		keys := []string{m.bucket.Clock(), m.tombstone(1), m.stateKey, m.queueKey}
+		keys := []string{m.clock(), m.tombstone(1), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "P"} {
 			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueMayBeIn, 0, 1, "").Result()
 			w.ok(err)
@@ -523,7 +522,7 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 		w.must(m.Lock(ctx))
 		ahead := float64(time.Now().Add(time.Hour).UnixMicro())
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: ahead, Member: "P"}).Err())
-		keys := []string{m.bucket.Clock(), m.tombstone(1), m.stateKey, m.queueKey}
+		keys := []string{m.clock(), m.tombstone(1), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "R", "Q"} {
 			w.ok(rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueEnter, 0, 1, "").Err())
 		}
@@ -718,7 +717,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	ahead, err := h.TokenAbove(ctx, time.Now().Add(time.Hour).UnixMicro())
 	w.ok(err)
 	all()
-	w.ok(rdb.Eval(ctx, scripts.Level.Source.(string), []string{m.bucket.Clock(), m.stateKey}, h.holder(), ahead+1).Err())
+	w.ok(rdb.Eval(ctx, scripts.Level.Source.(string), []string{m.clock(), m.stateKey}, h.holder(), ahead+1).Err())
 	all()
 	w.ok(h.Unlock(ctx))
 	all()
@@ -750,7 +749,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 			w.t.Error("it still queues")
 		}
 		w.soon("the server has noticed that it no longer listens", func() bool {
-			return rdb.PubSubNumSub(ctx, keys.WakeChannel(l.process)).Val()[keys.WakeChannel(l.process)] == 0
+			return rdb.PubSubNumSub(ctx, wakeChannel(l.process)).Val()[wakeChannel(l.process)] == 0
 		})
 		w.ok(h.Unlock(ctx))
 	})

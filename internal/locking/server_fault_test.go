@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
@@ -79,7 +78,7 @@ func TestWaitersEnterAfterTheServersHostIsGone(t *testing.T) {
 		}
 		rdb := w.client(moving)
 		w.soon("both listen again", func() bool {
-			return len(rdb.PubSubChannels(w.ctx(), keys.WakeChannel("*")).Val()) == 2
+			return len(rdb.PubSubChannels(w.ctx(), wakeChannel("*")).Val()) == 2
 		})
 		w.alternate(a, b, 8)
 	})
@@ -220,7 +219,7 @@ func TestWaitReplicasTrustsNoSecondCopy(t *testing.T) {
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := l.attempt()
 	id := l.process + ":copy"
-	call := scripts.Acquire.NewCall(4, 7).With(m.bucket.Clock(), m.tombstone(try.Number), m.stateKey, m.queueKey,
+	call := scripts.Acquire.NewCall(4, 7).With(m.clock(), m.tombstone(try.Number), m.stateKey, m.queueKey,
 		try, 1000, id, scripts.QueueIgnore, 0, 1, "")
 	call.Replicated = 1
 	run := func() error {

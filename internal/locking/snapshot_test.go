@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"inventory/internal/locking/internal/keys"
 )
 
 // A server is restored from a snapshot of a time when an owner held the lock. The owner has unlocked since, and another
@@ -77,7 +75,7 @@ func TestTokenAboveOfAWriterRaisesItsReaders(t *testing.T) {
 func TestOneNameInTwoGroupsIsTwoLocks(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
-		if keys.BucketOf("tenant-6", w.name) != keys.BucketOf("tenant-20", w.name) {
+		if addressOf(w.name, []MutexOption{Group("tenant-6")}).bucket != addressOf(w.name, []MutexOption{Group("tenant-20")}).bucket {
 			w.t.Fatal("they are not in one bucket")
 		}
 		for _, of := range []func(opts ...MutexOption) Locker{

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -65,19 +64,18 @@ func (l *Locks) listen() {
 func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !strings.HasPrefix(payload, keys.Prefix) {
+	if !strings.HasPrefix(payload, keyPrefix) {
 		ticket, _, _ := strings.Cut(payload, " ")
 		l.tickets.wakeLocked(ticket)
 		return
 	}
-	state := payload
-	if st := l.states[state]; st != nil && len(st.waiters) > 0 {
+	if st := l.states[payload]; st != nil && len(st.waiters) > 0 {
 		st.called = true
 		st.wakeHeadLocked()
 		return
 	}
-	if where, to, ok := keys.ParseMutex(state); ok {
-		m := l.lockAt(mutexKind{}, "", where, to, keys.Mutex, keys.MutexQueue)
+	if queue, ok := mutexQueue(payload); ok {
+		m := lock{locks: l, kind: mutexKind{}, stateKey: payload, queueKey: queue}
 		l.releaseLater(&releaseCall{rows: []releaseRow{{lock: &m, queue: scripts.QueueDecline}}})
 	}
 }

@@ -1,4 +1,4 @@
-package keys
+package locking
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ func FuzzKeys(f *testing.F) {
 	f.Add("}:m:x", "{", "group")
 	f.Add("m:a", "a", "{b0001}")
 	f.Add("\x00", "\xff:", "::")
-	roles := []string{Mutex, MutexQueue, tombstone}
-	for _, kind := range []string{Fair, ReadWrite} {
+	roles := []string{roleMutex, roleMutexQueue, roleTombstone}
+	for _, kind := range []string{roleFair, roleReadWrite} {
 		roles = append(roles, kind)
-		for _, part := range []string{Readers, Counts, Writing, Reading, Heartbeats, Pulse} {
+		for _, part := range []string{partReaders, partCounts, partWriting, partReading, partHeartbeats, partPulse} {
 			roles = append(roles, kind+part)
 		}
 	}
@@ -22,11 +22,12 @@ func FuzzKeys(f *testing.F) {
 		if strings.Join(roles, ":") != strings.ReplaceAll(strings.Join(roles, ":"), "}", "") {
 			t.Fatal("a role with a brace")
 		}
-		where := BucketOf(group, a)
-		seen := map[string]string{where.Clock(): "the clock"}
+		at := func(group, name string) address { return addressOf(name, []MutexOption{Group(group)}) }
+		where := at(group, a)
+		seen := map[string]string{where.clock(): "the clock"}
 		for i, role := range roles {
 			for _, to := range [][2]string{{"", a}, {"", b}, {group, a}, {group, b}, {a, b}, {b, a}, {a, group}, {group + a, b}} {
-				key := where.Key(role, TailOf(to[0], to[1]))
+				key := where.bucket + role + at(to[0], to[1]).tail
 				what := fmt.Sprintf("%d of %q", i, to)
 				if had, ok := seen[key]; ok && had != what {
 					t.Errorf("%q is %s and %s", key, had, what)
@@ -37,12 +38,11 @@ func FuzzKeys(f *testing.F) {
 				}
 			}
 		}
-		if group != "" && BucketOf(group, a) != BucketOf(group, b) {
+		if group != "" && where.bucket != at(group, b).bucket {
 			t.Error("a group has two slots")
 		}
-		key := where.Key(Mutex, TailOf(group, a))
-		if bucket, tail, ok := ParseMutex(key); !ok || bucket != where || tail != TailOf(group, a) {
-			t.Errorf("%q read back as %q and %q", key, bucket, tail)
+		if queue, ok := mutexQueue(where.key(roleMutex)); !ok || queue != where.key(roleMutexQueue) {
+			t.Errorf("the queue of %q is %q", where.key(roleMutex), queue)
 		}
 	})
 }
