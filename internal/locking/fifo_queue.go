@@ -94,20 +94,15 @@ func (f *fifoAsker) drawTicket() (number, queue string) {
 	return f.ticket.number, scripts.QueueEnter
 }
 
-// queued reports whether the caller may be in the queue.
-func (f *fifoAsker) queued() bool { return f.ticket != nil && f.ticket.queued }
-
-// setQueued notes it.
-func (f *fifoAsker) setQueued(queued bool) {
-	if f.ticket == nil || f.ticket.queued == queued {
+// mayBeQueued notes that the caller may be in the queue.
+func (f *fifoAsker) mayBeQueued() {
+	if f.ticket == nil {
 		return
 	}
 	f.locks.mu.Lock()
-	f.ticket.queued = queued
+	f.ticket.queued = true
 	f.locks.mu.Unlock()
-	if queued {
-		signal(f.locks.queues)
-	}
+	signal(f.locks.queues)
 }
 
 func (f *fifoAsker) ask(missing []*target) *question {
@@ -131,7 +126,9 @@ func (f *fifoAsker) ask(missing []*target) *question {
 }
 
 func (f *fifoAsker) unanswered(q *question) {
-	f.setQueued(q.attempt.Sent() || f.queued())
+	if q.attempt.Sent() {
+		f.mayBeQueued()
+	}
 	f.locks.cancel(f.acq, q, 0)
 	if f.target.fresh {
 		f.doubtful = false // the cancellation is on its way
@@ -182,7 +179,7 @@ func (f *fifoAsker) outlivesLocked() func(*Hold) bool {
 
 func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {
 	if answer.Code == scripts.Busy {
-		f.setQueued(true)
+		f.mayBeQueued()
 	}
 	return policy.AfterBusy(answer.Busy, true)
 }

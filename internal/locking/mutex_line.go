@@ -123,10 +123,11 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 		if st.placed && !st.called {
 			l.subscription.Unheard()
 		}
-		st.queued, st.placed = false, false // the script took us out of the queue
+		st.queued = false // the script took us out of the queue
 		p.waiter = nil
 		l.removeLocked(p.lock, w)
 	}
+	st.placed = false // a reservation for another caller of the process may have become this grant
 	st.wakeOwnerLocked(m.acq.owner, nil)
 	l.tidyLocked(p.lock)
 	l.mu.Unlock()
@@ -135,7 +136,7 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 
 // stopped lets the caller ask at once for a lock behind the first, for which it has not queued: now it stands in the line of that.
 func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.Duration {
-	if n > 0 && !m.acq.try {
+	if n > 0 && !m.acq.try && !m.acq.waitIsOver(time.Now()) {
 		return -1
 	}
 	l := m.locks
