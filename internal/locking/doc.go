@@ -18,26 +18,25 @@
 // # The files, in the order in which a lock is taken and given back
 //
 //	lock           the handles: Mutex, FairMutex, RWMutex, and the options of a call
-//	acquire        one loop for all kinds: what may the caller do next, ask, wait, and again
-//	mutex_line     callers wait in a line of this process; its head asks for all, and queues at the server
+//	acquire        one loop for all kinds: what may the caller do next, ask, wait until it is woken, polls or gives up, and again
+//	mutex_line     callers wait in a line of this process; its head asks for all, and queues at the server; an unlock may
+//	               give the lock to the next in line without a round trip
 //	fifo_queue     a first-come lock: each caller queues at the server by itself
 //	heartbeat      and shows that it lives
-//	wait           the caller sleeps until it is woken, polls or gives up
 //	granted        what was granted becomes holds; how grants and leases end in this process
 //	renew          the watchdog renews leases, and tokens are raised
 //	release        Unlock: the last hold frees the lock at the server
-//	handoff        or gives it to the next in line without a round trip
 //	cleanup        the cleaner: what got no answer is cancelled, or repeated in the background
 //
 // They act on the types of five files: hold is what a caller gets, call one Lock or TryLock with what it waits for, grant what
-// was granted, kind the script calls of a lock, and registry all that one process knows. address, which says what keys look like,
-// owner, observer and errors know nothing else.
+// was granted, kind the script calls of a lock, and locks all that one process knows, from New to Close. address, which says what
+// keys look like, owner, observer and errors know nothing else.
 //
-// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, handoff, wait, cleanup,
-// granted, and then the types. Only registry, call, kind and grant, whose types are made of each other, know each other both ways.
+// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, cleanup, granted, and then the
+// types. Only locks, call, kind and grant, whose types are made of each other, know each other both ways.
 //
 // MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold, redlock_poll its questions to all nodes,
-// redlock_vote how it is taken. inspect looks at locks and frees them by force. locks begins and ends it all.
+// redlock_vote how it is taken. inspect looks at locks and frees them by force.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
 // and the nodes of a cluster; internal/subscription the wake-ups. How long anybody waits stands in internal/policy.
