@@ -587,12 +587,12 @@ func TestLateRenewalTouchesNoLaterGrant(t *testing.T) {
 				w.t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
 		}
-		renew(old, 2000, scripts.RenewalGone)
-		renew(h, 2000, scripts.RenewalDone)
+		renew(old, 2000, scripts.NotOurs)
+		renew(h, 2000, scripts.Done)
 		if left := rdb.PTTL(ctx, m.stateKey).Val(); left < 3*time.Second {
 			w.t.Errorf("a renewal has brought the expiry nearer: %s", left)
 		}
-		renew(old, 3600_000, scripts.RenewalGone)
+		renew(old, 3600_000, scripts.NotOurs)
 		if left := rdb.PTTL(ctx, m.stateKey).Val(); left > 5*time.Second {
 			w.t.Errorf("a late renewal has extended the lock to %s", left)
 		}
@@ -671,16 +671,16 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
-		if got := run(scripts.Renew, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(scripts.NotOurs) {
 			w.t.Errorf("a stranger renews: %v", got)
 		}
-		if got := run(scripts.Renew, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(scripts.NotOurs) {
 			w.t.Errorf("an old grant renews: %v", got)
 		}
-		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(scripts.RenewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(scripts.NotOurs) {
 			w.t.Errorf("a lost grant renews what a late copy took: %v", got)
 		}
-		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.RenewalOutdated) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.Outdated) {
 			w.t.Errorf("an outdated renewal: %v", got)
 		}
 		acquire := []string{m.clock(), m.tombstone(1), m.stateKey, m.queueKey}
@@ -695,7 +695,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		for _, rest := range [][]any{{0, 0, scripts.QueueStay}, {1, 1000, scripts.QueueStay}} { // the last hold; one is left
 			args := append([]any{seq, policy.ReservationMS, h.holder()}, rest...)
-			if got := run(scripts.Release, []string{m.stateKey, m.queueKey}, args...); !reflect.DeepEqual(got, []any{int64(scripts.ReleasedOutdated)}) {
+			if got := run(scripts.Release, []string{m.stateKey, m.queueKey}, args...); !reflect.DeepEqual(got, []any{int64(scripts.Outdated)}) {
 				w.t.Errorf("an outdated release: %v", got)
 			}
 		}

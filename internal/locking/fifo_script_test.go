@@ -520,7 +520,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		d.acquire(acquireArgs{side: "read", who: "crashed", lease: 10 * time.Second})
 		before := d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val()
-		if d.renew("read", "short", 100, 30000, 0) != scripts.RenewalDone || life() < 29*time.Second {
+		if d.renew("read", "short", 100, 30000, 0) != scripts.Done || life() < 29*time.Second {
 			w.t.Error("a reader is not renewed")
 		}
 		if d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val() != before {
@@ -528,7 +528,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		past := float64(time.Now().Add(-time.Second).UnixMilli())
 		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
-		for who, want := range map[string]int64{"crashed": scripts.RenewalGone, "short": scripts.RenewalDone} {
+		for who, want := range map[string]int64{"crashed": scripts.NotOurs, "short": scripts.Done} {
 			if got := d.renew("read", who, 100, 1000, 0); got != want {
 				w.t.Errorf("renewal of %s: %d", who, got)
 			}
@@ -607,7 +607,7 @@ func TestFifoScriptReplayGetsTheSameAnswer(t *testing.T) {
 			}
 			d.attempts = 12
 			d.run(scripts.FifoRelease, "P", 13, side, "P:a", 1, 5000, "", 0)
-			for attempt, want := range map[int]int64{12: scripts.ReleasedOutdated, 13: scripts.ReleasedOutdated} {
+			for attempt, want := range map[int]int64{12: scripts.Outdated, 13: scripts.Outdated} {
 				if got := d.run(scripts.FifoRelease, "P", attempt, side, "P:a", 0, 1, "", 0)[0]; got != want {
 					w.t.Errorf("%s: release %d: %d", side, attempt, got)
 				}
@@ -618,7 +618,7 @@ func TestFifoScriptReplayGetsTheSameAnswer(t *testing.T) {
 					w.t.Errorf("%s: code %d for another hold", side, code)
 				}
 			}
-			if d.release(side, "a", 0) != scripts.ReleasedDone || d.release(side, "a", 0) != scripts.ReleasedNotOurs {
+			if d.release(side, "a", 0) != scripts.Done || d.release(side, "a", 0) != scripts.NotOurs {
 				w.t.Errorf("%s: a release does not know what it did", side)
 			}
 			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", token: token}); code != scripts.Gone {
@@ -721,13 +721,13 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 				do   func() int64
 				want int64
 			}{
-				{"a stranger renews", func() int64 { return d.renew(side, "b", 100, 60000, token) }, scripts.RenewalGone},
-				{"a late copy's hold is renewed", func() int64 { return d.renew(side, "a", 100, 60000, token-1) }, scripts.RenewalGone},
-				{"a renewal is outdated", func() int64 { return d.renew(side, "a", 0, 60000, token) }, scripts.RenewalOutdated},
-				{"a renewal is shorter", func() int64 { return d.renew(side, "a", 100, 1000, token) }, scripts.RenewalDone},
-				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, scripts.ReleasedNotOurs},
+				{"a stranger renews", func() int64 { return d.renew(side, "b", 100, 60000, token) }, scripts.NotOurs},
+				{"a late copy's hold is renewed", func() int64 { return d.renew(side, "a", 100, 60000, token-1) }, scripts.NotOurs},
+				{"a renewal is outdated", func() int64 { return d.renew(side, "a", 0, 60000, token) }, scripts.Outdated},
+				{"a renewal is shorter", func() int64 { return d.renew(side, "a", 100, 1000, token) }, scripts.Done},
+				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, scripts.NotOurs},
 				{"a stranger raises the token", func() int64 { return d.run(scripts.FifoToken, side, "P:b", token)[0] }, 0},
-				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, scripts.ReleasedDone},
+				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, scripts.Done},
 			} {
 				if got := step.do(); got != step.want {
 					w.t.Errorf("%s: %s: %d", side, step.what, got)

@@ -3,7 +3,6 @@ package locking
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base32"
 	"maps"
 	"slices"
 	"sync"
@@ -66,11 +65,7 @@ func newOwner(ctx context.Context) (context.Context, *owner) {
 }
 
 // newID returns a unique name: 80 random bits as letters and digits.
-func newID() string {
-	var bits [10]byte
-	_, _ = rand.Read(bits[:]) // never fails
-	return base32.StdEncoding.EncodeToString(bits[:])
-}
+func newID() string { return rand.Text()[:16] }
 
 // addHold notes a hold.
 func (o *owner) addHold(at position) {

@@ -67,7 +67,7 @@ func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) err
 	}
 	var refused []*grant
 	for i, result := range results {
-		if result == scripts.ReleasedNotOurs && l.refused(s, i, holds) {
+		if result == scripts.NotOurs && l.refused(s, i, holds) {
 			refused = append(refused, s.rows[i].grant)
 		}
 	}

@@ -72,9 +72,9 @@ func (l *Locks) renew(ctx context.Context, grants []*grant, lease, bound time.Du
 		for i, answer := range answers {
 			said, err := answer.Int64()
 			switch {
-			case err != nil || said == scripts.RenewalOutdated: // a later script call about the grant came first
+			case err != nil || said == scripts.Outdated: // a later script call about the grant came first
 				all = false
-			case said == scripts.RenewalGone:
+			case said == scripts.NotOurs:
 				all = l.denied(batch[i], tokens[i]) && all
 			default:
 				l.renewed(batch[i], start.Add(trust(lease)), wants)

@@ -65,7 +65,7 @@ func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 	}
 	d.renew("read", "a", 100, 120000, 0)
 	for _, side := range []string{"write", "read"} {
-		if code := d.release(side, "a", 1); code != scripts.ReleasedDone {
+		if code := d.release(side, "a", 1); code != scripts.Done {
 			t.Errorf("it may %s once less: code %d", side, code)
 		}
 	}
@@ -78,7 +78,7 @@ func TestScriptsThatEndOrShortenWorkWithoutMemory(t *testing.T) {
 		{[]string{m.stateKey, m.queueKey, m.tombstone(1)}, []any{3, policy.ReservationMS, "P:a", 0, 0, scripts.QueueStay, 60000}},
 	} {
 		answer, err := rdb.Eval(ctx, scripts.Release.Source.(string), call.keys, call.args...).Int64Slice()
-		if err != nil || answer[0] != scripts.ReleasedDone {
+		if err != nil || answer[0] != scripts.Done {
 			t.Errorf("release %v: %v (%v)", call.args, answer, err)
 		}
 	}

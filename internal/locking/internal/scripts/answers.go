@@ -17,18 +17,11 @@ const (
 	Entered   = 5 // as Busy, and the process was not in the queue until now
 )
 
-// The answers of release.lua and fifo_release.lua for each lock.
+// The answers of the scripts that release, for each lock, and of those that renew.
 const (
-	ReleasedNotOurs  = 0
-	ReleasedDone     = 1
-	ReleasedOutdated = 2
-)
-
-// The answers of renew.lua and fifo_renew.lua.
-const (
-	RenewalGone     = 0
-	RenewalDone     = 1
-	RenewalOutdated = 2
+	NotOurs  = 0 // the lock is not the holder's
+	Done     = 1
+	Outdated = 2 // by a later attempt
 )
 
 // The queue actions of acquire.lua.
