@@ -33,8 +33,8 @@ func (m *mutexAsker) next(missing []*target) (action, error) {
 	return next, nil
 }
 
-// togetherLocked returns the targets that can be asked for at once: the first, in whose line the caller stands, and those after it
-// that no caller of this process holds or waits for. So no waiter is overtaken.
+// togetherLocked returns the targets that can be asked for at once: the first, in whose line the caller stands, and those after
+// it that no caller of this process holds or waits for. So no waiter is overtaken.
 func (m *mutexAsker) togetherLocked(missing []*target) []*target {
 	for i, p := range missing[1:] {
 		if !m.locks.reenterLocked(m.acq, p) && m.locks.states[p.lock.stateKey] != nil {
@@ -134,7 +134,9 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 	l.lose(over)
 }
 
-// stopped lets the caller ask at once for a lock behind the first, for which it has not queued: now it stands in the line of that.
+// stopped notes that the process is in the queue. If it was before, and now has entered it anew, it was to be woken, and was
+// not or was too late; or it was taken for dead. For a lock behind the first the caller has not queued: it asks again at once, as
+// one in the line of that.
 func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.Duration {
 	if n > 0 && !m.acq.try && !m.acq.waitIsOver(time.Now()) {
 		return -1
@@ -143,22 +145,17 @@ func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.D
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p := q.run[n]; p.waiter != nil {
-		l.placedLocked(l.states[p.lock.stateKey], answer)
+		st := l.states[p.lock.stateKey]
+		if answer.Code == scripts.Entered && st.placed {
+			l.subscription.Doubt(st.called)
+		}
+		st.placed, st.called = st.queued, false
 	}
 	if l.subscription.Hears() {
 		return policy.AfterBusy(answer.Busy, false)
 	}
 	l.subscription.Polled()
 	return min(answer.Busy, policy.Deaf)
-}
-
-// placedLocked notes that the process is in the queue. If it was before, and now has entered it anew, it was to be woken, and
-// was not or was too late; or it was taken for dead.
-func (l *Locks) placedLocked(st *lockState, answer scripts.Acquired) {
-	if answer.Code == scripts.Entered && st.placed {
-		l.subscription.Doubt(st.called)
-	}
-	st.placed, st.called = st.queued, false
 }
 
 func (m *mutexAsker) unanswered(q *question) { m.cancelCopies(q, 0) }
@@ -217,7 +214,13 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 		}
 	}
 	st := l.stateOfLocked(p.lock)
-	l.joinLocked(acq, p, st)
+	if p.waiter == nil {
+		p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
+		st.waiters = append(st.waiters, p.waiter)
+		if st.lease != nil {
+			p.nextAsk = now.Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
+		}
+	}
 	p.waiter.looks()
 	if head := st.waiters[0]; head != p.waiter {
 		// Neither a sibling that asks nor one that has gone is another owner in the way.
@@ -237,18 +240,6 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	p.nextAsk = now.Add(policy.Poll)
 	p.waiter.asking = true
 	return actionAsk, nil
-}
-
-// joinLocked puts the caller at the end of the line if it is not in it.
-func (l *Locks) joinLocked(acq *acquisition, p *target, st *lockState) {
-	if p.waiter != nil {
-		return
-	}
-	p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
-	if st.lease != nil {
-		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
-	}
-	st.waiters = append(st.waiters, p.waiter)
 }
 
 // handoffFor is for how long after the answer that brought it a lease may pass inside the process. Then other processes that wait
