@@ -75,15 +75,13 @@ func (f *fifoAsker) end(*question) {
 	}
 }
 
-// drawTicket gives the caller a ticket if it may wait. Wake-ups count from now on. It returns the number for the
+// drawTicketLocked gives the caller a ticket if it may wait. Wake-ups count from now on. It returns the number for the
 // script, and what to do about the queue.
-func (f *fifoAsker) drawTicket() (number, queue string) {
+func (f *fifoAsker) drawTicketLocked() (number, queue string) {
 	l := f.locks
 	if f.acq.try || f.ticket == nil && f.acq.waitIsOver(time.Now()) {
 		return "", scripts.QueueIgnore
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if f.ticket == nil {
 		number := strconv.FormatInt(l.numbers.Add(1), 10)
 		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{owner: f.acq.owner, woken: make(chan struct{}, 1)}}
@@ -107,9 +105,9 @@ func (f *fifoAsker) mayBeQueued() {
 
 func (f *fifoAsker) ask(missing []*target) *question {
 	l, p := f.locks, f.target
-	number, queue := f.drawTicket()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	number, queue := f.drawTicketLocked()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
 	count, token := p.askedForLocked()

@@ -98,12 +98,12 @@ type singleHold struct {
 	grant        *grant
 	since        time.Time
 	lease        time.Duration
-	fixed        bool          // the watchdog does not renew it
-	deadline     time.Time     // until when it can be relied on
-	expiry       *time.Timer   // loses it then
-	late         time.Duration // at most so long after the start of the call its lease began at the server
-	keptAlive    bool          // a MultiLock takes other parts: its fixed lease may be restarted until then
-	leftToExpire bool          // it was renewed once more after its context had ended, and will not be again
+	fixed        bool        // the watchdog does not renew it
+	deadline     time.Time   // until when it can be relied on
+	expiry       *time.Timer // loses it then
+	promised     time.Time   // no later has the server promised to keep the lock for it
+	keptAlive    bool        // a MultiLock takes other parts: its fixed lease may be restarted until then
+	leftToExpire bool        // it was renewed once more after its context had ended, and will not be again
 	lost         bool
 	unlocked     bool // Unlock has been called
 	reported     bool // the Observer knows of it
@@ -155,12 +155,7 @@ func (h *singleHold) lifeLocked() time.Duration {
 		return h.lease
 	}
 	const rounding = 2 * time.Millisecond // the server counts in whole ones, and so does the call
-	return min(h.lease, time.Until(h.deadline)+h.lease-trust(h.lease)+h.late+rounding)
-}
-
-// countsLocked notes what a lease is counted by, when the answer of the server has come.
-func (h *singleHold) countsLocked(deadline time.Time) {
-	h.late = time.Since(deadline.Add(-trust(h.lease)))
+	return min(h.lease, time.Until(h.promised)+rounding)
 }
 
 // carries reports whether the server has this token or a higher one for the hold's lock.

@@ -103,7 +103,6 @@ func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleH
 	}
 	h.held = h
 	h.setDeadlineLocked(deadline)
-	h.countsLocked(deadline)
 	if p.outlives != nil {
 		h.ctx, h.cancel = outlive(h.base, p.outlives)
 	} else {
@@ -127,9 +126,9 @@ func (l *Locks) reportGrants(acq *acquisition, run []*target) {
 	}
 }
 
-// setDeadlineLocked sets until when a hold can be relied on. Then it is lost.
+// setDeadlineLocked sets until when a hold can be relied on, now that the server has answered. Then it is lost.
 func (h *singleHold) setDeadlineLocked(deadline time.Time) {
-	h.deadline = deadline
+	h.deadline, h.promised = deadline, time.Now().Add(h.lease)
 	if h.expiry != nil {
 		h.expiry.Reset(time.Until(deadline))
 		return

@@ -554,6 +554,12 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 	})
 }
 
+// ageLocked makes it as if time had passed: so much is left of a hold.
+func (h *singleHold) ageLocked(left time.Duration) {
+	h.setDeadlineLocked(time.Now().Add(left))
+	h.promised = h.deadline.Add(h.lease - trust(h.lease))
+}
+
 // A hold that is not renewed is left with the rest of its lease, whatever a re-entry has added meanwhile: otherwise the
 // server would keep others out for longer.
 func TestReleaseLeavesWhatIsLeft(t *testing.T) {
@@ -566,7 +572,7 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 		}{l.Mutex(w.name), l.FairMutex(w.name)} {
 			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
 			l.mu.Lock()
-			outer.one().setDeadlineLocked(time.Now().Add(4 * time.Second)) // as if time had passed
+			outer.one().ageLocked(4 * time.Second)
 			l.mu.Unlock()
 			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
@@ -649,7 +655,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 		outer := w.must(MultiLock(one, other).Lock(ctx, Lease(10*time.Second)))
 		l.mu.Lock()
 		for _, part := range outer.Parts() {
-			part.one().setDeadlineLocked(time.Now().Add(4 * time.Second)) // as if time had passed
+			part.one().ageLocked(4 * time.Second)
 		}
 		l.mu.Unlock()
 		w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))

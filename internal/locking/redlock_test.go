@@ -657,7 +657,7 @@ func TestMultiLockRenewsTheFixedLeaseOfARedLock(t *testing.T) {
 			for _, node := range parts { // as if time had passed
 				node.one().locks.mu.Lock()
 				for _, h := range node.one().grant.holds {
-					h.setDeadlineLocked(time.Now().Add(4 * time.Second))
+					h.ageLocked(4 * time.Second)
 				}
 				node.one().locks.mu.Unlock()
 			}

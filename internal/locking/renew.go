@@ -109,7 +109,6 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*singleHold) bo
 		if wants(h) {
 			if deadline.After(h.deadline) {
 				h.setDeadlineLocked(deadline)
-				h.countsLocked(deadline)
 			}
 			h.leftToExpire = h.ctx.Err() != nil
 		}
