@@ -217,7 +217,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	}
 	n := len(leases)
 	p := q.run[n]
-	re := p.reentry
+	re := p.reenters
 	if q.attempt.Resent() || answer.Code == scripts.Cancelled && re == nil {
 		a.cancelCopies(q, n) // a copy may still take what was busy
 	}
@@ -226,7 +226,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	case answer.Code == scripts.Busy, answer.Code == scripts.Entered:
 		return pause, nil
 	case answer.Code == scripts.Gone && re != nil:
-		l.denied(re.grant, p.token)
+		l.denied(re, p.token)
 		return -1, nil
 	case answer.Code == scripts.Cancelled && re != nil:
 		return -1, nil // a later script call about the grant was answered first

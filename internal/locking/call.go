@@ -107,12 +107,13 @@ func (acq *acquisition) reasonOf(err error) Reason {
 
 // A target is one lock that a call takes, as often as it was named.
 type target struct {
-	lock    *lock
-	times   int
-	reentry *reentry  // what the grant that the owner already has knows of this call, while the server is asked; or nil
-	waiter  *waiter   // the place in the line of this process; nil if the owner already holds the lock
-	nextAsk time.Time // when to ask the server although this process holds the lock
-	holds   []*singleHold
+	lock     *lock
+	times    int
+	lease    time.Duration // what the re-entry asks for
+	reenters *grant        // what the owner already has, while the server is asked for more holds of it; or nil
+	waiter   *waiter       // the place in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time     // when to ask the server although this process holds the lock
+	holds    []*singleHold
 
 	outlives func(*Hold) bool // reports holds whose end does not end these, though their contexts are made from those
 

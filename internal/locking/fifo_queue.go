@@ -136,7 +136,7 @@ func (f *fifoAsker) unanswered(q *question) {
 // cancelCopies has a tombstone written for an attempt: the next answer says what the lost one would have said. Nothing else
 // changes; for a re-entry the server gets the count that is left.
 func (f *fifoAsker) cancelCopies(q *question, _ int) {
-	if f.target.reentry != nil {
+	if f.target.reenters != nil {
 		f.locks.cancel(f.acq, q, 0)
 		return
 	}

@@ -20,20 +20,13 @@ type grant struct {
 	owner     *owner
 	token     int64
 	holds     []*singleHold
-	reentries []*reentry
-	sent      int  // how many holds and re-entries the last script call counted
-	closing   int  // how many calls are under way that count none
-	gone      bool // the server no longer has it
-	handedOff bool // its lease has gone on to the next owner
+	reentries []*target // what re-enters it, while the server is asked
+	sent      int       // how many holds and re-entries the last script call counted
+	closing   int       // how many calls are under way that count none
+	gone      bool      // the server no longer has it
+	handedOff bool      // its lease has gone on to the next owner
 	lease     *lease
 	decided   chan struct{} // closed when a grant without holds gets one, or is over; nil if nobody waits for that
-}
-
-// A reentry is further holds of a grant, while the server is asked for them.
-type reentry struct {
-	grant *grant
-	times int
-	lease time.Duration
 }
 
 // countLocked is how many holds the server must know of, re-entries under way included.

@@ -14,10 +14,10 @@ func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 	if g == nil || len(g.holds) == 0 {
 		return false
 	}
-	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
-	g.reentries = append(g.reentries, p.reentry)
-	if ls := g.lease; p.reentry.lease > ls.longest {
-		ls.longest = p.reentry.lease
+	p.reenters, p.lease = g, acq.leaseOr(l.lease)
+	g.reentries = append(g.reentries, p)
+	if ls := g.lease; p.lease > ls.longest {
+		ls.longest = p.lease
 		ls.dropReserveLocked()
 	}
 	return true
@@ -26,11 +26,11 @@ func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 // askedForLocked begins a question about a target. It returns the count that the server is to have, and the token of the grant
 // that is re-entered, whose id it takes; a target that is fresh still needs one.
 func (p *target) askedForLocked() (count int, token string) {
-	p.token, p.fresh = 0, p.reentry == nil
+	p.token, p.fresh = 0, p.reenters == nil
 	if p.fresh {
 		return p.times, ""
 	}
-	g := p.reentry.grant
+	g := p.reenters
 	g.sent = g.countLocked()
 	p.id, p.token = g.lease.id, g.lease.first
 	return g.sent, strconv.FormatInt(p.token, 10)
@@ -38,13 +38,12 @@ func (p *target) askedForLocked() (count int, token string) {
 
 // endReentryLocked ends the re-entry of a target, if it has one, and returns its grant.
 func (p *target) endReentryLocked() *grant {
-	r := p.reentry
-	if r == nil {
-		return nil
+	g := p.reenters
+	if g != nil {
+		p.reenters = nil
+		g.reentries = slices.DeleteFunc(g.reentries, func(other *target) bool { return other == p })
 	}
-	p.reentry = nil
-	r.grant.reentries = slices.DeleteFunc(r.grant.reentries, func(other *reentry) bool { return other == r })
-	return r.grant
+	return g
 }
 
 // admitLocked makes as many holds as the target wants: of the grant that it re-enters, or of a new one. If it makes a new one,
