@@ -23,7 +23,7 @@
 //	               give the lock to the next in line without a round trip
 //	fifo_queue     a first-come lock: each caller queues at the server by itself
 //	heartbeat      and shows that it lives
-//	granted        what was granted becomes holds; how grants and leases end in this process
+//	grant          what was granted becomes holds; how grants and leases end in this process
 //	renew          the watchdog renews leases, and tokens are raised
 //	release        Unlock: the last hold frees the lock at the server
 //	cleanup        the cleaner: what got no answer is cancelled, or repeated in the background
@@ -32,8 +32,8 @@
 // was granted, kind the script calls of a lock, and locks all that one process knows, from New to Close. address, which says
 // what keys look like, owner, observer and errors know nothing else.
 //
-// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, cleanup, granted, and then the
-// types. Only locks, call, kind and grant, whose types are made of each other, know each other both ways.
+// Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, cleanup, and then the types.
+// Only locks, call, kind and grant, whose types are made of each other, know each other both ways.
 //
 // MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold, redlock_poll its questions to all nodes,
 // redlock_vote how it is taken. inspect looks at locks and frees them by force.
