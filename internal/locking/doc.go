@@ -29,8 +29,8 @@
 //	cleanup        the cleaner: what got no answer is cancelled, or repeated in the background
 //
 // They act on the types of five files: hold is what a caller gets, call one Lock or TryLock with what it waits for, grant what
-// was granted, kind the script calls of a lock, and locks all that one process knows, from New to Close. address, which says
-// what keys look like, owner, observer and errors know nothing else.
+// was granted, kind where a lock lives in Redis and its script calls, and locks all that one process knows, from New to Close.
+// owner, observer and errors know nothing else.
 //
 // Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, cleanup, and then the types.
 // Only locks, call, kind and grant, whose types are made of each other, know each other both ways.
