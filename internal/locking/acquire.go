@@ -308,13 +308,6 @@ func (l *Locks) woken(payload string) {
 	}
 }
 
-// polls reports to the observer why wake-ups do not reach this process, and nil when they do again.
-func (l *Locks) polls(why error) {
-	if o, ok := l.observer.(PollingObserver); ok {
-		o.Polling(why)
-	}
-}
-
 // wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed, and processes that
 // did not listen for a moment taken for dead.
 func (l *Locks) wakeHeads() {

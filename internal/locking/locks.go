@@ -46,7 +46,12 @@ type Locks struct {
 
 	mu     sync.Mutex
 	closed bool
-	registry
+
+	// The registry, which is what this process knows of its locks: what it holds, and who waits for what. Guarded by mu.
+	states  map[string]*lockState // what is known of mutexes, by state key
+	grants  map[share]*grant
+	asking  map[share]chan struct{} // a caller asks the server for a first-come lock; closed when it no longer does
+	tickets tickets
 }
 
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The caller keeps the
@@ -66,10 +71,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		queues:   make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
-		registry: registry{
-			states: make(map[string]*lockState), grants: make(map[share]*grant), asking: make(map[share]chan struct{}),
-			tickets: tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
-		},
+		states:   make(map[string]*lockState),
+		grants:   make(map[share]*grant),
+		asking:   make(map[share]chan struct{}),
+		tickets:  tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
 	}
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
@@ -77,7 +82,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		}
 	}
 	l.address = l.server.Address()
-	l.subscription = subscription.New(l.server, wakeChannel(l.process), l.woken, l.wakeHeads, l.polls)
+	polling := func(error) {}
+	if o, ok := l.observer.(PollingObserver); ok {
+		polling = o.Polling
+	}
+	l.subscription = subscription.New(l.server, wakeChannel(l.process), l.woken, l.wakeHeads, polling)
 	l.loops.Go(l.watch)
 	l.loops.Go(l.clean)
 	l.loops.Go(l.beats)
@@ -206,14 +215,6 @@ func signal(to chan<- struct{}) {
 	case to <- struct{}{}:
 	default:
 	}
-}
-
-// A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
-type registry struct {
-	states  map[string]*lockState // what is known of mutexes, by state key
-	grants  map[share]*grant
-	asking  map[share]chan struct{} // a caller asks the server for a first-come lock; closed when it no longer does
-	tickets tickets
 }
 
 // A share is what one owner has to do with one lock.
