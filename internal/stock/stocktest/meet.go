@@ -3,7 +3,6 @@ package stocktest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -17,34 +16,88 @@ type Meeting struct {
 	Status stock.DeductionStatus // before them
 	Whole  bool                  // it is an order of several SKUs
 
-	committed, extended bool
+	units     int64  // that it holds while it is live; 0: no request is for a part, and no answer tells units
+	committed int64  // by a commit
+	swept     bool   // a sweep is among the requests, and a commit does not take units again
+	done      string // the refs of the amendments that have been made
 }
 
-// settle is what a request does when it comes alone, and its answer. A commit takes the units of an expired reservation again.
+// settle is what a request does when it comes alone, and its answer.
 func (m *Meeting) settle(w stock.SettleRequest) string {
-	live := m.Status == stock.StatusReserved || m.Status == stock.StatusExpired
+	before := *m
+	refused := m.on(w)
 	switch {
-	case w.Verb == stock.Commit && live:
-		m.Status, m.committed = stock.StatusCommitted, true
-	case w.Verb == stock.Commit && m.Status == stock.StatusReturned && m.Whole:
-		return string(stock.CodeOrderEnded) // it says for each line what became of it
-	case w.Verb == stock.Commit && m.Status != stock.StatusCommitted:
-		return string(stock.CodeNotReserved)
-	case w.Verb == stock.Cancel && m.committed:
-		return string(stock.CodeAlreadyCommitted)
-	case w.Verb == stock.Cancel && m.Status == stock.StatusReserved:
-		m.Status = stock.StatusCancelled
-	case w.Verb == stock.Return && m.Status == stock.StatusCommitted:
-		m.Status = stock.StatusReturned
-	case w.Verb == stock.Return && m.Status != stock.StatusReturned:
-		return string(stock.CodeNotCommitted)
-	case w.Verb == stock.Extend && m.extended: // under the same ref
-	case w.Verb == stock.Extend && m.Status != stock.StatusReserved:
-		return string(stock.CodeNotReserved)
-	case w.Verb == stock.Extend:
-		m.extended = true
+	case w.Verb == stock.Expire: // who sweeps is not told what it met
+		return ""
+	case refused != "":
+		return string(refused)
+	case m.units == 0:
+		return string(m.Status)
 	}
-	return string(m.Status)
+	return answer(m.Status, m.units, max(0, before.held()-m.held()))
+}
+
+// answer is what a caller is told: the state, the units, and how many went back.
+func answer(status stock.DeductionStatus, units, back int64) string {
+	return fmt.Sprint(status, " ", units, ", ", back, " back")
+}
+
+// on does what a request asks, or tells why not. A commit takes the units of an expired reservation again.
+func (m *Meeting) on(w stock.SettleRequest) (refused stock.Code) {
+	ref := fmt.Sprintf("%q ", w.Ref)
+	switch {
+	case w.Ref != "" && strings.Contains(m.done, ref): // whatever has happened since
+	case w.Verb == stock.Expire:
+		if m.Status == stock.StatusReserved && !strings.Contains(m.done, `"longer" `) {
+			m.Status = stock.StatusExpired
+		}
+	case w.Verb == stock.Commit:
+		return m.commit(w)
+	case w.Verb == stock.Cancel && (m.Status == stock.StatusCommitted || m.Status == stock.StatusReturned):
+		return stock.CodeAlreadyCommitted
+	case w.Verb == stock.Return && m.Status == stock.StatusReturned && w.Quantity == 0:
+	case w.Verb == stock.Return && m.Status != stock.StatusCommitted:
+		return stock.CodeNotCommitted
+	case w.Verb == stock.Cancel && m.Status != stock.StatusReserved && w.Quantity == 0:
+	case w.Verb != stock.Return && m.Status != stock.StatusReserved:
+		return stock.CodeNotReserved
+	case w.Quantity > m.units:
+		return stock.CodeInvalidRequest
+	case w.Verb != stock.Extend && (w.Quantity == 0 || w.Quantity == m.units):
+		m.Status = map[stock.Verb]stock.DeductionStatus{stock.Cancel: stock.StatusCancelled, stock.Return: stock.StatusReturned}[w.Verb]
+		m.done += ref
+	default:
+		m.units -= w.Quantity
+		m.done += ref
+	}
+	return ""
+}
+
+func (m *Meeting) commit(w stock.SettleRequest) (refused stock.Code) {
+	switch {
+	case m.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == m.committed):
+		return ""
+	case m.Status == stock.StatusCommitted:
+		return stock.CodeAlreadyCommitted
+	case m.Status == stock.StatusReturned && m.Whole:
+		return stock.CodeOrderEnded // it says for each line what became of it
+	case m.Status != stock.StatusReserved && (m.Status != stock.StatusExpired || m.swept):
+		return stock.CodeNotReserved
+	case w.Quantity > m.units:
+		return stock.CodeInvalidRequest
+	case w.Quantity > 0:
+		m.units = w.Quantity
+	}
+	m.Status, m.committed = stock.StatusCommitted, m.units
+	return ""
+}
+
+// held is how many units are not for sale.
+func (m *Meeting) held() int64 {
+	if m.Status.Live() {
+		return m.units
+	}
+	return 0
 }
 
 // Explains reports whether the answers, statuses or codes, are those of the requests one after another in some order, which ends with
@@ -65,65 +118,77 @@ func (m Meeting) Explains(requests []stock.SettleRequest, answers []string, ends
 	return false
 }
 
-// testRequestsMeet: commits, cancels, returns, extensions and retakes of one deduction meet. Their answers are those of some order of
-// them, and the units are where that order leaves them.
+// testRequestsMeet: commits, cancels, returns, all of them also of parts, extensions, retakes and a sweep of one deduction meet. Their
+// answers are those of some order of them, and each unit is where that order leaves it.
 func testRequestsMeet(t *testing.T, k *kit) {
-	const rounds = 150
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be played again
-	k.create(10, 3)
+	const rounds, units, meeting = 240, 5, 6
+	r := seeded(t)
+	k.create(2*units, 3)
 	over := at.Add(time.Minute)
 	for n := range rounds {
-		id, late := fmt.Sprintf("o-%d", n), n%2 == 1
-		k.merge(nil, reserved(id, 3, time.Minute))
-		start, when := stock.StatusReserved, at
-		if late {
-			start, when = stock.StatusExpired, over
+		id := fmt.Sprintf("o-%d", n)
+		m := Meeting{Status: stock.StatusReserved, units: units}
+		when, o := at, reserved(id, units, time.Minute)
+		all := []stock.SettleRequest{
+			commit(id), commit(id), commitOf(id, 3), cancel(id), cancel(id), giveBack(id, "a", 2), giveBack(id, "a", 2), giveBack(id, "b", 4),
+			returns(id, "", 0), returns(id, "c", 2), returns(id, "c", 2), returns(id, "d", 2), extend(id, "longer", time.Hour), extend(id, "longer", time.Hour),
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:meeting]
+		switch n % 4 {
+		case 1: // it has expired
+			m.Status, when = stock.StatusExpired, over
+		case 2: // it expires: the requests come in its last instant, and a sweep just after it
+			m.swept, when = true, over.Add(-time.Microsecond)
+			all = append(all, stock.SettleRequest{OrderID: id, Verb: stock.Expire})
+		case 3: // it is committed
+			m.Status, m.committed, o.ReserveFor = stock.StatusCommitted, units, 0
+		}
+		k.merge(nil, o)
+		if m.Status == stock.StatusExpired {
 			k.expire(over, 1)
 		}
-		all := []stock.SettleRequest{commit(id), commit(id), cancel(id), returns(id, "", 0), extend(id, "r", time.Hour), extend(id, "r", time.Hour)}
-		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		answers, calls := make([]string, len(all)), make([]func(context.Context) error, len(all))
 		for i, w := range all {
-			calls[i] = func(ctx context.Context) error {
-				d, err := k.meets(ctx, when, w, late)
-				if answers[i] = string(d.Status); err != nil {
-					answers[i] = string(stock.CodeOf(err))
-				}
-				if stock.CodeOf(err) == stock.CodeUnavailable {
-					return err
-				}
-				return nil
+			calls[i] = func(ctx context.Context) (err error) {
+				answers[i], err = k.meets(ctx, when, w, m)
+				return err
 			}
 		}
 		k.together(calls...)
-		d, err := k.store.Deduction(t.Context(), sku, id)
-		if err != nil || !(Meeting{Status: start}).Explains(all, answers, d.Status) {
-			verbs := stock.Column(all, func(w stock.SettleRequest) string { return fmt.Sprint(w.Verb) })
-			t.Fatalf("round %d: no order of %s gives the answers %s and %s, %v", n, strings.Join(verbs, ", "), strings.Join(answers, ", "), d.Status, err)
+		ends := k.state(id)
+		if !m.Explains(all, answers, ends) {
+			asked := stock.Column(all, func(w stock.SettleRequest) string { return fmt.Sprint(w.Verb, " ", w.Quantity, w.Ref) })
+			t.Fatalf("round %d: no order of %s gives the answers %s and %s", n, strings.Join(asked, ", "), strings.Join(answers, ", "), ends)
 		}
-		if d.Status == stock.StatusCommitted {
-			k.settled(when, returns(id, "", 0), stock.StatusReturned, 3, 3)
-		}
-		k.settle(when, cancel(id)) // if an extension was all
-		k.balance(when, 10, 0, 0)
-		k.segmentsSum(10)
+		k.settle(when, returns(id, "", 0))
+		k.settle(when, cancel(id))
+		k.balance(when, 2*units, 0, 0)
 	}
 }
 
-// meets settles one request; a late commit takes the units again.
-func (k *kit) meets(ctx context.Context, when time.Time, w stock.SettleRequest, late bool) (stock.Deduction, error) {
-	if late && w.Verb == stock.Commit {
-		taken, err := k.store.Retake(ctx, time.Time{}, stock.Retake{SKU: sku, Layout: 1, Request: w, At: when})
-		if err != nil {
-			return stock.Deduction{}, err
-		}
-		return taken[0], nil
+// meets settles one request, and returns the answer.
+func (k *kit) meets(ctx context.Context, when time.Time, w stock.SettleRequest, m Meeting) (string, error) {
+	var results []stock.Settled
+	var err error
+	switch {
+	case w.Verb == stock.Expire:
+		_, err = k.store.Expire(ctx, sku, when.Add(time.Microsecond))
+		return "", err
+	case w.Verb == stock.Commit && m.Status == stock.StatusExpired:
+		var taken []stock.Deduction
+		taken, err = k.store.Retake(ctx, time.Time{}, stock.Retake{SKU: sku, Layout: k.layout, Request: w, At: when})
+		results = stock.Column(taken, func(d stock.Deduction) stock.Settled { return stock.Settled{Deduction: d} })
+	default:
+		results, err = k.store.Settle(ctx, stock.Settlement{SKU: sku, At: when, Requests: []stock.SettleRequest{w}})
 	}
-	results, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: when, Requests: []stock.SettleRequest{w}})
+	if code := stock.CodeOf(err); err == nil {
+		err = results[0].Err
+	} else if code == stock.CodeUnavailable {
+		return "", err
+	}
 	if err != nil {
-		return stock.Deduction{}, err
+		return string(stock.CodeOf(err)), nil
 	}
-	return results[0].Deduction, results[0].Err
+	return answer(results[0].Deduction.Status, results[0].Deduction.Quantity, results[0].Returned), nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -30,7 +28,6 @@ func RunOutbox(t *testing.T, open func(t *testing.T) OutboxBench) {
 		name string
 		run  func(*outboxKit)
 	}{
-		{"off at first", testOutboxOff},
 		{"what it tells", testOutboxTells},
 		{"every text of an order", testOutboxHasEveryText},
 		{"every way of an order", testOutboxWays},
@@ -45,24 +42,26 @@ func RunOutbox(t *testing.T, open func(t *testing.T) OutboxBench) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			k := &outboxKit{T: t, OutboxBench: b}
-			if _, err := b.Store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 1_000_000, Segments: 4}, at); err != nil {
-				t.Fatal(err)
-			}
+			k := &outboxKit{kit: &kit{T: t, store: b.Store, exec: b.Exec, layout: firstLayout}, outbox: b.Outbox}
+			k.create(1_000_000, 4)
 			c.run(k)
 		})
 	}
 }
 
 type outboxKit struct {
-	*testing.T
-	OutboxBench
+	*kit
+	outbox stock.Outbox
 }
 
-// must checks what cannot fail.
-func (k *outboxKit) must(err error) {
+// turn turns the outbox on or off.
+func (k *outboxKit) turn(on bool) {
 	k.Helper()
-	if err != nil {
+	turn := k.outbox.Off
+	if on {
+		turn = k.outbox.On
+	}
+	if err := turn(k.Context()); err != nil {
 		k.Fatal(err)
 	}
 }
@@ -70,15 +69,14 @@ func (k *outboxKit) must(err error) {
 // sell sells one unit for each order id, from one segment.
 func (k *outboxKit) sell(segment int, ids ...string) {
 	k.Helper()
-	k.must(k.trySell(segment, ids...))
+	if err := k.trySell(k.Context(), segment, ids...); err != nil {
+		k.Fatal(err)
+	}
 }
 
-func (k *outboxKit) trySell(segment int, ids ...string) error {
-	orders := make([]stock.Order, len(ids))
-	for i, id := range ids {
-		orders[i] = stock.Order{OrderID: id, BuyerID: "ann", Quantity: 1}
-	}
-	_, err := k.Store.Deduct(k.Context(), stock.Batch{SKU: sku, Layout: firstLayout, Segment: segment, At: at, Orders: orders})
+func (k *outboxKit) trySell(ctx context.Context, segment int, ids ...string) error {
+	orders := stock.Column(ids, func(id string) stock.Order { return by("ann", id, 1) })
+	_, err := k.store.Deduct(ctx, k.batch(segment, stock.Fence{}, orders...))
 	return err
 }
 
@@ -95,8 +93,7 @@ func (k *outboxKit) read(after string, page, atLeast int) (all []stock.Change) {
 func (k *outboxKit) readUntil(after string, page int, enough func([]stock.Change) bool) (all []stock.Change) {
 	k.Helper()
 	for end := time.Now().Add(patience); ; {
-		changes, err := k.Outbox.Read(k.Context(), after, page)
-		k.must(err)
+		changes := k.page(after, page)
 		if len(changes) > 0 {
 			all, after = append(all, changes...), changes[len(changes)-1].Cursor
 			continue
@@ -110,29 +107,42 @@ func (k *outboxKit) readUntil(after string, page int, enough func([]stock.Change
 	}
 }
 
+// page reads some changes.
+func (k *outboxKit) page(after string, page int) []stock.Change {
+	k.Helper()
+	changes, err := k.outbox.Read(k.Context(), after, page)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return changes
+}
+
+// told reads what is behind the beginning, until it has as many changes, and puts it in words, by order id.
+func (k *outboxKit) told(atLeast int) map[string]string {
+	k.Helper()
+	told := make(map[string]string)
+	for _, c := range k.read("", 3, atLeast) {
+		off := ""
+		if c.WrittenOff > 0 {
+			off = fmt.Sprint(" -", c.WrittenOff)
+		}
+		told[c.OrderID] += fmt.Sprint(c.Status, " ", c.Quantity, off, ", ")
+	}
+	return told
+}
+
 // wantIDs checks which changes there are behind a cursor.
 func (k *outboxKit) wantIDs(after string, want ...string) {
 	k.Helper()
-	got := []string{}
-	for _, c := range k.read(after, 2, len(want)) {
-		got = append(got, c.OrderID)
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		k.Errorf("behind %q: got %v, want %v", after, got, want)
-	}
-}
-
-func testOutboxOff(k *outboxKit) {
-	k.sell(0, "a", "b")
-	k.wantIDs("")
+	got := stock.Column(k.read(after, 2, len(want)), func(c stock.Change) string { return c.OrderID })
+	k.equal(fmt.Sprintf("behind %q", after), got, want)
 }
 
 // testOutboxHasEveryText: each text that a deduction keeps of its order is in the change, in a field of the same name.
 func testOutboxHasEveryText(k *outboxKit) {
-	k.must(k.Outbox.On(k.Context()))
+	k.turn(true)
 	o := filledOrder(k.T, "o")
-	_, err := k.Store.Deduct(k.Context(), stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{o}})
-	k.must(err)
+	k.deduct(0, stock.Fence{}, o)
 	change, order := reflect.ValueOf(k.read("", 1, 1)[0]), reflect.ValueOf(&o).Elem()
 	for _, text := range stock.KeptTexts() {
 		for i := range order.NumField() {
@@ -148,16 +158,14 @@ func testOutboxHasEveryText(k *outboxKit) {
 }
 
 func testOutboxTells(k *outboxKit) {
-	k.must(k.Outbox.On(k.Context()))
+	k.turn(true)
 	begun := time.Now().Add(-time.Minute)
 	k.sell(0, "b", "a")
 	k.sell(1, "a", "b") // replays
-	merge := stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{{OrderID: "large", Quantity: 400_000}}}
-	_, err := k.Store.Merge(k.Context(), merge)
-	k.must(err)
-	k.must(k.Exec(k.Context(), `UPDATE deductions SET status = 'cancelled' WHERE order_id = 'a'`))
-	k.must(k.Exec(k.Context(), `UPDATE deductions SET quantity = 7 WHERE order_id = 'large'`))
-	k.must(k.Exec(k.Context(), `UPDATE deductions SET segment = segment`)) // nothing that is told
+	k.merge(nil, order("large", 400_000))
+	k.must(`UPDATE deductions SET status = 'cancelled' WHERE order_id = 'a'`)
+	k.must(`UPDATE deductions SET quantity = 7 WHERE order_id = 'large'`)
+	k.must(`UPDATE deductions SET segment = segment`) // nothing that is told
 	want := []stock.Change{
 		{OrderID: "a", BuyerID: "ann", Quantity: 1, Status: stock.StatusCommitted},
 		{OrderID: "b", BuyerID: "ann", Quantity: 1, Status: stock.StatusCommitted},
@@ -191,71 +199,46 @@ func testOutboxTells(k *outboxKit) {
 
 // testOutboxWays takes orders every way that a store has.
 func testOutboxWays(k *outboxKit) {
-	k.must(k.Outbox.On(k.Context()))
-	later := at.Add(time.Hour)
-	reserve := func(id string, quantity int64) stock.Order {
-		return stock.Order{OrderID: id, Quantity: quantity, ReserveFor: time.Minute}
-	}
-	_, err := k.Store.Deduct(k.Context(), stock.Batch{
-		SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{reserve("commit", 3), reserve("cancel", 1), reserve("expire", 2), reserve("return", 4), reserve("extend", 1)},
-	})
-	k.must(err)
-	_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{
-		{OrderID: "cancel", Verb: stock.Cancel}, {OrderID: "commit", Quantity: 2}, giveBack("return", "r", 1), extend("extend", "r", 2*time.Hour),
-	}})
-	k.must(err)
+	k.turn(true)
+	k.deduct(0, stock.Fence{}, reserved("commit", 3, time.Minute), reserved("cancel", 1, time.Minute), reserved("expire", 2, time.Minute),
+		reserved("return", 4, time.Minute), reserved("extend", 1, time.Minute))
+	k.settle(at, cancel("cancel"), commitOf("commit", 2), giveBack("return", "r", 1), extend("extend", "r", 2*time.Hour))
 	for range 2 { // the second one is a replay
-		_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{giveBack("return", "s", 3)}})
-		k.must(err)
+		k.settle(at, giveBack("return", "s", 3))
 	}
-	_, err = k.Store.Expire(k.Context(), sku, later)
-	k.must(err)
-	_, _, err = k.Store.Order(k.Context(), placing("both", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.PlacedLine{{Layout: firstLayout, Segment: 1}}))
-	k.must(err)
-	want := map[string]string{
+	k.expire(at.Add(time.Hour), 1)
+	k.places(placing("both", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.PlacedLine{here}))
+	k.equal("told", k.told(11), map[string]string{
 		"commit": "reserved 3, committed 2, ", "cancel": "reserved 1, cancelled 1, ",
 		"expire": "reserved 2, expired 2, ", "both": "committed 5, ",
 		"return": "reserved 4, reserved 3, cancelled 3, ", "extend": "reserved 1, ", // an extension is not told
-	}
-	got := map[string]string{}
-	for _, c := range k.read("", 3, 11) {
-		got[c.OrderID] += fmt.Sprint(c.Status, " ", c.Quantity, ", ")
-	}
-	if !maps.Equal(got, want) {
-		k.Errorf("got %v, want %v", got, want)
-	}
+	})
 }
 
 // testOutboxWriteOffs: a return whose units are sold again and one that writes them off are not alike.
 func testOutboxWriteOffs(k *outboxKit) {
-	k.must(k.Outbox.On(k.Context()))
-	_, err := k.Store.Deduct(k.Context(), stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{{OrderID: "o", Quantity: 7}}})
-	k.must(err)
-	part, all := returns("o", "damaged", 2), returns("o", "", 0)
-	part.WriteOff, all.WriteOff = true, true
+	k.turn(true)
+	k.deduct(0, stock.Fence{}, order("o", 7))
+	part, all := writesOff("o", "damaged", 2), writesOff("o", "", 0)
 	for _, request := range []stock.SettleRequest{returns("o", "a", 1), part, part, returns("o", "b", 1), all, all} { // with replays
-		results, err := k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}})
-		k.must(err)
-		k.must(results[0].Err)
+		if got := k.settle(at, request)[0]; got.Err != nil {
+			k.Fatal(got.Err)
+		}
 	}
-	got, want := "", "committed 7 -0, committed 6 -0, committed 4 -2, committed 3 -0, returned 3 -3, "
-	for _, c := range k.read("", 10, 5) {
-		got += fmt.Sprintf("%s %d -%d, ", c.Status, c.Quantity, c.WrittenOff)
-	}
-	if got != want {
-		k.Errorf("got %q, want %q", got, want)
-	}
+	k.equal("told", k.told(5)["o"], "committed 7, committed 6, committed 4 -2, committed 3, returned 3 -3, ")
 }
 
 func testOutboxOnOff(k *outboxKit) {
-	k.must(k.Outbox.Off(k.Context()))
-	k.must(k.Outbox.On(k.Context()))
-	k.must(k.Outbox.On(k.Context()))
+	k.sell(0, "before")
+	k.wantIDs("")
+	for _, on := range []bool{false, true, true} {
+		k.turn(on)
+	}
 	k.sell(0, "a")
-	k.must(k.Outbox.Off(k.Context()))
-	k.must(k.Outbox.Off(k.Context()))
+	k.turn(false)
+	k.turn(false)
 	k.sell(0, "b")
-	k.must(k.Outbox.On(k.Context()))
+	k.turn(true)
 	k.sell(0, "c")
 	k.wantIDs("", "a", "c")
 }
@@ -281,7 +264,7 @@ func testOutboxWhileSelling(k *outboxKit) {
 	defer end()
 	sellOne := func(segment int, id string) {
 		before := state.Load()
-		if err := k.trySell(segment, id); err != nil {
+		if err := k.trySell(k.Context(), segment, id); err != nil {
 			k.Errorf("order %s: %v", id, err)
 			return
 		}
@@ -309,13 +292,8 @@ func testOutboxWhileSelling(k *outboxKit) {
 			<-one
 		}
 		state.Store(round<<2 | changing)
-		if round%2 == 0 {
-			k.must(k.Outbox.On(k.Context()))
-			state.Store(round<<2 | on)
-		} else {
-			k.must(k.Outbox.Off(k.Context()))
-			state.Store(round<<2 | off)
-		}
+		k.turn(round%2 == 0)
+		state.Store(round<<2 | []int64{on, off}[round%2])
 	}
 	end()
 	noted := func(all []stock.Change) map[string]int {
@@ -342,14 +320,14 @@ func testOutboxWhileSelling(k *outboxKit) {
 }
 
 func testOutboxTrim(k *outboxKit) {
-	k.must(k.Outbox.On(k.Context()))
+	k.turn(true)
 	for _, id := range []string{"a", "b", "c"} {
 		k.sell(0, id)
 	}
 	second := k.read("", 100, 3)[1].Cursor
 	trim := func(before string, want int64) {
 		k.Helper()
-		if n, err := k.Outbox.Trim(k.Context(), before); err != nil || n != want {
+		if n, err := k.outbox.Trim(k.Context(), before); err != nil || n != want {
 			k.Errorf("%d were trimmed, want %d: %v", n, want, err)
 		}
 	}
@@ -373,37 +351,37 @@ func testOutboxTrim(k *outboxKit) {
 
 // testOutboxRace reads while many sell, in pages of any size.
 func testOutboxRace(k *outboxKit) {
-	k.must(k.Outbox.On(k.Context()))
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	k.turn(true)
+	random := seeded(k.T)
 	const sellers = 8
 	each := 20
 	if testing.Short() {
 		each = 5
 	}
-	var selling sync.WaitGroup
-	defer selling.Wait()
+	var calls []func(context.Context) error
 	for seller := range sellers {
-		selling.Go(func() {
+		calls = append(calls, func(ctx context.Context) error {
 			for n := range each {
-				if err := k.trySell(seller%4, fmt.Sprintf("%d-%d-a", seller, n), fmt.Sprintf("%d-%d-b", seller, n)); err != nil {
-					k.Error(err)
+				if err := k.trySell(ctx, seller%4, fmt.Sprintf("%d-%d-a", seller, n), fmt.Sprintf("%d-%d-b", seller, n)); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
 	noted, after := map[string]bool{}, ""
-	for end := time.Now().Add(patience); len(noted) < sellers*each*2; {
-		changes, err := k.Outbox.Read(k.Context(), after, 1+random.IntN(50))
-		k.must(err)
-		for _, c := range changes {
+	read := func() {
+		for _, c := range k.page(after, 1+random.IntN(50)) {
 			if noted[c.OrderID] {
-				k.Fatalf("seed %d: %s was told twice", seed, c.OrderID)
+				k.Fatalf("%s was told twice", c.OrderID)
 			}
 			noted[c.OrderID], after = true, c.Cursor
 		}
+	}
+	k.beside(read, calls...)
+	for end := time.Now().Add(patience); len(noted) < sellers*each*2; read() {
 		if time.Now().After(end) {
-			k.Fatalf("seed %d: %d were told, want %d", seed, len(noted), sellers*each*2)
+			k.Fatalf("%d were told, want %d", len(noted), sellers*each*2)
 		}
 	}
 	k.wantIDs(after)
@@ -411,20 +389,17 @@ func testOutboxRace(k *outboxKit) {
 
 func testOutboxCursors(k *outboxKit) {
 	for _, cursor := range []string{"x", "-1", "1.x", "x.1", "1.-1", " 1", "99999999999999999999", "99999999999999999999.1"} {
-		if _, err := k.Outbox.Read(k.Context(), cursor, 1); err == nil || err.Error() != stock.BadCursor(cursor).Error() {
-			k.Errorf("read after %q: %v", cursor, err)
-		}
-		if _, err := k.Outbox.Trim(k.Context(), cursor); err == nil || err.Error() != stock.BadCursor(cursor).Error() {
-			k.Errorf("trim before %q: %v", cursor, err)
-		}
+		_, read := k.outbox.Read(k.Context(), cursor, 1)
+		_, trim := k.outbox.Trim(k.Context(), cursor)
+		k.equal(fmt.Sprintf("read and trim at %q", cursor), []error{read, trim}, []error{stock.BadCursor(cursor), stock.BadCursor(cursor)})
 	}
 }
 
 func testOutboxMissing(k *outboxKit) {
-	k.must(k.Exec(k.Context(), `DROP TABLE outbox`))
-	_, readErr := k.Outbox.Read(k.Context(), "", 1)
-	_, trimErr := k.Outbox.Trim(k.Context(), "")
-	for _, err := range []error{readErr, trimErr, k.Outbox.On(k.Context()), k.Outbox.Off(k.Context())} {
+	k.must(`DROP TABLE outbox`)
+	_, readErr := k.outbox.Read(k.Context(), "", 1)
+	_, trimErr := k.outbox.Trim(k.Context(), "")
+	for _, err := range []error{readErr, trimErr, k.outbox.On(k.Context()), k.outbox.Off(k.Context())} {
 		if !errors.Is(err, stock.ErrNoOutbox) {
 			k.Errorf("got %v", err)
 		}

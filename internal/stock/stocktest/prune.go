@@ -1,51 +1,107 @@
 package stocktest
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"inventory/internal/stock"
 )
 
-// archive archives SKUs.
-func (k *kit) archive(skus ...string) {
+// damage is what somebody does to the rows by hand, and how the audit's difference shows it.
+type damage struct {
+	statement, repair string
+	difference        int64
+}
+
+// sees checks that the audit sees every damage, and nothing once it is repaired.
+func (k *kit) sees(all ...damage) {
 	k.Helper()
-	for _, sku := range skus {
-		if archived, err := k.store.Archive(k.Context(), sku, at); err != nil || !archived {
-			k.Fatalf("archive %s: %v, %v", sku, archived, err)
+	k.audit()
+	k.damaged = true
+	for _, d := range all {
+		k.must(d.statement)
+		audit, err := k.store.Audit(k.Context(), sku)
+		if err != nil || audit.OK() || audit.SKUs[0].Difference() != d.difference {
+			k.Errorf("after %s: audit %+v, %v", d.statement, audit, err)
 		}
+		k.must(d.repair)
+		k.audited("")
 	}
+}
+
+func (k *kit) must(statement string) {
+	k.Helper()
+	if err := k.exec(k.Context(), statement); err != nil {
+		k.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// testAuditSees damages the rows by hand: an audit that finds everything in order always would find nothing.
+func testAuditSees(_ *testing.T, k *kit) {
+	k.limit = 25
+	k.create(40, 2)
+	k.deduct(0, stock.Fence{}, by("x", "a", 2), by("y", "b", 3))
+	r := by("r", "r", 4)
+	r.ReserveFor = time.Minute
+	k.deduct(1, stock.Fence{}, r, by("s", "part", 3), by("t", "all", 2))
+	k.settle(at, giveBack("r", "r", 1), returns("part", "r", 1), returns("all", "r", 2))
+	p := placing("o", []stock.Line{{SKU: sku, Quantity: 1}}, []stock.PlacedLine{{Layout: firstLayout, Segment: 1, Limit: 25}})
+	p.Order.BuyerID = "z"
+	k.places(p)
+	k.merge(nil, by("w", "m", 25)) // which leaves four units in one segment
+	set := func(table, change, back, where string, difference int64) damage {
+		return damage{"UPDATE " + table + " SET " + change + " WHERE " + where, "UPDATE " + table + " SET " + back + " WHERE " + where, difference}
+	}
+	k.sees(
+		set("stock_segments", "available = available - 1", "available = available + 1", "available > 0", 1),
+		set("deductions", "quantity = quantity + 2", "quantity = quantity - 2", "order_id = 'a'", -2),
+		set("deduction_parts", "quantity = quantity + 1", "quantity = quantity - 1", "order_id = 'm'", 0),
+		set("buyers", "units = units - 1", "units = units + 1", "buyer_id = 'x'", 0),
+		set("deductions", "buyer_id = 'v'", "buyer_id = 'x'", "order_id = 'a'", 0),
+		set("skus", "per_buyer_limit = 24", "per_buyer_limit = 25", "sku_id = 'sku-1'", 0),
+		damage{"UPDATE deductions SET order_id = 'lost' WHERE order_id = 'o'", "UPDATE deductions SET order_id = 'o' WHERE order_id = 'lost'", 0},
+		set("amendments", "returned = 2", "returned = 1", "order_id = 'r'", 0),
+		set("amendments", "returned = 2", "returned = 1", "order_id = 'part'", 0),
+		set("amendments", "returned = 3", "returned = 2", "order_id = 'all'", 0),
+		set("deductions", "asked = 5", "asked = 4", "order_id = 'r'", 0),
+	)
+}
+
+func testAuditOfOne(t *testing.T, k *kit) {
+	k.create(10, 2)
+	k.deduct(0, stock.Fence{}, order("a", 4), reserved("b", 1, stock.MaxReserve))
+	k.makes(stock.NewSKU{SKU: "other", Stock: 5, Segments: 1})
+	one := k.audited(sku).SKUs
+	if len(one) != 1 || one[0].Difference() != 0 {
+		t.Fatalf("got %+v", one)
+	}
+	one[0].Violations = nil
+	k.equal("audit", one[0], stock.Balance{SKU: sku, Initial: 10, Available: 5, Reserved: 1, Committed: 4})
+	k.equal("of all", len(k.audited("").SKUs), 2)
+	_, err := k.store.Audit(t.Context(), "nope")
+	k.code(err, stock.CodeUnknownSKU)
 }
 
 // prunes folds those of the order ids that may go, and checks how many that are and what they hold. The audit finds the same
 // before, after a dry run and afterwards.
 func (k *kit) prunes(sku string, before time.Time, deductions, units int64, ids ...string) {
 	k.Helper()
-	want := fmt.Sprintf("%+v", stock.Pruned{Deductions: deductions, Units: units})
-	balance := k.audited()
-	for _, dry := range []bool{true, false} {
+	balance := k.audited("")
+	prune := func(dry bool, want stock.Pruned) {
+		k.Helper()
 		got, err := k.store.Prune(k.Context(), stock.Pruning{SKU: sku, OrderIDs: ids, Before: before, DryRun: dry})
 		if err != nil {
 			k.Fatal(err)
 		}
-		k.equal(fmt.Sprintf("pruned of %s, dry run %v", sku, dry), fmt.Sprintf("%+v", got), want)
-		k.equal("audit", k.audited(), balance)
+		k.equal(fmt.Sprintf("pruned of %s, dry run %v", sku, dry), got, want)
+		k.equal("audit", k.audited(""), balance)
 	}
-	again, err := k.store.Prune(k.Context(), stock.Pruning{SKU: sku, OrderIDs: ids, Before: before})
-	k.equal("pruned again", fmt.Sprint(again, err), fmt.Sprint(stock.Pruned{}, nil))
-}
-
-func (k *kit) audited() string {
-	k.Helper()
-	audit, err := k.store.Audit(k.Context(), "")
-	if err != nil || !audit.OK() {
-		k.Fatalf("audit: %+v, %v", audit, err)
-	}
-	return fmt.Sprintf("%+v", audit)
+	prune(true, stock.Pruned{Deductions: deductions, Units: units})
+	prune(false, stock.Pruned{Deductions: deductions, Units: units})
+	prune(false, stock.Pruned{})
 }
 
 // testPrune folds what has ended and is old, and leaves all else.
@@ -80,10 +136,10 @@ func testPrune(t *testing.T, k *kit) {
 		k.absent(id)
 		k.refuses(hour, stock.CodeUnknownDeduction, cancel(id), commit(id), giveBack(id, "r", 4), extend(id, "r", time.Hour))
 		_, err := k.store.Deduct(t.Context(), k.batch(0, stock.Fence{}, order(id, 1)))
-		k.equal("sold again", fmt.Sprint(err), stock.ErrLayout.Error())
+		k.equal("sold again", err, stock.ErrLayout)
 	}
-	k.equal("reserved", string(k.state("reserved")), "reserved")
-	k.equal("returned", string(k.state("returned")), "committed")
+	k.equal("reserved", k.state("reserved"), stock.StatusReserved)
+	k.equal("returned", k.state("returned"), stock.StatusCommitted)
 
 	// What is left ends as it would have, and goes when it is old.
 	k.settled(hour, commit("reserved"), stock.StatusCommitted, 1, 0)
@@ -95,10 +151,9 @@ func testPrune(t *testing.T, k *kit) {
 		k.counted(buyer, 0)
 	}
 	page, err := k.store.DeductionPage(t.Context(), stock.DeductionQuery{SKU: sku, Limit: 9})
-	k.equal("left", fmt.Sprintf("%+v, %v", page, err), fmt.Sprintf("%+v, %v", stock.DeductionPage{}, nil))
-	audit, err := k.store.Audit(t.Context(), sku)
-	if err != nil || audit.SKUs[0].Merges == 0 {
-		t.Errorf("merges: %+v, %v", audit, err)
+	k.equal("left", fmt.Sprint(page, err), fmt.Sprint(stock.DeductionPage{}, nil))
+	if audit := k.audited(sku); audit.SKUs[0].Merges == 0 {
+		t.Errorf("merges: %+v", audit)
 	}
 	k.sees(
 		damage{"UPDATE pruned SET committed = committed - 1", "UPDATE pruned SET committed = committed + 1", 1},
@@ -110,62 +165,45 @@ func testPrune(t *testing.T, k *kit) {
 func testPruneOrders(t *testing.T, k *kit) {
 	k.threeSKUs()
 	lines := []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 7}}
-	for _, id := range []string{"o", "p"} {
-		p := placing(id, lines, []stock.PlacedLine{anywhere, anywhere})
-		if p.Order.BuyerID = "x"; id == "p" {
-			p.Order.ReserveFor, p.Order.Lines = time.Minute, []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 1}}
-		}
-		if _, created, err := k.store.Order(t.Context(), p); err != nil || !created {
-			t.Fatal(id, created, err)
-		}
-	}
+	very, reserves := placing("o", lines, []stock.PlacedLine{anywhere, anywhere}), placing("p", nil, []stock.PlacedLine{anywhere, anywhere})
+	very.Order.BuyerID, reserves.Order.BuyerID = "x", "x"
+	reserves.Order.ReserveFor, reserves.Order.Lines = time.Minute, []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 1}}
+	k.places(very)
+	k.places(reserves)
 	// One of a single SKU has the same id as an order that knows nothing of it.
 	other := stock.Batch{SKU: "c", Layout: firstLayout, Limit: 2, At: at, Orders: []stock.Order{by("x", "o", 1)}}
 	if _, err := k.store.Deduct(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	very := placing("o", lines, []stock.PlacedLine{anywhere, anywhere})
-	very.Order.BuyerID, very.KnownOnly = "x", true
-	replay := func(p stock.Placement, want stock.Code) {
-		t.Helper()
-		_, created, err := k.store.Order(t.Context(), p)
-		k.equal("replay", fmt.Sprint(created, stock.CodeOf(err)), fmt.Sprint(false, want))
-	}
+	very.KnownOnly = true
 	soon := at.Add(time.Second)
 	k.archive("a", "c")
 	k.prunes("a", soon, 0, 0, "o", "p") // b is sold still
 	k.prunes("c", soon, 1, 1, "o")
-	replay(very, "")
+	k.refusesOrder(very, "")
 	k.archive("b")
 	k.prunes("a", soon, 1, 2, "o", "p")
-	replay(very, stock.CodeUnknownDeduction) // so that it is refused as today: a is archived
+	k.refusesOrder(very, stock.CodeUnknownDeduction) // so that it is refused as today: a is archived
 	k.prunes("b", soon, 1, 7, "o", "p")
-	replay(very, stock.CodeUnknownDeduction)
+	k.refusesOrder(very, stock.CodeUnknownDeduction)
 	very.OfBuyer = true // a buyer that is told of no such order would sell under an id of its own
-	replay(very, stock.CodeOrderIDReused)
-	if _, err := k.store.CreateSKU(t.Context(), stock.NewSKU{SKU: "d", Stock: 5, Segments: 2}, at); err != nil {
-		t.Fatal(err)
-	}
+	k.refusesOrder(very, stock.CodeOrderIDReused)
+	k.makes(stock.NewSKU{SKU: "d", Stock: 5, Segments: 2})
 	for _, placed := range []stock.PlacedLine{here, anywhere} {
-		replay(placing("o", []stock.Line{{SKU: "d", Quantity: 1}}, []stock.PlacedLine{placed}), stock.CodeOrderIDReused)
+		k.refusesOrder(placing("o", []stock.Line{{SKU: "d", Quantity: 1}}, []stock.PlacedLine{placed}), stock.CodeOrderIDReused)
 	}
 	// A line that may not go keeps the others.
 	for _, sku := range []string{"a", "b"} {
 		k.prunes(sku, at.Add(time.Hour), 0, 0, "p")
 	}
-	settle := func(sku string, request stock.SettleRequest) {
-		t.Helper()
-		request.InOrder = true
-		if _, err := k.store.Settle(t.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	settle("b", cancel("p"))
+	gone, kept := cancel("p"), commit("p")
+	gone.InOrder, kept.InOrder = true, true
+	k.settleOf("b", at, gone)
 	k.prunes("b", at.Add(time.Hour), 0, 0, "p")
-	settle("a", commit("p"))
+	k.settleOf("a", at, kept)
 	k.prunes("b", at.Add(time.Hour), 1, 0, "p")
 	k.prunes("a", at.Add(time.Hour), 1, 1, "p")
-	k.left(map[string]int64{"a": 7, "b": 3, "c": 5})
+	k.left(7, 3, 5)
 }
 
 // testPruneInSteps: wherever it stops, what is there adds up, and the next one goes on. Sales of other SKUs go on beside it.
@@ -185,53 +223,45 @@ func testPruneInSteps(t *testing.T, k *kit) {
 		}
 	}
 	k.archive(sku)
-	var gone, units, returned atomic.Int64
-	group, ctx := errgroup.WithContext(t.Context())
-	for range 2 {
-		group.Go(func() error { // each as if the other had died somewhere
-			for after := ""; ; {
-				page, err := k.store.DeductionPage(ctx, stock.DeductionQuery{SKU: sku, After: after, Limit: 7})
-				if err != nil {
-					return err
-				}
-				pruning := stock.Pruning{SKU: sku, Before: at.Add(time.Hour)}
-				for _, d := range page.Deductions {
-					pruning.OrderIDs = append(pruning.OrderIDs, d.OrderID)
-				}
-				pruned, err := k.store.Prune(ctx, pruning)
-				if err != nil {
-					return err
-				}
-				gone.Add(pruned.Deductions)
-				units.Add(pruned.Units)
-				if pruned.Busy {
-					continue
-				}
-				if after = page.Next; after == "" {
-					return nil
-				}
-			}
-		})
-	}
-	group.Go(func() error { // retries of commits, and returns
-		for n := range orders {
-			id := fmt.Sprintf("o-%02d", n)
-			requests := []stock.SettleRequest{commit(id)}
-			if n%2 == 0 {
-				requests = []stock.SettleRequest{returns(id, "", 0)}
-			}
-			if n%6 == 2 {
-				requests = []stock.SettleRequest{cancel(id)}
-			}
-			got, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Requests: requests})
+	var gone, units atomic.Int64
+	prune := func(ctx context.Context) error { // each as if the other had died somewhere
+		for after := ""; ; {
+			page, err := k.store.DeductionPage(ctx, stock.DeductionQuery{SKU: sku, After: after, Limit: 7})
 			if err != nil {
 				return err
 			}
-			returned.Add(got[0].Returned)
+			ids := stock.Column(page.Deductions, func(d stock.Deduction) string { return d.OrderID })
+			pruned, err := k.store.Prune(ctx, stock.Pruning{SKU: sku, Before: at.Add(time.Hour), OrderIDs: ids})
+			if err != nil {
+				return err
+			}
+			gone.Add(pruned.Deductions)
+			units.Add(pruned.Units)
+			if pruned.Busy {
+				continue
+			}
+			if after = page.Next; after == "" {
+				return nil
+			}
+		}
+	}
+	k.together(prune, prune, func(ctx context.Context) error { // retries of commits, and returns
+		for n := range orders {
+			id := fmt.Sprintf("o-%02d", n)
+			request := commit(id)
+			if n%2 == 0 {
+				request = returns(id, "", 0)
+			}
+			if n%6 == 2 {
+				request = cancel(id)
+			}
+			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}})
+			if err != nil {
+				return err
+			}
 		}
 		return nil
-	})
-	group.Go(func() error {
+	}, func(ctx context.Context) error {
 		for ctx.Err() == nil && gone.Load() < orders/2 {
 			audit, err := k.store.Audit(ctx, "")
 			if err != nil || !audit.OK() {
@@ -240,9 +270,6 @@ func testPruneInSteps(t *testing.T, k *kit) {
 		}
 		return nil
 	})
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
 	var ids []string
 	for n := range orders {
 		ids = append(ids, fmt.Sprintf("o-%02d", n))
@@ -251,8 +278,5 @@ func testPruneInSteps(t *testing.T, k *kit) {
 	if err != nil || gone.Load()+rest.Deductions != orders {
 		t.Fatalf("%d gone, and %+v, %v", gone.Load(), rest, err)
 	}
-	status, err := k.store.Status(t.Context(), sku, at)
-	if err != nil || status.Committed != units.Load()+rest.Units {
-		t.Errorf("%d units are committed, and %d pruned, %v", status.Committed, units.Load()+rest.Units, err)
-	}
+	k.equal("units committed", k.status(sku, at).Committed, units.Load()+rest.Units)
 }

@@ -1,69 +1,50 @@
 package stocktest
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/stock"
 )
 
-func newRand(a, b uint64) *rand.Rand { return rand.New(rand.NewPCG(a, b)) }
-
 func testCreate(t *testing.T, k *kit) {
 	same := stock.NewSKU{SKU: sku, Name: "Größe M", Stock: 7, Segments: 3}
-	for i, want := range []bool{true, false} {
-		created, err := k.store.CreateSKU(t.Context(), same, at)
-		if err != nil || created != want {
-			t.Fatalf("create %d: got %v, %v", i, created, err)
+	creates := func(n stock.NewSKU, when time.Time, want bool) {
+		t.Helper()
+		if created, err := k.store.CreateSKU(t.Context(), n, when); err != nil || created != want {
+			t.Fatalf("create at %v: got %v, %v, want %v", when, created, err, want)
 		}
 	}
-	for _, other := range []stock.NewSKU{
-		{SKU: sku, Name: "Größe M", Stock: 8, Segments: 3},
-		{SKU: sku, Name: "Größe M", Stock: 7, Segments: 4},
-		{SKU: sku, Name: "Größe L", Stock: 7, Segments: 3},
+	creates(same, at, true)
+	creates(same, at, false)
+	for exists, other := range map[string]stock.NewSKU{
+		"another stock":               {SKU: sku, Name: "Größe M", Stock: 8, Segments: 3},
+		"another segments":            {SKU: sku, Name: "Größe M", Stock: 7, Segments: 4},
+		"another name":                {SKU: sku, Name: "Größe L", Stock: 7, Segments: 3},
+		"another stock, max_quantity": {SKU: sku, Name: "Größe M", Stock: 8, Segments: 3, Terms: stock.Terms{MaxQuantity: 2}},
 	} {
 		_, err := k.store.CreateSKU(t.Context(), other, at)
-		k.code(err, stock.CodeSKUExists)
-	}
-	_, err := k.store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Name: "Größe M", Stock: 8, Segments: 3, Terms: stock.Terms{MaxQuantity: 2}}, at)
-	if err == nil || !strings.HasSuffix(err.Error(), `exists with another stock, max_quantity`) {
-		t.Errorf("a SKU that differs: got %v", err)
-	}
-	k.segments(3, 2, 2)
-	status, err := k.store.Status(t.Context(), sku, at)
-	if err != nil || fmt.Sprint(status) != fmt.Sprint(stock.Status{
-		SKU: sku, Name: "Größe M", Stock: 7, Layout: firstLayout, Available: 7, Segments: []int64{3, 2, 2},
-	}) {
-		t.Fatalf("status: got %+v, %v", status, err)
-	}
-	// After a sale it is still the same SKU.
-	k.deduct(0, stock.Fence{}, order("a", 1))
-	if created, err := k.store.CreateSKU(t.Context(), same, at); created || err != nil {
-		t.Fatalf("create after a sale: got %v, %v", created, err)
-	}
-}
-
-// testCreateAfterItsSale creates a SKU whose sale is over. A SKU that is there is still found when its sale is over.
-func testCreateAfterItsSale(t *testing.T, k *kit) {
-	sale := stock.NewSKU{SKU: sku, Stock: 1, Segments: 1, Terms: stock.Terms{SaleEndsAt: at}}
-	_, err := k.store.CreateSKU(t.Context(), sale, at)
-	k.code(err, stock.CodeInvalidRequest)
-	if _, err := k.store.Status(t.Context(), sku, at); stock.CodeOf(err) != stock.CodeUnknownSKU {
-		t.Errorf("the SKU is there: %v", err)
-	}
-	for i, when := range []time.Time{at.Add(-time.Microsecond), at.Add(time.Hour)} {
-		if created, err := k.store.CreateSKU(t.Context(), sale, when); err != nil || created != (i == 0) {
-			t.Errorf("at %v: got %v, %v", when, created, err)
+		if k.code(err, stock.CodeSKUExists); !strings.HasSuffix(err.Error(), "exists with "+exists) {
+			t.Errorf("a SKU that differs: got %v, want that it exists with %s", err, exists)
 		}
 	}
+	k.segments(3, 2, 2)
+	k.equal("status", k.status(sku, at), stock.Status{
+		SKU: sku, Name: "Größe M", Stock: 7, Layout: firstLayout, Available: 7, Segments: []int64{3, 2, 2},
+	})
+	// After a sale it is still the same SKU.
+	k.deduct(0, stock.Fence{}, order("a", 1))
+	creates(same, at, false)
+	// A SKU is not created when its sale is over; one that is there is still found then.
+	sale := stock.NewSKU{SKU: "sale", Stock: 1, Segments: 1, Terms: stock.Terms{SaleEndsAt: at}}
+	_, err := k.store.CreateSKU(t.Context(), sale, at)
+	k.code(err, stock.CodeInvalidRequest)
+	_, err = k.store.Status(t.Context(), "sale", at)
+	k.code(err, stock.CodeUnknownSKU)
+	creates(sale, at.Add(-time.Microsecond), true)
+	creates(sale, at.Add(time.Hour), false)
 }
 
 func testUnknownSKU(t *testing.T, k *kit) {
@@ -73,101 +54,20 @@ func testUnknownSKU(t *testing.T, k *kit) {
 	if views, err := k.store.Views(ctx, "nope"); err != nil || len(views) != 0 {
 		t.Errorf("look: got %+v, %v", views, err)
 	}
-	_, err = k.store.Deduct(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
-	k.code(err, stock.CodeUnknownSKU)
-	_, err = k.store.Merge(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
-	k.code(err, stock.CodeUnknownSKU)
 	_, err = k.store.Deduction(ctx, "nope", "a")
 	k.code(err, stock.CodeUnknownSKU)
-	_, err = k.store.Move(ctx, restock("nope", "r", 1))
-	k.code(err, stock.CodeUnknownSKU)
 	k.create(1, 1)
-	_, err = k.store.Deduct(ctx, k.batch(5, stock.Fence{}, orders("a", 1)...))
-	if !errors.Is(err, stock.ErrLayout) {
-		t.Errorf("a segment that is not there: got %v, want ErrLayout", err)
-	}
-}
-
-func testRestock(t *testing.T, k *kit) {
-	k.create(0, 3)
-	delivery := stock.Movement{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 8, Reason: "van", At: at}
-	for i, want := range []bool{true, false} {
-		created, err := k.store.Move(t.Context(), delivery)
-		if err != nil || created != want {
-			t.Fatalf("restock %d: got %v, %v", i, created, err)
-		}
-	}
-	k.segments(3, 3, 2)
-	for _, other := range []stock.Movement{
-		{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 9, Reason: "van", At: at},
-		{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 8, Reason: "lorry", At: at},
-	} {
-		_, err := k.store.Move(t.Context(), other)
-		k.code(err, stock.CodeRefReused)
-	}
-	k.segments(3, 3, 2)
-	k.deduct(1, stock.Fence{}, order("a", 3))
-	status, err := k.store.Status(t.Context(), sku, at)
-	if err != nil || status.Stock != 8 || status.Available != 5 || status.Committed != 3 {
-		t.Fatalf("status: got %+v, %v", status, err)
-	}
-}
-
-func restock(sku, ref string, units int64) stock.Movement {
-	return stock.Movement{SKU: sku, Ref: ref, Kind: stock.Restocked, Quantity: units, At: at}
-}
-
-func testRestockRace(t *testing.T, k *kit) {
-	const restocks, sellers = 20, 4
-	k.create(10, 3)
-	var accepted atomic.Int64
-	group, ctx := errgroup.WithContext(t.Context())
-	group.Go(func() error {
-		for n := range restocks {
-			// Each one twice, as a caller does who got no answer.
-			for range 2 {
-				if _, err := k.store.Move(ctx, restock(sku, fmt.Sprint(n), 5)); err != nil {
-					return err
-				}
+	for _, way := range ways() {
+		b := k.batch(0, stock.Fence{}, order("a", 1))
+		b.SKU = "nope"
+		_, err := way.take(k, ctx, b)
+		k.code(err, stock.CodeUnknownSKU)
+		if b.SKU, b.Segment = sku, 5; !way.anywhere {
+			if _, err := way.take(k, ctx, b); !errors.Is(err, stock.ErrLayout) {
+				t.Errorf("%s, a segment that is not there: got %v, want ErrLayout", way.name, err)
 			}
 		}
-		return nil
-	})
-	for seller := range sellers {
-		group.Go(func() error { return k.sellAlong(ctx, seller, restocks, &accepted) })
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	k.sold(accepted.Load())
-	status, err := k.store.Status(t.Context(), sku, at)
-	if err != nil || status.Stock != 10+5*restocks {
-		t.Fatalf("status: got %+v, %v", status, err)
-	}
-}
-
-func (k *kit) sellAlong(ctx context.Context, seller, times int, accepted *atomic.Int64) error {
-	for n := range times {
-		list := []stock.Order{order(fmt.Sprintf("s%d-%d", seller, n), 3)}
-		var outcomes []stock.Outcome
-		if n%2 == 0 {
-			result, err := k.store.Deduct(ctx, k.batch(n%3, stock.Fence{}, list...))
-			if err != nil {
-				return err
-			}
-			outcomes = result.Outcomes
-		} else {
-			result, err := k.store.Merge(ctx, k.merging(nil, list...))
-			if err != nil {
-				return err
-			}
-			outcomes = result.Outcomes
-		}
-		if outcomes[0].Kind == stock.Accepted {
-			accepted.Add(3)
-		}
-	}
-	return nil
 }
 
 // testGuard writes past the store: the constraints are there even if every line of Go were wrong.
@@ -187,4 +87,54 @@ func testGuard(t *testing.T, k *kit) {
 			t.Errorf("not refused: %s", statement)
 		}
 	}
+}
+
+// archive archives SKUs.
+func (k *kit) archive(skus ...string) {
+	k.Helper()
+	for _, sku := range skus {
+		if archived, err := k.store.Archive(k.Context(), sku, at); err != nil || !archived {
+			k.Fatalf("archive %s: %v, %v", sku, archived, err)
+		}
+	}
+}
+
+// testArchive ends the sale of a SKU for good. What was sold and reserved ends as it would have.
+func testArchive(t *testing.T, k *kit) {
+	_, err := k.store.Archive(t.Context(), sku, at)
+	k.code(err, stock.CodeUnknownSKU)
+	k.create(17, 3)
+	k.moved(restock(sku, "r", 1))
+	k.deduct(0, stock.Fence{}, order("a", 1), reserved("b", 2, time.Minute), reserved("c", 2, time.Minute))
+	k.merge(nil, reserved("d", 12, time.Minute), order("e", 1))
+	before, soldOut, _ := k.soldOut(0)
+	k.equal("sold out", soldOut, true)
+	k.archive(sku)
+	if archived, err := k.store.Archive(t.Context(), sku, at.Add(time.Second)); archived || err != nil {
+		t.Fatalf("archive again: %v, %v", archived, err)
+	}
+	if after, soldOut, ids := k.soldOut(9); after[0] <= before[0] || after[2] <= before[2] || soldOut || ids != nil {
+		t.Errorf("versions: %v, then %v; sold out %v, to %q, though it is archived", before, after, soldOut, ids)
+	}
+	k.isProfile(stock.Profile{Terms: stock.Terms{ArchivedAt: at}})
+	page, err := k.store.Statuses(t.Context(), "", 9)
+	if err != nil || len(page) != 1 {
+		t.Fatalf("all SKUs: %+v, %v", page, err)
+	}
+	k.equal("in the list", page[0], k.status(sku, time.Time{}))
+	for segment := range 3 {
+		k.refusesLayout(k.layout, segment)
+	}
+	k.refusesMove(stock.CodeSKUArchived, restock(sku, "s", 5), adjust("s", 1), adjust("s", -1), resegment("s", 2),
+		reterm("s", stock.TermsChange{Name: stock.To("b")}))
+	k.moves(restock(sku, "r", 1), false) // from before
+	_, err = k.store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 17, Segments: 3}, at)
+	if k.code(err, stock.CodeSKUExists); !strings.Contains(err.Error(), "is archived") {
+		t.Errorf("its name again: %v", err)
+	}
+	k.settled(at, commitOf("b", 1), stock.StatusCommitted, 1, 1)
+	k.settled(at, returns("a", "", 0), stock.StatusReturned, 1, 1)
+	k.settled(at, cancel("c"), stock.StatusCancelled, 2, 2)
+	k.expire(at.Add(time.Minute), 1)
+	k.balance(at.Add(time.Minute), 16, 0, 2)
 }

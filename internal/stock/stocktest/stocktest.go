@@ -51,121 +51,98 @@ func Cases() []Case { return slices.Concat(CalmCases(), RacingCases()) }
 func CalmCases() []Case {
 	return []Case{
 		{"create", testCreate},
-		{"create after its sale", testCreateAfterItsSale},
 		{"unknown SKU", testUnknownSKU},
-		{"SKUs page by page", testStatuses},
 		{"archive", testArchive},
-		{"an archived SKU is not sold out", testArchivedIsNotSoldOut},
-		{"prune", testPrune},
-		{"prune orders of several SKUs", testPruneOrders},
-		{"prune in steps", testPruneInSteps},
-		{"terms", testTerms},
-		{"terms refuse those who know others", testTermsRefuseOthers},
-		{"a buyer limit comes, changes and goes", testLimitChanges},
-		{"deductions page by page", testDeductionPages},
-		{"a page of deductions reads no more than its bound", testDeductionPagesAreBounded},
-		{"batch", testBatch},
-		{"short order leaves its neighbours", testShortOrder},
-		{"in turn, nobody is served behind a short order", testInTurn},
-		{"turns, not ids, decide who gets the last unit", testTurns},
-		{"fences", testFences},
-		{"fences with a buyer limit", testFencesWithALimit},
-		{"fences stay", testFencesStay},
-		{"stale token changes nothing", testStaleToken},
-		{"stale token of a merge changes nothing", testStaleMerge},
-		{"short batch raises the fence", testShortBatchRaisesTheFence},
-		{"write without a lock leaves the fence", testLocklessWrite},
-		{"replay", testReplay},
-		{"replay after the stock is gone", testReplayWhenGone},
-		{"merge takes from several segments", testMerge},
-		{"merge refuses truly", testMergeRefuses},
-		{"merge of known order ids", testMergeKnown},
-		{"merge tops one segment up", testMergeTopsUp},
-		{"restock", testRestock},
-		{"sold out", testSoldOut},
-		{"every write raises a version", testVersions},
-		{"reserve", testReserve},
-		{"what has expired is reserved until it is ended", testStale},
-		{"expire", testExpire},
-		{"SKUs with expired reservations", testExpired},
-		{"merge takes back what has expired first", testMergeTakesBackFirst},
-		{"sold out until a reservation expires", testSoldOutUntil},
+		{"constraints guard the rows", testGuard},
+
 		{"a sale begins and ends at an instant", testSaleWindow},
+		{"a sale with a buyer limit begins and ends at an instant", withLimit(testSaleWindow)},
+		{"every write raises a version", testVersions},
+		{"every write with a buyer limit raises a version", withLimit(testVersions)},
+		{"buyer limit", testLimit},
+		{"layouts", testLayouts},
+		{"layouts with a buyer limit", withLimit(testLayouts)},
+		{"fences", testFences},
+		{"fences with a buyer limit", withLimit(testFences)},
+		{"fences stay", testFencesStay},
+		{"stale token of a merge changes nothing", testStaleMerge},
+		{"every field of an order is kept", testFieldsAreKept},
+		{"every field of an order with a buyer limit is kept", withLimit(testFieldsAreKept)},
+
+		{"batches", testBatches},
+		{"batch", testBatch},
+		{"merge takes from several segments", testMerge},
+		{"merge takes back what has expired first", testMergeTakesBackFirst},
+		{"replay", testReplay},
+		{"ids of every kind", testIDs},
+		{"ended context", testEndedContext},
+		{"what uses a buyer limit up", testBuyerOrders},
+		{"buyer limit and what comes back", testLimitAndWhatComesBack},
+
+		{"reserve", testReserve},
+		{"expire", testExpire},
 		{"commit", testCommit},
-		{"cancel", testCancel},
-		{"commit of a part", testCommitOfAPart},
 		{"settle refuses", testSettleRefuses},
-		{"a cancel leaves what is committed", testCancelLeavesCommitted},
 		{"settle together", testSettleTogether},
 		{"extend", testExtend},
-		{"extend refuses", testExtendRefuses},
-		{"return of a part", testReturnOfAPart},
-		{"what is left after a return expires", testReturnOfAPartExpires},
-		{"return", testReturn},
+		{"parts of a deduction", testParts},
+		{"what is left after a cancel of a part expires", testPartsExpire},
 		{"write-off", testWriteOff},
 		{"retake", testRetake},
 		{"retake while many have expired", testRetakeAmongMany},
 		{"history", testHistory},
-		{"an order is settled as a whole", testSettleOrder},
-		{"an order expires", testOrderExpires},
-		{"a half of an order is taken again", testRetakeOfAHalf},
-		{"amend together", testAmendTogether},
-		{"buyer limit", testLimit},
-		{"buyer limit counts turns", testLimitCountsTurns},
-		{"what uses a buyer limit up", testBuyerOrders},
-		{"buyer limit and what comes back", testLimitAndWhatComesBack},
-		{"adjust", testAdjust},
-		{"adjust takes back what has expired first", testAdjustTakesBackFirst},
-		{"adjust if the stock is as expected", testAdjustIfStock},
-		{"movements", testMovements},
-		{"resegment", testResegment},
-		{"resegment keeps fences", testResegmentKeepsFences},
-		{"resegment takes back what has expired first", testResegmentTakesBackFirst},
+
 		{"order of several SKUs", testOrder},
 		{"order id reused", testOrderIDReused},
 		{"order is all or nothing", testOrderIsAllOrNothing},
 		{"order takes back what has expired first", testOrderTakesBackFirst},
 		{"order at a limit of what has expired", testOrderAtAStaleLimit},
-		{"audit sees a lost unit", testAuditSees},
-		{"audit sees a wrong count", testAuditSeesBuyers},
-		{"audit sees a wrong return", testAuditSeesAmendments},
+		{"an order is settled as a whole", testSettleOrder},
+		{"an order expires", testOrderExpires},
+		{"a half of an order is taken again", testRetakeOfAHalf},
+
+		{"movements", testMovements},
+		{"adjust", testAdjust},
+		{"resegment", testResegment},
+		{"resegment keeps fences", testResegmentKeepsFences},
+		{"resegment takes back what has expired first", testResegmentTakesBackFirst},
+		{"terms", testTerms},
+		{"terms refuse those who know others", testTermsRefuseOthers},
+		{"a buyer limit comes, changes and goes", testLimitChanges},
+
+		{"sold out", testSoldOut},
+		{"SKUs with expired reservations", testExpired},
+		{"SKUs page by page", testStatuses},
+		{"deductions page by page", testDeductionPages},
+		{"a page of deductions reads no more than its bound", testDeductionPagesAreBounded},
+		{"audit sees damage", testAuditSees},
 		{"audit of one SKU", testAuditOfOne},
-		{"constraints guard the rows", testGuard},
-		{"every field of an order is kept", testFieldsAreKept},
-		{"ids of every kind", testIDs},
-		{"ended context", testEndedContext},
+		{"prune", testPrune},
+		{"prune orders of several SKUs", testPruneOrders},
+		{"prune in steps", testPruneInSteps},
 	}
 }
 
 // RacingCases are those in which callers meet, or wait for each other.
 func RacingCases() []Case {
 	return []Case{
-		{"a SKU is archived while buyers order", testArchiveRace},
-		{"terms change while buyers order", testTermsRace},
-		{"short batches race", testShortRace},
-		{"replay racing its own commit", testReplayRace},
-		{"same ids through two segments in opposite order", testOppositeOrder},
-		{"merges and batches race for the last units", testRace},
-		{"restocks race sales", testRestockRace},
-		{"connections in use are told", testPool},
-		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
 		{"a write after its deadline writes nothing", testLate},
+		{"a write with a buyer limit after its deadline writes nothing", withLimit(testLate)},
 		{"a write that was held up in time", testInTime},
 		{"time is read after waiting", testDecidesAfterWaiting},
 		{"the sale ends while a write waits", testSaleEndsWhileWaiting},
+		{"the sale with a buyer limit ends while a write waits", withLimit(testSaleEndsWhileWaiting)},
 		{"a reservation expires while its commit waits", testExpiresWhileWaiting},
-		{"orders of one buyer race", testLimitRace},
-		{"replays at the limit race", testLimitReplayRace},
-		{"replays below the limit race", testRoomReplayRace},
+		{"replays race", testReplayRace},
+		{"replays at the limit race", replaysAtLimit(1)},
+		{"replays below the limit race", replaysAtLimit(2)},
+		{"adjust if the stock is as expected", testAdjustIfStock},
 		{"movements beside writers", testMovementsBesideWriters},
-		{"commit or expiry", testCommitOrExpiry},
-		{"cancel or commit", testCancelOrCommit},
-		{"extend or expiry", testExtendOrExpiry},
-		{"returns race", testReturnsRace},
-		{"cancel of a part or of all", testCancelOfAPartOrOfAll},
-		{"sweepers race", testSweepers},
+		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
+		{"connections in use are told", testPool},
 		{"requests meet", testRequestsMeet},
-		{"orders of several SKUs race", testOrdersRace},
+		{"sweepers race", testSweepers},
+		{"a SKU is archived while buyers order", testArchiveRace},
 		{"everything at once", testStorm},
 	}
 }
@@ -204,14 +181,18 @@ func (k *kit) hold() (release func()) {
 	}
 }
 
+// makes makes a SKU that is new.
+func (k *kit) makes(n stock.NewSKU) {
+	k.Helper()
+	created, err := k.store.CreateSKU(k.Context(), n, at)
+	if err != nil || !created {
+		k.Fatalf("create %s: created %v, error %v", n.SKU, created, err)
+	}
+}
+
 func (k *kit) create(units int64, segments int) {
 	k.Helper()
-	created, err := k.store.CreateSKU(k.Context(), stock.NewSKU{
-		SKU: sku, Stock: units, Segments: segments, Terms: stock.Terms{PerBuyerLimit: k.limit},
-	}, at)
-	if err != nil || !created {
-		k.Fatalf("create: created %v, error %v", created, err)
-	}
+	k.makes(stock.NewSKU{SKU: sku, Stock: units, Segments: segments, Terms: stock.Terms{PerBuyerLimit: k.limit}})
 }
 
 // batch is a batch for a segment of the SKU that create made.
@@ -244,30 +225,42 @@ func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.Bat
 	return result
 }
 
-// segments checks what each segment holds.
-func (k *kit) segments(want ...int64) {
+// view reads what sells a SKU knows of it.
+func (k *kit) view(sku string) stock.View {
 	k.Helper()
 	views, err := k.store.Views(k.Context(), sku)
 	if err != nil {
 		k.Fatalf("look: %v", err)
 	}
-	k.equal("segments", fmt.Sprint(views[sku].Segments), fmt.Sprint(want))
+	return views[sku]
 }
 
-// outcomes checks what became of each order.
-func (k *kit) outcomes(outcomes []stock.Outcome, want ...stock.OutcomeKind) {
+func (k *kit) status(sku string, at time.Time) stock.Status {
 	k.Helper()
-	var got []stock.OutcomeKind
-	for _, o := range outcomes {
-		got = append(got, o.Kind)
+	status, err := k.store.Status(k.Context(), sku, at)
+	if err != nil {
+		k.Fatalf("status: %v", err)
 	}
-	k.equal("outcomes", fmt.Sprint(got), fmt.Sprint(want))
+	return status
 }
 
-func (k *kit) equal(what, got, want string) {
+// available is what all segments hold.
+func (k *kit) available(sku string) int64 {
 	k.Helper()
-	if got != want {
-		k.Fatalf("%s: got %s, want %s", what, got, want)
+	return sum(k.view(sku).Segments)
+}
+
+// segments checks what each segment holds.
+func (k *kit) segments(want ...int64) {
+	k.Helper()
+	k.equal("segments", k.view(sku).Segments, want)
+}
+
+// equal compares what two things look like: times of one instant may differ in their place.
+func (k *kit) equal(what string, got, want any) {
+	k.Helper()
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		k.Fatalf("%s: got %s, want %s", what, g, w)
 	}
 }
 
@@ -300,13 +293,17 @@ func (k *kit) audit() {
 	if k.damaged || k.Failed() {
 		return
 	}
-	audit, err := k.store.Audit(context.WithoutCancel(k.Context()), "")
-	if err != nil {
-		k.Fatalf("audit: %v", err)
+	k.audited("")
+}
+
+// audited is an audit that finds everything in order, of one SKU or, without its name, of all.
+func (k *kit) audited(sku string) stock.Audit {
+	k.Helper()
+	audit, err := k.store.Audit(context.WithoutCancel(k.Context()), sku)
+	if err != nil || !audit.OK() {
+		k.Fatalf("audit: %+v, %v", audit, err)
 	}
-	if !audit.OK() {
-		k.Fatalf("audit: %+v", audit)
-	}
+	return audit
 }
 
 func order(id string, quantity int64) stock.Order {

@@ -1,0 +1,291 @@
+package stocktest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// soldOut reads with a limit, and returns the ids ascending.
+func (k *kit) soldOut(limit int) (versions []int64, soldOut bool, ids []string) {
+	k.Helper()
+	found, err := k.store.SoldOut(k.Context(), sku, limit, func(id []byte) { ids = append(ids, string(id)) })
+	if err != nil {
+		k.Fatalf("sold out: %v", err)
+	}
+	slices.Sort(ids)
+	return found.Versions, found.SoldOut(), ids
+}
+
+// testSoldOut reads the ids when nothing is left, and until when that lasts: the earliest reservation ends it.
+func testSoldOut(t *testing.T, k *kit) {
+	_, err := k.store.SoldOut(t.Context(), sku, 9, nil)
+	k.code(err, stock.CodeUnknownSKU)
+	k.create(7, 3)
+	until := func(want time.Time) {
+		t.Helper()
+		found, err := k.store.SoldOut(t.Context(), sku, 0, nil)
+		if err != nil || !found.NextExpiry.Equal(want) {
+			t.Errorf("until %s, %v, want %s", found.NextExpiry, err, want)
+		}
+	}
+	k.deduct(0, stock.Fence{}, order("a", 1))
+	k.deduct(1, stock.Fence{}, order("ü€😀", 1))
+	if versions, soldOut, ids := k.soldOut(9); len(versions) != 3 || soldOut || ids != nil {
+		t.Errorf("with units left: %v, %v, %q", versions, soldOut, ids)
+	}
+	until(time.Time{})
+	k.merge(nil, reserved("b", 2, time.Hour), reserved("c", 3, time.Minute))
+	all := []string{"a", "b", "c", "ü€😀"}
+	if versions, soldOut, ids := k.soldOut(9); len(versions) != 3 || !soldOut || !slices.Equal(ids, all) {
+		t.Errorf("with nothing left: %v, %v, %q", versions, soldOut, ids)
+	}
+	for limit := range len(all) + 1 {
+		if _, soldOut, ids := k.soldOut(limit); !soldOut || len(ids) != limit {
+			t.Errorf("limit %d: %v, %q", limit, soldOut, ids)
+		}
+	}
+	until(at.Add(time.Minute))
+	k.settled(at, commit("c"), stock.StatusCommitted, 3, 0)
+	until(at.Add(time.Hour))
+}
+
+// testSoldOutIsOneSnapshot reads while units come and are sold. One raises the versions by one, and so does the
+// other: where nothing is left, there is an accepted order for every two.
+func testSoldOutIsOneSnapshot(t *testing.T, k *kit) {
+	const sellers = 3
+	units := 60
+	if testing.Short() {
+		units = 20
+	}
+	k.create(0, 2)
+	var calls []func(context.Context) error
+	for seller := range sellers {
+		calls = append(calls, func(ctx context.Context) error {
+			for n := range units {
+				id := fmt.Sprintf("%d-%d", seller, n)
+				if _, err := k.store.Move(ctx, restock(sku, id, 1)); err != nil {
+					return err
+				}
+				if _, err := k.store.Deduct(ctx, k.batch(0, stock.Fence{}, order(id, 1))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	k.beside(func() {
+		versions, soldOut, ids := k.soldOut(sellers*units + 1)
+		if soldOut && sum(versions) != 2*int64(len(ids)) {
+			t.Fatalf("versions %v beside %d order ids", versions, len(ids))
+		}
+	}, calls...)
+	k.balance(at, 0, 0, int64(sellers*units))
+}
+
+// testExpired lists SKUs with expired reservations.
+func testExpired(t *testing.T, k *kit) {
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		k.makes(stock.NewSKU{SKU: name, Stock: 9, Segments: 1})
+		o := reserved("o", 1, time.Duration(i+1)*time.Second)
+		if name == "c" {
+			o.ReserveFor = 0
+		}
+		_, err := k.store.Deduct(t.Context(), stock.Batch{SKU: name, Layout: firstLayout, At: at, Orders: []stock.Order{o, reserved("p", 1, time.Hour)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(after time.Duration, limit int, want string) {
+		t.Helper()
+		got, err := k.store.Expired(t.Context(), at.Add(after), limit)
+		k.equal(fmt.Sprintf("after %s, at most %d", after, limit), fmt.Sprint(got, err), want+" <nil>")
+	}
+	list(0, 9, "[]")
+	list(time.Second, 9, "[a]")
+	list(4*time.Second, 9, "[a b d]")
+	list(time.Minute, 2, "[a b]")
+	list(time.Hour, 9, "[a b c d e]")
+	if _, err := k.store.Expire(t.Context(), "a", at.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	list(time.Minute, 9, "[b d e]")
+}
+
+// testStatuses reads all SKUs in pages, and holds each to its status.
+func testStatuses(t *testing.T, k *kit) {
+	if page, err := k.store.Statuses(t.Context(), "", 10); err != nil || len(page) != 0 {
+		t.Fatalf("before any SKU: %+v, %v", page, err)
+	}
+	k.create(30, 3)
+	names := []string{"B", "_", "a", "a-b", "a.b", "z"}
+	for i, name := range names {
+		k.makes(stock.NewSKU{SKU: name, Name: "the " + name, Stock: int64(i), Segments: i + 1, Terms: stock.Terms{
+			SaleEndsAt: at.Add(time.Hour), MaxQuantity: 7, MaxReserveFor: time.Minute,
+		}})
+	}
+	k.deduct(1, stock.Fence{}, order("a", 3), reserved("kept", 4, time.Hour), reserved("back", 2, time.Minute))
+	k.settled(at, commitOf("kept", 1), stock.StatusCommitted, 1, 3)
+	k.moved(restock(sku, "r", 5))
+	names = append(names, sku)
+	slices.Sort(names) // by bytes
+	for limit := 1; limit <= len(names)+1; limit++ {
+		after, read := "", []string(nil)
+		for full := true; full; {
+			page, err := k.store.Statuses(t.Context(), after, limit)
+			if full = len(page) == limit; err != nil || len(page) > limit {
+				t.Fatalf("%d in a page of %d, %v", len(page), limit, err)
+			}
+			for _, status := range page {
+				k.equal("in the list", status, k.status(status.SKU, time.Time{}))
+				after, read = status.SKU, append(read, status.SKU)
+			}
+		}
+		k.equal(fmt.Sprintf("in pages of %d", limit), read, names)
+	}
+}
+
+// lastID is an id that no other one in its namespace is above.
+var lastID = strings.Repeat("\U0010FFFF", 32)
+
+// testDeductionPages reads the deductions of a SKU in pages, all of them and those of a buyer or a status.
+func testDeductionPages(t *testing.T, k *kit) {
+	if _, err := k.store.DeductionPage(t.Context(), stock.DeductionQuery{SKU: sku, Limit: 1, Scan: 9}); stock.CodeOf(err) != stock.CodeUnknownSKU {
+		t.Errorf("of no SKU: %v", err)
+	}
+	k.create(100, 2)
+	k.other("z", 5)
+	own, b := by("ann", stock.OrderKey("ann", "c"), 2), by("bob", "b", 2)
+	b.ReserveFor = time.Hour
+	k.deduct(0, stock.Fence{}, by("ann", "a", 1), b, own, order("ü", 3), order(lastID, 1))
+	k.merge(nil, order("B", 70))
+	k.settled(at, returns("B", "", 0), stock.StatusReturned, 70, 70)
+	shop, anns := "", "ann"
+	keys := []string{"B", "a", own.OrderID, "b", "ü", lastID}
+	alone := make(map[string]stock.Deduction)
+	for _, key := range keys {
+		d := k.deduction(key)
+		d.Parts = nil
+		alone[key] = d
+	}
+	for _, c := range []struct {
+		buyer     string
+		status    stock.DeductionStatus
+		namespace *string
+		want      []string
+	}{
+		{"", "", nil, keys},
+		{"ann", "", nil, []string{"a", own.OrderID}},
+		{"ann", "", &shop, []string{"a"}},
+		{"ann", "", &anns, []string{own.OrderID}},
+		{"ann", stock.StatusReserved, &anns, nil},
+		{"bob", "", &shop, []string{"b"}},
+		{"", stock.StatusReserved, nil, []string{"b"}},
+		{"", stock.StatusReturned, nil, []string{"B"}},
+		{"", stock.StatusCancelled, nil, nil},
+		{"bob", stock.StatusCommitted, nil, nil},
+		{"nobody", "", nil, nil},
+	} {
+		for limit := 1; limit <= len(keys)+1; limit++ {
+			for scan := 1; scan <= len(keys)+1; scan++ {
+				q := stock.DeductionQuery{SKU: sku, BuyerID: c.buyer, Status: c.status, Namespace: c.namespace, Limit: limit, Scan: scan}
+				k.equal(fmt.Sprintf("%+v", q), k.readPages(q, alone), c.want)
+			}
+		}
+	}
+}
+
+// other creates another SKU, and takes a unit of it for an order.
+func (k *kit) other(orderID string, units int64) {
+	k.Helper()
+	k.makes(stock.NewSKU{SKU: "other", Stock: units, Segments: 1})
+	batch := stock.Batch{SKU: "other", Layout: firstLayout, At: at, Orders: []stock.Order{order(orderID, 1)}}
+	if _, err := k.store.Deduct(k.Context(), batch); err != nil {
+		k.Fatal(err)
+	}
+}
+
+// readPages reads page after page, holds each deduction to what was read of it alone, and returns the keys.
+func (k *kit) readPages(q stock.DeductionQuery, alone map[string]stock.Deduction) (keys []string) {
+	k.Helper()
+	for {
+		page, err := k.store.DeductionPage(k.Context(), q)
+		if err != nil || len(page.Deductions) > q.Limit {
+			k.Fatalf("%+v: %d in a page, %v", q, len(page.Deductions), err)
+		}
+		if namespace, id := stock.SplitOrderKey(page.Next); q.Namespace != nil && page.Next != "" && namespace != *q.Namespace && id != lastID {
+			k.Fatalf("%+v: goes on behind %q, which is of another namespace", q, page.Next)
+		}
+		for _, d := range page.Deductions {
+			k.equal("in a page", d, alone[d.OrderID])
+			keys = append(keys, d.OrderID)
+		}
+		if page.Next == "" {
+			return keys
+		}
+		if page.Next <= q.After {
+			k.Fatalf("behind %q goes on behind %q", q.After, page.Next)
+		}
+		q.After = page.Next
+	}
+}
+
+// testDeductionPagesAreBounded looks for what is not among the first rows.
+func testDeductionPagesAreBounded(t *testing.T, k *kit) {
+	k.create(100, 1)
+	k.deduct(0, stock.Fence{}, append(orders("x", 30), reserved("y", 1, time.Hour))...)
+	q := stock.DeductionQuery{SKU: sku, Status: stock.StatusReserved, Limit: 2, Scan: 10}
+	for n, want := range []string{"x-009", "x-019", "x-029", ""} {
+		page, err := k.store.DeductionPage(t.Context(), q)
+		if err != nil || page.Next != want || (len(page.Deductions) == 1) != (n == 3) {
+			t.Errorf("page %d: %+v, %v, want to go on behind %q", n, page, err, want)
+		}
+		q.After = page.Next
+	}
+	q.Status, q.After = "", ""
+	if page, err := k.store.DeductionPage(t.Context(), q); err != nil || len(page.Deductions) != 2 || page.Next != "x-001" {
+		t.Errorf("of any status: %+v, %v", page, err)
+	}
+}
+
+// testPool has more readers than there are connections, each of which keeps its own until it is let go. On a busy machine
+// most readers may come when the first have gone: then more of them do.
+func testPool(t *testing.T, k *kit) {
+	k.create(1, 1)
+	k.deduct(0, stock.Fence{}, order("a", 1))
+	const readers, least = 64, 4 // every store has that many connections
+	var busy, after stock.Pool
+	for end := time.Now().Add(20 * time.Second); after.Waits == 0 && time.Now().Before(end); {
+		busy, after = crowd(t, k, readers, least, end)
+	}
+	if busy.Busy < least || busy.Open < busy.Busy || after.Busy != 0 || after.Waits == 0 || after.Waited <= 0 {
+		t.Errorf("pool with %d readers: %+v, and after them: %+v", readers, busy, after)
+	}
+}
+
+// crowd lets readers go when at least so many have a connection each. It returns how the pool was then, and is afterwards.
+func crowd(t *testing.T, k *kit, readers, least int, end time.Time) (busy, after stock.Pool) {
+	t.Helper()
+	letGo := make(chan struct{})
+	var reading sync.WaitGroup
+	for range readers {
+		reading.Go(func() {
+			if _, err := k.store.SoldOut(t.Context(), sku, 1, func([]byte) { <-letGo }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	busy = k.store.Pool()
+	for ; busy.Busy < least && time.Now().Before(end); busy = k.store.Pool() {
+		time.Sleep(time.Millisecond)
+	}
+	close(letGo)
+	reading.Wait()
+	return busy, k.store.Pool()
+}
