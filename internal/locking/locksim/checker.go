@@ -35,14 +35,19 @@ type entry struct {
 	grips  []*grip
 	state  map[shown]int64 // the highest token that a server has shown
 	free   time.Time       // when the last hold ended
-	asking map[*Actor]int
-	since  map[*Actor]time.Time // when the first of the calls began that have been asking without a gap
-	begun  map[*Actor]int       // how many calls there have been
+	asks   map[*Actor]asks
 	doubts []doubt
 	forces []force
 	rises  []rise
 	lifted bool // a phase of readers had more than one token
 	guard  guard
+}
+
+// asks is what an owner asks of a lock.
+type asks struct {
+	now   int       // calls under way
+	since time.Time // when the first of those began that have been asking without a gap
+	begun int       // how many calls there have been
 }
 
 // shown is where a server shows the state of one side of a lock.
@@ -104,7 +109,7 @@ func (b *checker) entry(name string) *entry {
 	name = lockOf(name)
 	e := b.names[name]
 	if e == nil {
-		e = &entry{asking: make(map[*Actor]int), since: make(map[*Actor]time.Time), begun: make(map[*Actor]int), state: make(map[shown]int64)}
+		e = &entry{asks: make(map[*Actor]asks), state: make(map[shown]int64)}
 		b.names[name] = e
 	}
 	return e
@@ -126,11 +131,14 @@ type call struct {
 	fixed bool
 	alive func() bool      // its context has not ended
 	gone  func() time.Time // when it has
-	crowd map[string]bool  // others wait for these locks, or may hold them
+	locks map[string]*asked
+}
 
-	shared map[string]bool      // other calls of the same owner ask for them
-	since  map[string]time.Time // from when on this call, or one of those, may have got them
-	begun  map[string]int       // how many calls of the owner there had been, with this one
+// asked is what is known of a lock that a call asks for.
+type asked struct {
+	asks        // of its owner, with this call: from when on one of them may have got it
+	crowd  bool // others wait for it, or may hold it
+	shared bool // other calls of the same owner ask for it
 }
 
 // asks notes the beginning of a call.
@@ -138,18 +146,17 @@ func (b *checker) asks(c *call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.longest = max(b.longest, c.lease)
-	c.crowd, c.shared, c.begun = make(map[string]bool), make(map[string]bool), make(map[string]int)
-	c.since = make(map[string]time.Time)
+	c.locks = make(map[string]*asked)
 	for _, name := range c.names {
 		e := b.entry(name)
-		if e.asking[c.who] == 0 {
-			e.since[c.who] = c.begin
+		mine := e.asks[c.who]
+		if mine.now == 0 {
+			mine.since = c.begin
 		}
-		c.since[name] = e.since[c.who]
-		c.crowd[name], c.shared[name] = b.crowded(name, c.who), e.asking[c.who] > 0
-		e.asking[c.who]++
-		e.begun[c.who]++
-		c.begun[name] = e.begun[c.who]
+		mine.now++
+		mine.begun++
+		e.asks[c.who] = mine
+		c.locks[name] = &asked{asks: mine, crowd: b.crowded(name, c.who), shared: mine.now > 1}
 	}
 }
 
@@ -157,8 +164,8 @@ func (b *checker) asks(c *call) {
 // keeps a lease a little longer than its holder trusts it. b.mu is held.
 func (b *checker) crowded(name string, who *Actor) bool {
 	e := b.entry(name)
-	for other, n := range e.asking {
-		if other != who && n > 0 {
+	for other, theirs := range e.asks {
+		if other != who && theirs.now > 0 {
 			return true
 		}
 	}
@@ -178,10 +185,12 @@ func (b *checker) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	defer b.mu.Unlock()
 	now := time.Now()
 	for _, name := range c.names {
-		e := b.entry(name)
-		e.asking[c.who]--
-		c.crowd[name] = c.crowd[name] || b.crowded(name, c.who)
-		c.shared[name] = c.shared[name] || e.begun[c.who] > c.begun[name]
+		e, lock := b.entry(name), c.locks[name]
+		mine := e.asks[c.who]
+		mine.now--
+		e.asks[c.who] = mine
+		lock.crowd = lock.crowd || b.crowded(name, c.who)
+		lock.shared = lock.shared || mine.begun > lock.begun
 	}
 	if err != nil {
 		b.failed(c, err)
@@ -257,8 +266,8 @@ func (b *checker) granted(g *grip, c *call) {
 		}
 		b.judge(b.kept(other) && b.kept(g), "%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
 	}
-	if !reentry && !e.has(g, c.shared[g.name]) {
-		b.checkToken(e, g, c.shared[g.name])
+	if shared := c.locks[g.name].shared; !reentry && !e.has(g, shared) {
+		b.checkToken(e, g, shared)
 	}
 	b.checkGap(e, g, c)
 	e.grips = append(e.grips, g)

@@ -30,7 +30,7 @@
 //   - A lock that nobody holds does not stay free while somebody waits. A wait without a bound ends.
 //   - First-come locks let in who came first.
 //   - What was freed by force is held by nobody, and a token that was raised stays one of its grant.
-//   - Some order of all operations explains what the clients have seen (see MutexModel and RWModel).
+//   - Some order of all operations explains what the clients have seen (see History).
 //
 // # What it cannot do
 //

@@ -160,7 +160,7 @@ func linearizable(t *testing.T, addr string, early time.Duration, open func(node
 		}
 	}
 	all.Wait()
-	if result, why := notes.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Ok {
+	if result, why := notes.history.Check(time.Minute); result != porcupine.Ok {
 		t.Errorf("seed %d: the history is %s\n%s", seed, result, why)
 	}
 }
@@ -247,7 +247,7 @@ func TestBrokenLockIsFound(t *testing.T) {
 		all.Go(func() { notes.drive(fmt.Sprint(who), random, 20, broken.take, rest) })
 	}
 	all.Wait()
-	if result, _ := notes.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Illegal {
+	if result, _ := notes.history.Check(time.Minute); result != porcupine.Illegal {
 		t.Errorf("the history of a broken lock is %s", result)
 	}
 }

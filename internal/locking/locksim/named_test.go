@@ -154,12 +154,12 @@ func TestWhoLeavesWakesTheNext(t *testing.T) {
 			ok(t, next.Unlock(who[2].Ctx))
 		})
 		time.Sleep(50 * latency)
-		w.At(0, locksim.Deafen(true))
+		for _, a := range who {
+			w.At(0, locksim.Deaf(a.Client, 12*latency))
+		}
 		time.Sleep(latency)
 		ok(t, grip.Unlock(who[0].Ctx))
-		time.Sleep(10 * latency)
-		w.At(0, locksim.Deafen(false))
-		time.Sleep(latency)
+		time.Sleep(12 * latency)
 		left = time.Now()
 		leave()
 		all.Wait()

@@ -1,7 +1,10 @@
 package locksim
 
 import (
+	"cmp"
+	"crypto/sha1"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -9,7 +12,10 @@ import (
 	"sync"
 	"testing"
 	"testing/cryptotest"
+	"testing/synctest"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
 )
 
 // A World is a server or several, their clients and the network between them, in the virtual time of one bubble.
@@ -43,9 +49,8 @@ type World struct {
 	links   sync.WaitGroup // the goroutines that read from the server
 
 	// Used while one thing happens and all else rests.
-	running      *Request
-	runningOn    *link
-	dropMessages bool
+	running   *Request
+	runningOn *link
 }
 
 // New returns a world. It must be called inside a bubble of testing/synctest; everything
@@ -169,4 +174,144 @@ func (w *World) close() {
 	for _, s := range w.servers {
 		s.redis.Close()
 	}
+}
+
+// An agenda makes things happen one at a time, each at its moment. After each it lets everybody else come
+// to rest before the next: this is what makes a history the same each time it is run.
+type agenda struct {
+	mu     sync.Mutex
+	events []event // the next one first
+	count  uint64
+	news   chan struct{}
+	stop   chan struct{}
+	done   chan struct{}
+	rested func() // called when all is at rest after an event
+}
+
+type event struct {
+	at   time.Time
+	rank uint64 // decides between two of one moment, not depending on who asked first
+	nth  uint64
+	does func()
+}
+
+// compare orders events by the moment at which they happen.
+func (e event) compare(o event) int {
+	return cmp.Or(e.at.Compare(o.at), cmp.Compare(e.rank, o.rank), cmp.Compare(e.nth, o.nth))
+}
+
+func newAgenda(rested func()) *agenda {
+	return &agenda{
+		news:   make(chan struct{}, 1),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
+		rested: rested,
+	}
+}
+
+// at adds something that happens at a moment.
+func (a *agenda) at(when time.Time, rank uint64, does func()) {
+	a.mu.Lock()
+	a.count++
+	e := event{at: when, rank: rank, nth: a.count, does: does}
+	i, _ := slices.BinarySearchFunc(a.events, e, event.compare)
+	a.events = slices.Insert(a.events, i, e)
+	a.mu.Unlock()
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// run works until end is called.
+func (a *agenda) run() {
+	defer close(a.done)
+	for {
+		next, wait := a.next()
+		if next != nil {
+			next()
+			synctest.Wait()
+			a.rested()
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+			synctest.Wait() // the clients' own timers of this moment come first
+		case <-a.news:
+		case <-a.stop:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// next returns what is due, or how long there is nothing to do.
+func (a *agenda) next() (does func(), wait time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.events) == 0 {
+		return nil, time.Hour
+	}
+	if wait := time.Until(a.events[0].at); wait > 0 {
+		return nil, wait
+	}
+	does = a.events[0].does
+	a.events = slices.Delete(a.events, 0, 1)
+	return does, 0
+}
+
+// end stops the agenda; what has not happened does not happen.
+func (a *agenda) end() {
+	close(a.stop)
+	<-a.done
+}
+
+// server is Redis with a clock of its own, which may run a little fast or slow, and may jump.
+type server struct {
+	id    int
+	redis *miniredis.Miniredis
+	begin time.Time
+	drift float64       // its clock gains that much
+	jump  time.Duration // how far it has been set forward or back
+	ahead time.Duration // how far forward
+
+	down        bool
+	pausedUntil time.Time
+	forgot      time.Time // when it last lost locks; under checker.mu
+}
+
+func newServer(id int, drift float64) *server {
+	s := &server{id: id, redis: miniredis.NewMiniRedis(), begin: time.Now(), drift: drift}
+	s.redis.SetTime(s.now())
+	s.redis.ClockTTL(true)
+	return s
+}
+
+// String names it.
+func (s *server) String() string { return fmt.Sprintf("s%d", s.id) }
+
+// now is what its clock shows.
+func (s *server) now() time.Time {
+	passed := time.Since(s.begin)
+	return s.begin.Add(passed + time.Duration(s.drift*float64(passed)) + s.jump)
+}
+
+// setClock lets the time go on: scripts and expiries see the moment of the last call.
+func (s *server) setClock() { s.redis.SetTime(s.now()) }
+
+// step sets the clock. What had to expire until now does; a step back prolongs no lease here, while it does
+// on a real Redis, which notes moments.
+func (s *server) step(d time.Duration) {
+	s.setClock()
+	s.redis.Keys()
+	s.jump += d
+	s.setClock()
+}
+
+// digest is how Redis names a script.
+func digest(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
 }

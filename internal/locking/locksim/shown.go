@@ -1,0 +1,402 @@
+package locksim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// executed looks at a server right after it has served a request: what is true of its keys at any time.
+// It runs on the agenda, when all is at rest.
+func (w *World) executed(l *link, q *Request, answer []byte) {
+	if !q.runsScript() {
+		return
+	}
+	s := l.server
+	heard := append([]byte(nil), answer...)
+	w.trace.add(func() string { return l.String() + " " + q.describe(heard) })
+	keys := s.redis.Keys()
+	w.checker.mu.Lock()
+	defer w.checker.mu.Unlock()
+	if w.Peaceful {
+		w.checker.checkOrder(q, answer)
+		w.checker.noteQueue(q)
+	}
+	w.checker.noteForce(s, q, answer)
+	for _, key := range keys {
+		if s.redis.TTL(key) <= 0 {
+			w.checker.wrong("key %s has no TTL", key)
+		}
+		role, name, _ := strings.Cut(roleAndName(key), ":")
+		if kind, ok := states[role]; ok {
+			w.checker.state(s, kind+name, key, q.raises())
+		}
+	}
+}
+
+// states tells which keys say who holds what: the role, and what our names of such locks begin with.
+var states = map[string]string{"m": "", "f": fair, "rw": writes, "rwc": reads}
+
+// roleAndName returns the role of a key, a colon, and the name of the lock. The group, which the name begins with in here,
+// stands between the two with its length.
+func roleAndName(key string) string {
+	_, rest, _ := strings.Cut(key, "}:")
+	role, name, _ := strings.Cut(rest, ":")
+	if bare := strings.TrimRight(role, "0123456789"); bare != role {
+		_, name, _ = strings.Cut(name, ":")
+		return bare + ":" + name
+	}
+	return rest
+}
+
+// describe tells a request and its answer. The commands of a pipeline are sorted, for they come in no order.
+func (q *Request) describe(answer []byte) string {
+	answers, _ := frames(answer)
+	said := make([]string, len(q.Words))
+	for i, list := range q.Words {
+		said[i] = strings.Join(list[min(3, len(list)):], " ") + " ->"
+		if i < len(answers) {
+			said[i] += " " + strings.Join(words(answers[i]), " ")
+		}
+	}
+	for i := range said {
+		said[i] = string(q.Client.world.ids.plain([]byte(said[i])))
+	}
+	slices.Sort(said)
+	return q.String() + ": " + strings.Join(said, " | ")
+}
+
+// state checks what a server says of a lock, after a request that may have raised its token. b.mu is held.
+func (b *checker) state(s *server, name, key string, raises bool) {
+	redis := s.redis
+	e, at := b.entry(name), shown{s, key}
+	fields, err := redis.HKeys(key)
+	if err != nil {
+		return // it has expired just now
+	}
+	for _, field := range fields {
+		value := redis.HGet(key, field)
+		if field == "token" {
+			token, _ := strconv.ParseInt(value, 10, 64)
+			if token < e.state[at] {
+				b.wrong("%s gives %s the token %d after %d", s, name, token, e.state[at])
+			}
+			if raises && token > e.state[at] && !isRed(name) {
+				b.noteRise(name, e.state[at], token)
+			}
+			e.state[at] = max(e.state[at], token)
+		}
+		if who := b.owners[ownerOf(field)]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
+			first, _, _ := strings.Cut(value, " ") // a reader's has more
+			count, _ := strconv.Atoi(first)
+			if most := b.atMost(e, who, isRead(name)); count > most {
+				b.wrong("%s counts %d holds of %s on %s, who has %d at most", s, count, who, name, most)
+			}
+		}
+	}
+}
+
+// ownerOf returns the owner of a holder's id, which adds the number of the grant.
+func ownerOf(id string) string {
+	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
+		return id[:last]
+	}
+	return id
+}
+
+// atMost is how many holds of an owner on one side of a lock the server may count. b.mu is held.
+func (b *checker) atMost(e *entry, who *Actor, reading bool) int {
+	n := e.asks[who].now
+	for _, g := range e.grips {
+		if g.who == who && g.reads() == reading && !g.settled {
+			n++
+		}
+	}
+	for _, d := range e.doubts {
+		if d.who == who && time.Now().Before(d.until) {
+			n++
+		}
+	}
+	return n
+}
+
+// A place is where a waiter stands in the queue of a first-come lock at the server.
+type place struct {
+	waiter string
+	score  float64
+	reads  bool
+}
+
+// queue returns who waits for a first-come lock on the first server, in the order of their arrival.
+func (w *World) queue(bucket, role, rest string) []place {
+	var all []place
+	for suffix, reads := range map[string]bool{"q": false, "s": true} {
+		key := bucket + "}:" + role + suffix + rest
+		if !w.servers[0].redis.Exists(key) {
+			continue
+		}
+		scores, err := w.servers[0].redis.SortedSet(key)
+		if err != nil {
+			continue // it has expired just now
+		}
+		for _, waiter := range slices.Sorted(maps.Keys(scores)) {
+			all = append(all, place{waiter, scores[waiter], reads})
+		}
+	}
+	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(a.score, b.score) })
+	return all
+}
+
+// checkOrder checks who is let in to a first-come lock: the first that waits, or a reader before whom only
+// readers wait. It is only asked while nobody dies, so that nobody may be passed over. b.mu is held.
+func (b *checker) checkOrder(q *Request, answer []byte) {
+	if q.Verb != "fifo_acquire" || len(answer) == 0 || answer[0] != '$' {
+		return // not granted
+	}
+	// The name of the script and the number of keys come before the nine keys.
+	state, arguments := q.Words[0][4], q.Words[0][12:]
+	me, reading, holder, inside := arguments[0]+":"+arguments[7], arguments[2] == "read", arguments[3], arguments[6]
+	role, name, _ := strings.Cut(roleAndName(state), ":")
+	again := b.admitted[holder] == string(answer) // a copy, or a question after an answer that was lost
+	b.admitted[holder] = string(answer)
+	if again || inside != "" || arguments[9] != "" || b.holds(ownerOf(holder), lockName(role, name)) {
+		return
+	}
+	for _, other := range b.queues[state] {
+		if other.waiter == me {
+			return
+		}
+		if !reading || !other.reads {
+			b.wrong("%s enters %s before %s, who came earlier", me, name, other.waiter)
+			return
+		}
+	}
+}
+
+// lockName is what a name of ours begins with for a role, and the name.
+func lockName(role, name string) string {
+	if role == "f" {
+		return fair + name
+	}
+	return writes + name
+}
+
+// holds tells whether an owner, as the server knows it, may hold a lock already. b.mu is held.
+func (b *checker) holds(owner, name string) bool {
+	who := b.owners[owner]
+	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.isConfirmed() })
+}
+
+// noteQueue remembers who waits for the first-come lock of a request. b.mu is held.
+func (b *checker) noteQueue(q *Request) {
+	for _, list := range q.Words {
+		for _, word := range list {
+			bucket, rest, ok := strings.Cut(word, "}:")
+			role, _, _ := strings.Cut(roleAndName(word), ":")
+			if ok && (role == "f" || role == "rw") {
+				b.queues[word] = b.world.queue(bucket, role, strings.TrimPrefix(rest, role))
+			}
+		}
+	}
+}
+
+// amnesia notes that a server has lost locks.
+func (b *checker) amnesia(s *server) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.forgot = time.Now()
+	if len(b.world.servers) == 1 {
+		return // its tokens are its time, and go on from there
+	}
+	for _, e := range b.names {
+		for at := range e.state {
+			if at.server == s {
+				delete(e.state, at)
+			}
+		}
+	}
+}
+
+// forgetful tells whether any server has ever lost locks. b.mu is held.
+func (b *checker) forgetful() bool {
+	return slices.ContainsFunc(b.world.servers, func(s *server) bool { return !s.forgot.IsZero() })
+}
+
+// kept tells whether a hold's servers remember enough of it for all that is promised: of the k that carry its token
+// fewer than k + q - n have forgotten since it was asked for, where a quorum is q of n. So the only one must not.
+// b.mu is held.
+func (b *checker) kept(g *grip) bool {
+	forgot := 0
+	for _, s := range g.carriers {
+		if !s.forgot.Before(g.asked) {
+			forgot++
+		}
+	}
+	n := 1
+	if isRed(g.name) {
+		n = len(b.world.servers)
+	}
+	quorum := n/2 + 1
+	return forgot < len(g.carriers)+quorum-n
+}
+
+// outgrown tells whether the tokens of grants after a hold must be above its own. Those of one server are its time, and
+// grow whatever it forgets. b.mu is held.
+func (b *checker) outgrown(g *grip) bool { return !isRed(g.name) || b.kept(g) }
+
+// allKept tells whether all holds of a lock are kept. b.mu is held.
+func (b *checker) allKept(name string) bool {
+	return !slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return !b.kept(g) })
+}
+
+// judge notes what is wrong, or would be if the servers had not forgotten. b.mu is held.
+func (b *checker) judge(promised bool, format string, args ...any) {
+	if promised {
+		b.wrong(format, args...)
+		return
+	}
+	text := sprintf(format, args...)
+	b.excused = append(b.excused, text)
+	b.world.note("EXCUSED: %s", text)
+}
+
+// Excused tells what was wrong and may be, because servers have forgotten more than the locks can bear.
+func (w *World) Excused() []string {
+	w.checker.mu.Lock()
+	defer w.checker.mu.Unlock()
+	return slices.Clone(w.checker.excused)
+}
+
+// stuck notes that somebody still waits after everything was in order for long enough.
+func (b *checker) stuck(limit time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, e := range b.names {
+		for who, theirs := range e.asks {
+			if theirs.now > 0 {
+				b.wrong("%s still waits for %s after %s", who, name, limit)
+			}
+		}
+	}
+	b.wrong("the history does not end within %s", limit)
+}
+
+// setBack is by how much leases may last longer because the clock was set back. Longer steps are for
+// Mutexes alone, which do not mind.
+func (b *checker) setBack() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return min(b.stepped, 10*time.Second)
+}
+
+// noteLease notes a lease that somebody asks for.
+func (b *checker) noteLease(lease time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.longest = max(b.longest, lease)
+}
+
+// longestLease is the longest lease that anybody has asked for.
+func (b *checker) longestLease() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.longest
+}
+
+// nothingHeld checks, after the last lease, that no lock is held or reserved.
+func (b *checker) nothingHeld() {
+	keys := b.world.keys()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, key := range keys {
+		role, _, _ := strings.Cut(roleAndName(key), ":")
+		if slices.Contains([]string{"m", "f", "rw", "rwr", "rwc"}, role) {
+			b.wrong("%s is left when all leases have run out", key)
+		}
+	}
+}
+
+// ask looks at the servers on the agenda.
+func ask[T any](w *World, look func() T) T {
+	answer := make(chan T)
+	w.At(0, func(*World, *server) {
+		for _, s := range w.servers {
+			s.setClock()
+		}
+		answer <- look()
+	})
+	return <-answer
+}
+
+// keys returns what is there, on any server. The history has ended.
+func (w *World) keys() []string {
+	return ask(w, func() (keys []string) {
+		for _, s := range w.servers {
+			keys = append(keys, s.redis.Keys()...)
+		}
+		return keys
+	})
+}
+
+// nothingLeft checks, after the last TTL, that only clocks are left.
+func (w *World) nothingLeft() {
+	time.Sleep(61*time.Second + 2*w.checker.longestLease())
+	for _, key := range w.keys() {
+		if !strings.HasSuffix(key, "}:clock") {
+			w.checker.mu.Lock()
+			w.checker.wrong("%s is left at the very end", key)
+			w.checker.mu.Unlock()
+		}
+	}
+}
+
+// Held returns how often each owner has a mutex by the first server's books; nil when nobody has it.
+func (w *World) Held(name string) map[string]int {
+	return ask(w, func() map[string]int {
+		redis := w.servers[0].redis
+		i := slices.IndexFunc(redis.Keys(), func(key string) bool { return roleAndName(key) == "m:"+name })
+		if i < 0 {
+			return nil
+		}
+		key := redis.Keys()[i]
+		fields, err := redis.HKeys(key)
+		if err != nil || slices.Contains(fields, "claim") {
+			return nil // reserved for somebody, and free
+		}
+		held := make(map[string]int)
+		for _, field := range fields {
+			if !slices.Contains([]string{"seq", "token"}, field) {
+				held[ownerOf(field)], _ = strconv.Atoi(redis.HGet(key, field))
+			}
+		}
+		return held
+	})
+}
+
+// Queued returns how many stand in the queue of a mutex at the first server.
+func (w *World) Queued(name string) int {
+	return ask(w, func() int {
+		redis := w.servers[0].redis
+		for _, key := range redis.Keys() {
+			if roleAndName(key) == "mq:"+name {
+				members, _ := redis.ZMembers(key) // it is gone, which is none
+				return len(members)
+			}
+		}
+		return 0
+	})
+}
+
+// End waits until all leases have run out, checks that nothing is left, and closes the world.
+func (w *World) End() {
+	time.Sleep(w.checker.setBack() + time.Until(later(time.Now(), w.weather.clears)) + 3*w.checker.longestLease() + 2*w.weather.Long + settled)
+	w.checker.nothingHeld()
+	for _, c := range w.clients {
+		c.close()
+	}
+	w.nothingLeft()
+	w.close()
+}
