@@ -130,8 +130,10 @@ func testRequestsMeet(t *testing.T, k *kit) {
 		m := Meeting{Status: stock.StatusReserved, units: units}
 		when, o := at, reserved(id, units, time.Minute)
 		all := []stock.SettleRequest{
-			commit(id), commit(id), commitOf(id, 3), cancel(id), cancel(id), giveBack(id, "a", 2), giveBack(id, "a", 2), giveBack(id, "b", 4),
-			returns(id, "", 0), returns(id, "c", 2), returns(id, "c", 2), returns(id, "d", 2), extend(id, "longer", time.Hour), extend(id, "longer", time.Hour),
+			commit(id), commit(id), commitOf(id, 3), cancel(id), cancel(id),
+			giveBack(id, "a", 2), giveBack(id, "a", 2), giveBack(id, "b", 4),
+			returns(id, "", 0), returns(id, "c", 2), returns(id, "c", 2), returns(id, "d", 2),
+			extend(id, "longer", time.Hour), extend(id, "longer", time.Hour),
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		all = all[:meeting]

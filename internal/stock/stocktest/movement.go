@@ -273,7 +273,9 @@ func testTerms(_ *testing.T, k *kit) {
 		k.Errorf("versions: %v, then %v", before, after)
 	}
 	want.SaleEndsAt, want.PerBuyerLimit, want.MaxQuantity = time.Time{}, 0, 5
-	k.moved(reterm("some", stock.TermsChange{SaleEndsAt: stock.To(time.Time{}), PerBuyerLimit: stock.To[int64](0), MaxQuantity: stock.To[int64](5)}))
+	k.moved(reterm("some", stock.TermsChange{
+		SaleEndsAt: stock.To(time.Time{}), PerBuyerLimit: stock.To[int64](0), MaxQuantity: stock.To[int64](5),
+	}))
 	k.isProfile(want)
 	// Together with what is there it has to make sense.
 	k.refusesMove(stock.CodeInvalidRequest, reterm("ends first", stock.TermsChange{SaleEndsAt: stock.To(starts)}))

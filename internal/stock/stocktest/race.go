@@ -299,7 +299,9 @@ func (s *storm) step(ctx context.Context, r, content *rand.Rand, n int, id strin
 	case 8:
 		_, err = s.store.Move(ctx, stock.Movement{SKU: name, Ref: id, Kind: stock.Restocked, Quantity: content.Int64N(9) + 1, At: when})
 	default:
-		_, err = s.store.Move(ctx, stock.Movement{SKU: name, Ref: id, Kind: stock.Adjusted, Quantity: 2*content.Int64N(10) - 15, Reason: "r", At: when})
+		_, err = s.store.Move(ctx, stock.Movement{
+			SKU: name, Ref: id, Kind: stock.Adjusted, Quantity: 2*content.Int64N(10) - 15, Reason: "r", At: when,
+		})
 	}
 	return err
 }
@@ -361,7 +363,8 @@ func requests(r *rand.Rand, step int) []stock.SettleRequest {
 // both is an order of the two SKUs, from any segments.
 func both(r, content *rand.Rand, id string, views map[string]stock.View, when time.Time) stock.Placement {
 	var p stock.Placement
-	p.At, p.Order = when, stock.MultiOrder{OrderID: id, BuyerID: fmt.Sprint("buyer ", content.IntN(30)), ReserveFor: time.Duration(content.IntN(2)) * time.Minute}
+	p.At, p.Order.OrderID, p.Order.BuyerID = when, id, fmt.Sprint("buyer ", content.IntN(30))
+	p.Order.ReserveFor = time.Duration(content.IntN(2)) * time.Minute
 	for _, name := range []string{"s", "u"} {
 		view := views[name]
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: name, Quantity: content.Int64N(3) + 1})

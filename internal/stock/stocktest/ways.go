@@ -191,7 +191,8 @@ func (k *kit) refusesLayout(layout int64, segment int) {
 // checkFence tries a row that has seen a fence: lower ones and another owner's change nothing, and its own passes.
 func (k *kit) checkFence(way way, seen stock.Fence) {
 	k.Helper()
-	for _, stale := range []stock.Fence{{Token: seen.Token - 1, Owner: seen.Owner}, {Token: seen.Token - 1, Owner: "other"}, {Token: seen.Token, Owner: "other"}} {
+	lower := stock.Fence{Token: seen.Token - 1, Owner: seen.Owner}
+	for _, stale := range []stock.Fence{lower, {Token: lower.Token, Owner: "other"}, {Token: seen.Token, Owner: "other"}} {
 		before := k.available(sku)
 		_, err := way.take(k, k.Context(), k.batch(0, stale, by("stale", "stale", 1)))
 		k.fenced(err, map[int]int64{0: seen.Token})
