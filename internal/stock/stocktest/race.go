@@ -55,7 +55,7 @@ func (k *kit) beside(look func(), all ...func(context.Context) error) {
 // Of each order one is accepted, and the other is told so, though the first one's row was not there when its statement began. A deadlock
 // would be an error.
 func testReplayRace(t *testing.T, k *kit) {
-	const rounds, size = 50, 24
+	const rounds, size = 36, 24
 	k.create(4*rounds*size, 2)
 	for round := range rounds {
 		var batches [2][]stock.Order
@@ -184,7 +184,7 @@ type storm struct {
 // testStorm is audited in its midst and at its end: no unit is lost or sold twice, no buyer holds too much, whatever met
 // whatever, and of those who sent an order one is told that it was accepted. A deadlock would be an error.
 func testStorm(t *testing.T, k *kit) {
-	const workers, steps, audits = 8, 90, 8
+	const workers, steps, audits = 8, 60, 8
 	s := &storm{kit: k, seed: seeded(t).Uint64(), accepted: make(map[string]int)}
 	skus := []string{"s", "u"}
 	for n, name := range skus {
