@@ -196,8 +196,8 @@ func testExpire(_ *testing.T, k *kit) {
 
 // testMergeTakesBackFirst: units of expired reservations are sold by the very merge that finds them.
 func testMergeTakesBackFirst(t *testing.T, k *kit) {
-	k.create(6, 3)
-	k.merge(nil, reserved("a", 4, time.Second), reserved("b", 2, time.Minute))
+	k.create(7, 3)
+	k.merge(nil, reserved("a", 4, time.Second), reserved("b", 2, time.Minute), reserved("l", 1, 2*time.Hour))
 	for _, c := range []struct {
 		after  time.Duration
 		orders []stock.Order
@@ -207,7 +207,8 @@ func testMergeTakesBackFirst(t *testing.T, k *kit) {
 	}{
 		{time.Second, []stock.Order{order("c", 3), order("d", 2)}, "accepted, short 1", 1, time.Minute},
 		{time.Minute, []stock.Order{reserved("e", 2, time.Hour), order("f", 1)}, "accepted, accepted", 0, time.Hour + time.Minute},
-		{time.Hour + time.Minute, orders("g", 3), "accepted, accepted, short 0", 0, 0},
+		{time.Hour + time.Minute, orders("g", 3), "accepted, accepted, short 0", 0, 2 * time.Hour},
+		{2 * time.Hour, orders("h", 1), "accepted", 0, 0},
 	} {
 		merge := k.merging(nil, c.orders...)
 		merge.At = at.Add(c.after)
@@ -222,7 +223,7 @@ func testMergeTakesBackFirst(t *testing.T, k *kit) {
 		k.equal("merge, expired, left", fmt.Sprint(told(result), result.Expired, sum(result.Segments)), fmt.Sprint(c.want, 1, c.left))
 		k.equal("next expiry", result.NextExpiry.UTC(), until)
 	}
-	k.balance(at.Add(2*time.Hour), 0, 0, 6)
+	k.balance(at.Add(2*time.Hour), 0, 0, 7)
 }
 
 func testCommit(_ *testing.T, k *kit) {
