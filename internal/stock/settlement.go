@@ -2,7 +2,6 @@ package stock
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -183,11 +182,6 @@ func (w SettleRequest) amendment() Amendment {
 // reservation has expired.
 func (w SettleRequest) MayReturn() bool {
 	return w.Verb == Cancel || w.Verb == Return || w.Verb == Expire || w.Verb == Commit && w.Quantity > 0
-}
-
-// WritesOff reports whether any of the requests writes units off, which needs the rows of all segments.
-func (s Settlement) WritesOff() bool {
-	return slices.ContainsFunc(s.Requests, func(w SettleRequest) bool { return w.WriteOff })
 }
 
 // settle adds to the plan how a request changes a deduction, and its answer.
@@ -403,11 +397,6 @@ func (r Returns) add(d Deduction, parts []Part, segments int, sold bool) {
 			r.Buyers[d.BuyerID] += p.Quantity
 		}
 	}
-}
-
-// Ascending returns the segments and the buyers of returns in the order in which their rows are locked.
-func (r Returns) Ascending() (segments []int, buyers []string) {
-	return slices.Sorted(maps.Keys(r.Segments)), slices.Sorted(maps.Keys(r.Buyers))
 }
 
 // PlanExpiry returns what goes back from reservations that have expired. They must have their parts.

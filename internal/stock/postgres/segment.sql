@@ -19,11 +19,6 @@ FROM stock_segments WHERE sku_id = $1 ORDER BY segment FOR UPDATE;
 SELECT available, reserved, fence, fence_owner, layout, version
 FROM stock_segments WHERE sku_id = $1 AND segment = ANY ($2::integer[]) ORDER BY segment FOR UPDATE;
 
--- name: count_segments
--- In:  $1 sku_id, $2 the instant (null: now)
--- Out: how many segments, the instant
-SELECT count(*), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1;
-
 -- name: change_segments
 -- In: $1 sku_id; arrays: $2 segments, $3 units to add, $4 reserved units to add, $5 fencing tokens (0: the row keeps its own),
 --     $6 their owners
@@ -51,11 +46,6 @@ CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.
 SELECT k.sku_id, k.per_buyer_limit - coalesce((SELECT n.units FROM buyers n WHERE n.sku_id = k.sku_id AND n.buyer_id = $1), 0)
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM skus WHERE sku_id = asked.id AND per_buyer_limit > 0 OFFSET 0) AS k;
-
--- name: lock_buyers
--- In: $1 sku_id, $2 buyer_ids, ascending: so the locks are taken in ascending order
-SELECT FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id FOR UPDATE) AS n;
 
 -- name: count_buyers
 -- In: $1 sku_id, $2 buyer_ids, $3 units, $4 the limit per buyer

@@ -1,18 +1,8 @@
 -- Settlements: commit, cancel and amend deductions. The rows are locked, so each still has the ctid under which it was found.
 
--- name: find_whole
--- In:  $1 sku_id, $2 order_ids
--- Out: deductions, each with the segment that gave all of it (null: several gave), and whether it is a line of an order
---
--- As in deductions_by_id, each order id is looked up by itself.
-SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false)
-FROM unnest($2::text[]) AS asked (id)
-CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d;
-
 -- name: lock_whole
 -- In:  $1 sku_id, $2 order_ids, ascending: so the locks are taken in ascending order
--- Out: as find_whole
+-- Out: deductions, each with the segment that gave all of it (null: several gave), and whether it is a line of an order
 SELECT d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
        d.reserve_micros, coalesce(d.committed, 0), coalesce(d.buyer_id, ''), d.segment, coalesce(d.in_order, false)
 FROM unnest($2::text[]) AS asked (id)

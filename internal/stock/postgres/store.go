@@ -6,8 +6,8 @@
 // is missing or a race aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and
 // the expiry of reservations are explicit transactions that lock all segment rows of the SKU, ascending (package tables).
 // Orders of several SKUs share a statement as well; an order that this statement does not take is a chain
-// of batches and merges in one transaction (order.go). A settlement locks only the segments to which units go back
-// (settle.go), and settlements of different SKUs share a transaction.
+// of batches and merges in one transaction (order.go). A settlement that may give units back locks all segments
+// of its SKU, a commit none (settle.go); settlements of different SKUs share a transaction.
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
 // the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
