@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
@@ -44,7 +45,7 @@ type Access struct {
 func (s *Store) With(access Access) *Store {
 	o := *s
 	o.shares = true
-	o.use(database{s.pool.Pool, access, s.sessions})
+	o.use(database{Pool: s.pool.Pool, access: access, sessions: s.sessions})
 	return &o
 }
 
@@ -61,33 +62,100 @@ type database struct {
 	*pgxpool.Pool
 	access   Access
 	sessions *sessions
+	writes   bool         // its messages write: their errors are [stock.ErrUnwritten] where that is certain
+	clock    *serverClock // reads the server's clock after each query; nil: none does
+}
+
+// writing returns the database for messages that write.
+func (d database) writing() database {
+	d.writes = true
+	return d
+}
+
+// noting returns the database for reads that are not later than a clock is known to be: the same message reads the server's clock.
+func (d database) noting(clock *serverClock) database {
+	d.clock = clock
+	return d
 }
 
 // Each implements [tables.Querier]. Only after the last row is it certain that a write is committed.
 func (d database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	return d.each(ctx, d.Pool, read, name, args)
+	statements, server := locksOf(d.access), time.Time{}
+	statements.SQL = d.access.SQL
+	statements.Each(read, name, args...)
+	if d.clock != nil {
+		statements.Single([]any{&server}, "clock")
+	}
+	sent := time.Now()
+	err := d.send(ctx, statements)
+	if err == nil && d.clock != nil {
+		d.clock.note(sent, server)
+	}
+	return err
 }
 
-// querier is a pool, or one of its connections.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+// locksOf returns the statements that take the locks of accesses, each once.
+func locksOf(accesses ...Access) *tables.Statements {
+	taken, locks := make(map[string]bool), &tables.Statements{}
+	for _, a := range accesses {
+		if a.Lock != "" && !taken[a.Lock] {
+			taken[a.Lock] = true
+			locks.List = append(locks.List, &tables.Statement{SQL: tables.SQL{Text: a.Lock}})
+		}
+	}
+	return locks
+}
+
+// locksToShare returns the first statements of a shared write. They wait for these locks no longer than shared writes wait for
+// anything, so that tables that are locked hold up no others.
+func locksToShare(accesses ...Access) *tables.Statements {
+	locks := locksOf(accesses...)
+	bound := &tables.Statement{SQL: accesses[0].SQL("limit_waits"), Args: []any{sharedWait}}
+	locks.List = slices.Insert(locks.List, 0, bound)
+	return locks
+}
+
+// send sends statements as one message, which is a transaction. If one of them fails, or there is no connection to send it on, nothing
+// is written.
+func (d database) send(ctx context.Context, statements *tables.Statements) error {
+	conn, err := d.Acquire(ctx)
+	if err == nil {
+		defer conn.Release()
+		if err = d.access.send(ctx, conn, statements); !d.writes {
+			return err
+		}
+		return d.access.undone(err)
+	}
+	if d.writes {
+		return stock.Unwritten(err)
+	}
+	return err
+}
+
+// messenger is a connection, or a transaction.
+type messenger interface {
 	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 
-func (d database) each(ctx context.Context, on querier, read func(tables.Row) error, name string, args []any) error {
-	sql := d.access.SQL(name)
-	ctx = during(ctx, sql)
-	if d.access.Lock == "" {
-		rows, err := on.Query(ctx, sql.Text, args...)
-		if err != nil {
-			return err
+// send sends statements as one message.
+func (a Access) send(ctx context.Context, to messenger, statements *tables.Statements) error {
+	m := &pgx.Batch{}
+	for _, step := range statements.List {
+		if step.SQL.Text == "" {
+			step.SQL = a.SQL(step.Name)
 		}
-		return each(read)(rows)
+		ctx = during(ctx, step.SQL)
+		q := m.Queue(step.SQL.Text, step.Args...)
+		switch {
+		case step.Into != nil:
+			q.QueryRow(func(row pgx.Row) error { return row.Scan(step.Into...) })
+		case step.Each != nil:
+			q.Query(each(step.Each))
+		case step.Wrote != nil:
+			q.Exec(func(tag pgconn.CommandTag) error { return step.Wrote(tag.RowsAffected()) })
+		}
 	}
-	statements := &pgx.Batch{}
-	statements.Queue(d.access.Lock)
-	statements.Queue(sql.Text, args...).Query(each(read))
-	return on.SendBatch(ctx, statements).Close()
+	return to.SendBatch(ctx, m).Close()
 }
 
 // each reads the rows of a query.
@@ -101,80 +169,6 @@ func each(read func(tables.Row) error) func(pgx.Rows) error {
 		}
 		return rows.Err()
 	}
-}
-
-// writing is a database for a statement that writes, and is a transaction by itself. Its errors are [stock.ErrUnwritten] where that
-// is certain.
-type writing struct{ database }
-
-// Each implements [tables.Querier].
-func (w writing) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	return w.write(ctx, func(conn *pgxpool.Conn) error { return w.each(ctx, conn, read, name, args) })
-}
-
-// write sends one message that is a transaction. Nothing is written if there is no connection to send it on.
-func (d database) write(ctx context.Context, send func(*pgxpool.Conn) error) error {
-	conn, err := d.Acquire(ctx)
-	if err != nil {
-		return stock.Unwritten(err)
-	}
-	defer conn.Release()
-	return d.access.undone(send(conn))
-}
-
-// noting reads from a database, and the server's clock after each query, in the same message: nothing that is read is later
-// than the clock is known to be.
-type noting struct {
-	database
-	clock *serverClock
-}
-
-// Each implements [tables.Querier].
-func (n noting) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	sql, statements, server := n.access.SQL(name), &pgx.Batch{}, time.Time{}
-	if n.access.Lock != "" {
-		statements.Queue(n.access.Lock)
-	}
-	statements.Queue(sql.Text, args...).Query(each(read))
-	statements.Queue(n.access.SQL("clock").Text).QueryRow(func(row pgx.Row) error { return row.Scan(&server) })
-	sent := time.Now()
-	if err := n.SendBatch(during(ctx, sql), statements).Close(); err != nil {
-		return err
-	}
-	n.clock.note(sent, server)
-	return nil
-}
-
-// joint are statements of one transaction that go to the server in one message, of stores that share its connections. They come
-// after the locks of their accesses. They wait for these no longer than shared writes wait for anything, so that tables that are
-// locked hold up no others.
-type joint struct {
-	tables.Statements
-	locks []string
-}
-
-// lock takes the lock of an access, unless it has none or the message has it already.
-func (j *joint) lock(a Access) {
-	if a.Lock == "" || slices.Contains(j.locks, a.Lock) {
-		return
-	}
-	if len(j.locks) == 0 {
-		j.List = slices.Insert(j.List, 0, &tables.Statement{SQL: a.SQL("limit_waits"), Args: []any{sharedWait}})
-	}
-	j.locks = append(j.locks, a.Lock)
-	j.List = slices.Insert(j.List, len(j.locks), &tables.Statement{SQL: tables.SQL{Text: a.Lock}})
-}
-
-// in adds a statement of an access.
-func (j *joint) in(a Access, name string, args ...any) *tables.Statement {
-	j.lock(a)
-	j.SQL = a.SQL
-	return j.Exec(name, args...)
-}
-
-// send sends the statements as one transaction. If one of them fails, nothing is written.
-func (j *joint) send(ctx context.Context, pool database) error {
-	return pool.write(ctx, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, message(&j.Statements)).Close() })
 }
 
 // options makes a transaction begin with its settings and the lock of its access, in one message.

@@ -50,16 +50,17 @@ func groupsOf(batches []taking) (groups []*sharedGroup) {
 
 // sendGroups sends the statement for each group, in one transaction and one round trip.
 func sendGroups(ctx context.Context, deadline time.Time, groups []*sharedGroup) error {
-	var statements joint
 	statement := "deduct_shared"
 	if groups[0].counts {
 		statement = "deduct_shared_limited"
 	}
+	statements := locksToShare(stock.Column(groups, func(p *sharedGroup) Access { return p.store.pool.access })...)
 	for _, p := range groups {
-		statements.in(p.store.pool.access, statement, p.arguments(deadline)...).Into = p.columns()
+		statements.SQL = p.store.pool.access.SQL
+		statements.Single(p.columns(), statement, p.arguments(deadline)...)
 	}
 	sent := time.Now()
-	if err := statements.send(ctx, groups[0].store.pool); err != nil {
+	if err := groups[0].store.pool.writing().send(ctx, statements); err != nil {
 		return err
 	}
 	for _, p := range groups {

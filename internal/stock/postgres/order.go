@@ -22,7 +22,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			return lines, created, err
 		}
 	}
-	lines, err = tables.ReplayOrder(ctx, noting{s.pool, s.clock}, placement)
+	lines, err = tables.ReplayOrder(ctx, s.pool.noting(s.clock), placement)
 	return lines, false, translate(err)
 }
 
@@ -173,7 +173,7 @@ func (s *Store) orderEach(ctx context.Context, deadline time.Time, orders []stoc
 	args := append(rowArguments(o.Rows), s.deadline(deadline), sharedWait, o.Of, o.From, o.Lines.Quantities,
 		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths)
 	sent := time.Now()
-	err := tables.Single(ctx, writing{s.pool}, []any{&taken, &instants, &emptied, &known}, "order_shared", append(args, o.Heads.Texts...)...)
+	err := tables.Single(ctx, s.pool.writing(), []any{&taken, &instants, &emptied, &known}, "order_shared", append(args, o.Heads.Texts...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,11 @@ func (o *Outbox) change(ctx context.Context, statements ...string) error {
 	pause.MaxInterval = longestPause
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := o.store.inTx(ctx, time.Time{}, func(tx transaction) error {
-			return tx.exec(ctx, append([]string{"outbox_is_there", "outbox_limit_wait"}, statements...)...)
+			change := &tables.Statements{}
+			for _, name := range append([]string{"outbox_is_there", "outbox_limit_wait"}, statements...) {
+				change.Exec(name)
+			}
+			return tx.Send(ctx, change)
 		})
 		if err != nil && !Deadlocked(err) {
 			err = backoff.Permanent(err)

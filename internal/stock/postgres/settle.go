@@ -113,7 +113,7 @@ func (s *Store) settleAtOnce(ctx context.Context, o stock.OrderSettlement) (resu
 	}
 	var line tables.Deduction
 	columns := append(line.Columns(), (*tables.Time)(&at))
-	err = writing{s.pool}.Each(ctx, func(row tables.Row) error {
+	err = s.pool.writing().Each(ctx, func(row tables.Row) error {
 		err := row.Scan(columns...)
 		settled := stock.Settled{Deduction: line.Read()}
 		if request.Verb == stock.Cancel {
@@ -170,14 +170,9 @@ func newSettlementSharing(s *Store) *gatherer[*settling, []stock.Settled] {
 // reservation has expired.
 func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*settling) ([][]stock.Settled, error) {
 	inOrder := slices.SortedFunc(slices.Values(all), func(a, b *settling) int { return strings.Compare(a.SKU, b.SKU) })
-	var lock joint
-	for _, w := range inOrder {
-		lock.lock(w.access)
-	}
-	lock.SQL = s.pool.access.SQL
-	lock.Exec("limit_waits", sharedWait)
+	lock := locksToShare(stock.Column(inOrder, func(w *settling) Access { return w.access })...)
 	err := s.once(ctx, deadline, func(tx transaction) error {
-		now, err := lockAll(ctx, tx, &lock.Statements, inOrder)
+		now, err := lockAll(ctx, tx, lock, inOrder)
 		if err != nil {
 			return err
 		}

@@ -293,7 +293,7 @@ func (s *Store) takeRows(ctx context.Context, deadline time.Time, o tables.Order
 		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.PartSKUs, o.Parts.OrderIDs, o.Parts.Segments, o.Parts.Quantities)
 	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
 	sent := time.Now()
-	if err := tables.Single(ctx, writing{s.pool}, []any{&now, &left, nil}, "take_together", args...); err != nil {
+	if err := tables.Single(ctx, s.pool.writing(), []any{&now, &left, nil}, "take_together", args...); err != nil {
 		return nil, now, err
 	}
 	s.clock.note(sent, now)

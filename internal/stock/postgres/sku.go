@@ -31,7 +31,7 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 }
 
 // reads returns the reads by whose answers a caller sees whether a reservation has expired.
-func (s *Store) reads() tables.Base { return tables.Base{DB: noting{s.pool, s.clock}} }
+func (s *Store) reads() tables.Base { return tables.Base{DB: s.pool.noting(s.clock)} }
 
 // Deduction implements [stock.Store].
 func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
@@ -54,7 +54,7 @@ func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedO
 // REPEATABLE READ has the versions, the zero and the ids of one instant.
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Level, err error) {
 	if limit == 0 {
-		return tables.Level(ctx, noting{s.pool, s.clock}, sku) // one statement is one snapshot
+		return tables.Level(ctx, s.pool.noting(s.clock), sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = s.pool.snapshot(ctx, snapshot, func(tx transaction) error {

@@ -105,7 +105,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	s := &Store{
 		clock: clock, hosts: hosts, sessions: sessions, listener: listener{config.ConnConfig, sessions, hosts}, renewal: renewal,
 	}
-	s.use(database{pool, access, sessions})
+	s.use(database{Pool: pool, access: access, sessions: sessions})
 	s.sharing, s.settlements = newSharing(), newSettlementSharing(s)
 	return s, nil
 }

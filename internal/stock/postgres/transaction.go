@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -23,7 +22,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	for {
 		err := s.once(ctx, deadline, work)
 		if errors.Is(err, stock.ErrLate) && time.Now().Before(deadline) { // the server's clock was set since it was read
-			clock := tables.Single(ctx, noting{s.pool, s.clock}, []any{new(time.Time)}, "clock")
+			clock := tables.Single(ctx, s.pool.noting(s.clock), []any{new(time.Time)}, "clock")
 			err = cmp.Or(stock.Unwritten(clock), tables.ErrRaced)
 		}
 		if !errors.Is(err, tables.ErrRaced) {
@@ -85,25 +84,11 @@ func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(trans
 	return pgx.BeginTxFunc(ctx, d.Pool, d.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, access: d.access}) })
 }
 
-// exec carries out statements without arguments, one after another.
-func (t transaction) exec(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		sql := t.access.SQL(name)
-		if _, err := t.tx.Exec(during(ctx, sql), sql.Text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Each implements [tables.Querier].
 func (t transaction) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
-	sql := t.access.SQL(name)
-	rows, err := t.tx.Query(during(ctx, sql), sql.Text, args...)
-	if err != nil {
-		return err
-	}
-	return each(read)(rows)
+	query := &tables.Statements{}
+	query.Each(read, name, args...)
+	return t.Send(ctx, query)
 }
 
 // Send implements [tables.Tx].
@@ -111,30 +96,7 @@ func (t transaction) Send(ctx context.Context, statements *tables.Statements) er
 	if len(statements.List) == 0 {
 		return nil
 	}
-	for _, step := range statements.List {
-		if step.SQL.Text == "" {
-			step.SQL = t.access.SQL(step.Name)
-		}
-		ctx = during(ctx, step.SQL)
-	}
-	return t.tx.SendBatch(ctx, message(statements)).Close()
-}
-
-// message returns statements as one message.
-func message(statements *tables.Statements) *pgx.Batch {
-	m := &pgx.Batch{}
-	for _, step := range statements.List {
-		q := m.Queue(step.SQL.Text, step.Args...)
-		switch {
-		case step.Into != nil:
-			q.QueryRow(func(row pgx.Row) error { return row.Scan(step.Into...) })
-		case step.Each != nil:
-			q.Query(each(step.Each))
-		case step.Wrote != nil:
-			q.Exec(func(tag pgconn.CommandTag) error { return step.Wrote(tag.RowsAffected()) })
-		}
-	}
-	return m
+	return t.access.send(ctx, t.tx, statements)
 }
 
 // Notify implements [tables.Tx]. The notification goes out with the commit.
