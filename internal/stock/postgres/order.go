@@ -141,57 +141,15 @@ func roomForOrders() func(stock.Placement) bool {
 	}
 }
 
-// orderEach takes the orders whose rows are free and hold what all orders want from them.
+// orderEach decides each of some orders by itself, where their tables are: see [Access].
 func orderEach(ctx context.Context, deadline time.Time, takings []taking) ([]taken, error) {
 	s := takings[0].store
-	orders := make([]stock.Placement, len(takings))
-	for i, t := range takings {
-		orders[i] = *t.order
+	if s.pool.access.Orders == nil {
+		return takeEach(ctx, deadline, takings)
 	}
-	write := s.orderEach
-	if orders := s.pool.access.Orders; orders != nil {
-		write = func(ctx context.Context, deadline time.Time, p []stock.Placement) ([]*time.Time, error) {
-			return orders(ctx, s, deadline, p)
-		}
-	}
-	at, err := write(ctx, deadline, orders)
+	at, err := s.pool.access.Orders(ctx, s, deadline, stock.Column(takings, func(t taking) stock.Placement { return *t.order }))
 	if err != nil {
 		return nil, fmt.Errorf("place orders: %w", err)
 	}
-	answers := make([]taken, len(takings))
-	for i := range answers {
-		answers[i].at = at[i]
-	}
-	return answers, nil
-}
-
-func (s *Store) orderEach(ctx context.Context, deadline time.Time, orders []stock.Placement) ([]*time.Time, error) {
-	o, _ := tables.OrdersOf(orders) // they agree: see roomForOrders
-	var taken, known []int64
-	var instants []time.Time
-	var emptied []string
-	args := append(rowArguments(o.Rows), s.deadline(deadline), sharedWait, o.Of, o.From, o.Lines.Quantities,
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.Lengths)
-	sent := time.Now()
-	err := tables.Single(ctx, s.pool.writing(), []any{&taken, &instants, &emptied, &known}, "order_shared", append(args, o.Heads.Texts...)...)
-	if err != nil {
-		return nil, err
-	}
-	at := make([]*time.Time, len(orders))
-	for i, n := range taken {
-		at[n-1] = &instants[i]
-		orders[n-1].LeftEmpty(emptied)
-		if orders[n-1].At.IsZero() {
-			s.clock.note(sent, instants[i])
-		}
-	}
-	for _, n := range known {
-		at[n-1] = &time.Time{}
-	}
-	return at, nil
-}
-
-// rowArguments returns the first arguments of a shared write.
-func rowArguments(r tables.Rows) []any {
-	return []any{r.SKUs, r.Segments, r.Layouts, r.Tokens, r.Owners, r.Units, tables.OrNull(r.Starts), tables.OrNull(r.Ends)}
+	return stock.Column(at, func(at *time.Time) taken { return taken{at: at} }), nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/tables"
 )
 
 // shared says which batches may share a statement with batches of other SKUs. All values but the first are for tests.
@@ -45,8 +44,8 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 //
 //	nothing else is under way ──> the batch goes by itself, at once
 //	else it waits ──> the writer takes all that wait ──> one statement takes them all ──> they are settled
-//	                                └──> or else each is decided by itself, by one statement for all batches, one for
-//	                                     all with a buyer limit, one for all orders of several SKUs ──> it is settled
+//	                                └──> or else each is decided by itself, by one statement for all batches, and one for all
+//	                                     orders of several SKUs ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
 // A second writer runs while so many batches wait that its writes are not small. The statements that decide each by itself do not
@@ -74,6 +73,14 @@ type taking struct {
 // plain reports whether the statement for all can take it: it is in the tables that a store is opened on, and counts no buyers.
 func (t taking) plain() bool {
 	return t.store.pool.access.Lock == "" && t.store.pool.access.Orders == nil && t.Limit == 0
+}
+
+// given returns the instant to decide by; zero: the server's clock.
+func (t taking) given() time.Time {
+	if t.order != nil {
+		return t.order.At
+	}
+	return t.At
 }
 
 // taken is what became of a taking.
@@ -132,11 +139,10 @@ func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) (
 	carry := func(some func(taking) bool, by carrier[taking, taken]) (done bool) {
 		return carrySome(ctx, deadline, all, answers, some, by)
 	}
-	carry(func(t taking) bool { return t.Limit > 0 }, writeEach)
-	if !carry(taking.plain, h.takeTogether) {
-		carry(func(t taking) bool { return t.order == nil && t.Limit == 0 }, writeEach)
-		carry(func(t taking) bool { return t.order != nil && !divided(*t.order) }, inHalves(orderEach))
-	}
+	together := carry(taking.plain, h.takeTogether)
+	left := func(t taking) bool { return !(together && t.plain()) }
+	carry(func(t taking) bool { return t.order == nil && left(t) }, takeEach)
+	carry(func(t taking) bool { return t.order != nil && left(t) && !divided(*t.order) }, inHalves(orderEach))
 	return answers, nil
 }
 
@@ -256,76 +262,4 @@ func (h *sharing) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.alone = false
-}
-
-// takeTogether takes batches and orders of several SKUs by one statement: all of them, or nothing.
-func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
-	if !h.hope.tries() {
-		return nil, ErrApart
-	}
-	s := all[0].store
-	var orders []stock.Placement
-	var batches []stock.Batch
-	for _, t := range all {
-		if t.order != nil {
-			orders = append(orders, *t.order)
-		} else {
-			batches = append(batches, t.Batch)
-		}
-	}
-	o, agree := tables.OrdersOf(orders, batches...)
-	left, now, err := []int64(nil), time.Time{}, ErrApart
-	if agree {
-		left, now, err = s.takeRows(ctx, deadline, o)
-	}
-	h.hope.tried(err == nil)
-	if err != nil {
-		return nil, err
-	}
-	return answersOf(all, o, left, now), nil
-}
-
-// takeRows sends the statement, and returns what the segments hold then, and its instant.
-func (s *Store) takeRows(ctx context.Context, deadline time.Time, o tables.Orders) (left []int64, now time.Time, err error) {
-	starts, ends := o.Rows.Window()
-	args := append(rowArguments(o.Rows)[:6], o.Rows.Reserved, instant(starts), instant(ends), s.deadline(deadline), sharedWait,
-		o.Lines.OrderIDs, o.SKUs, o.Segments, o.Lines.Quantities, o.Lines.Reserves, tables.OrNull(o.LinesGiven), o.InOrders,
-		o.Heads.OrderIDs, o.Heads.Reserves, tables.OrNull(o.Given), o.PartSKUs, o.Parts.OrderIDs, o.Parts.Segments, o.Parts.Quantities)
-	args = append(append(args, o.Heads.Texts...), o.Lines.Texts...)
-	sent := time.Now()
-	if err := tables.Single(ctx, s.pool.writing(), []any{&now, &left, nil}, "take_together", args...); err != nil {
-		return nil, now, err
-	}
-	s.clock.note(sent, now)
-	return left, now, nil
-}
-
-// answersOf returns the answers after all was taken.
-func answersOf(all []taking, o tables.Orders, left []int64, now time.Time) []taken {
-	var emptied []string
-	for i, units := range left {
-		if units == 0 {
-			emptied = append(emptied, o.Rows.SKUs[i])
-		}
-	}
-	decided := func(given time.Time) *time.Time {
-		if given.IsZero() {
-			return &now
-		}
-		return &given
-	}
-	answers := make([]taken, len(all))
-	line := o.InOrders // the first line of the next batch
-	for i, t := range all {
-		if t.order != nil {
-			answers[i].at = decided(t.order.At)
-			t.order.LeftEmpty(emptied)
-			continue
-		}
-		row := o.From[line] - 1
-		line += len(t.Orders)
-		before := left[row] + t.Units()
-		answers[i].row = &batchRow{before: &before, after: &left[row], orders: len(t.Orders), at: decided(t.At)}
-	}
-	return answers
 }

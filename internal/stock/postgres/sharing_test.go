@@ -49,7 +49,7 @@ func (c *counter) count(sql string) {
 	switch sql {
 	case statements.Of("take_together").Text:
 		c.together.Add(1)
-	case statements.Of("deduct_shared").Text, statements.Of("deduct_shared_limited").Text, statements.Of("order_shared").Text:
+	case statements.Of("take_each").Text:
 		c.shared.Add(1)
 	case statements.Of("deduct").Text, statements.Of("deduct_limited").Text:
 		c.alone.Add(1)

@@ -1,6 +1,6 @@
 -- Take batches of orders of different SKUs and orders of several SKUs, each line from segments that are named: all of them, or nothing.
--- For SKUs without a buyer limit. It is what deduct_shared.sql and order_shared.sql do, which decide each batch and each order by itself, for
--- 0.6 of their time.
+-- For SKUs without a buyer limit. It is what take_each.sql does, which decides each batch and each order by itself, for 0.6 of its
+-- time.
 --
 -- In:  arrays with an element for each row of a segment, ascending: $1 sku_ids, $2 segments, $3 layouts, $4 fencing tokens (0: no
 --      lock), $5 their owners, $6 how many units all lines want from it, $7 how many of these for reservations;

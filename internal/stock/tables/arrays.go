@@ -50,6 +50,7 @@ type Rows struct {
 	Segments        []int32
 	Layouts, Tokens []int64
 	Units, Reserved []int64 // that are wanted from each row; of these, units of reservations
+	Limits          []int64 // per buyer; 0: none
 	Starts, Ends    []Instant
 }
 
@@ -57,7 +58,7 @@ type Rows struct {
 func (r *Rows) Add(sku string, line stock.PlacedLine, units int64) {
 	r.SKUs, r.Segments = append(r.SKUs, sku), append(r.Segments, int32(line.Segment)) //nolint:gosec // at most stock.MaxSegments
 	r.Layouts, r.Tokens, r.Owners = append(r.Layouts, line.Layout), append(r.Tokens, line.Fence.Token), append(r.Owners, line.Fence.Owner)
-	r.Units, r.Reserved = append(r.Units, units), append(r.Reserved, 0)
+	r.Units, r.Reserved, r.Limits = append(r.Units, units), append(r.Reserved, 0), append(r.Limits, line.Limit)
 	r.Starts, r.Ends = append(r.Starts, Instant(line.SaleWindow.StartsAt)), append(r.Ends, Instant(line.SaleWindow.EndsAt))
 }
 
@@ -89,7 +90,7 @@ type Orders struct {
 	Lines    Arrays
 	SKUs     []string // of lines
 	Segments []int32
-	Of, From []int64 // the numbers of each line's order and row, from 1; row 0: several
+	Of, From []int64 // the numbers of each line's order, or batch, which come after them, and row, from 1; row 0: several
 	Rows     Rows    // ascending
 	InOrders int     // so many lines are of orders of several SKUs
 	// Parts are those of the lines that several segments give, whose segment is -1; each has a SKU.
@@ -207,9 +208,10 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 		}
 	}
 	o.InOrders = len(lines)
-	for _, b := range batches {
+	for n, b := range batches {
 		for _, order := range b.Orders {
 			add(b.SKU, order, b.At, stock.Part{Segment: b.Segment, Quantity: order.Quantity})
+			o.Of = append(o.Of, int64(len(placements)+n+1))
 		}
 	}
 	o.Heads, o.Lines = ArraysOf(heads), ArraysOf(lines)
@@ -218,5 +220,5 @@ func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, a
 
 // LineOf returns where a batch takes from.
 func LineOf(b stock.Batch) stock.PlacedLine {
-	return stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence}
+	return stock.PlacedLine{Layout: b.Layout, Limit: b.Limit, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence}
 }
