@@ -62,8 +62,7 @@ type database struct {
 	*pgxpool.Pool
 	access   Access
 	sessions *sessions
-	writes   bool         // its messages write: their errors are [stock.ErrUnwritten] where that is certain
-	clock    *serverClock // reads the server's clock after each query; nil: none does
+	writes   bool // its messages write: their errors are [stock.ErrUnwritten] where that is certain
 }
 
 // writing returns the database for messages that write.
@@ -72,24 +71,20 @@ func (d database) writing() database {
 	return d
 }
 
-// noting returns the database for reads that are not later than a clock is known to be: the same message reads the server's clock.
-func (d database) noting(clock *serverClock) database {
-	d.clock = clock
-	return d
-}
-
-// Each implements [tables.Querier]. Only after the last row is it certain that a write is committed.
+// Each implements [tables.Querier]. Only after the last row is it certain that a write is committed. After a read the server's clock is
+// read in the same message: nothing that is read is later than the clock is known to be.
 func (d database) Each(ctx context.Context, read func(tables.Row) error, name string, args ...any) error {
 	statements, server := locksOf(d.access), time.Time{}
 	statements.SQL = d.access.SQL
 	statements.Each(read, name, args...)
-	if d.clock != nil {
-		statements.Single([]any{&server}, "clock")
+	if d.writes {
+		return d.send(ctx, statements)
 	}
+	statements.Single([]any{&server}, "clock")
 	sent := time.Now()
 	err := d.send(ctx, statements)
-	if err == nil && d.clock != nil {
-		d.clock.note(sent, server)
+	if err == nil {
+		d.sessions.clock.note(sent, server)
 	}
 	return err
 }
@@ -121,7 +116,7 @@ func (d database) send(ctx context.Context, statements *tables.Statements) error
 	conn, err := d.Acquire(ctx)
 	if err == nil {
 		defer conn.Release()
-		if err = d.access.send(ctx, conn, statements); !d.writes {
+		if err = d.sendOn(ctx, conn.Conn(), statements); !d.writes {
 			return err
 		}
 		return d.access.undone(err)
@@ -132,19 +127,15 @@ func (d database) send(ctx context.Context, statements *tables.Statements) error
 	return err
 }
 
-// messenger is a connection, or a transaction.
-type messenger interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
-}
-
-// send sends statements as one message.
-func (a Access) send(ctx context.Context, to messenger, statements *tables.Statements) error {
-	m := &pgx.Batch{}
+// sendOn sends statements as one message, on a connection. If the connection dies of that, its host counts as failed before another
+// connection is made.
+func (d database) sendOn(ctx context.Context, conn *pgx.Conn, statements *tables.Statements) error {
+	m, patient := &pgx.Batch{}, false
 	for _, step := range statements.List {
 		if step.SQL.Text == "" {
-			step.SQL = a.SQL(step.Name)
+			step.SQL = d.access.SQL(step.Name)
 		}
-		ctx = during(ctx, step.SQL)
+		patient = patient || step.SQL.Patient
 		q := m.Queue(step.SQL.Text, step.Args...)
 		switch {
 		case step.Into != nil:
@@ -155,7 +146,11 @@ func (a Access) send(ctx context.Context, to messenger, statements *tables.State
 			q.Exec(func(tag pgconn.CommandTag) error { return step.Wrote(tag.RowsAffected()) })
 		}
 	}
-	return to.SendBatch(ctx, m).Close()
+	send := func(ctx context.Context) error { return conn.SendBatch(ctx, m).Close() }
+	if patient {
+		return d.sessions.judge(conn, send(ctx))
+	}
+	return d.sessions.judge(conn, limited(ctx, send))
 }
 
 // each reads the rows of a query.

@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"inventory/internal/stock/tables"
 )
 
 // How long it takes to notice that a host does not answer. There must be time left for the next host of the URL.
@@ -73,83 +70,11 @@ func neverCancel(config *pgconn.Config) {
 // waits for the answer any more.
 const statementLimit = 2 * time.Second
 
-type patientKey struct{}
-
-// during returns a context for a statement, which may take as long as its caller allows if it is patient.
-func during(ctx context.Context, sql tables.SQL) context.Context {
-	if !sql.Patient {
-		return ctx
-	}
-	return context.WithValue(ctx, patientKey{}, true)
-}
-
-// limits is the tracer of a connection. It gives each statement a context that ends in time. If the connection dies of that,
-// its host counts as failed before another connection is made.
-type limits struct {
-	hosts    *hosts
-	sessions *sessions
-}
-
-var (
-	_ pgx.QueryTracer = limits{}
-	_ pgx.BatchTracer = limits{}
-)
-
-// limitStatements sets the tracer, and keeps one that is set already.
-func limitStatements(config *pgx.ConnConfig, hosts *hosts, sessions *sessions) {
-	if config.Tracer == nil {
-		config.Tracer = limits{hosts, sessions}
-	} else {
-		config.Tracer = multitracer.New(limits{hosts, sessions}, config.Tracer)
-	}
-}
-
-type limitKey struct{}
-
-func limit(ctx context.Context) context.Context {
-	if ctx.Value(patientKey{}) != nil {
-		return ctx
-	}
-	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= statementLimit {
-		return ctx
-	}
-	limited, cancel := context.WithTimeout(ctx, statementLimit)
-	return context.WithValue(limited, limitKey{}, cancel)
-}
-
-func (l limits) unlimit(ctx context.Context, conn *pgx.Conn, err error) {
-	if err != nil {
-		l.sessions.judge(err)
-	}
-	if conn.IsClosed() {
-		l.hosts.died(conn)
-	}
-	if cancel, limited := ctx.Value(limitKey{}).(context.CancelFunc); limited {
-		cancel()
-	}
-}
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (limits) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return limit(ctx)
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (l limits) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
-	l.unlimit(ctx, conn, data.Err)
-}
-
-// TraceBatchStart implements [pgx.BatchTracer].
-func (limits) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return limit(ctx)
-}
-
-// TraceBatchQuery implements [pgx.BatchTracer].
-func (limits) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-
-// TraceBatchEnd implements [pgx.BatchTracer].
-func (l limits) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchEndData) {
-	l.unlimit(ctx, conn, data.Err)
+// limited does work that takes no longer than one statement.
+func limited(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	return work(ctx)
 }
 
 // pingLimit is how long an idle connection may take to show that it lives.

@@ -56,12 +56,6 @@ func Deadlocked(err error) bool {
 	return state == deadlockDetected || state == lockNotAvailable
 }
 
-// refused reports whether a statement was refused before it wrote anything: one of our functions says so, or a table is not there.
-func refused(err error) bool {
-	state := StateOf(err)
-	return strings.HasPrefix(state, inventory) || state == undefinedTable
-}
-
 // raced reports whether the statement of a batch was aborted by a race.
 //
 // PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -256,8 +255,6 @@ var ErrApart = errors.New("the writes do not go together")
 // passed, another transaction did not commit an order id in time or has changed what the write rests on, or its tables are not
 // there any more.
 func nothingWritten(err error) bool {
-	state := StateOf(err)
-	return raced(err) || errors.Is(err, tables.ErrRaced) || errors.Is(err, ErrApart) || errors.Is(err, stock.ErrLate) || refused(err) ||
-		state == lockNotAvailable || state == deadlockDetected ||
-		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
+	undone := errors.Is(err, stock.ErrUnwritten) && rolledBack(err)
+	return undone || errors.Is(err, tables.ErrRaced) || errors.Is(err, ErrApart) || errors.Is(err, stock.ErrLate)
 }

@@ -22,7 +22,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			return lines, created, err
 		}
 	}
-	lines, err = tables.ReplayOrder(ctx, s.pool.noting(s.clock), placement)
+	lines, err = tables.ReplayOrder(ctx, s.pool, placement)
 	return lines, false, translate(err)
 }
 

@@ -35,7 +35,7 @@ func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement, decid
 	err = s.inTx(ctx, lines[0].Deadline, func(tx transaction) error {
 		all, of := make([]*settling, len(lines)), make(map[string]*settling, len(lines))
 		for i, line := range lines {
-			all[i] = settlingOf(line, tx.access)
+			all[i] = settlingOf(line, tx.db.access)
 			all[i].returns, of[line.SKU] = all[i].returns || again, all[i]
 		}
 		again = true // then it gives something back

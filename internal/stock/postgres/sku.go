@@ -12,40 +12,17 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Views implements [stock.Store]. Whoever reads a view holds an order to the terms, and so learns the server's clock: a process that
-// only refuses would have it from long ago.
+// Views implements [stock.Store].
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
-	views, sent := make(map[string]stock.View, len(skus)), time.Now()
+	views := make(map[string]stock.View, len(skus))
 	return views, s.pool.Each(ctx, func(row tables.Row) error {
 		var sku string
 		var view stock.View
-		var now time.Time
 		err := row.Scan(slices.Concat(
-			[]any{&sku}, tables.Terms(&view.Terms), []any{&view.Layout, &view.Segments, (*tables.Time)(&view.NextExpiry), &now})...)
-		if err == nil {
-			views[sku] = view
-			s.clock.note(sent, now)
-		}
+			[]any{&sku}, tables.Terms(&view.Terms), []any{&view.Layout, &view.Segments, (*tables.Time)(&view.NextExpiry)})...)
+		views[sku] = view
 		return err
 	}, "views", skus)
-}
-
-// reads returns the reads by whose answers a caller sees whether a reservation has expired.
-func (s *Store) reads() tables.Base { return tables.Base{DB: s.pool.noting(s.clock)} }
-
-// Deduction implements [stock.Store].
-func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
-	return s.reads().Deduction(ctx, sku, orderID)
-}
-
-// Deductions implements [stock.Store].
-func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
-	return s.reads().Deductions(ctx, sku, orderIDs)
-}
-
-// PlacedOrder implements [stock.Store].
-func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
-	return s.reads().PlacedOrder(ctx, orderID)
 }
 
 // SoldOut implements [stock.Store].
@@ -54,7 +31,7 @@ func (s *Store) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedO
 // REPEATABLE READ has the versions, the zero and the ids of one instant.
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Level, err error) {
 	if limit == 0 {
-		return tables.Level(ctx, s.pool.noting(s.clock), sku) // one statement is one snapshot
+		return s.Level(ctx, sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = s.pool.snapshot(ctx, snapshot, func(tx transaction) error {

@@ -54,12 +54,11 @@ ORDER BY k.sku_id;
 
 -- name: views
 -- In:  $1 sku_ids
--- Out: sku_id, the terms, layout, what each segment holds, the earliest expiry of a reservation (null: none), now
+-- Out: sku_id, the terms, layout, what each segment holds, the earliest expiry of a reservation (null: none)
 SELECT k.sku_id, k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at, k.layout,
        (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
-       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1),
-       clock_timestamp()
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM skus k WHERE k.sku_id = ANY ($1::text[]);
 
 -- name: sold_out

@@ -38,7 +38,6 @@ type Store struct {
 	tables.Base
 	pool     database // its Base.DB
 	clock    *serverClock
-	hosts    *hosts
 	sessions *sessions
 	listener listener
 	renewal  *renewal
@@ -86,14 +85,12 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 		change(config)
 	}
 	sessions.take(config.ConnConfig)
-	hosts := newHosts()
-	limitStatements(config.ConnConfig, hosts, sessions)
 	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // else pgx keeps it for a reader who never comes
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		prepareConnection(c, sessions, hosts)
+		sessions.prepare(c)
 		return nil
 	}
-	renewal := newRenewal(hosts)
+	renewal := newRenewal(sessions.hosts)
 	renewal.watch(config)
 	config.AfterConnect = sessions.note(config.AfterConnect)
 	config.PrepareConn = sessions.fits
@@ -102,20 +99,10 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
-	s := &Store{
-		clock: clock, hosts: hosts, sessions: sessions, listener: listener{config.ConnConfig, sessions, hosts}, renewal: renewal,
-	}
+	s := &Store{clock: clock, sessions: sessions, listener: listener{config.ConnConfig, sessions}, renewal: renewal}
 	s.use(database{Pool: pool, access: access, sessions: sessions})
 	s.sharing, s.settlements = newSharing(), newSettlementSharing(s)
 	return s, nil
-}
-
-// prepareConnection prepares the configuration of one connection of a store.
-func prepareConnection(c *pgx.ConnConfig, sessions *sessions, hosts *hosts) {
-	sessions.watch(c)
-	sessions.mode(c)
-	hosts.order(&c.Config)
-	neverCancel(&c.Config)
 }
 
 // Now implements [stock.Store].
@@ -123,7 +110,8 @@ func (s *Store) Now() time.Time { return s.clock.at(time.Now()).UTC() }
 
 // Ping returns an error unless the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.pool.Ping(ctx); err != nil {
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return limited(ctx, conn.Ping) })
+	if err != nil {
 		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/tables"
@@ -22,7 +23,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(transact
 	for {
 		err := s.once(ctx, deadline, work)
 		if errors.Is(err, stock.ErrLate) && time.Now().Before(deadline) { // the server's clock was set since it was read
-			clock := tables.Single(ctx, s.pool.noting(s.clock), []any{new(time.Time)}, "clock")
+			clock := tables.Single(ctx, s.pool, []any{new(time.Time)}, "clock")
 			err = cmp.Or(stock.Unwritten(clock), tables.ErrRaced)
 		}
 		if !errors.Is(err, tables.ErrRaced) {
@@ -39,21 +40,18 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(transact
 		return stock.Unwritten(err)
 	}
 	defer conn.Release()
-	tx, err := conn.BeginTx(ctx, s.pool.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
+	tx, err := s.pool.begin(ctx, conn.Conn(), pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
 		return stock.Unwritten(err)
 	}
-	err = stock.Unwritten(work(transaction{tx, s.pool.access, s.clock}))
+	err = stock.Unwritten(work(tx))
 	if err == nil && deadline.IsZero() {
-		return s.pool.access.undone(tx.Commit(ctx))
+		return s.pool.access.undone(limited(ctx, tx.Commit))
 	}
 	if err == nil {
 		err = s.pool.access.undone(s.commitBefore(ctx, conn.Conn(), deadline))
 	}
-	if err != nil && conn.Conn().PgConn().TxStatus() != idle {
-		return errors.Join(err, tx.Rollback(ctx))
-	}
-	return err
+	return tx.end(ctx, err)
 }
 
 // idle is the state of a connection without a transaction.
@@ -72,16 +70,39 @@ func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.
 
 // transaction is a transaction of a store.
 type transaction struct {
-	tx     pgx.Tx
-	access Access
-	clock  *serverClock // nil: it only reads
+	pgx.Tx
+	db database
 }
 
 var _ tables.Tx = transaction{}
 
+// begin begins a transaction.
+func (d database) begin(ctx context.Context, conn *pgx.Conn, o pgx.TxOptions) (tx transaction, err error) {
+	tx.db = d
+	err = d.sessions.judge(conn, limited(ctx, func(ctx context.Context) error {
+		tx.Tx, err = conn.BeginTx(ctx, d.options(o))
+		return err
+	}))
+	return tx, err
+}
+
+// end rolls the transaction back, unless it has ended. It returns the error of its work.
+func (t transaction) end(ctx context.Context, err error) error {
+	if t.Conn().PgConn().TxStatus() != idle {
+		return errors.Join(err, limited(ctx, t.Rollback))
+	}
+	return err
+}
+
 // snapshot runs reads in a transaction.
 func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
-	return pgx.BeginTxFunc(ctx, d.Pool, d.options(o), func(tx pgx.Tx) error { return work(transaction{tx: tx, access: d.access}) })
+	return d.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		tx, err := d.begin(ctx, conn.Conn(), o)
+		if err != nil {
+			return err
+		}
+		return tx.end(ctx, work(tx))
+	})
 }
 
 // Each implements [tables.Querier].
@@ -96,7 +117,7 @@ func (t transaction) Send(ctx context.Context, statements *tables.Statements) er
 	if len(statements.List) == 0 {
 		return nil
 	}
-	return t.access.send(ctx, t.tx, statements)
+	return t.db.sendOn(ctx, t.Conn(), statements)
 }
 
 // Notify implements [tables.Tx]. The notification goes out with the commit.
@@ -112,7 +133,7 @@ func (t transaction) Instant(statements *tables.Statements, given time.Time, at 
 			return err
 		}
 		if given.IsZero() {
-			t.clock.note(sent, *at)
+			t.db.sessions.clock.note(sent, *at)
 		}
 		return nil
 	}, "instant", instant(given))
@@ -151,7 +172,7 @@ func (t transaction) inTime(ctx context.Context, given, ends time.Time, taken []
 	if len(taken) == 0 || !given.IsZero() {
 		return nil
 	}
-	_, now := t.clock.between(time.Now())
+	_, now := t.db.sessions.clock.between(time.Now())
 	if !ends.IsZero() && !now.Before(ends) {
 		return tables.ErrRaced
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock/tables"
 )
 
 const (
@@ -30,7 +32,6 @@ var ErrDeaf = errors.New("no notification arrives: a pooler shares connections, 
 type listener struct {
 	config   *pgx.ConnConfig
 	sessions *sessions
-	hosts    *hosts
 }
 
 // ListenAt makes [Store.Watch] listen at another URL. It must lead to the same database, and to a session that lasts as long as
@@ -41,7 +42,7 @@ func (s *Store) ListenAt(databaseURL string) error {
 		return fmt.Errorf("read the direct URL: %w", err) // pgx keeps the password out of it
 	}
 	ConnectSoon(config.ConnConfig)
-	s.listener = listener{config.ConnConfig, newSessions(config.ConnConfig, nil), newHosts()}
+	s.listener = listener{config.ConnConfig, newSessions(config.ConnConfig, nil)}
 	return nil
 }
 
@@ -55,6 +56,9 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		return err
 	}
 	defer func() {
+		if conn.IsClosed() { // it has not answered in time
+			s.listener.sessions.hosts.died(conn)
+		}
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), byeTimeout)
 		defer cancel()
 		conn.Close(bye)
@@ -79,7 +83,7 @@ func (s *Store) connectToListen(ctx context.Context) (*pgx.Conn, error) {
 	config := s.listener.config.Copy()
 	config.RuntimeParams["application_name"] = "inventory notices"
 	config.OnNotification = nil // pgx keeps each one until it is read
-	prepareConnection(config, s.listener.sessions, s.listener.hosts)
+	s.listener.sessions.prepare(config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect for notifications: %w", err)
@@ -99,7 +103,7 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("listen for notifications: %w", err)
 	}
 	mine := rand.Text()
-	if _, err := s.pool.Exec(asking, s.pool.access.SQL("echo").Text, mine); err != nil {
+	if err := s.pool.writing().Each(asking, func(tables.Row) error { return nil }, "echo", mine); err != nil {
 		return fmt.Errorf("send a notification: %w", err)
 	}
 	// A server or a network may be slow. But a session sends the notifications that it has before it answers anything else: one that
