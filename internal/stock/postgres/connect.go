@@ -89,56 +89,41 @@ const pingLimit = 300 * time.Millisecond
 // Connections in use end with their statements. A closed connection leaves its place in the pool at once.
 type renewal struct {
 	hosts   *hosts
-	died    chan struct{} // holds one: a connection has died in use
-	closing chan struct{}
-	running sync.WaitGroup
+	running sync.WaitGroup // counts those that ask, or wait for that
+	asking  sync.Mutex     // held while one asks, and until there is a pool
+	pool    *pgxpool.Pool
 }
 
-func newRenewal(hosts *hosts) *renewal {
-	return &renewal{hosts: hosts, died: make(chan struct{}, 1), closing: make(chan struct{})}
-}
-
-// watch adds the renewal to the configuration of a pool.
-func (r *renewal) watch(config *pgxpool.Config) {
+// open opens a pool whose connections are renewed.
+func (r *renewal) open(ctx context.Context, config *pgxpool.Config) (pool *pgxpool.Pool, err error) {
 	if config.PingTimeout == 0 {
 		config.PingTimeout = pingLimit
 	}
-	config.BeforeClose = func(conn *pgx.Conn) {
-		if !conn.IsClosed() {
-			return // for a reason of ours, such as its age
-		}
-		r.hosts.died(conn)
-		conn.PgConn().Conn().Close() // pgx would say goodbye first, and wait for that
-		select {
-		case r.died <- struct{}{}:
-		default:
-		}
-	}
+	config.BeforeClose = r.closes
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	r.pool, err = pgxpool.NewWithConfig(ctx, config)
+	return r.pool, err
 }
 
-// run pings the connections of a pool after each death, until stop.
-func (r *renewal) run(pool *pgxpool.Pool) {
-	for {
-		select {
-		case <-r.died:
-			ask(pool)
-		case <-r.closing:
-			return
-		}
+// closes is called before the pool closes a connection.
+func (r *renewal) closes(conn *pgx.Conn) {
+	if !conn.IsClosed() {
+		return // for a reason of ours, such as its age
 	}
-}
-
-func (r *renewal) stop() {
-	close(r.closing)
-	r.running.Wait()
+	r.hosts.died(conn)
+	conn.PgConn().Conn().Close() // pgx would say goodbye first, and wait for that
+	r.running.Go(r.ask)
 }
 
 // ask pings all idle connections. The ping closes one that does not answer, and it does not return to the pool.
-func ask(pool *pgxpool.Pool) {
+func (r *renewal) ask() {
+	r.asking.Lock()
+	defer r.asking.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
 	defer cancel()
 	var asked sync.WaitGroup
-	for _, conn := range pool.AcquireAllIdle(ctx) {
+	for _, conn := range r.pool.AcquireAllIdle(ctx) {
 		asked.Go(func() {
 			defer conn.Release()
 			_ = conn.Ping(ctx)

@@ -59,7 +59,7 @@ type batchRow struct {
 // fence or the layout does not match, the SKU is not sold now, or a race or a wait for an order id aborted the statement.
 func (s *Store) deductAtOnce(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
 	w, err := s.sendBatch(ctx, batch)
-	if raced(err) || StateOf(err) == lockNotAvailable {
+	if nothingWritten(err) {
 		return result, false, nil
 	}
 	if err != nil {

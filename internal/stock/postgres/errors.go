@@ -11,13 +11,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// SQLSTATEs. The first three say that a constraint fired: a CHECK; the class of all constraints; and the class of values that no
-// column takes. The others abort a statement or a transaction; the class inventory is that of our own functions.
+// SQLSTATEs. The first two say that a constraint fired: the class of constraints, and the class of values that no column takes. The others abort a statement or a transaction; the class inventory is that of our own functions.
 const (
-	checkViolation       = "23514"
 	constraintViolation  = "23"
 	dataException        = "22"
-	cardinalityViolation = "21000"
 	lockNotAvailable     = "55P03"
 	deadlockDetected     = "40P01"
 	serializationFailure = "40001"
@@ -54,21 +51,6 @@ func Answered(err error) bool { return StateOf(err) != "" }
 func Deadlocked(err error) bool {
 	state := StateOf(err)
 	return state == deadlockDetected || state == lockNotAvailable
-}
-
-// raced reports whether the statement of a batch was aborted by a race.
-//
-// PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
-// newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
-// from before it. inventory_require fails if another batch was faster with an order id, or if it is too late. A buyer
-// who occurs twice violates its cardinality. The transaction that follows finds out which of these it was.
-func raced(err error) bool {
-	switch StateOf(err) {
-	case checkViolation, required, cardinalityViolation:
-		return true
-	default:
-		return false
-	}
 }
 
 // undone marks the error of a message that commits, if nothing is written for certain: the message was not sent, or the server has

@@ -251,9 +251,14 @@ func (*gatherer[W, A]) setAside(w *sharedWrite[W, A]) {
 // ErrApart says that writes cannot be written together. Nothing of them is written.
 var ErrApart = errors.New("the writes do not go together")
 
-// nothingWritten reports whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
-// passed, another transaction did not commit an order id in time or has changed what the write rests on, or its tables are not
+// nothingWritten reports whether a write was undone, and what is in it may be written in another way: a constraint fired, its deadline
+// had passed, another transaction did not commit an order id in time or has changed what the write rests on, or its tables are not
 // there any more.
+//
+// PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
+// newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
+// from before it. inventory_require fails if another batch was faster with an order id, or if it is too late. A buyer
+// who occurs twice violates a cardinality. What is tried next finds out which of these it was.
 func nothingWritten(err error) bool {
 	undone := errors.Is(err, stock.ErrUnwritten) && rolledBack(err)
 	return undone || errors.Is(err, tables.ErrRaced) || errors.Is(err, ErrApart) || errors.Is(err, stock.ErrLate)

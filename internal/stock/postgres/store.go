@@ -90,15 +90,13 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 		sessions.prepare(c)
 		return nil
 	}
-	renewal := newRenewal(sessions.hosts)
-	renewal.watch(config)
 	config.AfterConnect = sessions.note(config.AfterConnect)
 	config.PrepareConn = sessions.fits
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	renewal := &renewal{hosts: sessions.hosts}
+	pool, err := renewal.open(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{clock: clock, sessions: sessions, listener: listener{config.ConnConfig, sessions}, renewal: renewal}
 	s.use(database{Pool: pool, access: access, sessions: sessions})
 	s.sharing, s.settlements = newSharing(), newSettlementSharing(s)
@@ -146,12 +144,12 @@ func (s *Store) Close() error {
 	if s.shares {
 		return nil
 	}
-	s.renewal.stop()
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.close()
 		s.settlements.close()
 		s.pool.Close()
+		s.renewal.running.Wait()
 		close(closed)
 	}()
 	select {
