@@ -226,8 +226,9 @@ const standbyName = "standby"
 // StartStandby starts a server that follows a primary, and returns when it streams. Stop it separately.
 func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOption) (*Postgres, error) {
 	port := strconv.Itoa(primary.port)
-	p, err := newPostgres(append(options, Setting("primary_conninfo",
-		"host=127.0.0.1 port="+port+" user="+postgresUser+" application_name="+standbyName)))
+	p, err := newPostgres(append(options,
+		Setting("primary_conninfo", "host=127.0.0.1 port="+port+" user="+postgresUser+" application_name="+standbyName),
+		Setting("max_standby_streaming_delay", "-1"))) // what the primary cleans up never cancels our statements here, as a promotion
 	if err != nil {
 		return nil, err
 	}
