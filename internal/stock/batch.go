@@ -18,16 +18,6 @@ type Segment struct {
 // that takes units. A write that gives units back does not check the layout.
 const ArchivedLayout = -1
 
-// Refilled returns segments as they are once units have come back from reservations that have expired: see [Store.Expire].
-func Refilled(segments []Segment, back map[int]int64) []Segment {
-	rows := slices.Clone(segments)
-	for i := range rows {
-		rows[i].Available += back[i]
-		rows[i].Reserved -= back[i]
-	}
-	return rows
-}
-
 func levelsOf(segments []Segment) []int64 {
 	return Column(segments, func(row Segment) int64 { return row.Available })
 }
@@ -147,9 +137,6 @@ type BatchPlan struct {
 
 // PlanBatch decides a batch from its rows: the one of its segment, or for a merge those of all segments.
 func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error) {
-	if len(rows) == 0 {
-		return plan, UnknownSKU(b.SKU)
-	}
 	if err := b.refusal(rows); err != nil {
 		return plan, err
 	}

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,15 +22,7 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stoc
 		return result, err
 	}
 	err = s.inTx(ctx, batch.Deadline, func(tx transaction) error {
-		read, write := &tables.Statements{}, &tables.Statements{}
-		decide := deductBy(ctx, tx, read, write, batch)
-		if err = tx.Send(ctx, read); err != nil {
-			return err
-		}
-		if result, err = decide(); err != nil {
-			return err
-		}
-		if err = tx.Send(ctx, write); err != nil {
+		if result, err = tables.Take(ctx, tx, batch); err != nil {
 			return err
 		}
 		var taken []*stock.Deduction
@@ -152,36 +143,11 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-// deductBy is a batch as a part of a transaction. It adds to read what locks the segment, and what a decision needs. Once that is
-// read, decide decides the batch, and adds to write what it writes.
-//
-// Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
-// between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
-// restarts.
-func deductBy(ctx context.Context, tx transaction, read, write *tables.Statements, batch stock.Batch) (decide func() (stock.BatchResult, error)) {
-	facts := &stock.Facts{}
-	rows := read.LockSome(batch.SKU, batch.Segment)
-	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
-	if batch.Limit > 0 {
-		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, instant(batch.At))
-	}
-	tx.Instant(read, batch.At, &facts.At)
-	return func() (stock.BatchResult, error) {
-		if len(*rows) == 0 {
-			return stock.BatchResult{}, cmp.Or(tables.SKUExists(ctx, tx, batch.SKU), stock.ErrLayout)
-		}
-		plan, err := stock.PlanBatch(batch, *rows, *facts)
-		if err == nil && len(plan.Admitted) > 0 {
-			write.Take(batch, plan)
-		}
-		return plan.BatchResult, err
-	}
-}
-
 // Merge implements [stock.Store].
 func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
+	merge.Segment = stock.AllSegments
 	err = s.inTx(ctx, merge.Deadline, func(tx transaction) error {
-		result, err = tables.Merge(ctx, tx, merge)
+		result, err = tables.Take(ctx, tx, merge)
 		return err
 	})
 	return result, err

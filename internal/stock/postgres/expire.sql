@@ -36,7 +36,7 @@ LIMIT $2;
 -- Give back the units of reservations that have expired. The caller holds the rows of all segments of the SKU.
 --
 -- In:  $1 sku_id, $2 the instant (null: now), $3 the largest number of reservations
--- Out: one row: the number of reservations, the segments that got units, and how many each
+-- Out: the number of reservations
 --
 -- A commit or an extension of reservations locks their rows and no segment's. So the rows are locked here, in ascending order,
 -- and those that turn out to be committed, or to end later, are left out. If a segment no longer exists, another one takes
@@ -63,7 +63,7 @@ WITH due AS MATERIALIZED (
     UPDATE buyers n SET units = n.units - back.units
     FROM (SELECT buyer_id, sum(quantity) AS units FROM over GROUP BY buyer_id) back
     WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)
-), back AS MATERIALIZED (
+), back AS (
     SELECT given.segment % (SELECT count(*) FROM stock_segments WHERE sku_id = $1) AS segment, sum(given.quantity) AS units
     FROM (
         SELECT segment, quantity FROM over WHERE segment IS NOT NULL
@@ -81,5 +81,5 @@ WITH due AS MATERIALIZED (
     FROM back
     WHERE g.sku_id = $1 AND g.segment = back.segment
 )
-SELECT (SELECT count(*) FROM over), array_agg(segment), array_agg(units) FROM back
+SELECT count(*) FROM over
 ;

@@ -36,9 +36,7 @@ func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []s
 		return nil, false, stock.ErrLayout
 	}
 	err = s.inTx(ctx, time.Time{}, func(tx transaction) error {
-		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true, func(read, write *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
-			return deductBy(ctx, tx, read, write, line)
-		})
+		lines, created, err = tables.PlaceOrder(ctx, tx, placement, true)
 		if err != nil || !created {
 			return err
 		}

@@ -148,17 +148,10 @@ func instant(t time.Time) *time.Time {
 }
 
 // Expire implements [tables.Tx].
-func (t transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
-	back := &tables.Returned{Segments: make(map[int]int64)}
-	statements.Each(func(row tables.Row) error {
-		var segments, units []int64
-		err := row.Scan(&back.Reservations, &segments, &units)
-		for i, segment := range segments {
-			back.Segments[int(segment)] = units[i]
-		}
-		return err
-	}, "expire", sku, instant(at), stock.ExpireLimit)
-	return back
+func (transaction) Expire(statements *tables.Statements, sku string, at time.Time) (reservations *int) {
+	reservations = new(int)
+	statements.Single([]any{reservations}, "expire", sku, instant(at), stock.ExpireLimit)
+	return reservations
 }
 
 // waitedLong is how old the instant of a decision may be when its last row is written. It is as long as deduct.sql and

@@ -20,30 +20,27 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (result stock.Bat
 	return result, err
 }
 
-// deduct carries out a batch in a transaction.
-func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (result stock.BatchResult, err error) {
-	var row stock.Segment // the zero row: there is none
+// Merge implements [stock.Store].
+func (s *Store) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult, error) {
+	merge.Segment = stock.AllSegments
+	return s.Deduct(ctx, merge)
+}
+
+// deduct carries out a batch in a transaction. If its segment fills all orders of a SKU without a buyer limit, none of them is
+// looked up first: an insert finds those that are there already.
+func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (stock.BatchResult, error) {
+	var row stock.Segment
 	columns := []any{&row.Available, &row.Reserved, &row.Layout, &row.Version, &row.Fence.Token, &row.Fence.Owner}
 	found, err := tables.One(ctx, tx, columns, "segment", batch.SKU, batch.Segment)
-	if err == nil && !found {
-		err = tables.SKUExists(ctx, tx, batch.SKU)
-	}
 	if err != nil {
-		return result, err
+		return stock.BatchResult{}, err
 	}
-	read, facts := &tables.Statements{}, stock.Facts{At: batch.At}
-	if !fits(batch, row) {
-		read.Facts(&facts, batch.SKU, batch.Limit, batch.Orders)
+	if !found || batch.Limit > 0 || batch.Units() > row.Available || batch.SaleWindow.Refusal(batch.SKU, batch.At) != nil {
+		return tables.Take(ctx, tx, batch)
 	}
-	if batch.Limit > 0 {
-		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, tables.At(batch.At))
-	}
-	if err := tx.Send(ctx, read); err != nil {
-		return result, err
-	}
-	plan, err := stock.PlanBatch(batch, []stock.Segment{row}, facts)
+	plan, err := stock.PlanBatch(batch, []stock.Segment{row}, stock.Facts{At: batch.At})
 	if err != nil {
-		return result, err
+		return plan.BatchResult, err
 	}
 	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Changes[0] == 0 {
 		return plan.BatchResult, err
@@ -53,63 +50,41 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) 
 	return plan.BatchResult, err
 }
 
-// fits reports whether a segment fills all orders of a SKU without a buyer limit: then no order has to be looked up first.
-func fits(batch stock.Batch, row stock.Segment) bool {
-	return batch.Limit == 0 && batch.Units() <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
-}
-
-// insertAll inserts the admitted orders of a batch. Orders that turn out to be there already are known, and take nothing.
+// insertAll inserts the orders of a batch. Those that turn out to be there already are known, and take nothing.
 func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
-	var before, fresh []int
+	var there []int
 	for _, i := range plan.Admitted {
-		created, err := changed(tx.exec(ctx, "insert_deduction", values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At, batch.Orders[i].InOrder, batch.Limit > 0)...))
-		switch {
-		case err != nil:
+		created, err := changed(tx.exec(ctx, "insert_deduction", values(&plan.Outcomes[i].Deduction, batch.Segment, batch.At)...))
+		if err != nil {
 			return err
-		case created:
-			fresh = append(fresh, i)
-		default:
-			before = append(before, i)
+		}
+		if !created {
+			there = append(there, i)
 		}
 	}
-	counts := &tables.Statements{}
-	counts.Count(batch.SKU, batch.Limit, stock.Pick(batch.Orders, fresh))
-	if err := tx.Send(ctx, counts); err != nil || before == nil {
-		return err
+	if there == nil {
+		return nil
 	}
-	known, err := tables.ByIDs(ctx, tx, batch.SKU, stock.IDsOf(stock.Pick(batch.Orders, before)))
-	for _, i := range before {
+	known, err := tables.ByIDs(ctx, tx, batch.SKU, stock.IDsOf(stock.Pick(batch.Orders, there)))
+	for _, i := range there {
 		plan.Replay(i, known[batch.Orders[i].OrderID])
 	}
 	return err
 }
 
 // values returns what insert_deduction inserts.
-func values(d *stock.Deduction, segment *int, at time.Time, inOrder, limited bool) []any {
-	values := []any{d.SKU, d.OrderID, d.Quantity, segment, tables.Instant(d.ExpiresAt), string(d.Status), at, inOrder, limited}
+func values(d *stock.Deduction, segment int, at time.Time) []any {
+	values := []any{d.SKU, d.OrderID, d.Quantity, segment, tables.Instant(d.ExpiresAt), string(d.Status), at}
 	for _, text := range stock.KeptTexts() {
 		values = append(values, *text.Of(&d.Order))
 	}
 	return values
 }
 
-// Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Batch) (result stock.BatchResult, err error) {
-	err = s.inShared(ctx, merge.Deadline, len(merge.Orders), func(tx *transaction) error {
-		merge := merge
-		merge.At = now(merge.At)
-		result, err = tables.Merge(ctx, tx, merge)
-		return err
-	})
-	return result, err
-}
-
 // Order implements [stock.Store].
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inShared(ctx, time.Time{}, len(placement.Lines), func(tx *transaction) error {
-		lines, created, err = tables.PlaceOrder(ctx, tx, placement, false, func(_, _ *tables.Statements, line stock.Batch) func() (stock.BatchResult, error) {
-			return func() (stock.BatchResult, error) { return s.deductLine(ctx, tx, line) }
-		})
+		lines, created, err = tables.PlaceOrder(ctx, tx, placement, false)
 		if err == nil && !created {
 			lines, err = tables.ReplayOrder(ctx, tx, placement)
 		}
@@ -119,14 +94,4 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 		return nil, false, err
 	}
 	return lines, created, nil
-}
-
-// deductLine carries out a batch after it has given back the units of expired reservations, so that one segment fills more lines.
-func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch) (stock.BatchResult, error) {
-	statements := &tables.Statements{}
-	tx.Expire(statements, line.SKU, line.At)
-	if err := tx.Send(ctx, statements); err != nil {
-		return stock.BatchResult{}, err
-	}
-	return s.deduct(ctx, tx, line)
 }

@@ -7,12 +7,12 @@
 -- once, and find them by an index that it creates. The tables of a CROSS JOIN are read in their order.
 
 -- name: insert_deduction
--- In: $1 sku_id, $2 order_id, $3 quantity, $4 segment (null: several gave), $5 expiry (null: no reservation), $6 status, $7 the
---     instant, $8 whether it is a line of an order, $9 whether the SKU has a buyer limit, $10 buyer_id ('': none)
+-- In: $1 sku_id, $2 order_id, $3 quantity, $4 segment, $5 expiry (null: no reservation), $6 status, $7 the instant, $8 buyer_id ('':
+--     none)
 --
 -- It skips what is there already.
-INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at, in_order, limited, buyer_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, false), nullif($9, false), nullif($10, ''))
+INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at, buyer_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, ''))
 ON CONFLICT (sku_id, order_id) DO NOTHING;
 
 -- name: insert_deductions

@@ -9,6 +9,12 @@ SELECT 1 FROM stock_segments WHERE sku_id = $1 AND segment = 0;
 -- Out: all segments, ascending: available, reserved, fence, fence_owner, layout, version
 SELECT available, reserved, fence, fence_owner, layout, version FROM stock_segments WHERE sku_id = $1 ORDER BY segment;
 
+-- name: lock_some
+-- In:  $1 sku_id, $2 segments
+-- Out: as lock_segments, of those that exist
+SELECT available, reserved, fence, fence_owner, layout, version
+FROM stock_segments WHERE sku_id = $1 AND segment IN (SELECT value FROM json_each($2)) ORDER BY segment;
+
 -- name: segment
 -- In:  $1 sku_id, $2 segment
 -- Out: available, reserved, layout, version, fence, fence_owner

@@ -54,8 +54,8 @@ func (s *Store) settle(ctx context.Context, size int, lines []stock.Settlement, 
 }
 
 // Expire implements [tables.Tx].
-func (t *transaction) Expire(statements *tables.Statements, sku string, at time.Time) *tables.Returned {
-	back := &tables.Returned{}
+func (t *transaction) Expire(statements *tables.Statements, sku string, at time.Time) (reservations *int) {
+	reservations = new(int)
 	statements.Exec("").Do = func(ctx context.Context) error {
 		segments, err := tables.Segments(ctx, t, sku)
 		if err != nil {
@@ -66,12 +66,12 @@ func (t *transaction) Expire(statements *tables.Statements, sku string, at time.
 			return err
 		}
 		returns, write := stock.PlanExpiry(expired, len(segments)), &tables.Statements{}
-		back.Reservations, back.Segments = len(expired), returns.Segments
+		*reservations = len(expired)
 		write.Exec("end_expired", sku, stock.Column(expired, func(d stock.Deduction) string { return d.OrderID }))
 		write.GiveBack(sku, returns)
 		return t.Send(ctx, write)
 	}
-	return back
+	return reservations
 }
 
 // Prune implements [stock.Store].

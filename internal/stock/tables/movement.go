@@ -17,13 +17,13 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		return false, err
 	}
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
-		statements, write, back := &Statements{}, &Statements{}, &Returned{}
-		all := statements.LockAll(m.SKU)
+		statements, write := &Statements{}, &Statements{}
+		all, expired := statements.LockAll(m.SKU), new(int)
+		if m.NeedsExpired() {
+			all, expired = statements.LockRefilled(tx, m.SKU, m.At)
+		}
 		var stocked int64
 		statements.Each(func(row Row) error { return row.Scan(&stocked) }, "stock_put", m.SKU)
-		if m.NeedsExpired() {
-			back = tx.Expire(statements, m.SKU, m.At)
-		}
 		statements.insertMovement(m, terms).Wrote = wrote(&created)
 		if err := tx.Send(ctx, statements); err != nil {
 			return err
@@ -31,12 +31,12 @@ func (b Base) Move(ctx context.Context, m stock.Movement) (created bool, err err
 		if !created && len(*all) > 0 {
 			err = sameMovement(ctx, tx, m)
 		} else {
-			err = move(ctx, tx, write, m, stock.Refilled(*all, back.Segments), stocked)
+			err = move(ctx, tx, write, m, *all, stocked)
 		}
 		if err != nil {
 			return err
 		}
-		if back.Reservations > 0 || (created && m.Quantity > 0) {
+		if *expired > 0 || (created && m.Quantity > 0) {
 			tx.Notify(write, m.SKU)
 		}
 		return tx.Send(ctx, write)

@@ -50,13 +50,10 @@ func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Ded
 // PlaceOrder places an order of several SKUs, unless it is there already.
 //
 // The order's own row comes first, so copies of the order wait for each other. Then PlaceOrder locks the rows of all segments
-// that it needs, if the store locks rows (byRow), and reads the instant of the decision. Then each line is a batch, by deduct,
-// or a merge, all in one transaction: all of them succeed, or none is written. All lines read in one message, and write in
+// that it needs, if the store locks rows (byRow), and reads the instant of the decision. Then each line is a batch or a merge, all
+// in one transaction: all of them succeed, or none is written. All lines read in one message, and write in
 // one: otherwise the rows would be held for two round trips more for each line.
-func PlaceOrder(
-	ctx context.Context, tx Tx, p stock.Placement, byRow bool,
-	deduct func(read, write *Statements, line stock.Batch) (decide func() (stock.BatchResult, error)),
-) (lines []stock.Deduction, created bool, err error) {
+func PlaceOrder(ctx context.Context, tx Tx, p stock.Placement, byRow bool) (lines []stock.Deduction, created bool, err error) {
 	if p.KnownOnly {
 		return nil, false, nil
 	}
@@ -79,10 +76,7 @@ func PlaceOrder(
 	}
 	read, write := &Statements{}, &Statements{}
 	lines, err = p.Place(func(line stock.Batch) func() (stock.BatchResult, error) {
-		if line.Segment == stock.AllSegments {
-			return mergeBy(tx, read, write, line)
-		}
-		return deduct(read, write, line)
+		return takeBy(ctx, tx, read, write, line)
 	}, func() error { return tx.Send(ctx, read) })
 	if err == nil {
 		err = tx.Send(ctx, write)

@@ -132,14 +132,13 @@ func (b Base) Retake(ctx context.Context, deadline time.Time, retakes ...stock.R
 func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error) {
 	facts := stock.Facts{BuyerUnits: make(map[string]int64)}
 	read, write, id := &Statements{}, &Statements{}, r.Request.OrderID
-	segments := read.LockAll(r.SKU)
-	back := tx.Expire(read, r.SKU, r.At)
+	segments, expired := read.LockRefilled(tx, r.SKU, r.At)
 	there := read.Whole("lock_whole", r.SKU, []string{id})
 	tx.Instant(read, r.At, &facts.At)
 	if err := tx.Send(ctx, read); err != nil {
 		return stock.Deduction{}, err
 	}
-	if back.Reservations > 0 {
+	if *expired > 0 {
 		tx.Notify(write, r.SKU)
 	}
 	d, found := there[id]
@@ -160,8 +159,8 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 			return stock.Deduction{}, err
 		}
 	}
-	facts.Expired = back.Reservations
-	taken, err := r.Plan(d, stock.Refilled(*segments, back.Segments), facts)
+	facts.Expired = *expired
+	taken, err := r.Plan(d, *segments, facts)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
@@ -229,11 +228,11 @@ func (b Base) expireSome(ctx context.Context, sku string, at time.Time) (reserva
 	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
 		statements, told := &Statements{}, &Statements{}
 		statements.LockAll(sku)
-		back := tx.Expire(statements, sku, at)
+		expired := tx.Expire(statements, sku, at)
 		if err := tx.Send(ctx, statements); err != nil {
 			return err
 		}
-		if reservations = back.Reservations; reservations > 0 {
+		if reservations = *expired; reservations > 0 {
 			tx.Notify(told, sku)
 		}
 		return tx.Send(ctx, told)

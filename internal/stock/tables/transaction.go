@@ -58,9 +58,9 @@ type Tx interface {
 	Querier
 	// Send carries out statements; there may be none.
 	Send(ctx context.Context, statements *Statements) error
-	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most. The rows of all segments are
-	// locked.
-	Expire(statements *Statements, sku string, at time.Time) *Returned
+	// Expire gives back the units of reservations that have expired, [stock.ExpireLimit] at most, and says how many those were. The
+	// rows of all segments are locked.
+	Expire(statements *Statements, sku string, at time.Time) (reservations *int)
 	// Instant sets at to the instant of a decision, after all statements that wait: given, or if it is zero the time of the
 	// store's clock.
 	Instant(statements *Statements, given time.Time, at *time.Time)
@@ -68,16 +68,17 @@ type Tx interface {
 	Notify(statements *Statements, sku string)
 }
 
-// Returned is what came back from expired reservations.
-type Returned struct {
-	Reservations int
-	Segments     map[int]int64 // units, of the segments that got any
-}
-
 // LockAll locks the rows of all segments. None means that there is no such SKU.
 func (s *Statements) LockAll(sku string) *[]stock.Segment {
 	s.Exec("lock_layout", sku)
 	return s.segments("lock_segments", sku)
+}
+
+// LockRefilled locks the rows of all segments, and reads them once the units of reservations that have expired are back.
+func (s *Statements) LockRefilled(tx Tx, sku string, at time.Time) (segments *[]stock.Segment, expired *int) {
+	s.LockAll(sku)
+	expired = tx.Expire(s, sku, at)
+	return s.segments("lock_segments", sku), expired
 }
 
 // LockSome locks the rows of some segments. Segments that do not exist are missing in the result.

@@ -1,20 +1,17 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"inventory/internal/stock"
 )
 
-// Merge is a merge as a part of a transaction.
-//
-// While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
-// start by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
-// cannot conflict.
-func Merge(ctx context.Context, tx Tx, merge stock.Batch) (stock.BatchResult, error) {
+// Take carries out a batch as a part of a transaction, from one segment or from all of them, which is a merge.
+func Take(ctx context.Context, tx Tx, batch stock.Batch) (stock.BatchResult, error) {
 	read, write := &Statements{}, &Statements{}
-	decide := mergeBy(tx, read, write, merge)
+	decide := takeBy(ctx, tx, read, write, batch)
 	if err := tx.Send(ctx, read); err != nil {
 		return stock.BatchResult{}, err
 	}
@@ -25,24 +22,43 @@ func Merge(ctx context.Context, tx Tx, merge stock.Batch) (stock.BatchResult, er
 	return result, tx.Send(ctx, write)
 }
 
-// mergeBy adds to read what a merge reads. Once that is read, decide decides the merge, and adds to write what it writes.
-func mergeBy(tx Tx, read, write *Statements, merge stock.Batch) (decide func() (stock.BatchResult, error)) {
-	merge.Segment = stock.AllSegments
-	facts := &stock.Facts{}
-	segments := read.LockAll(merge.SKU)
-	back := tx.Expire(read, merge.SKU, merge.At)
-	read.Facts(facts, merge.SKU, merge.Limit, merge.Orders)
-	read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", merge.SKU)
-	tx.Instant(read, merge.At, &facts.At)
+// takeBy adds to read what locks the rows of a batch, and what a decision needs. Once that is read, decide decides the batch, and adds
+// to write what it writes.
+//
+// While a merge holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
+// start by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
+// cannot conflict.
+//
+// Of a batch for one segment that row alone is locked. A transaction on another segment may commit an order id or a buyer's units
+// between the reads and the write. The write then changes fewer rows than expected, which is a race, and the transaction
+// restarts.
+func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Batch) (decide func() (stock.BatchResult, error)) {
+	facts, expired, merges := &stock.Facts{}, new(int), batch.Segment == stock.AllSegments
+	var rows *[]stock.Segment
+	if merges {
+		rows, expired = read.LockRefilled(tx, batch.SKU, batch.At)
+	} else {
+		rows = read.LockSome(batch.SKU, batch.Segment)
+	}
+	read.Facts(facts, batch.SKU, batch.Limit, batch.Orders)
+	if merges {
+		read.Single([]any{(*Time)(&facts.NextExpiry)}, "next_expiry", batch.SKU)
+	} else if batch.Limit > 0 {
+		read.Single([]any{&facts.HasExpired}, "has_expired", batch.SKU, At(batch.At))
+	}
+	tx.Instant(read, batch.At, &facts.At)
 	return func() (stock.BatchResult, error) {
-		facts.Expired = back.Reservations
-		plan, err := stock.PlanBatch(merge, stock.Refilled(*segments, back.Segments), *facts)
+		if len(*rows) == 0 {
+			return stock.BatchResult{}, cmp.Or(SKUExists(ctx, tx, batch.SKU), stock.ErrLayout)
+		}
+		facts.Expired = *expired
+		plan, err := stock.PlanBatch(batch, *rows, *facts)
 		if err != nil {
 			return plan.BatchResult, err
 		}
-		write.Take(merge, plan)
-		if back.Reservations > 0 && plan.Available > 0 { // some of the units that came back are left for others
-			tx.Notify(write, merge.SKU)
+		write.Take(batch, plan)
+		if *expired > 0 && plan.Available > 0 { // some of the units that came back are left for others
+			tx.Notify(write, batch.SKU)
 		}
 		return plan.BatchResult, nil
 	}
