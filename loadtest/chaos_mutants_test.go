@@ -52,9 +52,7 @@ var mutants = map[string]struct {
 	"whose cancel takes back what is committed": {
 		flags: []string{"--fault=none"},
 		edits: []edit{
-			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status == StatusCommitted, d\.Status == StatusReturned:`), "case d.Status == StatusReturned:"},
-			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status != StatusReserved && w\.Quantity == 0:`), "case !d.Status.Live() && w.Quantity == 0:"},
-			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status != StatusReserved:\n\t\treturn d, nil, notReserved\(d, "cancel"\)`), "case !d.Status.Live():\n\t\treturn d, nil, notReserved(d, \"cancel\")"},
+			{"../internal/stock/settlement.go", regexp.MustCompile(`w\.Verb != Return && d\.Status == StatusReserved:`), "w.Verb != Return && d.Status == StatusReserved, w.Verb == Cancel && committed:"},
 		},
 		says: []string{"undone"},
 	},
@@ -93,8 +91,7 @@ var mutants = map[string]struct {
 	"that returns what was returned": {
 		flags: []string{"--fault=none"},
 		edits: []edit{
-			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status == StatusReturned && w\.Quantity == 0:`), "case d.Status == StatusReturned && w.Quantity == -1:"},
-			{"../internal/stock/settlement.go", regexp.MustCompile(`case d\.Status != StatusCommitted:\n\t\treturn d, nil, notCommitted\(d\)`), "case !d.Status.Live() && d.Status != StatusReturned:\n\t\treturn d, nil, notCommitted(d)"},
+			{"../internal/stock/settlement.go", regexp.MustCompile(`case w\.Verb == Return && committed,`), "case w.Verb == Return && (committed || d.Status == StatusReturned),"},
 		},
 		says: []string{"oversold", "audit"},
 	},

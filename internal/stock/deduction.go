@@ -91,8 +91,8 @@ func UnknownDeduction(sku, key string) *Error {
 }
 
 // notReserved is the error for a request that the status of a deduction does not allow.
-func notReserved(d Deduction, what string) error {
-	return ofDeduction(d, CodeNotReserved, "the deduction is %s: there is nothing to %s", d.Status, what)
+func notReserved(d Deduction, to Verb) error {
+	return ofDeduction(d, CodeNotReserved, "the deduction is %s: there is nothing to %s", d.Status, cmp.Or(to, "commit"))
 }
 
 // alreadyCommitted is the error for a cancel, or another commit, of what is committed, or was before it was returned.
@@ -276,9 +276,9 @@ func (h History) amended(a Amendment) Entry {
 	switch {
 	case a.Extended > 0:
 		c.Kind, c.Until = EntryExtended, a.At.Add(a.Extended)
-	case a.Kind == AmendWriteOff:
+	case a.Verb == WriteOff:
 		c.Kind = EntryWrittenOff
-	case a.Kind == AmendCancel, a.Kind == "" && h.Committed == 0:
+	case a.Verb == Cancel, a.Verb == "" && h.Committed == 0:
 		c.Kind = EntryCancelled
 	}
 	return c

@@ -15,16 +15,17 @@ type Settlement struct {
 	Requests     []SettleRequest
 }
 
-// Verb is what a request wants of a deduction.
-type Verb int
+// Verb is what a request wants of a deduction, and what an amendment has done to it.
+type Verb string
 
-// The verbs.
+// The verbs. The usual request commits.
 const (
-	Commit Verb = iota // keep what is reserved
-	Cancel             // give back what is reserved
-	Return             // give back what is committed
-	Extend             // give a reservation a later end
-	Expire             // end a reservation if it has expired
+	Commit   Verb = ""          // keep what is reserved
+	Cancel   Verb = "cancel"    // give back what is reserved
+	Return   Verb = "return"    // give back what is committed
+	WriteOff Verb = "write_off" // of an amendment: a return whose units are not sold again
+	Extend   Verb = "extend"    // give a reservation a later end
+	Expire   Verb = "expire"    // of a request: end a reservation if it has expired
 )
 
 // SettleRequest asks for one deduction to be committed, cancelled, returned or extended.
@@ -164,16 +165,9 @@ func (w SettleRequest) Amends() bool {
 
 // amendment returns the amendment that the request asks for.
 func (w SettleRequest) amendment() Amendment {
-	a := Amendment{OrderID: w.OrderID, Ref: w.Ref, Reason: w.Reason}
-	switch {
-	case w.Verb == Extend:
-		a.Kind, a.Extended = AmendExtend, w.ExtendFor
-	case w.Verb == Cancel:
-		a.Kind, a.Units = AmendCancel, w.Quantity
-	case w.WriteOff:
-		a.Kind, a.Units = AmendWriteOff, w.Quantity
-	default:
-		a.Kind, a.Units = AmendReturn, w.Quantity
+	a := Amendment{OrderID: w.OrderID, Ref: w.Ref, Verb: w.Verb, Units: w.Quantity, Extended: w.ExtendFor, Reason: w.Reason}
+	if w.WriteOff {
+		a.Verb = WriteOff
 	}
 	return a
 }
@@ -220,89 +214,68 @@ func (w SettleRequest) on(d Deduction, amended map[string]Amendment, at time.Tim
 	if done, replayed := amended[w.OrderID]; replayed && w.Amends() {
 		return d, nil, done.replayed(w.amendment())
 	}
-	switch w.Verb {
-	case Commit:
-		return w.commit(d)
-	case Cancel:
-		return w.cancel(d)
-	case Return:
-		return w.giveBack(d)
-	case Extend:
+	switch done, err := w.found(d); {
+	case done || err != nil:
+		return d, nil, err
+	case w.Verb == Extend:
 		after, err = w.extend(d, at)
 		return after, nil, err
-	default:
-		return d, nil, nil
-	}
-}
-
-func (w SettleRequest) commit(d Deduction) (after Deduction, back []Part, err error) {
-	switch {
-	case d.Status == StatusCommitted && (w.Quantity == 0 || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
-		return d, nil, nil
-	case d.Status == StatusCommitted:
-		return d, nil, alreadyCommitted(d)
-	case d.Status == StatusReturned && w.InOrder:
-		return d, nil, nil // it was committed with the others
-	case d.Status != StatusReserved:
-		return d, nil, notReserved(d, "commit")
 	case w.Quantity > d.Quantity:
-		return d, nil, Invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
-	}
-	d.Status = StatusCommitted
-	if w.Quantity != 0 {
-		d.Parts, back = splitParts(d.Parts, w.Quantity)
-		d.Quantity = w.Quantity
-	}
-	return d, back, nil
-}
-
-// cancel ends a reservation, or gives a part of it back. It never takes back what is committed: the commit was first.
-func (w SettleRequest) cancel(d Deduction) (after Deduction, back []Part, err error) {
-	switch {
-	case d.Status == StatusCommitted, d.Status == StatusReturned:
-		return d, nil, alreadyCommitted(d)
-	case d.Status != StatusReserved && w.Quantity == 0:
-		return d, nil, nil // its units are back already
-	case d.Status != StatusReserved:
-		return d, nil, notReserved(d, "cancel")
-	}
-	return d.without(w.Quantity, StatusCancelled)
-}
-
-// giveBack returns committed units.
-func (w SettleRequest) giveBack(d Deduction) (after Deduction, back []Part, err error) {
-	switch {
-	case d.Status == StatusReturned && w.Quantity == 0:
-		return d, nil, nil
-	case d.Status != StatusCommitted:
-		return d, nil, notCommitted(d)
-	}
-	committed := cmp.Or(d.Committed, d.Quantity)
-	if after, back, err = d.without(w.Quantity, StatusReturned); err == nil {
-		after.Committed = committed
-	}
-	return after, back, err
-}
-
-// without returns a deduction that has given units back, from the last parts first; 0: all. Without any it has the status ended.
-func (d Deduction) without(units int64, ended DeductionStatus) (after Deduction, back []Part, err error) {
-	switch {
-	case units > d.Quantity:
 		return d, nil, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
-	case units == 0, units == d.Quantity:
-		back, d.Status = d.Parts, ended
-		return d, back, nil
+	default:
+		after, back = w.divide(d)
+		return after, back, nil
 	}
-	d.Quantity -= units
-	d.Parts, back = splitParts(d.Parts, d.Quantity)
-	return d, back, nil
+}
+
+// found reports whether a deduction is already as the request wants it. Otherwise it returns why its state does not allow the request,
+// or nil if it does.
+func (w SettleRequest) found(d Deduction) (done bool, err error) {
+	all, committed := w.Quantity == 0, d.Status == StatusCommitted
+	switch {
+	case w.Verb == Expire:
+		return true, nil
+	case w.Verb == Return && committed, w.Verb != Return && d.Status == StatusReserved:
+		return false, nil
+	case w.Verb == Commit && committed && (all || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
+		return true, nil
+	case w.Verb == Commit && d.Status == StatusReturned && w.InOrder: // it was committed with the others
+		return true, nil
+	case w.Verb == Return && d.Status == StatusReturned && all:
+		return true, nil
+	case w.Verb == Return:
+		return false, notCommitted(d)
+	case committed && w.Verb != Extend, d.Status == StatusReturned && w.Verb == Cancel: // the commit was first
+		return false, alreadyCommitted(d)
+	case w.Verb == Cancel && all: // its units are back already
+		return true, nil
+	default:
+		return false, notReserved(d, w.Verb)
+	}
+}
+
+// divide returns a deduction with the units that the request leaves it, and the parts that go back. The last parts go back first. A
+// deduction that keeps none ends, and says how many it held last.
+func (w SettleRequest) divide(d Deduction) (after Deduction, back []Part) {
+	units, ended := cmp.Or(w.Quantity, d.Quantity), StatusCancelled
+	keep := d.Quantity - units
+	switch w.Verb {
+	case Commit:
+		d.Status, keep = StatusCommitted, units
+	case Return:
+		d.Committed, ended = cmp.Or(d.Committed, d.Quantity), StatusReturned
+	}
+	if keep == 0 {
+		d.Status = ended
+		return d, d.Parts
+	}
+	d.Quantity = keep
+	d.Parts, back = splitParts(d.Parts, keep)
+	return d, back
 }
 
 // extend moves the end of a reservation to a later instant, never to an earlier one.
 func (w SettleRequest) extend(d Deduction, at time.Time) (Deduction, error) {
-	if d.Status != StatusReserved {
-		return d, notReserved(d, "extend")
-	}
 	if w.MostExtend > 0 && w.ExtendFor > w.MostExtend {
 		return d, reservedTooLong(d.SKU, w.MostExtend)
 	}
@@ -320,23 +293,12 @@ func (d Deduction) held() int64 {
 	return 0
 }
 
-// AmendmentKind says what an amendment does.
-type AmendmentKind string
-
-// The kinds of amendments.
-const (
-	AmendExtend   AmendmentKind = "extend"    // the reservation got a later end
-	AmendCancel   AmendmentKind = "cancel"    // reserved units were given back
-	AmendReturn   AmendmentKind = "return"    // committed units were given back
-	AmendWriteOff AmendmentKind = "write_off" // committed units came back, and are not sold again
-)
-
 // Amendment is a change of a deduction that is written down: its reservation was extended, or units were given back. Ref makes it
 // happen only once in its deduction; the return of all units at once has none.
 type Amendment struct {
 	OrderID  string
 	Ref      string
-	Kind     AmendmentKind // "": one of an older version, of any kind
+	Verb     Verb          // "": one of an older version, whatever it has done
 	Units    int64         // that were given back
 	Extended time.Duration // how long the reservation lasts from the amendment on
 	Reason   string
@@ -345,8 +307,8 @@ type Amendment struct {
 
 // replayed answers a request with the ref of this amendment: [RefReused], unless it asks for the same amendment.
 func (a Amendment) replayed(asked Amendment) error {
-	if a.At = asked.At; a.Kind == "" {
-		asked.Kind = ""
+	if a.At = asked.At; a.Verb == "" {
+		asked.Verb = ""
 	}
 	if asked.Units == 0 && asked.Extended == 0 { // the return of all there was
 		asked.Units = a.Units

@@ -41,8 +41,8 @@ func drawRequest(t *rapid.T, id string, amended map[string]Amendment) SettleRequ
 	}
 	w.WriteOff = w.Verb == Return && rapid.Bool().Draw(t, "write off")
 	if w.Amends() && rapid.IntRange(0, 3).Draw(t, "known") == 0 {
-		kind := rapid.SampledFrom([]AmendmentKind{"", AmendCancel, AmendReturn, AmendWriteOff}).Draw(t, "kind")
-		amended[id] = Amendment{OrderID: id, Ref: w.Ref, Kind: kind, Units: rapid.Int64Range(1, 2).Draw(t, "returned")}
+		verb := rapid.SampledFrom([]Verb{"", Cancel, Return, WriteOff}).Draw(t, "done")
+		amended[id] = Amendment{OrderID: id, Ref: w.Ref, Verb: verb, Units: rapid.Int64Range(1, 2).Draw(t, "returned")}
 	}
 	return w
 }

@@ -261,13 +261,11 @@ func (s *modelSKU) settled(d stock.Deduction, w stock.SettleRequest, now time.Ti
 }
 
 func asked(w stock.SettleRequest) stock.Amendment {
-	kind := map[stock.Verb]stock.AmendmentKind{
-		stock.Cancel: stock.AmendCancel, stock.Return: stock.AmendReturn, stock.Extend: stock.AmendExtend,
-	}[w.Verb]
+	verb := w.Verb
 	if w.WriteOff {
-		kind = stock.AmendWriteOff
+		verb = stock.WriteOff
 	}
-	return stock.Amendment{Kind: kind, Units: w.Quantity, Extended: w.ExtendFor}
+	return stock.Amendment{Verb: verb, Units: w.Quantity, Extended: w.ExtendFor}
 }
 
 // change puts a deduction into its new state, and its units where they are then.

@@ -53,7 +53,7 @@ func (s *Statements) Amendments(settlement stock.Settlement) map[string]stock.Am
 	there := make(map[string]stock.Amendment)
 	s.Each(func(row Row) error {
 		var a stock.Amendment
-		err := row.Scan(&a.OrderID, &a.Ref, &a.Kind, &a.Units, (*Micros)(&a.Extended), &a.Reason)
+		err := row.Scan(&a.OrderID, &a.Ref, &a.Verb, &a.Units, (*Micros)(&a.Extended), &a.Reason)
 		there[a.OrderID] = a
 		return err
 	}, "amendments", settlement.SKU, ids, refs)
@@ -90,7 +90,7 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 		s.Exec("insert_amendments", sku,
 			stock.Column(made, func(a stock.Amendment) string { return a.OrderID }),
 			stock.Column(made, func(a stock.Amendment) string { return a.Ref }),
-			stock.Column(made, func(a stock.Amendment) string { return string(a.Kind) }),
+			stock.Column(made, func(a stock.Amendment) string { return string(a.Verb) }),
 			stock.Column(made, func(a stock.Amendment) int64 { return a.Units }),
 			stock.Column(made, func(a stock.Amendment) int64 { return a.Extended.Microseconds() }),
 			stock.Column(made, func(a stock.Amendment) string { return a.Reason }), at)
@@ -198,7 +198,7 @@ func (b Base) History(ctx context.Context, sku, orderID string) (h stock.History
 		return h, err
 	}
 	h.Amendments, err = All(ctx, b.DB, func(row Row) (a stock.Amendment, err error) {
-		err = row.Scan(&a.Ref, &a.Kind, &a.Units, (*Micros)(&a.Extended), &a.Reason, (*Time)(&a.At))
+		err = row.Scan(&a.Ref, &a.Verb, &a.Units, (*Micros)(&a.Extended), &a.Reason, (*Time)(&a.At))
 		return a, err
 	}, "amendments_of", sku, orderID)
 	return h, err
