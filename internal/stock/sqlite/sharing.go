@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/stock"
@@ -16,15 +15,20 @@ import (
 // mostShared bounds the orders and settle requests of one transaction that several writes share.
 const mostShared = 256
 
-// sharing lets writes that wait at the same time share one transaction: a commit costs as much as dozens of rows.
+// sharing has writes carried out one transaction after another, first come, first served: database/sql gives a free connection to
+// any caller that waits, so with many writers some would wait up to the end of their request. Writes that wait at the same time share
+// a transaction, because a commit costs as much as dozens of rows.
 //
-//	a write waits for its turn ──> it takes all that wait ──> one transaction, a savepoint for each ──> all are answered
-//	                                                             └──> it is too late for one: each goes by itself
+//	a write waits ──> the writer takes all that wait ──> one transaction, a savepoint for each ──> all are answered
+//	                                                       └──> it is too late for one: each goes by itself
 //
-// Each write stands for itself: an error undoes only its savepoint.
+// Each write stands for itself: an error undoes only its savepoint. The writer is a goroutine that ends when nothing waits.
 type sharing struct {
 	mu      sync.Mutex
 	waiting []*sharedWrite
+	writing bool // the writer runs
+	waits   int64
+	waited  time.Duration // by these
 
 	which shared
 }
@@ -38,9 +42,10 @@ const (
 	sharedAll // also a write that waits alone
 )
 
-// sharedWrite is a write that waits. The write that has the turn carries it out.
+// sharedWrite is a write that waits.
 type sharedWrite struct {
 	ctx      context.Context //nolint:containedctx // of the caller
+	since    time.Time       // it waits for others; zero: it did not have to
 	deadline time.Time       // zero: none
 	size     int             // orders or settle requests; mostShared: it has a transaction of its own
 	work     func(*transaction) error
@@ -53,15 +58,6 @@ func (w *sharedWrite) answer(err error) {
 	close(w.done)
 }
 
-func (w *sharedWrite) answered() bool {
-	select {
-	case <-w.done:
-		return true
-	default:
-		return false
-	}
-}
-
 func (w *sharedWrite) late() bool { return !w.deadline.IsZero() && time.Now().After(w.deadline) }
 
 // inShared is inTx for work that may share its transaction with others, if its size leaves room for them. The work may run twice;
@@ -71,39 +67,61 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
 	}
 	w := &sharedWrite{ctx: ctx, deadline: earliest(ctx, deadline), size: size, work: work, done: make(chan struct{})}
-	s.sharing.push(w)
-	taken, err := s.turns.take(ctx, w.done)
-	if err != nil && s.sharing.withdraw(w) {
-		return stock.Unwritten(err)
+	if s.sharing.push(w) {
+		go s.writeAll()
 	}
-	if taken {
-		defer s.turns.giveBack()
-		for !w.answered() {
-			s.writeShared(s.sharing.take())
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		if s.sharing.withdraw(w) {
+			return stock.Unwritten(fmt.Errorf("wait to write: %w", ctx.Err()))
 		}
+		<-w.done
 	}
-	<-w.done
 	return w.err
 }
 
-func (h *sharing) push(w *sharedWrite) {
+// push queues a write, and reports whether a writer has to start.
+func (h *sharing) push(w *sharedWrite) (start bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.waiting = append(h.waiting, w)
+	if start = !h.writing; !start {
+		w.since = time.Now()
+		h.waits++
+	}
+	h.waiting, h.writing = append(h.waiting, w), true
+	return start
 }
 
-// withdraw removes a write that waits. It reports false if another write carries it out.
+// withdraw removes a write that waits. It reports false if the writer has taken it.
 func (h *sharing) withdraw(w *sharedWrite) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := slices.Index(h.waiting, w)
 	if at >= 0 {
-		h.waiting = slices.Delete(h.waiting, at, at+1)
+		h.removeLocked(at, at+1)
 	}
 	return at >= 0
 }
 
-// take takes the writes that have waited longest, as many as one transaction may have.
+// removeLocked takes some writes out of those that wait.
+func (h *sharing) removeLocked(from, until int) {
+	for _, w := range h.waiting[from:until] {
+		if !w.since.IsZero() {
+			h.waited += time.Since(w.since)
+		}
+	}
+	h.waiting = slices.Delete(h.waiting, from, until)
+}
+
+// writeAll is the writer.
+func (s *Store) writeAll() {
+	for writes := s.sharing.take(); len(writes) > 0; writes = s.sharing.take() {
+		s.writeShared(writes)
+	}
+}
+
+// take takes the writes that have waited longest, as many as one transaction may have. If none waits, the writer ends.
 func (h *sharing) take() []*sharedWrite {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,11 +131,12 @@ func (h *sharing) take() []*sharedWrite {
 		n++
 	}
 	taken := slices.Clone(h.waiting[:n])
-	h.waiting = slices.Delete(h.waiting, 0, n)
+	h.removeLocked(0, n)
+	h.writing = n > 0
 	return taken
 }
 
-// writeShared carries out writes, and answers them. The caller has the turn.
+// writeShared carries out writes, and answers them.
 func (s *Store) writeShared(writes []*sharedWrite) {
 	if len(writes) > 1 || s.sharing.which == sharedAll && writes[0].size < mostShared {
 		if errs, done := s.together(writes); done {
@@ -166,36 +185,3 @@ func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
 	}
 	return errs, true
 }
-
-// turns lets one transaction write after another, first come, first served. database/sql gives a free connection to
-// any caller that waits: with many writers, some waited far longer than the others, up to the end of their request.
-type turns struct {
-	taken           chan struct{} // holds the turn that is taken; goroutines that wait to send are served in their order
-	waits, waitedNs atomic.Int64
-}
-
-func newTurns() *turns { return &turns{taken: make(chan struct{}, 1)} }
-
-// take waits for a turn, which the caller has to give back. If another one has served it meanwhile, there is nothing to give back.
-func (t *turns) take(ctx context.Context, served <-chan struct{}) (taken bool, err error) {
-	select {
-	case t.taken <- struct{}{}:
-		return true, nil
-	default:
-	}
-	start := time.Now()
-	defer func() {
-		t.waits.Add(1)
-		t.waitedNs.Add(int64(time.Since(start)))
-	}()
-	select {
-	case t.taken <- struct{}{}:
-		return true, nil
-	case <-served:
-		return false, nil
-	case <-ctx.Done():
-		return false, fmt.Errorf("wait to write: %w", ctx.Err())
-	}
-}
-
-func (t *turns) giveBack() { <-t.taken }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// sharers are SKUs "0", "1" and so on, and a store whose turn to write the test has.
+// sharers are SKUs "0", "1" and so on, and a store whose writer the test holds.
 type sharers struct {
 	*testing.T
 	store *Store
@@ -59,13 +60,22 @@ func (s *sharers) waits() int {
 	return len(s.store.sharing.waiting)
 }
 
-// hold takes the turn until it is released.
-func (s *sharers) hold() (letGo func()) {
-	s.Helper()
-	if _, err := s.store.turns.take(s.Context(), nil); err != nil {
-		s.Fatal(err)
+// hold keeps all other writes waiting until it is released.
+func hold(s *Store) (letGo func()) {
+	held, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.inTx(context.Background(), time.Time{}, func(*transaction) error {
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	<-held
+	return func() {
+		close(release)
+		<-ended
 	}
-	return s.store.turns.giveBack
 }
 
 // sell takes a unit of a SKU, as a part of a write.
@@ -96,7 +106,7 @@ func TestWritesShareATransaction(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 4)
 	gone, leave := context.WithCancel(t.Context())
-	letGo, failure := s.hold(), errors.New("failure")
+	letGo, failure := hold(s.store), errors.New("failure")
 	a := s.write(t.Context(), time.Time{}, 1, s.sell(0))
 	b := s.write(t.Context(), time.Time{}, 1, func(tx *transaction) error { return errors.Join(s.sell(1)(tx), failure) })
 	c := s.write(t.Context(), time.Now().Add(time.Minute), 1, s.sell(2))
@@ -113,11 +123,59 @@ func TestWritesShareATransaction(t *testing.T) {
 	s.left(9, 10, 9, 10)
 }
 
+// TestWritesAreCarriedOutInTheirOrder: the pool says how many waited, and for how long.
+func TestWritesAreCarriedOutInTheirOrder(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 1)
+	before, start, letGo := s.store.Pool(), time.Now(), hold(s.store)
+	var served, want []int
+	var answers []chan told
+	for n := range 64 {
+		want = append(want, n)
+		answers = append(answers, s.write(t.Context(), time.Time{}, mostShared, func(*transaction) error {
+			served = append(served, n)
+			return nil
+		}))
+	}
+	letGo()
+	for _, answer := range answers {
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+	}
+	if !slices.Equal(served, want) {
+		t.Errorf("served in the order %v, want %v", served, want)
+	}
+	after := s.store.Pool()
+	if waits, waited := after.Waits-before.Waits, after.Waited-before.Waited; waits != 64 || waited <= 0 || waited > 64*time.Since(start) {
+		t.Errorf("got %d waits of %v in all, want 64", waits, waited)
+	}
+}
+
+// TestACallerDoesNotWaitBeyondItsTime: those behind it get their turn all the same.
+func TestACallerDoesNotWaitBeyondItsTime(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 1)
+	letGo := hold(s.store)
+	limited, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	first := s.write(limited, time.Time{}, mostShared, s.sell(0))
+	second := s.write(t.Context(), time.Time{}, mostShared, s.sell(0))
+	if got := <-first; !errors.Is(got.err, context.DeadlineExceeded) || !errors.Is(got.err, stock.ErrUnwritten) || len(got.txs) > 0 {
+		t.Errorf("got %+v, want that its time has ended", got)
+	}
+	letGo()
+	if got := <-second; got.err != nil {
+		t.Errorf("after one has given up: %v", got.err)
+	}
+	s.left(9)
+}
+
 // TestALateWriteCostsOthersATransaction: it writes nothing.
 func TestALateWriteCostsOthersATransaction(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
-	letGo, deadline := s.hold(), time.Now().Add(200*time.Millisecond)
+	letGo, deadline := hold(s.store), time.Now().Add(200*time.Millisecond)
 	a := s.write(t.Context(), time.Time{}, 1, func(tx *transaction) error {
 		time.Sleep(time.Until(deadline) + time.Millisecond)
 		return s.sell(0)(tx)
@@ -134,7 +192,7 @@ func TestALateWriteCostsOthersATransaction(t *testing.T) {
 func TestASharedTransactionIsBounded(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 3)
-	letGo := s.hold()
+	letGo := hold(s.store)
 	var writes []chan told
 	for sku, size := range []int{mostShared - 1, 1, 1} {
 		writes = append(writes, s.write(t.Context(), time.Time{}, size, s.sell(sku)))

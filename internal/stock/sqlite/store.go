@@ -27,7 +27,6 @@ type Store struct {
 	reader  *database
 	file    string
 	opened  os.FileInfo // of the file
-	turns   *turns      // of the writes
 	sharing sharing
 }
 
@@ -66,7 +65,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 		return nil, err
 	}
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
-	s := &Store{reader: reader, file: file, turns: newTurns()}
+	s := &Store{reader: reader, file: file}
 	s.Base = tables.Base{DB: reader, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
 		return s.inTx(ctx, deadline, func(tx *transaction) error { return work(tx) })
 	}}
@@ -128,8 +127,10 @@ func (s *Store) Pool() (p stock.Pool) {
 		p.Waits += stats.WaitCount
 		p.Waited += stats.WaitDuration
 	}
-	p.Waits += s.turns.waits.Load()
-	p.Waited += time.Duration(s.turns.waitedNs.Load())
+	s.sharing.mu.Lock()
+	defer s.sharing.mu.Unlock()
+	p.Waits += s.sharing.waits
+	p.Waited += s.sharing.waited
 	return p
 }
 

@@ -21,7 +21,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transac
 	return s.inShared(ctx, deadline, mostShared, work)
 }
 
-// once runs work in one transaction. The caller has the turn. Nothing is written unless SQLite was asked to commit.
+// once runs work in one transaction, for the writer. Nothing is written unless SQLite was asked to commit.
 func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	tx, err := s.beginWrite(ctx)
 	if err != nil {

@@ -21,10 +21,7 @@ func TestNothingIsWrittenUnlessSQLiteCommits(t *testing.T) {
 	for name, fail := range map[string]func(t *testing.T, s *Store, write writer) error{
 		"its turn does not come": func(t *testing.T, s *Store, write writer) error {
 			ctx, cancel := context.WithCancel(t.Context())
-			if _, err := s.turns.take(ctx, nil); err != nil {
-				t.Fatal(err)
-			}
-			defer s.turns.giveBack()
+			defer hold(s)()
 			cancel()
 			return write(ctx, nothing)
 		},
