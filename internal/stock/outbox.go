@@ -97,23 +97,6 @@ func (a Age) Before(b Age) bool {
 	return cmp.Or(cmp.Compare(a.Layout, b.Layout), cmp.Compare(a.Version, b.Version)) < 0
 }
 
-// Level is what the segments of a SKU hold, in one snapshot.
-type Level struct {
-	Available  int64
-	Layout     int64
-	Versions   []int64   // of the segments: while they are the same, nothing has been written
-	NextExpiry time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
-}
-
-// Archived reports whether the SKU is archived, so that it sells nothing whatever it holds.
-func (l Level) Archived() bool { return l.Layout == ArchivedLayout }
-
-// SoldOut reports whether no segment holds anything. An archived SKU is not sold out: its sale has ended.
-func (l Level) SoldOut() bool { return l.Available == 0 && !l.Archived() }
-
-// Age returns when the SKU was seen.
-func (l Level) Age() Age { return Age{Layout: l.Layout, Version: Sum(l.Versions)} }
-
 // Events receives what happens. Publish is called on the hot path: it must not wait.
 type Events interface {
 	Publish(event Event)

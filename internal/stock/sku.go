@@ -116,15 +116,25 @@ func (n NewSKU) CheckWindow(created time.Time) error {
 	return nil
 }
 
-// View is what a worker, or an order of several SKUs, has to know about a SKU.
+// View is what who sells has to know about a SKU, in one snapshot.
 type View struct {
 	Terms    Terms
 	Layout   int64
 	Segments []int64 // available units
+	Versions []int64 // of the segments: while they are the same, nothing has been written
 	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than
 	// the segments hold. Zero: there is none.
 	NextExpiry time.Time
 }
+
+// Archived reports whether the SKU is archived, so that it sells nothing whatever it holds.
+func (v View) Archived() bool { return !v.Terms.ArchivedAt.IsZero() }
+
+// SoldOut reports whether no segment holds anything. An archived SKU is not sold out: its sale has ended.
+func (v View) SoldOut() bool { return Sum(v.Segments) == 0 && !v.Archived() }
+
+// Age returns when the SKU was seen.
+func (v View) Age() Age { return Age{Layout: v.Layout, Version: Sum(v.Versions)} }
 
 // Pruning asks to fold old deductions of an archived SKU into a sum, so that tables stop growing. A deduction is old if it is
 // no longer reserved, and all its instants lie before a given one: its creation, the end of its reservation, its commit, its

@@ -53,8 +53,8 @@ type Store interface {
 	// alone, not with how much has been sold or reserved. Reservations that have expired and were not ended yet count as
 	// reserved.
 	Statuses(ctx context.Context, after string, limit int) ([]Status, error)
-	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does
-	// not exist is missing in the result.
+	// Views reads what each segment of each SKU holds and on which terms it is sold, each SKU in one snapshot and without any lock.
+	// A SKU that does not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
 	// BuyerRoom reads how many units a buyer may still take of each of the SKUs that have a buyer limit, without any lock; below zero, if
 	// the buyer has more than the limit.
@@ -99,12 +99,10 @@ type Store interface {
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
 	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.
 	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
-	// Level reads what a SKU has available, in one snapshot and without any lock.
-	Level(ctx context.Context, sku string) (Level, error)
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, it calls accepted with the id of each
 	// order that was accepted, at most limit of them and in any order; accepted must not keep the bytes after it returns.
 	// A limit of 0 reads no ids.
-	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (Level, error)
+	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (View, error)
 
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if the same
 	// movement was there already.

@@ -196,14 +196,9 @@ func (s *Store) DeductionPage(ctx context.Context, query stock.DeductionQuery) (
 	return on(ctx, s, query.SKU, func(o *postgres.Store) (stock.DeductionPage, error) { return o.DeductionPage(ctx, query) })
 }
 
-// Level implements [stock.Store].
-func (s *Store) Level(ctx context.Context, sku string) (stock.Level, error) {
-	return on(ctx, s, sku, func(o *postgres.Store) (stock.Level, error) { return o.Level(ctx, sku) })
-}
-
 // SoldOut implements [stock.Store].
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.Level, error) {
-	return on(ctx, s, sku, func(o *postgres.Store) (stock.Level, error) { return o.SoldOut(ctx, sku, limit, accepted) })
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.View, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.View, error) { return o.SoldOut(ctx, sku, limit, accepted) })
 }
 
 // Move implements [stock.Store].

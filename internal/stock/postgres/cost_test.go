@@ -34,7 +34,6 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	all := postgres.Statements()
 	for name, args := range map[string][]any{
 		"statuses":          {"a", "", 100, nil},
-		"sold_out":          {"a"},
 		"next_expiry":       {"a"},
 		"views":             {[]string{"a"}},
 		"has_expired":       {"a", nil},

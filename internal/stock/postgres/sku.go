@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,42 +11,25 @@ import (
 	"inventory/internal/stock/tables"
 )
 
-// Views implements [stock.Store].
-func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
-	views := make(map[string]stock.View, len(skus))
-	return views, s.pool.Each(ctx, func(row tables.Row) error {
-		var sku string
-		var view stock.View
-		err := row.Scan(slices.Concat(
-			[]any{&sku}, tables.Terms(&view.Terms), []any{&view.Layout, &view.Segments, (*tables.Time)(&view.NextExpiry)})...)
-		views[sku] = view
-		return err
-	}, "views", skus)
-}
-
 // SoldOut implements [stock.Store].
 //
 // A million ids take a third of a second, and no other transaction waits for that: no row is locked, because the snapshot of
 // REPEATABLE READ has the versions, the zero and the ids of one instant.
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Level, err error) {
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (view stock.View, err error) {
 	if limit == 0 {
-		return s.Level(ctx, sku) // one statement is one snapshot
+		return tables.SoldOut(ctx, s.pool, sku, limit, nil) // one statement is one snapshot
 	}
-	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = s.pool.snapshot(ctx, snapshot, func(tx transaction) error {
-		var err error
-		if found, err = tables.Level(ctx, tx, sku); err != nil || !found.SoldOut() {
-			return err
-		}
-		var id pgtype.DriverBytes // the connection's own buffer: no copy of each id
-		column := []any{&id}
-		return tx.Each(ctx, func(row tables.Row) error {
+	var id pgtype.DriverBytes // the connection's own buffer: no copy of each id
+	column := []any{&id}
+	err = s.pool.snapshot(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx transaction) error {
+		view, err = tables.SoldOut(ctx, tx, sku, limit, func(row tables.Row) error {
 			err := row.Scan(column...)
 			accepted(id)
 			return err
-		}, "accepted", sku, limit)
+		})
+		return err
 	})
-	return found, err
+	return view, err
 }
 
 // Audit implements [stock.Store].

@@ -54,19 +54,18 @@ ORDER BY k.sku_id;
 
 -- name: views
 -- In:  $1 sku_ids
--- Out: sku_id, the terms, layout, what each segment holds, the earliest expiry of a reservation (null: none)
-SELECT k.sku_id, k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
-       coalesce(k.max_reserve_us, 0), k.archived_at, k.layout,
-       (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
-       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1)
-FROM skus k WHERE k.sku_id = ANY ($1::text[]);
-
--- name: sold_out
--- In:  $1 sku_id
--- Out: a row for each segment: available, version, layout, the earliest expiry of a reservation (null: none)
-SELECT available, version, layout,
-       (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)
-FROM stock_segments WHERE sku_id = $1 ORDER BY segment;
+-- Out: sku_id, layout, JSON arrays of what each segment holds and of their versions, the earliest expiry of a reservation (null:
+--      none), the terms
+SELECT k.sku_id, k.layout, g.available, g.version,
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1),
+       k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0), k.archived_at
+FROM skus k
+CROSS JOIN LATERAL (
+    SELECT json_agg(available ORDER BY segment)::text AS available, json_agg(version ORDER BY segment)::text AS version
+    FROM stock_segments WHERE sku_id = k.sku_id
+) AS g
+WHERE k.sku_id = ANY ($1::text[]);
 
 -- name: accepted :patient
 -- In:  $1 sku_id, $2 how many

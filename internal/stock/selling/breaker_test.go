@@ -67,10 +67,6 @@ func (endless) Views(_ context.Context, skus ...string) (map[string]stock.View, 
 	return views, nil
 }
 
-func (endless) Level(context.Context, string) (stock.Level, error) {
-	return stock.Level{Available: 1 << 30}, nil
-}
-
 // Now is the clock of the process.
 func (endless) Now() time.Time { return time.Now() }
 

@@ -35,10 +35,6 @@ func (*held) Status(context.Context, string, time.Time) (stock.Status, error) {
 	return stock.Status{}, nil
 }
 
-func (*held) Level(context.Context, string) (stock.Level, error) {
-	return stock.Level{Available: 9}, nil
-}
-
 func (*held) Now() time.Time { return time.Now() }
 
 func (*held) Clock(string) (earliest, latest time.Time) { return time.Now(), time.Now() }

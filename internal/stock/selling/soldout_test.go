@@ -50,7 +50,7 @@ func (m *meter) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return m.Store.Deductions(ctx, sku, orderIDs)
 }
 
-func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.Level, error) {
+func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.View, error) {
 	m.mu.Lock()
 	held, after := m.held, m.after
 	m.after = nil
@@ -61,7 +61,7 @@ func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	m.mu.Unlock()
 	if held {
 		<-ctx.Done()
-		return stock.Level{}, ctx.Err()
+		return stock.View{}, ctx.Err()
 	}
 	empty, err := m.Store.SoldOut(ctx, sku, limit, accepted)
 	if after != nil {
@@ -232,9 +232,9 @@ func (empty) Deductions(context.Context, string, []string) (map[string]stock.Ded
 	return map[string]stock.Deduction{}, nil
 }
 
-func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.Level, error) {
+func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.View, error) {
 	time.Sleep(10 * time.Millisecond)
-	return stock.Level{Versions: []int64{1, 1, 1}}, nil
+	return stock.View{Versions: []int64{1, 1, 1}}, nil
 }
 
 // TestSoldOutIsConfirmedWhileAsked: while buyers come, two small statements a second are enough. It runs in virtual

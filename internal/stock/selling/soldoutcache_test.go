@@ -16,19 +16,21 @@ type soldOutStore struct {
 	accepted int
 }
 
-func (s soldOutStore) Level(context.Context, string) (stock.Level, error) { return stock.Level{}, nil }
+func (s soldOutStore) Views(context.Context, ...string) (map[string]stock.View, error) {
+	return nil, nil
+}
 
 func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
 
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
 
-func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.Level, error) {
+func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.View, error) {
 	var id []byte
 	for n := range min(limit, s.accepted) {
 		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
 		accepted(id)
 	}
-	return stock.Level{Versions: []int64{1, 2, 3}}, nil
+	return stock.View{Versions: []int64{1, 2, 3}}, nil
 }
 
 // remembering returns a service whose cache has a SKU that has sold out to that many buyers.

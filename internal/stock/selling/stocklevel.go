@@ -73,12 +73,13 @@ func (s *Service) takeLevels() map[string]int64 {
 func (s *Service) tellLevel(ctx context.Context, sku string, cameBack int64) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	seen, err := s.store.Level(ctx, sku)
-	if err != nil || seen.Archived() {
+	views, err := s.store.Views(ctx, sku)
+	seen, there := views[sku]
+	if err != nil || !there || seen.Archived() {
 		return err
 	}
-	e := stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: cameBack, At: s.now(), Age: seen.Age(), WasEmpty: seen.Available <= cameBack}
-	if seen.Available == 0 {
+	e := stock.Event{Kind: stock.EventBackInStock, SKU: sku, Units: cameBack, At: s.now(), Age: seen.Age(), WasEmpty: stock.Sum(seen.Segments) <= cameBack}
+	if seen.SoldOut() {
 		e.Kind, e.Units = stock.EventSoldOut, 0
 	}
 	s.events.Publish(e)

@@ -116,12 +116,13 @@ func (w *world) agree(listeners []*told) {
 	for until := time.Now().Add(20 * time.Second); ; {
 		var wrong []string
 		for _, l := range listeners {
-			level, err := w.store.Level(w.Context(), l.sku)
+			views, err := w.store.Views(w.Context(), l.sku)
 			if err != nil {
 				w.Fatal(err)
 			}
-			if last := l.last(); (level.Available == 0) != (last == stock.EventSoldOut) {
-				wrong = append(wrong, fmt.Sprintf("%d of %s are left, and a listener was told %v", level.Available, l.sku, l.said))
+			left := stock.Sum(views[l.sku].Segments)
+			if last := l.last(); (left == 0) != (last == stock.EventSoldOut) {
+				wrong = append(wrong, fmt.Sprintf("%d of %s are left, and a listener was told %v", left, l.sku, l.said))
 			}
 		}
 		if wrong == nil {

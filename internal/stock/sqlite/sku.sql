@@ -53,21 +53,15 @@ ORDER BY k.sku_id;
 
 -- name: views
 -- In:  $1 sku_ids
--- Out: a row for each segment: sku_id, available, layout, in the first row the earliest expiry of a reservation (null: none), the
---      terms
-SELECT k.sku_id, g.available, k.layout, CASE g.segment WHEN 0 THEN
-           (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved') END,
+-- Out: sku_id, layout, JSON arrays of what each segment holds and of their versions, the earliest expiry of a reservation (null:
+--      none), the terms
+SELECT k.sku_id, k.layout,
+       (SELECT json_group_array(g.available ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
+       (SELECT json_group_array(g.version ORDER BY g.segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1),
        k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0), k.archived_at
-FROM skus k JOIN stock_segments g USING (sku_id)
-WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment;
-
--- name: sold_out
--- In:  $1 sku_id
--- Out: a row for each segment: available, version, layout, the earliest expiry of a reservation (null: none)
-SELECT available, version, layout,
-       (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)
-FROM stock_segments WHERE sku_id = $1 ORDER BY segment;
+FROM skus k WHERE k.sku_id IN (SELECT value FROM json_each($1));
 
 -- name: accepted
 -- In:  $1 sku_id, $2 how many

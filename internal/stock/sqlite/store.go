@@ -161,39 +161,18 @@ func now(given time.Time) time.Time {
 	return given.UTC().Truncate(time.Microsecond)
 }
 
-// Views implements [stock.Store].
-func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
-	views := make(map[string]stock.View, len(skus))
-	return views, s.reader.Each(ctx, func(row tables.Row) error {
-		var sku string
-		var available int64
-		var first stock.View // of the first segment's row
-		err := row.Scan(append([]any{&sku, &available, &first.Layout, (*tables.Time)(&first.NextExpiry)}, tables.Terms(&first.Terms)...)...)
-		view, again := views[sku]
-		if !again {
-			view = first
-		}
-		view.Segments = append(view.Segments, available)
-		views[sku] = view
-		return err
-	}, "views", skus)
-}
-
 // SoldOut implements [stock.Store].
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Level, err error) {
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (view stock.View, err error) {
 	err = s.snapshot(ctx, func(tx *transaction) error {
-		var err error
-		if found, err = tables.Level(ctx, tx, sku); err != nil || !found.SoldOut() || limit == 0 {
-			return err
-		}
-		return tx.Each(ctx, func(row tables.Row) error {
+		view, err = tables.SoldOut(ctx, tx, sku, limit, func(row tables.Row) error {
 			var id sql.RawBytes
 			err := row.Scan(&id)
 			accepted(id)
 			return err
-		}, "accepted", sku, limit)
+		})
+		return err
 	})
-	return found, err
+	return view, err
 }
 
 // Watch implements [stock.Store]. The file belongs to this process, which knows without a notification which units come back.

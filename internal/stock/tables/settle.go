@@ -216,28 +216,23 @@ func (b Base) Expire(ctx context.Context, sku string, at time.Time) (reservation
 		if err := Single(ctx, b.DB, []any{&due}, "has_expired", sku, At(at)); err != nil || !due {
 			return reservations, err
 		}
-		n, err := b.expireSome(ctx, sku, at)
-		reservations += n
-		if err != nil || n < stock.ExpireLimit {
+		some := 0
+		err := b.InTx(ctx, time.Time{}, func(tx Tx) error {
+			read, told := &Statements{}, &Statements{}
+			_, expired := read.LockRefilled(tx, sku, at)
+			if err := tx.Send(ctx, read); err != nil {
+				return err
+			}
+			if some = *expired; some > 0 {
+				tx.Notify(told, sku)
+			}
+			return tx.Send(ctx, told)
+		})
+		reservations += some
+		if err != nil || some < stock.ExpireLimit {
 			return reservations, err
 		}
 	}
-}
-
-func (b Base) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	err = b.InTx(ctx, time.Time{}, func(tx Tx) error {
-		statements, told := &Statements{}, &Statements{}
-		statements.LockAll(sku)
-		expired := tx.Expire(statements, sku, at)
-		if err := tx.Send(ctx, statements); err != nil {
-			return err
-		}
-		if reservations = *expired; reservations > 0 {
-			tx.Notify(told, sku)
-		}
-		return tx.Send(ctx, told)
-	})
-	return reservations, err
 }
 
 // Prune folds deductions of an archived SKU into its sum, or counts them. The rows of all segments are locked: so no other

@@ -118,23 +118,33 @@ func changeTerms(ctx context.Context, q Querier, write *Statements, m stock.Move
 	return nil
 }
 
-// Level implements [stock.Store].
-func (b Base) Level(ctx context.Context, sku string) (stock.Level, error) {
-	return Level(ctx, b.DB, sku)
+// Views implements [stock.Store].
+func (b Base) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+	views := make(map[string]stock.View, len(skus))
+	return views, b.DB.Each(ctx, func(row Row) error {
+		var sku string
+		var view stock.View
+		err := row.Scan(append([]any{
+			&sku, &view.Layout, (*Levels)(&view.Segments), (*Levels)(&view.Versions), (*Time)(&view.NextExpiry),
+		}, Terms(&view.Terms)...)...)
+		views[sku] = view
+		return err
+	}, "views", skus)
 }
 
-// Level reads what the segments of a SKU hold, without any lock.
-func Level(ctx context.Context, q Querier, sku string) (l stock.Level, err error) {
-	err = q.Each(ctx, func(row Row) error {
-		var available, version int64
-		err := row.Scan(&available, &version, &l.Layout, (*Time)(&l.NextExpiry))
-		l.Available, l.Versions = l.Available+available, append(l.Versions, version)
-		return err
-	}, "sold_out", sku)
-	if err == nil && l.Versions == nil {
-		err = stock.UnknownSKU(sku)
+// SoldOut is [stock.Store.SoldOut] in a transaction that reads one snapshot. scan reads an id without a copy.
+func SoldOut(ctx context.Context, q Querier, sku string, limit int, scan func(Row) error) (view stock.View, err error) {
+	views, err := Base{DB: q}.Views(ctx, sku)
+	view, there := views[sku]
+	switch {
+	case err != nil:
+		return view, err
+	case !there:
+		return view, stock.UnknownSKU(sku)
+	case !view.SoldOut() || limit == 0:
+		return view, nil
 	}
-	return l, err
+	return view, q.Each(ctx, scan, "accepted", sku, limit)
 }
 
 // aboveSKUs is above every SKU: no character of one is.
