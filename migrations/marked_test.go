@@ -20,7 +20,7 @@ func TestDeductionsFromBeforeAreMarked(t *testing.T) {
 					u.Fatal(err)
 				}
 				order.Order.Lines = append(order.Order.Lines, stock.Line{SKU: sku, Quantity: 1})
-				order.Lines = append(order.Lines, stock.PlacedLine{Layout: 1, Segment: -1})
+				order.Lines = append(order.Lines, stock.Batch{Layout: 1, Segment: -1})
 			}
 			if _, created, err := store.Order(u.Context(), order); err != nil || !created {
 				u.Fatal(created, err)

@@ -79,9 +79,11 @@ func (o MultiOrder) Sorted() MultiOrder {
 
 // Placement says where an order of several SKUs is to be taken from.
 type Placement struct {
-	Order MultiOrder   // lines ascending by SKU
-	At    time.Time    // zero: the store's clock
-	Lines []PlacedLine // as many as Order.Lines
+	Order MultiOrder // lines ascending by SKU
+	At    time.Time  // zero: the store's clock
+	// Lines say how each of the order's lines is taken, from one segment or, as a merge, from all. What they have in common with the
+	// order is left out: see [Placement.Batches].
+	Lines []Batch
 	// KnownOnly takes nothing: CodeUnknownDeduction if the same order is not there already.
 	KnownOnly bool
 	// AtOnce says that the caller has not looked at the SKUs. A store may then return ErrLayout, with nothing taken, if it cannot take
@@ -93,24 +95,13 @@ type Placement struct {
 	Emptied func(sku string)
 }
 
-// PlacedLine says where a line is to be taken from.
-type PlacedLine struct {
-	Layout     int64 // of the SKU, as far as the caller knows
-	Limit      int64 // as in a [Batch]
-	SaleWindow SaleWindow
-	Segment    int   // the one that fills the line, or [AllSegments], as in a merge
-	Fence      Fence // of that segment
-	// Parts are what several segments together seem to hold for the line from [AllSegments]: a store that tries an order at once may
-	// take these. Nil: it is not known.
-	Parts []Part
-}
-
-// From returns what a line takes from which segments; nil if the rows of all have to be seen first.
-func (l PlacedLine) From(quantity int64) []Part {
-	if l.Segment >= 0 {
-		return []Part{{Segment: l.Segment, Quantity: quantity}}
+// Batches returns the lines as batches of one order each.
+func (p Placement) Batches() []Batch {
+	batches := slices.Clone(p.Lines)
+	for i, line := range p.Order.Lines {
+		batches[i].SKU, batches[i].At, batches[i].Orders = line.SKU, p.At, []Order{p.Order.Of(line)}
 	}
-	return l.Parts
+	return batches
 }
 
 // PlacedOrder is an order that is there already, its lines ascending by SKU, as they are now.
@@ -154,23 +145,17 @@ func (p Placement) Taken(at time.Time) []Deduction {
 // Place takes the lines of a new order, each as a batch from its segment or as a merge from all of them. It names all of them
 // to take. Then it has what they need read, and what take has returned decides the lines one after another.
 func (p Placement) Place(take func(Batch) (decide func() (BatchResult, error)), read func() error) ([]Deduction, error) {
-	decide := make([]func() (BatchResult, error), len(p.Lines))
-	for i, line := range p.Lines {
-		decide[i] = take(Batch{
-			SKU: p.Order.Lines[i].SKU, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
-			SaleWindow: line.SaleWindow, At: p.At, Orders: []Order{p.Order.Of(p.Order.Lines[i])},
-		})
-	}
+	lines := p.Batches()
+	decide := Column(lines, take)
 	if err := read(); err != nil {
 		return nil, err
 	}
-	taken := make([]Deduction, len(p.Lines))
-	for i, line := range p.Lines {
-		sku := p.Order.Lines[i].SKU
+	taken := make([]Deduction, len(lines))
+	for i, line := range lines {
 		result, err := decide[i]()
 		if err == nil {
-			p.left(sku, result.Available == 0 || slices.Contains(result.Segments, 0))
-			err = line.refusal(sku, p.Order.BuyerID, result.Outcomes[0], p.At, result.Stale)
+			p.left(line.SKU, result.Available == 0 || slices.Contains(result.Segments, 0))
+			err = line.refusalOfLine(result)
 		}
 		if err != nil {
 			return nil, err
@@ -194,25 +179,25 @@ func (p Placement) LeftEmpty(skus []string) {
 	}
 }
 
-// refusal returns the error of a line that was not taken. Stale says that expired reservations may have caused it.
-func (l PlacedLine) refusal(sku, buyerID string, o Outcome, at time.Time, stale bool) error {
-	switch {
+// refusalOfLine returns the error of a line of an order that was not taken; nil if it was.
+func (b Batch) refusalOfLine(result BatchResult) error {
+	switch o := result.Outcomes[0]; {
 	case o.Kind == Accepted:
 		return nil
-	case stale && l.Segment >= 0:
+	case result.Stale && b.Segment >= 0:
 		return ErrSpread // with the rows of all segments, expired reservations give their units back first
-	case stale:
+	case result.Stale:
 		return ErrStale
 	case o.Kind == Known:
 		return OrderIDReused()
 	case o.Kind == Limited:
-		return BuyerLimited(sku, buyerID, l.Limit)
+		return BuyerLimited(b.SKU, b.Orders[0].BuyerID, b.Limit)
 	case o.Kind == Closed:
-		return l.SaleWindow.Refusal(sku, at)
-	case l.Segment >= 0:
+		return b.SaleWindow.Refusal(b.SKU, b.At)
+	case b.Segment >= 0:
 		return ErrSpread
 	default:
-		return Shortage(sku, o.Available)
+		return Shortage(b.SKU, o.Available)
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *crash) order(id string) <-chan bool {
 
 func (c *crash) placement(id string) stock.Placement {
 	o := stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: c.skus[0], Quantity: 1}, {SKU: c.skus[1], Quantity: 1}}}.Sorted()
-	return stock.Placement{Order: o, Lines: []stock.PlacedLine{{Layout: 1}, {Layout: 1}}}
+	return stock.Placement{Order: o, Lines: []stock.Batch{{Layout: 1}, {Layout: 1}}}
 }
 
 // unwell checks that the audit is not OK.

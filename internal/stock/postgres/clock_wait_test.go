@@ -42,10 +42,10 @@ var heldWrites = map[string]func(ctx context.Context, s *postgres.Store, window 
 		return deductHeld(ctx, s, stock.Batch{SaleWindow: window, Orders: orders, Limit: 9})
 	},
 	"an order of several SKUs": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
-		return placeHeld(ctx, s, stock.PlacedLine{SaleWindow: window})
+		return placeHeld(ctx, s, stock.Batch{SaleWindow: window})
 	},
 	"an order of several SKUs with a buyer limit": func(ctx context.Context, s *postgres.Store, window stock.SaleWindow) (stock.Deduction, error) {
-		return placeHeld(ctx, s, stock.PlacedLine{SaleWindow: window, Limit: 9})
+		return placeHeld(ctx, s, stock.Batch{SaleWindow: window, Limit: 9})
 	},
 }
 
@@ -65,7 +65,7 @@ func deductHeld(ctx context.Context, s *postgres.Store, batch stock.Batch) (stoc
 	return result.Outcomes[0].Deduction, nil
 }
 
-func placeHeld(ctx context.Context, s *postgres.Store, line stock.PlacedLine) (stock.Deduction, error) {
+func placeHeld(ctx context.Context, s *postgres.Store, line stock.Batch) (stock.Deduction, error) {
 	p := several("o", "a")
 	line.Layout = p.Lines[0].Layout
 	p.Lines[0], p.Order.ReserveFor = line, heldReserve

@@ -109,12 +109,12 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 // buyers are counted.
 func (s *Store) mayShareOrder(p stock.Placement) bool {
 	return tables.RowsOf(p) <= mostSharedLines && (s.pool.access.Orders == nil || !divided(p)) &&
-		!slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
+		!slices.ContainsFunc(p.Lines, func(l stock.Batch) bool { return l.Segment < 0 && l.Parts == nil || l.Limit > 0 })
 }
 
 // divided reports whether a line takes from several segments. Only the statement for all that waits takes such an order.
 func divided(p stock.Placement) bool {
-	return slices.ContainsFunc(p.Lines, func(l stock.PlacedLine) bool { return l.Parts != nil })
+	return slices.ContainsFunc(p.Lines, func(l stock.Batch) bool { return l.Parts != nil })
 }
 
 // roomForOrders takes as many lines as one write may have. Orders that know a row differently do not go together, nor do two with
@@ -125,16 +125,15 @@ func roomForOrders() func(stock.Placement) bool {
 		if lines+tables.RowsOf(p) > mostSharedLines || ids[p.Order.OrderID] {
 			return false
 		}
-		for at, line := range tables.EachRow(p) {
-			if !rows.Agrees(at, line) {
-				return false
-			}
+		all := p.Batches()
+		if slices.ContainsFunc(all, func(b stock.Batch) bool { return !rows.Agrees(b) }) {
+			return false
+		}
+		for _, b := range all {
+			rows.Add(b)
 		}
 		lines += tables.RowsOf(p)
 		ids[p.Order.OrderID] = true
-		for at, line := range tables.EachRow(p) {
-			rows.Add(at, line)
-		}
 		return true
 	}
 }

@@ -16,7 +16,7 @@ func several(id string, skus ...string) stock.Placement {
 	p := stock.Placement{Order: stock.MultiOrder{OrderID: id, BuyerID: "x"}}
 	for _, sku := range skus {
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: sku, Quantity: 1})
-		p.Lines = append(p.Lines, stock.PlacedLine{Layout: 1})
+		p.Lines = append(p.Lines, stock.Batch{Layout: 1})
 	}
 	return p
 }
@@ -329,20 +329,20 @@ func (s *sharers) mix(batches []stock.Batch, orders ...stock.Placement) (answers
 // TestWhatABatchAndAnOrderKnowOfARowDiffers: the one that is right is taken.
 func TestWhatABatchAndAnOrderKnowOfARowDiffers(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(s *sharers, right, wrong *stock.PlacedLine){
-		"layout": func(_ *sharers, _, wrong *stock.PlacedLine) { wrong.Layout = 2 },
-		"fence": func(s *sharers, right, wrong *stock.PlacedLine) {
+	for name, change := range map[string]func(s *sharers, right, wrong *stock.Batch){
+		"layout": func(_ *sharers, _, wrong *stock.Batch) { wrong.Layout = 2 },
+		"fence": func(s *sharers, right, wrong *stock.Batch) {
 			s.exec(`UPDATE stock_segments SET fence = 9, fence_owner = 'x', version = version + 1 WHERE sku_id = 'a'`)
 			right.Fence, wrong.Fence = stock.Fence{Token: 9, Owner: "x"}, stock.Fence{Token: 8, Owner: "y"}
 		},
-		"sale": func(s *sharers, _, wrong *stock.PlacedLine) {
+		"sale": func(s *sharers, _, wrong *stock.Batch) {
 			wrong.SaleWindow.EndsAt = s.store.Now().Add(-time.Minute)
 		},
 	} {
 		for _, batchIsRight := range []bool{true, false} {
 			s := openSharers(t, 3)
 			b, p := one("a", "batch"), several("order", "a", "b")
-			ofBatch := stock.PlacedLine{Layout: 1}
+			ofBatch := stock.Batch{Layout: 1}
 			if batchIsRight {
 				change(s, &ofBatch, &p.Lines[0])
 			} else {

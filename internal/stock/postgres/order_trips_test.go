@@ -60,7 +60,7 @@ func TestALargeOrderTakesFewRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, line := range map[string]stock.PlacedLine{
+	for name, line := range map[string]stock.Batch{
 		"from a segment":       {Layout: 1, Limit: 5},
 		"in a sale":            {Layout: 1, Limit: 5, SaleWindow: stock.SaleWindow{EndsAt: time.Now().Add(time.Hour)}},
 		"from all segments":    {Layout: 1, Segment: -1},

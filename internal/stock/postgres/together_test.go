@@ -85,22 +85,22 @@ func TestWhichOrdersShareAWrite(t *testing.T) {
 		}
 		return all
 	}
-	one, divided, unknown, limited := stock.PlacedLine{}, stock.PlacedLine{Segment: -1, Parts: parts(2)}, stock.PlacedLine{Segment: -1}, stock.PlacedLine{Limit: 1}
-	many := stock.PlacedLine{Segment: -1, Parts: parts(mostSharedLines)}
+	one, divided, unknown, limited := stock.Batch{}, stock.Batch{Segment: -1, Parts: parts(2)}, stock.Batch{Segment: -1}, stock.Batch{Limit: 1}
+	many := stock.Batch{Segment: -1, Parts: parts(mostSharedLines)}
 	elsewhere := Access{Orders: func(context.Context, *Store, time.Time, []stock.Placement) ([]*time.Time, error) { return nil, nil }}
 	for name, c := range map[string]struct {
 		access Access
-		lines  []stock.PlacedLine
+		lines  []stock.Batch
 		want   bool
 	}{
-		"of one segment each":           {lines: []stock.PlacedLine{one, one}, want: true},
-		"of several segments":           {lines: []stock.PlacedLine{one, divided}, want: true},
-		"of any segments":               {lines: []stock.PlacedLine{one, unknown}},
-		"under a buyer limit":           {lines: []stock.PlacedLine{one, limited}},
-		"of as many rows as may be":     {lines: []stock.PlacedLine{many}, want: true},
-		"of more rows":                  {lines: []stock.PlacedLine{many, one}},
-		"elsewhere":                     {elsewhere, []stock.PlacedLine{one, one}, true},
-		"of several segments elsewhere": {elsewhere, []stock.PlacedLine{one, divided}, false},
+		"of one segment each":           {lines: []stock.Batch{one, one}, want: true},
+		"of several segments":           {lines: []stock.Batch{one, divided}, want: true},
+		"of any segments":               {lines: []stock.Batch{one, unknown}},
+		"under a buyer limit":           {lines: []stock.Batch{one, limited}},
+		"of as many rows as may be":     {lines: []stock.Batch{many}, want: true},
+		"of more rows":                  {lines: []stock.Batch{many, one}},
+		"elsewhere":                     {elsewhere, []stock.Batch{one, one}, true},
+		"of several segments elsewhere": {elsewhere, []stock.Batch{one, divided}, false},
 	} {
 		s := &Store{pool: database{access: c.access}}
 		if got := s.mayShareOrder(stock.Placement{Lines: c.lines}); got != c.want {
@@ -112,12 +112,12 @@ func TestWhichOrdersShareAWrite(t *testing.T) {
 // Otherwise an order would be written under a fence that is not its own.
 func TestOrdersThatKnowARowDifferentlyShareNoWrite(t *testing.T) {
 	t.Parallel()
-	order := func(id, sku string, line stock.PlacedLine) stock.Placement {
+	order := func(id, sku string, line stock.Batch) stock.Placement {
 		return stock.Placement{
-			Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: sku, Quantity: 1}}}, Lines: []stock.PlacedLine{line},
+			Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: sku, Quantity: 1}}}, Lines: []stock.Batch{line},
 		}
 	}
-	fenced := stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: 5, Owner: "a"}}
+	fenced := stock.Batch{Layout: 3, Fence: stock.Fence{Token: 5, Owner: "a"}}
 	room := roomForOrders()
 	for _, c := range []struct {
 		what  string
@@ -127,11 +127,11 @@ func TestOrdersThatKnowARowDifferentlyShareNoWrite(t *testing.T) {
 		{"the first", order("1", "shoe", fenced), true},
 		{"one of the same id", order("1", "hat", fenced), false},
 		{"one with the same fence", order("2", "shoe", fenced), true},
-		{"one with a later fence", order("3", "shoe", stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: 6, Owner: "a"}}), false},
-		{"one without a fence", order("4", "shoe", stock.PlacedLine{Layout: 3}), true},
-		{"one with an earlier fence", order("5", "shoe", stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: 4, Owner: "a"}}), false},
-		{"one with another layout", order("6", "shoe", stock.PlacedLine{Layout: 4}), false},
-		{"one of another SKU", order("7", "hat", stock.PlacedLine{Layout: 4}), true},
+		{"one with a later fence", order("3", "shoe", stock.Batch{Layout: 3, Fence: stock.Fence{Token: 6, Owner: "a"}}), false},
+		{"one without a fence", order("4", "shoe", stock.Batch{Layout: 3}), true},
+		{"one with an earlier fence", order("5", "shoe", stock.Batch{Layout: 3, Fence: stock.Fence{Token: 4, Owner: "a"}}), false},
+		{"one with another layout", order("6", "shoe", stock.Batch{Layout: 4}), false},
+		{"one of another SKU", order("7", "hat", stock.Batch{Layout: 4}), true},
 	} {
 		if got := room(c.order); got != c.want {
 			t.Errorf("%s: there is room: %v, want %v", c.what, got, c.want)

@@ -77,7 +77,7 @@ func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines 
 	}
 	defer done()
 	lines, _, err = s.store.Order(ctx, stock.Placement{
-		Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
+		Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines)), KnownOnly: true, OfBuyer: true,
 	})
 	if stock.CodeOf(err) == stock.CodeUnknownDeduction {
 		return nil, stock.OrderKey(order.BuyerID, order.OrderID), nil
@@ -168,7 +168,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 // readTerms reads the order's SKUs and checks the order against their terms. A refusal is no answer yet: the order is
 // looked up, since it may have been accepted before.
 func (s *Service) readTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
-	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
+	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines))}
 	views, err = s.store.Views(ctx, order.SKUs()...)
 	if err != nil {
 		return p, nil, nil, err
@@ -187,8 +187,8 @@ func (s *Service) readTerms(ctx context.Context, order stock.MultiOrder) (p stoc
 }
 
 // placedLine says where a line is to be taken from.
-func placedLine(view stock.View, segment int) stock.PlacedLine {
-	return stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
+func placedLine(view stock.View, segment int) stock.Batch {
+	return stock.Batch{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
 }
 
 // choose finds for each line a segment that holds enough, or otherwise several. All lines begin at one random number: two orders of the same SKUs that
@@ -411,10 +411,10 @@ func (s *seen) forget(order stock.MultiOrder) {
 
 // place says from where an order is to be taken. It reports false if a SKU was not seen, has a buyer limit, seems to hold too little,
 // or refuses the order by its terms.
-func (s *seen) place(order stock.MultiOrder, refuses func(t stock.Terms, sku string, o stock.Order) error) (lines []stock.PlacedLine, known bool) {
+func (s *seen) place(order stock.MultiOrder, refuses func(t stock.Terms, sku string, o stock.Order) error) (lines []stock.Batch, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lines = make([]stock.PlacedLine, len(order.Lines))
+	lines = make([]stock.Batch, len(order.Lines))
 	for i, line := range order.Lines {
 		k := s.known[line.SKU]
 		if k == nil || k.Terms.PerBuyerLimit > 0 || refuses(k.Terms, line.SKU, order.Of(line)) != nil {

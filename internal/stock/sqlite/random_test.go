@@ -206,7 +206,7 @@ func (g *game) placement() stock.Placement {
 	for _, m := range g.models {
 		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: m.sku, Quantity: int64(g.between(1, 5))})
 		segments := len(m.look(g.T).Segments)
-		p.Lines = append(p.Lines, stock.PlacedLine{
+		p.Lines = append(p.Lines, stock.Batch{
 			Layout: m.layout, Limit: m.limit, Segment: g.between(-1, segments-1),
 		})
 	}

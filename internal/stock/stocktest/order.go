@@ -11,7 +11,7 @@ import (
 )
 
 // placing is an order of lines that are placed, ascending by SKU.
-func placing(id string, lines []stock.Line, placed []stock.PlacedLine) stock.Placement {
+func placing(id string, lines []stock.Line, placed []stock.Batch) stock.Placement {
 	return stock.Placement{Order: stock.MultiOrder{OrderID: id, Lines: lines}, At: at, Lines: placed}
 }
 
@@ -48,11 +48,11 @@ func (k *kit) left(a, b, c int64) {
 
 // anywhere asks all segments of every SKU; here names one.
 var (
-	anywhere = stock.PlacedLine{Layout: firstLayout, Segment: stock.AllSegments}
-	here     = stock.PlacedLine{Layout: firstLayout, Segment: 1}
+	anywhere = stock.Batch{Layout: firstLayout, Segment: stock.AllSegments}
+	here     = stock.Batch{Layout: firstLayout, Segment: 1}
 )
 
-func limitedTo(p stock.PlacedLine) stock.PlacedLine {
+func limitedTo(p stock.Batch) stock.Batch {
 	p.Limit = 2
 	return p
 }
@@ -60,7 +60,7 @@ func limitedTo(p stock.PlacedLine) stock.PlacedLine {
 // basket is an order of two of a, seven of b and one of c, reserved for a minute.
 func basket(id string) stock.Placement {
 	p := placing(id, []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 7}, {SKU: "c", Quantity: 1}},
-		[]stock.PlacedLine{here, anywhere, limitedTo(here)})
+		[]stock.Batch{here, anywhere, limitedTo(here)})
 	p.Order.BuyerID, p.Order.ReserveFor = "x", time.Minute
 	return p
 }
@@ -85,7 +85,7 @@ func testOrder(t *testing.T, k *kit) {
 	k.left(8, 3, 5)
 	// Again, from elsewhere: it is the same order.
 	again := p
-	again.Lines = []stock.PlacedLine{anywhere, here, limitedTo(anywhere)}
+	again.Lines = []stock.Batch{anywhere, here, limitedTo(anywhere)}
 	for _, again.KnownOnly = range []bool{true, false} {
 		same, created, err := k.store.Order(t.Context(), again)
 		k.equal("again", []any{same, created, err}, []any{lines, false, nil})
@@ -109,7 +109,7 @@ func testOrder(t *testing.T, k *kit) {
 
 func testOrderIDReused(t *testing.T, k *kit) {
 	k.threeSKUs()
-	both := []stock.PlacedLine{here, here}
+	both := []stock.Batch{here, here}
 	lines := []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 1}}
 	k.places(placing("o", lines, both))
 	otherBuyer, otherTime, known := placing("o", lines, both), placing("o", lines, both), placing("new", lines, both)
@@ -118,7 +118,7 @@ func testOrderIDReused(t *testing.T, k *kit) {
 		otherBuyer, otherTime,
 		placing("o", lines[:1], both[:1]),
 		placing("o", []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 2}}, both),
-		placing("o", []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "c", Quantity: 1}}, []stock.PlacedLine{here, limitedTo(here)}),
+		placing("o", []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "c", Quantity: 1}}, []stock.Batch{here, limitedTo(here)}),
 	} {
 		for _, p.KnownOnly = range []bool{false, true} {
 			k.refusesOrder(p, stock.CodeOrderIDReused)
@@ -128,8 +128,8 @@ func testOrderIDReused(t *testing.T, k *kit) {
 	if _, err := k.store.Deduct(t.Context(), stock.Batch{SKU: "b", Layout: firstLayout, At: at, Orders: []stock.Order{order("d", 1)}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, placed := range []stock.PlacedLine{here, anywhere} {
-		k.refusesOrder(placing("d", lines, []stock.PlacedLine{placed, placed}), stock.CodeOrderIDReused)
+	for _, placed := range []stock.Batch{here, anywhere} {
+		k.refusesOrder(placing("d", lines, []stock.Batch{placed, placed}), stock.CodeOrderIDReused)
 	}
 	known.KnownOnly = true
 	k.refusesOrder(known, stock.CodeUnknownDeduction)
@@ -143,7 +143,7 @@ func testOrderIsAllOrNothing(t *testing.T, k *kit) {
 	for _, c := range []struct {
 		name   string
 		line   stock.Line
-		placed stock.PlacedLine
+		placed stock.Batch
 		check  func(error) bool
 	}{
 		{"spread", stock.Line{SKU: "b", Quantity: 6}, here, is(stock.ErrSpread)},
@@ -152,9 +152,9 @@ func testOrderIsAllOrNothing(t *testing.T, k *kit) {
 		{"limited anywhere", stock.Line{SKU: "c", Quantity: 3}, limitedTo(anywhere), isRefusal(stock.CodeBuyerLimit, "c", 0)},
 		{"unknown", stock.Line{SKU: "nope", Quantity: 1}, here, func(err error) bool { return stock.CodeOf(err) == stock.CodeUnknownSKU }},
 		{"unknown anywhere", stock.Line{SKU: "nope", Quantity: 1}, anywhere, func(err error) bool { return stock.CodeOf(err) == stock.CodeUnknownSKU }},
-		{"layout", stock.Line{SKU: "b", Quantity: 1}, stock.PlacedLine{Layout: 2, Segment: stock.AllSegments}, is(stock.ErrLayout)},
+		{"layout", stock.Line{SKU: "b", Quantity: 1}, stock.Batch{Layout: 2, Segment: stock.AllSegments}, is(stock.ErrLayout)},
 	} {
-		p := placing("o", []stock.Line{{SKU: "a", Quantity: 6}, c.line}, []stock.PlacedLine{anywhere, c.placed})
+		p := placing("o", []stock.Line{{SKU: "a", Quantity: 6}, c.line}, []stock.Batch{anywhere, c.placed})
 		p.Order.BuyerID = "x"
 		if lines, created, err := k.store.Order(t.Context(), p); created || lines != nil || !c.check(err) {
 			t.Errorf("%s: got %+v, %v, %v", c.name, lines, created, err)
@@ -162,7 +162,7 @@ func testOrderIsAllOrNothing(t *testing.T, k *kit) {
 		k.left(10, 10, 6)
 	}
 	// The id is free for another try.
-	p := placing("o", []stock.Line{{SKU: "a", Quantity: 10}, {SKU: "b", Quantity: 10}}, []stock.PlacedLine{anywhere, anywhere})
+	p := placing("o", []stock.Line{{SKU: "a", Quantity: 10}, {SKU: "b", Quantity: 10}}, []stock.Batch{anywhere, anywhere})
 	k.places(p)
 	p.Order.OrderID = "p"
 	if _, _, err := k.store.Order(t.Context(), p); !isRefusal(stock.CodeSoldOut, "a", 0)(err) {
@@ -181,7 +181,7 @@ func isRefusal(code stock.Code, sku string, available int64) func(error) bool {
 func testOrderTakesBackFirst(t *testing.T, k *kit) {
 	k.threeSKUs()
 	lines := []stock.Line{{SKU: "b", Quantity: 10}, {SKU: "c", Quantity: 2}}
-	p := placing("o", lines, []stock.PlacedLine{anywhere, limitedTo(anywhere)})
+	p := placing("o", lines, []stock.Batch{anywhere, limitedTo(anywhere)})
 	p.Order.BuyerID, p.Order.ReserveFor = "x", time.Minute
 	k.places(p)
 	p.Order.OrderID = "p"
@@ -197,7 +197,7 @@ func testOrderTakesBackFirst(t *testing.T, k *kit) {
 // names a segment: it is taken, or all segments are to be asked.
 func testOrderAtAStaleLimit(t *testing.T, k *kit) {
 	k.threeSKUs()
-	p := placing("o", []stock.Line{{SKU: "c", Quantity: 2}}, []stock.PlacedLine{limitedTo(here)})
+	p := placing("o", []stock.Line{{SKU: "c", Quantity: 2}}, []stock.Batch{limitedTo(here)})
 	p.Order.BuyerID, p.Order.ReserveFor = "x", time.Minute
 	k.places(p)
 	p.Order.OrderID, p.Lines[0].Segment = "p", 0
@@ -241,7 +241,7 @@ func (k *kit) settlesOrder(when time.Time, request stock.SettleRequest, want str
 func testSettleOrder(_ *testing.T, k *kit) {
 	k.threeSKUs()
 	given := placing("given up", []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 5}, {SKU: "c", Quantity: 1}},
-		[]stock.PlacedLine{here, here, here})
+		[]stock.Batch{here, here, here})
 	given.Order.ReserveFor = time.Minute
 	k.places(given)
 	for range 2 {

@@ -207,7 +207,7 @@ func testOutboxWays(k *outboxKit) {
 		k.settle(at, giveBack("return", "s", 3))
 	}
 	k.expire(at.Add(time.Hour), 1)
-	k.places(placing("both", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.PlacedLine{here}))
+	k.places(placing("both", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.Batch{here}))
 	k.equal("told", k.told(11), map[string]string{
 		"commit": "reserved 3, committed 2, ", "cancel": "reserved 1, cancelled 1, ",
 		"expire": "reserved 2, expired 2, ", "both": "committed 5, ",

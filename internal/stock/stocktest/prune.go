@@ -48,7 +48,7 @@ func testAuditSees(_ *testing.T, k *kit) {
 	r.ReserveFor = time.Minute
 	k.deduct(1, stock.Fence{}, r, by("s", "part", 3), by("t", "all", 2))
 	k.settle(at, giveBack("r", "r", 1), returns("part", "r", 1), returns("all", "r", 2))
-	p := placing("o", []stock.Line{{SKU: sku, Quantity: 1}}, []stock.PlacedLine{{Layout: firstLayout, Segment: 1, Limit: 25}})
+	p := placing("o", []stock.Line{{SKU: sku, Quantity: 1}}, []stock.Batch{{Layout: firstLayout, Segment: 1, Limit: 25}})
 	p.Order.BuyerID = "z"
 	k.places(p)
 	k.merge(nil, by("w", "m", 25)) // which leaves four units in one segment
@@ -165,7 +165,7 @@ func testPrune(t *testing.T, k *kit) {
 func testPruneOrders(t *testing.T, k *kit) {
 	k.threeSKUs()
 	lines := []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 7}}
-	very, reserves := placing("o", lines, []stock.PlacedLine{anywhere, anywhere}), placing("p", nil, []stock.PlacedLine{anywhere, anywhere})
+	very, reserves := placing("o", lines, []stock.Batch{anywhere, anywhere}), placing("p", nil, []stock.Batch{anywhere, anywhere})
 	very.Order.BuyerID, reserves.Order.BuyerID = "x", "x"
 	reserves.Order.ReserveFor, reserves.Order.Lines = time.Minute, []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 1}}
 	k.places(very)
@@ -189,8 +189,8 @@ func testPruneOrders(t *testing.T, k *kit) {
 	very.OfBuyer = true // a buyer that is told of no such order would sell under an id of its own
 	k.refusesOrder(very, stock.CodeOrderIDReused)
 	k.makes(stock.NewSKU{SKU: "d", Stock: 5, Segments: 2})
-	for _, placed := range []stock.PlacedLine{here, anywhere} {
-		k.refusesOrder(placing("o", []stock.Line{{SKU: "d", Quantity: 1}}, []stock.PlacedLine{placed}), stock.CodeOrderIDReused)
+	for _, placed := range []stock.Batch{here, anywhere} {
+		k.refusesOrder(placing("o", []stock.Line{{SKU: "d", Quantity: 1}}, []stock.Batch{placed}), stock.CodeOrderIDReused)
 	}
 	// A line that may not go keeps the others.
 	for _, sku := range []string{"a", "b"} {

@@ -253,7 +253,7 @@ func testBuyerOrders(_ *testing.T, k *kit) {
 		o.ReserveFor = time.Hour
 		k.deduct(1, stock.Fence{}, o)
 	}
-	p := placing("basket", []stock.Line{{SKU: sku, Quantity: 2}}, []stock.PlacedLine{{Layout: k.layout, Limit: k.limit, Segment: 1}})
+	p := placing("basket", []stock.Line{{SKU: sku, Quantity: 2}}, []stock.Batch{{Layout: k.layout, Limit: k.limit, Segment: 1}})
 	p.Order.BuyerID = "x"
 	k.places(p)
 	k.settled(at, cancel("cancelled"), stock.StatusCancelled, 1, 1)

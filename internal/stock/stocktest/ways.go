@@ -58,8 +58,8 @@ func first(result stock.BatchResult) stock.Outcome {
 // asOrder takes the first order of a batch as an order of several SKUs, with a line. Its deadline is that of the context.
 func (k *kit) asOrder(ctx context.Context, b stock.Batch) (stock.Outcome, error) {
 	o := b.Orders[0]
-	line := stock.PlacedLine{Layout: b.Layout, Limit: b.Limit, Segment: b.Segment, Fence: b.Fence, SaleWindow: b.SaleWindow}
-	p := placing(o.OrderID, []stock.Line{{SKU: b.SKU, Quantity: o.Quantity}}, []stock.PlacedLine{line})
+	line := stock.Batch{Layout: b.Layout, Limit: b.Limit, Segment: b.Segment, Fence: b.Fence, SaleWindow: b.SaleWindow}
+	p := placing(o.OrderID, []stock.Line{{SKU: b.SKU, Quantity: o.Quantity}}, []stock.Batch{line})
 	p.At, p.Order.BuyerID, p.Order.ReserveFor = b.At, o.BuyerID, o.ReserveFor
 	if !b.Deadline.IsZero() {
 		var cancel context.CancelFunc

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -54,12 +53,12 @@ type Rows struct {
 	Starts, Ends    []Instant
 }
 
-// Add adds a row from which units are wanted.
-func (r *Rows) Add(sku string, line stock.PlacedLine, units int64) {
-	r.SKUs, r.Segments = append(r.SKUs, sku), append(r.Segments, int32(line.Segment)) //nolint:gosec // at most stock.MaxSegments
-	r.Layouts, r.Tokens, r.Owners = append(r.Layouts, line.Layout), append(r.Tokens, line.Fence.Token), append(r.Owners, line.Fence.Owner)
-	r.Units, r.Reserved, r.Limits = append(r.Units, units), append(r.Reserved, 0), append(r.Limits, line.Limit)
-	r.Starts, r.Ends = append(r.Starts, Instant(line.SaleWindow.StartsAt)), append(r.Ends, Instant(line.SaleWindow.EndsAt))
+// Add adds a row from which a batch wants units.
+func (r *Rows) Add(b stock.Batch, segment int, units int64) {
+	r.SKUs, r.Segments = append(r.SKUs, b.SKU), append(r.Segments, int32(segment)) //nolint:gosec // at most stock.MaxSegments
+	r.Layouts, r.Tokens, r.Owners = append(r.Layouts, b.Layout), append(r.Tokens, b.Fence.Token), append(r.Owners, b.Fence.Owner)
+	r.Units, r.Reserved, r.Limits = append(r.Units, units), append(r.Reserved, 0), append(r.Limits, b.Limit)
+	r.Starts, r.Ends = append(r.Starts, Instant(b.SaleWindow.StartsAt)), append(r.Ends, Instant(b.SaleWindow.EndsAt))
 }
 
 // Window returns the latest beginning and the earliest end of the rows' sales; the zero time is none.
@@ -110,24 +109,6 @@ func (s SegmentRow) compare(other SegmentRow) int {
 	return cmp.Or(cmp.Compare(s.SKU, other.SKU), cmp.Compare(s.Segment, other.Segment))
 }
 
-// EachRow returns the rows from which an order takes, and its lines there.
-func EachRow(p stock.Placement) iter.Seq2[SegmentRow, stock.PlacedLine] {
-	return func(yield func(SegmentRow, stock.PlacedLine) bool) {
-		for i, line := range p.Lines {
-			sku := p.Order.Lines[i].SKU
-			if line.Segment >= 0 && !yield(SegmentRow{sku, line.Segment}, line) {
-				return
-			}
-			for _, part := range line.Parts {
-				line.Segment = part.Segment
-				if !yield(SegmentRow{sku, part.Segment}, line) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // RowsOf returns how many rows an order takes from.
 func RowsOf(p stock.Placement) (n int) {
 	for _, line := range p.Lines {
@@ -136,20 +117,29 @@ func RowsOf(p stock.Placement) (n int) {
 	return n
 }
 
-// KnownRows are the rows from which orders take, each as one of them knows it.
-type KnownRows map[SegmentRow]stock.PlacedLine
+// KnownRows are the rows from which batches and lines of orders take, each as one of them knows it.
+type KnownRows map[SegmentRow]stock.Batch
 
-// Agrees reports whether a line knows a row as the others do: its layout, sale window and fence. Without a fence it agrees with any.
-func (r KnownRows) Agrees(at SegmentRow, line stock.PlacedLine) bool {
-	other, there := r[at]
-	oneFence := line.Fence == other.Fence || line.Fence.Token == 0 || other.Fence.Token == 0
-	return !there || oneFence && line.Layout == other.Layout && line.SaleWindow == other.SaleWindow
+// Agrees reports whether a batch knows its rows as the others do: their layout, sale window and fence. Without a fence it agrees with
+// any.
+func (r KnownRows) Agrees(b stock.Batch) bool {
+	for _, part := range b.From(0) {
+		other, there := r[SegmentRow{b.SKU, part.Segment}]
+		oneFence := b.Fence == other.Fence || b.Fence.Token == 0 || other.Fence.Token == 0
+		if there && (!oneFence || b.Layout != other.Layout || b.SaleWindow != other.SaleWindow) {
+			return false
+		}
+	}
+	return true
 }
 
-// Add adds what a line knows of a row. The fence stays that of a line that has one.
-func (r KnownRows) Add(at SegmentRow, line stock.PlacedLine) {
-	if _, there := r[at]; !there || line.Fence.Token > 0 {
-		r[at] = line
+// Add adds what a batch knows of its rows. The fence stays that of a batch that has one.
+func (r KnownRows) Add(b stock.Batch) {
+	for _, part := range b.From(0) {
+		at := SegmentRow{b.SKU, part.Segment}
+		if _, there := r[at]; !there || b.Fence.Token > 0 {
+			r[at] = b
+		}
 	}
 }
 
@@ -158,7 +148,7 @@ func (r KnownRows) sorted(rows *Rows) map[SegmentRow]int {
 	numbers := make(map[SegmentRow]int, len(r))
 	for n, at := range slices.SortedFunc(maps.Keys(r), SegmentRow.compare) {
 		numbers[at] = n
-		rows.Add(at.SKU, r[at], 0)
+		rows.Add(r[at], at.Segment, 0)
 	}
 	return numbers
 }
@@ -166,59 +156,49 @@ func (r KnownRows) sorted(rows *Rows) map[SegmentRow]int {
 // OrdersOf returns the arrays of orders of several SKUs, of which each line says from which segments it takes, and of batches. It
 // reports whether they agree about the rows.
 func OrdersOf(placements []stock.Placement, batches ...stock.Batch) (o Orders, agree bool) {
+	var all []stock.Batch // first the lines of orders
+	var heads, lines []stock.Order
+	for n, p := range placements {
+		all = append(all, p.Batches()...)
+		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, Instant(p.At))
+		o.Lengths, o.Of = append(o.Lengths, int64(len(p.Lines))), append(o.Of, slices.Repeat([]int64{int64(n + 1)}, len(p.Lines))...)
+	}
+	o.InOrders, all = len(all), append(all, batches...)
+	for n, b := range batches {
+		o.Of = append(o.Of, slices.Repeat([]int64{int64(len(placements) + n + 1)}, len(b.Orders))...)
+	}
 	rows, agree := KnownRows{}, true
-	note := func(at SegmentRow, line stock.PlacedLine) {
-		agree = agree && rows.Agrees(at, line)
-		rows.Add(at, line)
-	}
-	for _, p := range placements {
-		for at, line := range EachRow(p) {
-			note(at, line)
-		}
-	}
-	for _, b := range batches {
-		note(SegmentRow{b.SKU, b.Segment}, LineOf(b))
+	for _, b := range all {
+		agree = agree && rows.Agrees(b)
+		rows.Add(b)
 	}
 	numbers := rows.sorted(&o.Rows)
-	var heads, lines []stock.Order
-	add := func(sku string, line stock.Order, given time.Time, from ...stock.Part) {
-		segment, row := int32(-1), 0
-		for _, part := range from {
-			row = numbers[SegmentRow{sku, part.Segment}]
-			o.Rows.Units[row] += part.Quantity
-			if line.ReserveFor > 0 {
-				o.Rows.Reserved[row] += part.Quantity
-			}
-		}
-		if len(from) == 1 {
-			segment, row = o.Rows.Segments[row], row+1
-		} else {
-			o.Parts.add(line.OrderID, from)
-			o.PartSKUs, row = append(o.PartSKUs, slices.Repeat([]string{sku}, len(from))...), 0
-		}
-		lines, o.SKUs, o.Segments = append(lines, line), append(o.SKUs, sku), append(o.Segments, segment)
-		o.LinesGiven, o.From = append(o.LinesGiven, Instant(given)), append(o.From, int64(row))
-	}
-	for n, p := range placements {
-		heads, o.Given = append(heads, p.Order.Of(p.Order.Lines[0])), append(o.Given, Instant(p.At))
-		o.Lengths = append(o.Lengths, int64(len(p.Lines)))
-		for i, line := range p.Order.Lines {
-			add(line.SKU, p.Order.Of(line), p.At, p.Lines[i].From(line.Quantity)...)
-			o.Of = append(o.Of, int64(n+1))
-		}
-	}
-	o.InOrders = len(lines)
-	for n, b := range batches {
+	for _, b := range all {
 		for _, order := range b.Orders {
-			add(b.SKU, order, b.At, stock.Part{Segment: b.Segment, Quantity: order.Quantity})
-			o.Of = append(o.Of, int64(len(placements)+n+1))
+			o.take(b, order, numbers)
+			lines = append(lines, order)
 		}
 	}
 	o.Heads, o.Lines = ArraysOf(heads), ArraysOf(lines)
 	return o, agree
 }
 
-// LineOf returns where a batch takes from.
-func LineOf(b stock.Batch) stock.PlacedLine {
-	return stock.PlacedLine{Layout: b.Layout, Limit: b.Limit, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence}
+// take adds what an order of a batch takes from the rows of these numbers.
+func (o *Orders) take(b stock.Batch, order stock.Order, numbers map[SegmentRow]int) {
+	segment, row, from := int32(-1), 0, b.From(order.Quantity)
+	for _, part := range from {
+		row = numbers[SegmentRow{b.SKU, part.Segment}]
+		o.Rows.Units[row] += part.Quantity
+		if order.ReserveFor > 0 {
+			o.Rows.Reserved[row] += part.Quantity
+		}
+	}
+	if len(from) == 1 {
+		segment, row = o.Rows.Segments[row], row+1
+	} else {
+		o.Parts.add(order.OrderID, from)
+		o.PartSKUs, row = append(o.PartSKUs, slices.Repeat([]string{b.SKU}, len(from))...), 0
+	}
+	o.SKUs, o.Segments = append(o.SKUs, b.SKU), append(o.Segments, segment)
+	o.LinesGiven, o.From = append(o.LinesGiven, Instant(b.At)), append(o.From, int64(row))
 }

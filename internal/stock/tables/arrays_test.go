@@ -10,35 +10,37 @@ import (
 
 func TestOrdersAgreeAboutARow(t *testing.T) {
 	t.Parallel()
-	row, other := tables.SegmentRow{SKU: "shoe", Segment: 1}, tables.SegmentRow{SKU: "shoe", Segment: 2}
-	fence := func(token int64, owner string) stock.PlacedLine {
-		return stock.PlacedLine{Layout: 3, Fence: stock.Fence{Token: token, Owner: owner}}
+	fence := func(token int64, owner string) stock.Batch {
+		return stock.Batch{SKU: "shoe", Segment: 1, Layout: 3, Fence: stock.Fence{Token: token, Owner: owner}}
 	}
-	later := fence(0, "")
+	later, changed, other, divided := fence(0, ""), fence(0, ""), fence(6, "b"), fence(6, "a")
 	later.SaleWindow.EndsAt = time.Unix(1, 0)
+	changed.Layout = 4
+	other.Segment = 2
+	divided.Segment, divided.Parts = stock.AllSegments, []stock.Part{{Segment: 2, Quantity: 1}, {Segment: 1, Quantity: 1}}
 	for name, c := range map[string]struct {
-		known []stock.PlacedLine
-		line  stock.PlacedLine
-		at    tables.SegmentRow
+		known []stock.Batch
+		line  stock.Batch
 		want  bool
 	}{
-		"an unknown row":                {nil, fence(5, "a"), row, true},
-		"another row":                   {[]stock.PlacedLine{fence(5, "a")}, fence(6, "b"), other, true},
-		"the same fence":                {[]stock.PlacedLine{fence(5, "a")}, fence(5, "a"), row, true},
-		"another token":                 {[]stock.PlacedLine{fence(5, "a")}, fence(6, "a"), row, false},
-		"another owner":                 {[]stock.PlacedLine{fence(5, "a")}, fence(5, "b"), row, false},
-		"no fence":                      {[]stock.PlacedLine{fence(5, "a")}, fence(0, ""), row, true},
-		"a fence after none":            {[]stock.PlacedLine{fence(0, "")}, fence(5, "a"), row, true},
-		"another token, after none too": {[]stock.PlacedLine{fence(5, "a"), fence(0, "")}, fence(6, "a"), row, false},
-		"a token where none was first":  {[]stock.PlacedLine{fence(0, ""), fence(5, "a")}, fence(6, "a"), row, false},
-		"another layout":                {[]stock.PlacedLine{fence(0, "")}, stock.PlacedLine{Layout: 4}, row, false},
-		"another sale window":           {[]stock.PlacedLine{fence(0, "")}, later, row, false},
+		"an unknown row":                {nil, fence(5, "a"), true},
+		"another row":                   {[]stock.Batch{fence(5, "a")}, other, true},
+		"the same fence":                {[]stock.Batch{fence(5, "a")}, fence(5, "a"), true},
+		"another token":                 {[]stock.Batch{fence(5, "a")}, fence(6, "a"), false},
+		"another owner":                 {[]stock.Batch{fence(5, "a")}, fence(5, "b"), false},
+		"no fence":                      {[]stock.Batch{fence(5, "a")}, fence(0, ""), true},
+		"a fence after none":            {[]stock.Batch{fence(0, "")}, fence(5, "a"), true},
+		"another token, after none too": {[]stock.Batch{fence(5, "a"), fence(0, "")}, fence(6, "a"), false},
+		"a token where none was first":  {[]stock.Batch{fence(0, ""), fence(5, "a")}, fence(6, "a"), false},
+		"another layout":                {[]stock.Batch{fence(0, "")}, changed, false},
+		"one of several rows":           {[]stock.Batch{fence(5, "a")}, divided, false},
+		"another sale window":           {[]stock.Batch{fence(0, "")}, later, false},
 	} {
 		rows := tables.KnownRows{}
 		for _, line := range c.known {
-			rows.Add(row, line)
+			rows.Add(line)
 		}
-		if got := rows.Agrees(c.at, c.line); got != c.want {
+		if got := rows.Agrees(c.line); got != c.want {
 			t.Errorf("%s: agrees is %v, want %v", name, got, c.want)
 		}
 	}
