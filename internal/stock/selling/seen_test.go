@@ -9,14 +9,16 @@ import (
 	"inventory/internal/stock"
 )
 
-// looks counts the looks at SKUs, and the writes of orders of several SKUs.
+// looks counts the looks at the SKUs of orders, and the writes of orders of several SKUs.
 type looks struct {
 	stock.Store
 	views, writes atomic.Int64
 }
 
 func (l *looks) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
-	l.views.Add(1)
+	if len(skus) > 1 { // whether one SKU has units is told to listeners
+		l.views.Add(1)
+	}
 	return l.Store.Views(ctx, skus...)
 }
 
