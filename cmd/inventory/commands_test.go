@@ -62,6 +62,8 @@ func TestWhatCannotWorkIsReportedInOneLine(t *testing.T) {
 		{[]string{"serve", "--database-url", "postgres://u:" + canary + "@[bad/x"}, "database URL", statusUsage},
 		{[]string{"serve", "--database-url", "postgres://u:" + canary + "/x@127.0.0.1/x"}, "such as %2F for /", statusUsage},
 		{[]string{"serve", "--database-url", "postgres://u:12#" + canary + "@127.0.0.1/x"}, "such as %2F for /", statusUsage},
+		{[]string{"migrate", "up", "--database-url", "postgres://u:" + canary + "@[::1]:1,[::1]:2/x"}, "reach PostgreSQL", statusFailed},
+		{[]string{"audit", "--database-url", "postgres://u:" + canary + "/@[::1]:1,[::1]:2/x"}, "such as %2F for /", statusUsage},
 		{[]string{"migrate", "up", "--database-url", "postgres://u:12?" + canary + "@127.0.0.1/x"}, "such as %2F for /", statusUsage},
 		{[]string{"audit", "--database-url", "postgres://u:%zz" + canary + "@127.0.0.1/x"}, "such as %2F for /", statusUsage},
 		{[]string{"audit", "--database-url", "postgres://u:" + canary + "@127.0.0.1:65536/x"}, "invalid port", statusUsage},

@@ -372,7 +372,9 @@ func withSocket(text string) string {
 // checkPostgresURL refuses a URL that can never reach a server. It accepts a URL that names a missing file, because the
 // file may appear before the connection needs it.
 func checkPostgresURL(text string) error {
-	if _, err := parseURL(text); err != nil {
+	scheme, rest, _ := strings.Cut(text, "://")
+	ofOne, _ := takeOtherHosts(rest) // of which one in brackets would be no URL
+	if _, err := parseURL(scheme + "://" + ofOne); err != nil {
 		return err
 	}
 	config, err := pgxpool.ParseConfig(text)
