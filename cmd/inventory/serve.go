@@ -88,7 +88,11 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	config.RedisURL, config.Lock, config.Logger = c.serviceFlags.RedisURL, c.serviceFlags.Lock, log
 	hangups := catchHangups(config) // before the files are read, so that a change of them is never missed
 	a, err := app.Start(ctx, config)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil && statusOf(err) == statusFailed:
+		log.Info("stopping before it has started", "because", err)
+		return nil
+	case err != nil:
 		return err
 	}
 	reloading := reloadOnHangup(ctx, a, hangups, log)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -25,5 +27,29 @@ func TestThreeProcessesStartAtOnce(t *testing.T) {
 		if code := p.end(syscall.SIGTERM); code != 0 {
 			t.Errorf("exit status %d: %s", code, p.log.String())
 		}
+	}
+}
+
+// TestAStartThatIsNotWantedAnyMore ends well, as a service that is stopped later does.
+func TestAStartThatIsNotWantedAnyMore(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for name, args := range map[string][]string{
+		"a silent database": {"--database-url", "postgres://u@" + silent.Addr().String() + "/x?sslmode=disable", "--lock", "none"},
+		"a silent Redis":    {"--database-url", sqliteFile(t), "--redis-url", "redis://" + silent.Addr().String()},
+	} {
+		p := launch(t, args...)
+		conn, err := silent.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := p.end(syscall.SIGTERM); code != 0 || strings.Contains(p.log.String(), "inventory: ") || !strings.Contains(p.log.String(), "stopping") {
+			t.Errorf("%s: exit status %d: %s", name, code, p.log.String())
+		}
+		conn.Close()
 	}
 }
