@@ -73,12 +73,12 @@ func (c *keyNewCommand) Run(s cli.Streams) error {
 		return usageError{fmt.Errorf("--name: %w", err)}
 	}
 	if c.File == "" {
-		_, err = fmt.Fprintf(s.Out, "%s\n%s\n", key, line)
-		return err
+		s.Printf("%s\n%s\n", key, line)
+		return nil
 	}
 	if err := access.AddKey(c.File, line); err != nil {
 		return err // the key was not printed, so it is useless
 	}
-	_, err = fmt.Fprintln(s.Out, key)
-	return err
+	s.Printf("%s\n", key)
+	return nil
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -41,7 +39,7 @@ func (c *auditCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		err = json.NewEncoder(s.Out).Encode(report)
 	} else {
-		err = printAudit(s.Out, report)
+		printAudit(s, report)
 	}
 	if err == nil && !report.OK {
 		err = errAuditFailed
@@ -63,28 +61,22 @@ func auditOf(ctx context.Context, databaseURL, sku string) (audit stock.Audit, e
 }
 
 // printAudit prints a report for people.
-func printAudit(out io.Writer, r api.AuditReport) error {
-	var text bytes.Buffer
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(columns ...any) error {
-		_, err := fmt.Fprintf(table, strings.Repeat("%v\t", len(columns))+"\n", columns...)
-		return err
+func printAudit(s cli.Streams, r api.AuditReport) {
+	table := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(columns ...any) {
+		_, _ = fmt.Fprintf(table, strings.Repeat("%v\t", len(columns))+"\n", columns...) // [cli.Run] tells errors of s.Out
 	}
-	err := line("SKU", "initial", "restocked", "adjusted", "written off", "available", "reserved", "committed", "difference")
-	for _, s := range r.SKUs {
-		err = errors.Join(err, line(s.SKU, s.Initial, s.Restocked, s.Adjusted, s.WrittenOff, s.Available, s.Reserved, s.Committed, s.Difference))
+	line("SKU", "initial", "restocked", "adjusted", "written off", "available", "reserved", "committed", "difference")
+	for _, b := range r.SKUs {
+		line(b.SKU, b.Initial, b.Restocked, b.Adjusted, b.WrittenOff, b.Available, b.Reserved, b.Committed, b.Difference)
 	}
-	if err = errors.Join(err, table.Flush()); err != nil {
-		return err
-	}
+	_ = table.Flush() // the same
 	for _, violation := range r.Violations {
-		text.WriteString(violation + "\n")
+		s.Printf("%s\n", violation)
 	}
 	verdict := "every unit adds up"
 	if !r.OK {
 		verdict = "NOT every unit adds up"
 	}
-	fmt.Fprintf(&text, "%s: %s\n", cli.Count(len(r.SKUs), "SKU"), verdict)
-	_, err = text.WriteTo(out)
-	return err
+	s.Printf("%s: %s\n", cli.Count(len(r.SKUs), "SKU"), verdict)
 }

@@ -81,7 +81,7 @@ func (c *demoCommand) Validate() error {
 // Run holds the sale.
 func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if c.Watch {
-		return c.watch(ctx, s.Out, s.Err)
+		return c.watch(ctx, s)
 	}
 	stop, err := c.startService(ctx, s.Err)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if c.JSON {
 		err = json.NewEncoder(s.Out).Encode(summary)
 	} else {
-		err = summary.print(s.Out, sku)
+		summary.print(s, sku)
 	}
 	if err == nil && !summary.AuditOK {
 		err = errSaleFailed
@@ -198,13 +198,13 @@ type watchFlags struct {
 }
 
 // watch opens the classroom until ctx ends.
-func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err error) {
+func (c *demoCommand) watch(ctx context.Context, s cli.Streams) (err error) {
 	removeFiles, err := c.openDatabase()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, removeFiles()) }()
-	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelError}))
+	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	app.SpendMemory(log)
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
 	if err != nil {
@@ -216,12 +216,11 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, school.Close(context.WithoutCancel(ctx))) }()
 	address := "http://" + listener.Addr().String()
-	_, err = fmt.Fprintf(out, "Classroom  %s/classroom\nConsole    %s/console\n\nCtrl-C ends both.\n", address, address)
-	if err == nil && c.Open {
-		err = browser.OpenURL(address + "/classroom")
-	}
-	if err != nil {
-		return errors.Join(err, listener.Close())
+	s.Printf("Classroom  %s/classroom\nConsole    %s/console\n\nCtrl-C ends both.\n", address, address)
+	if c.Open {
+		if err := browser.OpenURL(address + "/classroom"); err != nil {
+			return errors.Join(err, listener.Close())
+		}
 	}
 	return serveUntil(ctx, listener, school.Handler())
 }

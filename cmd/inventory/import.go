@@ -54,7 +54,7 @@ var errDiffers = errors.New("SKUs are not as the file says")
 
 // Run reads the whole file, creates its SKUs, and prints those that are new or differ.
 func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
-	rows, err := c.read(s.Err)
+	rows, err := c.read(s)
 	if err != nil {
 		return err
 	}
@@ -80,33 +80,32 @@ func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	err = imports.Wait()
 	shown.Finish()
-	return errors.Join(err, c.print(s.Out, rows))
+	return errors.Join(err, c.print(s, rows))
 }
 
 // print prints the SKUs that are new or differ, and how many there are of each.
-func (c *importCommand) print(out io.Writer, rows []skuRow) error {
+func (c *importCommand) print(s cli.Streams, rows []skuRow) error {
 	state, created, differ, same := "created", 0, 0, 0
 	if c.DryRun {
 		state = "to create"
 	}
-	var text bytes.Buffer
 	for _, row := range rows {
 		switch {
 		case row.created:
 			created++
-			fmt.Fprintf(&text, "%s: %s\n", row.SKU, state)
+			s.Printf("%s: %s\n", row.SKU, state)
 		case len(row.differs) > 0:
 			differ++
-			fmt.Fprintf(&text, "%s: %s\n", row.SKU, strings.Join(row.differs, "; "))
+			s.Printf("%s: %s\n", row.SKU, strings.Join(row.differs, "; "))
 		case row.done:
 			same++
 		}
 	}
-	fmt.Fprintf(&text, "%s: %d %s, %d as they were, %d different\n", cli.Count(created+differ+same, "SKU"), created, state, same, differ)
-	if _, err := text.WriteTo(out); err != nil || differ == 0 {
-		return err
+	s.Printf("%s: %d %s, %d as they were, %d different\n", cli.Count(created+differ+same, "SKU"), created, state, same, differ)
+	if differ > 0 {
+		return fmt.Errorf("%d %w", differ, errDiffers)
 	}
-	return fmt.Errorf("%d %w", differ, errDiffers)
+	return nil
 }
 
 // skuRow is a row of the file, and what became of it.
@@ -213,7 +212,7 @@ func membersOf(sku any) (members map[string]any, err error) {
 const mostWrong = 20 // rows that are printed
 
 // read reads the file. If a row is wrong it prints which, and returns an error.
-func (c *importCommand) read(wrongTo io.Writer) ([]skuRow, error) {
+func (c *importCommand) read(s cli.Streams) ([]skuRow, error) {
 	text, err := os.ReadFile(c.File)
 	if err != nil {
 		return nil, fmt.Errorf("--file: %w", err)
@@ -230,9 +229,7 @@ func (c *importCommand) read(wrongTo io.Writer) ([]skuRow, error) {
 		return rows, nil
 	}
 	for _, one := range wrong[:min(len(wrong), mostWrong)] {
-		if _, err := fmt.Fprintf(wrongTo, "%s, %s\n", c.File, one); err != nil {
-			return nil, err
-		}
+		_, _ = fmt.Fprintf(s.Err, "%s, %s\n", c.File, one)
 	}
 	return nil, usageError{fmt.Errorf("%s: %d rows are wrong, and nothing was done", c.File, len(wrong))}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
@@ -59,13 +57,15 @@ func (f schemaFlags) url() string { return cmp.Or(f.DirectURL, f.DatabaseURL) }
 // Run applies the pending steps.
 func (c *migrateUp) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateUp(ctx, c.url())
-	return printSteps(s.Out, steps, err)
+	printSteps(s, steps)
+	return err
 }
 
 // Run undoes the last step.
 func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateDown(ctx, c.url())
-	return printSteps(s.Out, steps, err)
+	printSteps(s, steps)
+	return err
 }
 
 // Run distributes the tables.
@@ -76,9 +76,7 @@ func (c *migrateDistribute) Run(ctx context.Context, s cli.Streams) error {
 		if step.Done {
 			state = "done"
 		}
-		if _, printErr := fmt.Fprintf(s.Out, "%-5s  %s\n", state, step.What); printErr != nil {
-			err = errors.Join(err, printErr)
-		}
+		s.Printf("%-5s  %s\n", state, step.What)
 	}
 	return err
 }
@@ -94,15 +92,15 @@ func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
 			status.Steps[i].Name += "  (begun and not finished: inventory migrate up finishes it)"
 		}
 	}
-	if err := printSteps(s.Out, status.Steps, nil); err != nil || !status.Newer() {
-		return err
+	printSteps(s, status.Steps)
+	switch {
+	case !status.Newer():
+	case status.Dirty:
+		s.Printf("%04d  begun by a newer program and not finished: its inventory migrate up finishes it\n", status.Version)
+	default:
+		s.Printf("%04d  applied by a newer program\n", status.Version)
 	}
-	state := "applied by a newer program"
-	if status.Dirty {
-		state = "begun by a newer program and not finished: its inventory migrate up finishes it"
-	}
-	_, err = fmt.Fprintf(s.Out, "%04d  %s\n", status.Version, state)
-	return err
+	return nil
 }
 
 // Run copies, and prints the tables.
@@ -121,33 +119,26 @@ func (c *migrateCopy) Run(ctx context.Context, s cli.Streams) error {
 	rows := 0
 	for _, table := range copied.Tables {
 		rows += table.Rows
-		if _, err := fmt.Fprintf(s.Out, "%-15s  %9d rows\n", table.Name, table.Rows); err != nil {
-			return err
-		}
+		s.Printf("%-15s  %9d rows\n", table.Name, table.Rows)
 	}
-	what := "copied"
 	if c.DryRun {
-		what = "to copy"
+		s.Printf("to copy: %d rows from %s to %s\n", rows, copied.From, copied.To)
+		return nil
 	}
-	if _, err := fmt.Fprintf(s.Out, "%s: %d rows from %s to %s\n", what, rows, copied.From, copied.To); err != nil || c.DryRun {
-		return err
-	}
+	s.Printf("copied: %d rows from %s to %s\n", rows, copied.From, copied.To)
 	if !copied.Audit.OK() {
 		return fmt.Errorf("the audits of both databases are the same, and %w", errAuditFailed)
 	}
-	_, err = fmt.Fprintf(s.Out, "the audits of both databases are the same: %s, every unit adds up\n", cli.Count(len(copied.Audit.SKUs), "SKU"))
-	return err
+	s.Printf("the audits of both databases are the same: %s, every unit adds up\n", cli.Count(len(copied.Audit.SKUs), "SKU"))
+	return nil
 }
 
-func printSteps(out io.Writer, steps []migrations.Step, err error) error {
+func printSteps(s cli.Streams, steps []migrations.Step) {
 	for _, step := range steps {
 		state := "pending"
 		if step.Applied {
 			state = "applied"
 		}
-		if _, printErr := fmt.Fprintf(out, "%04d  %s  %s\n", step.Version, state, step.Name); printErr != nil {
-			err = errors.Join(err, printErr)
-		}
+		s.Printf("%04d  %s  %s\n", step.Version, state, step.Name)
 	}
-	return err
 }

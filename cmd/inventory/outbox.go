@@ -64,7 +64,7 @@ func (c *outboxOff) Run(ctx context.Context, s cli.Streams) error {
 func turn(ctx context.Context, s cli.Streams, url, state string, to func(stock.Outbox, context.Context) error) error {
 	err := app.WithOutbox(ctx, url, false, func(o stock.Outbox) error { return to(o, ctx) })
 	if err == nil {
-		_, err = fmt.Fprintln(s.Out, "the outbox is "+state)
+		s.Printf("the outbox is %s\n", state)
 	}
 	return err
 }
@@ -160,8 +160,8 @@ func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
 	if status.Rows > 0 {
 		rows = fmt.Sprintf("%s, from %s to %s", cli.Count(status.Rows, "row"), status.Oldest.Format(time.RFC3339), status.Newest.Format(time.RFC3339))
 	}
-	_, err = fmt.Fprintf(s.Out, "the outbox is %s: %s\n", state, rows)
-	return err
+	s.Printf("the outbox is %s: %s\n", state, rows)
+	return nil
 }
 
 // Run trims the outbox.
@@ -169,7 +169,7 @@ func (c *outboxTrim) Run(ctx context.Context, s cli.Streams) error {
 	return app.WithOutbox(ctx, c.DatabaseURL, false, func(o stock.Outbox) error {
 		n, err := o.Trim(ctx, c.Before)
 		if err == nil {
-			_, err = fmt.Fprintf(s.Out, "%d removed\n", n)
+			s.Printf("%d removed\n", n)
 		}
 		return err
 	})

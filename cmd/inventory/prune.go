@@ -62,8 +62,8 @@ func (c *pruneCommand) Run(ctx context.Context, s cli.Streams) error {
 		_, err := fmt.Fprintf(s.Out, "%s: %s %s\n", sku, told(pruned), what)
 		return err
 	})
-	_, printErr := fmt.Fprintf(s.Out, "%s: %s %s\n", cli.Count(skus, "SKU"), told(all), what)
-	return errors.Join(err, printErr)
+	s.Printf("%s: %s %s\n", cli.Count(skus, "SKU"), told(all), what)
+	return err
 }
 
 func told(p stock.Pruned) string {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -152,7 +151,7 @@ func (s *sale) summary(balance stock.Balance) saleSummary {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // print prints the summary for a person.
-func (s saleSummary) print(out io.Writer, sku string) error {
+func (s saleSummary) print(to cli.Streams, sku string) {
 	verdict := "OK: every unit adds up"
 	if !s.AuditOK {
 		verdict = "FAILED"
@@ -161,7 +160,7 @@ func (s saleSummary) print(out io.Writer, sku string) error {
 	if s.lastError != nil {
 		failed = fmt.Sprintf(" (the last one: %v)", s.lastError)
 	}
-	_, err := fmt.Fprintf(out, `
+	to.Printf(`
 Flash sale of %s: %s in %s, %s
 
   accepted            %8d orders, %s
@@ -181,5 +180,4 @@ Flash sale of %s: %s in %s, %s
 `, sku, cli.Count(s.Stock, "unit"), cli.Count(s.Segments, "segment"), cli.Count(s.Requests, "buyer"), s.Accepted, cli.Count(s.UnitsSold, "unit"), s.SoldOut, s.InsufficientStock, s.Errors, failed,
 		s.left, s.Oversold, s.Stranded, s.Merges, s.ElapsedSeconds, s.AcceptedPerSecond,
 		s.LatencyMS.P50, s.LatencyMS.P99, s.LatencyMS.Max, verdict)
-	return err
 }

@@ -17,8 +17,27 @@ import (
 
 // Streams are where a command prints.
 type Streams struct {
-	Out io.Writer // results
+	Out io.Writer // results; if it fails, the command fails with its first error
 	Err io.Writer // logs, progress, errors
+}
+
+// Printf prints a result.
+func (s Streams) Printf(format string, values ...any) {
+	_, _ = fmt.Fprintf(s.Out, format, values...) // [Run] tells its error
+}
+
+// output remembers the first error of a stream, and prints nothing after it.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(text []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.to.Write(text)
+	}
+	return n, o.err
 }
 
 // Main runs the process's own command line and exits with its status. SIGINT and SIGTERM end the command's context; a
@@ -35,18 +54,21 @@ func Main(grammar any, options ...kong.Option) {
 // Run parses args by a kong grammar and runs the command that they name. Its Run method may ask for a context.Context
 // and for Streams. Run returns the exit status.
 func Run(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) int {
-	name, exited := "flags", -1
+	name, exited, out := "flags", -1, &output{to: s.Out}
+	s.Out = out
 	parsed, err := Parse(ctx, args, s, grammar, append(options,
 		kong.Exit(func(code int) { exited = code }),
 		kong.PostBuild(func(k *kong.Kong) error { name = k.Model.Name; return nil }),
 	)...)
-	if exited >= 0 { // --help
-		return exited
-	}
-	if err == nil {
+	if err == nil && exited < 0 { // not for --help
 		err = parsed.Run()
 	}
-	if err == nil {
+	switch {
+	case out.err != nil:
+		err = out.err // kong would take it for an error of the command line
+	case exited >= 0:
+		return exited
+	case err == nil:
 		return 0
 	}
 	if failer, ok := grammar.(Failer); ok {
