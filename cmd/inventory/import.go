@@ -231,7 +231,11 @@ func (c *importCommand) read(s cli.Streams) ([]skuRow, error) {
 	for _, one := range wrong[:min(len(wrong), mostWrong)] {
 		_, _ = fmt.Fprintf(s.Err, "%s, %s\n", c.File, one)
 	}
-	return nil, usageError{fmt.Errorf("%s: %d rows are wrong, and nothing was done", c.File, len(wrong))}
+	are := "rows are"
+	if len(wrong) == 1 {
+		are = "row is"
+	}
+	return nil, usageError{fmt.Errorf("%s: %d %s wrong, and nothing was done", c.File, len(wrong), are)}
 }
 
 // parseSKUs reads the rows of a CSV text. wrong says what is wrong with others.
@@ -302,14 +306,15 @@ func parseSKU(columns, cells []string) (row skuRow, err error) {
 	name, body := "", make(map[string]any)
 	for i, column := range columns {
 		cell := strings.TrimSpace(cells[i])
-		number, numberErr := strconv.ParseInt(cell, 10, 64)
+		number, _ := strconv.ParseInt(cell, 10, 64)
+		isNumber := cell == strconv.FormatInt(number, 10) // not 0020 or +5, which JSON does not have either
 		switch {
 		case column == "sku":
 			name = cell
 			continue
 		case cell == "":
 			continue
-		case numberErr == nil && !slices.Contains([]string{"name", "sale_starts_at", "sale_ends_at"}, column):
+		case isNumber && !slices.Contains([]string{"name", "sale_starts_at", "sale_ends_at"}, column):
 			body[column] = number
 		default:
 			body[column] = cell

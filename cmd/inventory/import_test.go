@@ -74,7 +74,7 @@ func TestImportThatCannotBe(t *testing.T) {
 		"sku,stock,stock\n":     {"the column stock is there twice"},
 		"sku,stock\na,\xe4\n":   {"not in UTF-8: save it as CSV in UTF-8"},
 		"\xff\xfes\x00k\x00u":   {"not in UTF-8"},
-		"sku,stock\n\na,1\na,2": {"line 4: sku a is in line 3, too", "1 rows are wrong, and nothing was done"},
+		"sku,stock\n\na,1\na,2": {"line 4: sku a is in line 3, too", "1 row is wrong, and nothing was done"},
 		"sku,stock\nb,1\nc,\nd/e,1\nf,-1\ng,1,000\nh,\"1,000\"\ni,1e3\n": {
 			"line 3: stock is required", "line 4: sku must be 1 to 64", "line 5: stock must be 0 to", "line 6: wrong number of fields",
 			"line 7: stock must be a whole number", "line 8: stock must be a whole number", "6 rows are wrong, and nothing was done",
@@ -82,7 +82,11 @@ func TestImportThatCannotBe(t *testing.T) {
 		"sku,stock,sale_ends_at,max_reserve_for,per_buyer_limit,segments\na,1,tomorrow,,,\nb,1,,1ms,,\nc,1,,,0,\nd,1,,,,2000\n": {
 			"line 2: sale_ends_at must be a time", "line 3: max_reserve_for must be a duration", "line 4: per_buyer_limit must be 1 to", "line 5: segments must be 1 to 1024",
 		},
-		"sku,stock,name\na,1,x\nb,2,\"open\nc,3,y\n": {"line 3: extraneous or missing", "1 rows are wrong"},
+		"sku,stock,segments,max_reserve_for\na,+5,,\nb,0020,,\nc,1,-0,\nd,1,,0900\n": {
+			"line 2: stock must be a whole number", "line 3: stock must be a whole number", "line 4: segments must be a whole number",
+			"line 5: max_reserve_for must be a duration", "4 rows are wrong",
+		},
+		"sku,stock,name\na,1,x\nb,2,\"open\nc,3,y\n": {"line 3: extraneous or missing", "1 row is wrong"},
 	} {
 		r := invoke(t, "import", "--file", csvFile(t, text), "--url", p.url)
 		for _, want := range want {
