@@ -57,7 +57,7 @@ func Copy(ctx context.Context, c Copying) (done Copied, err error) {
 	if outbox.Last, err = source.LastPosition(ctx); err != nil {
 		return done, fmt.Errorf("copy from %s: read where its outbox is: %w", from, err)
 	}
-	if done.Tables, err = copying.Count(ctx, source, copied(from, to)); err != nil || c.DryRun {
+	if done.Tables, err = source.Count(ctx, copied(from, to)); err != nil || c.DryRun {
 		return done, err
 	}
 	releaseTo, err := to.own()
@@ -132,7 +132,7 @@ func (d database) hasNoSKU(ctx context.Context) error {
 	})
 }
 
-func (d database) openToCopy(ctx context.Context, write bool) (copying.Database, error) {
+func (d database) openToCopy(ctx context.Context, write bool) (*copying.Database, error) {
 	if d.file != "" {
 		return copying.OpenSQLite(ctx, d.file, write)
 	}
@@ -144,7 +144,7 @@ func (d database) openToCopy(ctx context.Context, write bool) (copying.Database,
 
 // fill brings the schema of a target up to date, and copies the tables into it.
 func (d database) fill(
-	ctx context.Context, source copying.Database, tables []copying.Table, outbox copying.Outbox, progress func(int) func(),
+	ctx context.Context, source *copying.Database, tables []copying.Table, outbox copying.Outbox, progress func(int) func(),
 ) (err error) {
 	if err := d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) }); err != nil {
 		return err

@@ -80,15 +80,15 @@ func TestACopyKnowsEveryTable(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		driver, dsn, columns string
-		open                 func() (copying.Database, error)
+		open                 func() (*copying.Database, error)
 	}{
 		"sqlite": {
 			"sqlite", file, `SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
-			func() (copying.Database, error) { return copying.OpenSQLite(t.Context(), file, true) },
+			func() (*copying.Database, error) { return copying.OpenSQLite(t.Context(), file, true) },
 		},
 		"postgres": {
 			"pgx", server, `SELECT table_name::text, column_name::text FROM information_schema.columns WHERE table_schema = 'public'`,
-			func() (copying.Database, error) { return copying.OpenPostgres(t.Context(), server, false, true) },
+			func() (*copying.Database, error) { return copying.OpenPostgres(t.Context(), server, false, true) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestACopyKnowsEveryTable(t *testing.T) {
 					t.Errorf("%s: %v, %v", table, columns, err)
 				}
 				for _, column := range columns {
-					delete(missing, table+"."+column)
+					delete(missing, table+"."+column.Name)
 				}
 			}
 			if err := d.Close(); err != nil || len(missing) > 0 {

@@ -7,10 +7,13 @@
 package copying
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"inventory/migrations"
 )
@@ -33,55 +36,158 @@ type Outbox struct {
 	Last int64 // the highest position that was ever given: a version of an order must not be given twice
 }
 
-// Rows are rows of a table.
-type Rows interface {
-	Next() bool
-	Values() ([]any, error) // valid until the next call
-	Err() error
-	Close()
+// Database is one end of a copy: a transaction in which nobody else writes.
+type Database struct {
+	db   *sql.DB
+	conn *sql.Conn
+	tx   *sql.Tx
+	kind
 }
 
-// Database is one end of a copy: a transaction in which nobody else writes.
-type Database interface {
-	// Columns returns the columns of a table whose values mean something in another database, sorted.
-	Columns(ctx context.Context, table string) ([]string, error)
-	Count(ctx context.Context, table string) (int, error)
-	// Read returns the rows of a table in the order of its key.
-	Read(ctx context.Context, table string, columns []string) (Rows, error)
-	Write(ctx context.Context, table string, columns []string, rows Rows) error
-	// LastPosition returns the highest position that the outbox has ever given.
-	LastPosition(ctx context.Context) (int64, error)
-	// SetOutbox makes the outbox go on after its rows were written.
-	SetOutbox(ctx context.Context, o Outbox) error
-	Commit(ctx context.Context) error
-	// Close ends the transaction, and undoes what is not committed.
-	Close() error
+// kind is what the kinds of databases do not have in common.
+type kind struct {
+	// columns lists the columns of a table whose values mean something in another database, sorted: the name of each, its type, and
+	// its place in the key, 0 for none.
+	columns string
+	form    func(kind string) (form, error) // of a type
+	last    string                          // returns the highest position that the outbox has ever given
+	goOn    string                          // makes the outbox go on after a position; "": it need not
+	turnOn  []string                        // turn the outbox on
+	write   func(ctx context.Context, d *Database, table string, names []string, rows *rows) error
+}
+
+// form is how the values of a type are read, and made of what was read.
+type form struct {
+	read  string
+	value func(any) any
+}
+
+// same is the form of a value that SQLite has, too.
+func same() form { return form{"%s", func(v any) any { return v }} }
+
+// Column is a column of a table.
+type Column struct {
+	Name string
+	form
+	key int
+}
+
+// begin begins the transaction of a database that has just been opened, after what prepare does with its connection.
+func begin(ctx context.Context, db *sql.DB, k kind, isolation sql.IsolationLevel, prepare func(*sql.Conn) error) (d *Database, err error) {
+	db.SetMaxOpenConns(1)
+	d = &Database{db: db, kind: k}
+	if d.conn, err = db.Conn(ctx); err != nil {
+		err = fmt.Errorf("reach the database: %w", err)
+	} else {
+		err = prepare(d.conn)
+	}
+	if err == nil {
+		d.tx, err = d.conn.BeginTx(ctx, &sql.TxOptions{Isolation: isolation})
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Columns returns the columns of a table whose values mean something in another database, sorted.
+func (d *Database) Columns(ctx context.Context, table string) (columns []Column, err error) {
+	found, err := d.tx.QueryContext(ctx, d.columns, table)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var c Column
+		var kind string
+		if err := found.Scan(&c.Name, &kind, &c.key); err != nil {
+			return nil, err
+		}
+		if c.form, err = d.form(kind); err != nil {
+			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
+		}
+		columns = append(columns, c)
+	}
+	return columns, found.Err()
+}
+
+func names(columns []Column) (names []string) {
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // Count counts the rows of tables.
-func Count(ctx context.Context, d Database, names []string) (tables []Table, err error) {
+func (d *Database) Count(ctx context.Context, names []string) (tables []Table, err error) {
 	for _, name := range names {
-		rows, err := d.Count(ctx, name)
-		if err != nil {
+		table := Table{Name: name}
+		if err := d.tx.QueryRowContext(ctx, `SELECT count(*) FROM `+name).Scan(&table.Rows); err != nil {
 			return nil, fmt.Errorf("count the rows of %s: %w", name, err)
 		}
-		tables = append(tables, Table{name, rows})
+		tables = append(tables, table)
 	}
 	return tables, nil
+}
+
+// read returns the rows of a table in the order of its key.
+func (d *Database) read(ctx context.Context, table string, columns []Column) (*sql.Rows, error) {
+	var values []string
+	for _, c := range columns {
+		values = append(values, fmt.Sprintf(c.form.read, c.Name))
+	}
+	key := slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return c.key == 0 })
+	slices.SortFunc(key, func(a, b Column) int { return cmp.Compare(a.key, b.key) })
+	return d.tx.QueryContext(ctx, `SELECT `+strings.Join(values, ", ")+` FROM `+table+` ORDER BY `+strings.Join(names(key), ", "))
+}
+
+// LastPosition returns the highest position that the outbox has ever given.
+func (d *Database) LastPosition(ctx context.Context) (last int64, err error) {
+	err = d.tx.QueryRowContext(ctx, d.last).Scan(&last)
+	return last, err
+}
+
+// setOutbox makes the outbox go on after its rows were written.
+func (d *Database) setOutbox(ctx context.Context, o Outbox) (err error) {
+	if d.goOn != "" {
+		_, err = d.tx.ExecContext(ctx, d.goOn, o.Last)
+	}
+	if !o.On {
+		return err
+	}
+	for _, statement := range d.turnOn {
+		if err == nil {
+			_, err = d.tx.ExecContext(ctx, statement)
+		}
+	}
+	return err
+}
+
+// Close ends the transaction, and undoes what is not committed.
+func (d *Database) Close() (err error) {
+	if d.tx != nil {
+		if err = d.tx.Rollback(); errors.Is(err, sql.ErrTxDone) {
+			err = nil
+		}
+	}
+	if d.conn != nil {
+		err = errors.Join(err, d.conn.Close())
+	}
+	return errors.Join(err, d.db.Close())
 }
 
 // ErrNotEmpty means that a database to copy into has rows already.
 var ErrNotEmpty = errors.New("is not empty")
 
 // Copy copies tables, all or nothing, and calls copied for each row. It refuses a target that has any row.
-func Copy(ctx context.Context, from, to Database, tables []Table, outbox Outbox, copied func()) error {
-	for _, name := range Tables() {
-		rows, err := to.Count(ctx, name)
-		if err == nil && rows > 0 {
-			err = fmt.Errorf("the target %w: its table %s has %d rows", ErrNotEmpty, name, rows)
-		}
-		if err != nil {
-			return err
+func Copy(ctx context.Context, from, to *Database, tables []Table, outbox Outbox, copied func()) error {
+	there, err := to.Count(ctx, Tables())
+	if err != nil {
+		return err
+	}
+	for _, table := range there {
+		if table.Rows > 0 {
+			return fmt.Errorf("the target %w: its table %s has %d rows", ErrNotEmpty, table.Name, table.Rows)
 		}
 	}
 	for _, table := range tables {
@@ -89,16 +195,16 @@ func Copy(ctx context.Context, from, to Database, tables []Table, outbox Outbox,
 			return fmt.Errorf("copy %s: %w", table.Name, err)
 		}
 	}
-	if err := to.SetOutbox(ctx, outbox); err != nil {
+	if err := to.setOutbox(ctx, outbox); err != nil {
 		return fmt.Errorf("copy the state of the outbox: %w", err)
 	}
-	if err := to.Commit(ctx); err != nil {
+	if err := to.tx.Commit(); err != nil {
 		return fmt.Errorf("commit the copy: %w", err)
 	}
 	return nil
 }
 
-func copyTable(ctx context.Context, from, to Database, table Table, copied func()) error {
+func copyTable(ctx context.Context, from, to *Database, table Table, copied func()) error {
 	columns, err := from.Columns(ctx, table.Name)
 	if err != nil {
 		return err
@@ -107,40 +213,54 @@ func copyTable(ctx context.Context, from, to Database, table Table, copied func(
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(columns, there) {
-		return fmt.Errorf("it has the columns %q, and %q in the target", columns, there)
+	if !slices.Equal(names(columns), names(there)) {
+		return fmt.Errorf("it has the columns %q, and %q in the target", names(columns), names(there))
 	}
-	rows, err := from.Read(ctx, table.Name, columns)
+	read, err := from.read(ctx, table.Name, columns)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	counted := &counting{Rows: rows, copied: copied}
-	if err := to.Write(ctx, table.Name, columns, counted); err != nil {
+	defer read.Close()
+	underWay := &rows{Rows: read, as: there, values: make([]any, len(columns)), copied: copied}
+	if err := errors.Join(to.write(ctx, to, table.Name, names(there), underWay), read.Err()); err != nil {
 		return err
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if counted.rows != table.Rows {
-		return fmt.Errorf("it has %d rows, and %d were read", table.Rows, counted.rows)
+	if underWay.count != table.Rows {
+		return fmt.Errorf("it has %d rows, and %d were read", table.Rows, underWay.count)
 	}
 	return nil
 }
 
-// counting are rows that are counted.
-type counting struct {
-	Rows
-	rows   int
-	copied func()
+// rows are the rows of a table on their way.
+type rows struct {
+	*sql.Rows
+	as     []Column // of the target
+	values []any    // of the current row
+	count  int
+	copied func() // is called for each
 }
 
-// Next implements [Rows].
-func (c *counting) Next() bool {
-	if !c.Rows.Next() {
+// Next implements [pgx.CopyFromSource].
+func (r *rows) Next() bool {
+	if !r.Rows.Next() {
 		return false
 	}
-	c.rows++
-	c.copied()
+	r.count++
+	r.copied()
 	return true
+}
+
+// Values returns the current row as the target has it. It is valid until the next call.
+func (r *rows) Values() ([]any, error) {
+	into := make([]any, len(r.values))
+	for i := range into {
+		into[i] = &r.values[i]
+	}
+	err := r.Scan(into...)
+	for i, v := range r.values {
+		if v != nil {
+			r.values[i] = r.as[i].value(v)
+		}
+	}
+	return r.values, err
 }
