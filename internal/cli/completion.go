@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -13,116 +14,68 @@ import (
 //go:embed completion/*.tmpl
 var completions embed.FS
 
-// place is a command and what may follow it on the line.
-type place struct {
-	Name     string   // the last word of Path
-	Path     []string // the words behind the program's name
-	Help     string
-	Commands []place
-	Flags    []flag
-	Values   []string // that the command's argument may have
-}
-
-// flag is a flag of a command.
-type flag struct {
-	Name, Help string
-	Switch     bool     // takes no value
-	File       bool     // takes the name of a file
-	Values     []string // that it may have; none: any
-}
-
-// Key returns the path in the form that the scripts use: a blank before each word.
-func (p place) Key() string { return key(p.Path) }
-
-func key(path []string) string {
-	var k strings.Builder
-	for _, word := range path {
-		k.WriteString(" " + word)
-	}
-	return k.String()
-}
-
-// Siblings returns the names of the commands.
-func (p place) Siblings() string {
-	var names []string
-	for _, c := range p.Commands {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, " ")
-}
-
-// Words returns the words that may come next, except the values of flags.
-func (p place) Words() string {
-	words := append(strings.Fields(p.Siblings()), p.Values...)
-	for _, f := range p.Flags {
-		words = append(words, "--"+f.Name)
-	}
-	return strings.Join(words, " ")
-}
-
 // WriteCompletion writes the script that completes the commands and flags of a program for bash, zsh or fish. The
 // script is self-contained: it does not run the program.
 func WriteCompletion(to io.Writer, shell string, program *kong.Node) error {
 	parsed, err := template.New(shell+".tmpl").Funcs(template.FuncMap{
+		"all": all, "commands": commands, "flags": flags, "key": key, "values": values, "arguments": arguments, "words": words,
 		"join":  func(words []string) string { return strings.Join(words, " ") },
 		"quote": func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" },
-		"all":   all,
+		"sentence": func(help string) string {
+			first, _, _ := strings.Cut(help, ". ")
+			return strings.TrimSuffix(first, ".")
+		},
 	}).ParseFS(completions, "completion/"+shell+".tmpl")
 	if err != nil {
 		return fmt.Errorf("completion for %s: %w", shell, err)
 	}
-	root := placeOf(program, nil)
-	root.Name = program.Name
-	return parsed.Execute(to, root)
+	return parsed.Execute(to, program)
 }
 
-// all returns a place and the places below it.
-func all(p place) []place {
-	places := []place{p}
-	for _, c := range p.Commands {
-		places = append(places, all(c)...)
+// all returns a command and the commands below it.
+func all(n *kong.Node) []*kong.Node {
+	nodes := []*kong.Node{n}
+	for _, c := range commands(n) {
+		nodes = append(nodes, all(c)...)
 	}
-	return places
+	return nodes
 }
 
-func placeOf(node *kong.Node, path []string) place {
-	p := place{Path: path, Help: firstSentence(node.Help)}
-	if len(path) > 0 {
-		p.Name = path[len(path)-1]
-	}
-	for _, group := range node.AllFlags(true) {
-		for _, f := range group {
-			p.Flags = append(p.Flags, flag{
-				Name: f.Name, Help: firstSentence(f.Help), Switch: f.IsBool() || f.IsCounter(), File: f.PlaceHolder == "FILE",
-				Values: values(f.Value),
-			})
-		}
-	}
-	for _, argument := range node.Positional {
-		p.Values = append(p.Values, values(argument)...)
-	}
-	for _, child := range node.Children {
-		if !child.Hidden {
-			p.Commands = append(p.Commands, placeOf(child, append(path[:len(path):len(path)], child.Name)))
-		}
-	}
-	return p
+func commands(n *kong.Node) []*kong.Node {
+	return slices.DeleteFunc(slices.Clone(n.Children), func(c *kong.Node) bool { return c.Hidden })
 }
 
+func flags(n *kong.Node) []*kong.Flag { return slices.Concat(n.AllFlags(true)...) }
+
+// key returns the words that name a command behind the program's name, in the form that the scripts use: a blank before each.
+func key(n *kong.Node) string {
+	if n.Parent == nil {
+		return ""
+	}
+	return key(n.Parent) + " " + n.Name
+}
+
+// values returns what a flag or an argument may be; none: anything.
 func values(v *kong.Value) []string {
-	if v.Enum == "" {
-		return nil
-	}
-	var known []string
-	for _, value := range v.EnumSlice() {
-		if value != "" {
-			known = append(known, value)
-		}
+	return slices.DeleteFunc(v.EnumSlice(), func(value string) bool { return value == "" })
+}
+
+// arguments returns what the arguments of a command may be.
+func arguments(n *kong.Node) (known []string) {
+	for _, argument := range n.Positional {
+		known = append(known, values(argument)...)
 	}
 	return known
 }
 
-func firstSentence(help string) string {
-	first, _, _ := strings.Cut(help, ". ")
-	return strings.TrimSuffix(first, ".")
+// words returns what may come next, except the values of flags.
+func words(n *kong.Node) (next []string) {
+	for _, c := range commands(n) {
+		next = append(next, c.Name)
+	}
+	next = append(next, arguments(n)...)
+	for _, f := range flags(n) {
+		next = append(next, "--"+f.Name)
+	}
+	return next
 }
