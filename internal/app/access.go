@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"inventory/internal/access"
 	"inventory/internal/api"
@@ -64,13 +63,22 @@ func (a *App) openAccess() (err error) {
 		}
 	}
 	a.checkKeyFiles()
-	if a.certificate, err = a.config.openCertificate(); err != nil {
-		return err
+	if a.config.TLSCert != "" {
+		a.certificate = &tlsFiles{of: "TLS", cert: a.config.TLSCert, key: a.config.TLSKey, base: &tls.Config{MinVersion: tls.VersionTLS12}}
 	}
 	if a.redisAt, err = a.config.usedRedis(); err != nil {
 		return err
 	}
-	return readTLS(a.redisAt)
+	return a.readTLS()
+}
+
+// readTLS reads the files of the public listener's certificate and those that Redis URLs name.
+func (a *App) readTLS() error {
+	err := a.certificate.reload()
+	for _, address := range a.redisAt {
+		err = errors.Join(err, address.tls.reload())
+	}
+	return err
 }
 
 // limitCallers makes what bounds how often callers may call, by their keys or by their addresses behind proxies.
@@ -118,15 +126,12 @@ func (c Config) hostsOf(address string) *api.Hosts {
 // Reload reads the files of API keys, of the tokens' keys, of the certificate and of Redis' TLS again, for later requests and
 // connections. If a file cannot be read, what was read from it before stays in use, and the error names it; the others are used anyway.
 func (a *App) Reload() error {
-	var errs []error
+	var err error
 	if a.guard != nil {
-		errs = append(errs, a.guard.Reload())
-	}
-	if a.certificate != nil {
-		errs = append(errs, a.certificate.reload())
+		err = a.guard.Reload()
 	}
 	a.checkKeyFiles()
-	return errors.Join(append(errs, readTLS(a.redisAt))...)
+	return errors.Join(err, a.readTLS())
 }
 
 // Reloads reports whether there is anything to reload.
@@ -158,37 +163,4 @@ func (a *App) checkKeyFiles() {
 func othersWrite(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
-}
-
-// certificate is the public listener's certificate, from two files that may be read again.
-type certificate struct {
-	certFile, keyFile string
-	current           atomic.Pointer[tls.Certificate]
-}
-
-// openCertificate reads the certificate of a configuration; nil is none.
-func (c Config) openCertificate() (*certificate, error) {
-	if c.TLSCert == "" {
-		return nil, nil
-	}
-	certificate := &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}
-	return certificate, certificate.reload()
-}
-
-// reload reads both files again, for later connections. After an error the certificate stays as it was.
-func (c *certificate) reload() error {
-	read, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return fmt.Errorf("TLS: certificate %s and key %s: %w", c.certFile, c.keyFile, err)
-	}
-	c.current.Store(&read)
-	return nil
-}
-
-// config returns the TLS configuration with the certificate.
-func (c *certificate) config() *tls.Config {
-	return &tls.Config{
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
-		MinVersion:     tls.VersionTLS12,
-	}
 }

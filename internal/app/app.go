@@ -41,8 +41,8 @@ type App struct {
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // counts by address; nil: none
 	proxies     *api.Proxies
-	certificate *certificate // nil: the public listener does not encrypt
-	traces      *tracing     // nil: off
+	certificate *tlsFiles // nil: the public listener does not encrypt
+	traces      *tracing  // nil: off
 	warnings    *warnings
 	redisAt     []redisAddress
 	outage      *outage
@@ -144,10 +144,11 @@ func (a *App) openStore(ctx context.Context) error {
 	if !d.citus { // of several servers one may be away
 		primary.configure = append(slices.Clone(d.configure), a.outage.watch)
 	}
-	store, release, err := primary.openOwned(ctx, a.config.Logger)
+	store, closing, err := primary.openOwned(ctx, a.config.Logger)
 	if err != nil {
 		return err
 	}
+	a.onClose(func(context.Context) error { return closing() })
 	a.warnOfPooler(store)
 	if cluster, is := store.(*citus.Store); is {
 		a.nodes = cluster.Nodes
@@ -156,26 +157,21 @@ func (a *App) openStore(ctx context.Context) error {
 		store = a.traces.store(store)
 	}
 	a.store = store
-	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
 	return nil
 }
 
 // logStart logs what the service is about to use. URLs may hold secrets, so it names servers alone.
 func (a *App) logStart(d database) {
 	build := ThisBuild()
-	a.config.Logger.Info("starting", "version", build.Version, "revision", build.Revision, "database", d.String(),
-		"redis", redisName(a.config), "lock", a.config.Lock)
-}
-
-func redisName(c Config) string {
-	switch all, err := redisAddresses(c); {
-	case err != nil || c.Lock == LockNone:
-		return "none"
-	case c.RedisURL == Embedded:
-		return "embedded, for this process alone"
-	default:
-		return redisHosts(all)
+	redis := redisHosts(a.redisAt)
+	switch {
+	case a.config.Lock == LockNone:
+		redis = "none"
+	case a.config.RedisURL == Embedded:
+		redis = "embedded, for this process alone"
 	}
+	a.config.Logger.Info("starting", "version", build.Version, "revision", build.Revision, "database", d.String(),
+		"redis", redis, "lock", a.config.Lock)
 }
 
 // openService starts the stock service, with Redis locks if the configuration wants them.

@@ -11,7 +11,6 @@ import (
 
 	"inventory/internal/copying"
 	"inventory/internal/stock"
-	"inventory/internal/stock/sqlite"
 	"inventory/migrations"
 )
 
@@ -172,7 +171,7 @@ func (d database) fill(
 func sameAudit(ctx context.Context, one, other database) (audit stock.Audit, err error) {
 	var audits [2]stock.Audit
 	for i, d := range []database{one, other} {
-		store, err := d.openWith(ctx, sqlite.OpenReader)
+		store, err := d.open(ctx, true)
 		if err != nil {
 			return audit, err
 		}

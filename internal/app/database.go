@@ -105,9 +105,12 @@ func (d database) migrator() (*migrations.Migrator, error) {
 	return migrations.OpenPostgres(cmp.Or(d.directURL, d.postgresURL), postgres.Settle)
 }
 
-// openStore opens a database whose schema is up to date.
-func (d database) openStore(ctx context.Context) (stock.Store, error) {
-	if d.file != "" {
+// open opens a database whose schema is up to date. With readOnly a SQLite file is opened for reads alone.
+func (d database) open(ctx context.Context, readOnly bool) (stock.Store, error) {
+	switch {
+	case d.file != "" && readOnly:
+		return sqlite.OpenReader(ctx, d.file)
+	case d.file != "":
 		return sqlite.Open(ctx, d.file)
 	}
 	if err := d.asItSays(ctx); err != nil {
@@ -183,12 +186,12 @@ func (d database) reachable(ctx context.Context) error {
 	return store.Close()
 }
 
-// openOwned migrates a database up and opens it. release gives up a SQLite file, after the store is closed.
-func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.Store, release func() error, err error) {
+// openOwned migrates a database up and opens it. closing closes it, and gives up a SQLite file.
+func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.Store, closing func() error, err error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, nil, err
 	}
-	release, err = d.own()
+	release, err := d.own()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,12 +207,12 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 		err = d.logUnsafe(ctx, log)
 	}
 	if err == nil {
-		store, err = d.openStore(ctx)
+		store, err = d.open(ctx, false)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	return store, release, nil
+	return store, func() error { return errors.Join(store.Close(), release()) }, nil
 }
 
 // OpenToShare migrates a database up and opens it for several services of this process: see [Config].Store. closing closes
@@ -219,20 +222,16 @@ func OpenToShare(ctx context.Context, databaseURL string, log *slog.Logger) (sto
 	if err != nil {
 		return nil, nil, err
 	}
-	store, release, err := d.openOwned(ctx, log)
-	if err != nil {
-		return nil, nil, err
-	}
-	return store, func() error { return errors.Join(store.Close(), release()) }, nil
+	return d.openOwned(ctx, log)
 }
 
-// OpenForReading opens a database for reads, also while a service uses it.
+// OpenForReading opens a database for reads, also while a service uses it. It creates nothing.
 func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error) {
-	return openBeside(ctx, databaseURL, sqlite.OpenReader)
+	return openBeside(ctx, databaseURL, true)
 }
 
-// openBeside opens a database that exists and has the schema of this program, also while a service uses it. It creates nothing.
-func openBeside(ctx context.Context, databaseURL string, openFile fileOpener) (stock.Store, error) {
+// openBeside opens a database that exists and has the schema of this program, also while a service uses it.
+func openBeside(ctx context.Context, databaseURL string, readOnly bool) (stock.Store, error) {
 	d, err := existing(databaseURL)
 	if err != nil {
 		return nil, err
@@ -240,17 +239,7 @@ func openBeside(ctx context.Context, databaseURL string, openFile fileOpener) (s
 	if err := d.upToDate(ctx); err != nil {
 		return nil, err
 	}
-	return d.openWith(ctx, openFile)
-}
-
-// fileOpener opens a SQLite file: for reads alone, or for writes too.
-type fileOpener func(ctx context.Context, file string) (*sqlite.Store, error)
-
-func (d database) openWith(ctx context.Context, openFile fileOpener) (stock.Store, error) {
-	if d.file != "" {
-		return openFile(ctx, d.file)
-	}
-	return d.openStore(ctx)
+	return d.open(ctx, readOnly)
 }
 
 // existing returns the database of a URL. A SQLite file must exist and be a regular file.
@@ -322,24 +311,19 @@ func MigrationStatus(ctx context.Context, databaseURL string) (migrations.Status
 	return d.status(ctx)
 }
 
-func (d database) dialect() migrations.Dialect {
-	if d.file != "" {
-		return migrations.SQLite()
-	}
-	return migrations.Postgres()
-}
-
 func (d database) status(ctx context.Context) (status migrations.Status, err error) {
+	dialect := migrations.Postgres()
 	if d.file != "" {
+		dialect = migrations.SQLite()
 		if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
-			return d.dialect().None()
+			return dialect.None()
 		}
 	}
 	if err := d.reachable(ctx); err != nil {
 		return status, err
 	}
 	err = d.query(func(db *sql.DB) error {
-		status, err = migrations.ReadStatus(ctx, db, d.dialect())
+		status, err = migrations.ReadStatus(ctx, db, dialect)
 		return err
 	})
 	return status, err
@@ -418,11 +402,7 @@ func WithOutbox(ctx context.Context, databaseURL string, readOnly bool, work fun
 }
 
 func (d database) withOutbox(ctx context.Context, readOnly bool, work func(stock.Outbox) error) (err error) {
-	open := sqlite.Open
-	if readOnly {
-		open = sqlite.OpenReader
-	}
-	store, err := d.openWith(ctx, open)
+	store, err := d.open(ctx, readOnly)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/internal/stock/sqlite"
 )
 
 const (
@@ -24,7 +23,7 @@ var ErrBusy = errors.New("in use")
 // a dry run, also while a service uses the database. It calls report for each SKU that has some. It works page by page, each
 // in its own transaction: if it is interrupted, the next call goes on.
 func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun bool, report func(sku string, pruned stock.Pruned) error) (err error) {
-	store, err := openBeside(ctx, databaseURL, sqlite.Open)
+	store, err := openBeside(ctx, databaseURL, false)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -28,7 +29,7 @@ import (
 // A redisAddress is the place of the locks: one server, the master that Sentinels know, or a cluster.
 type redisAddress struct {
 	options *redis.UniversalOptions // nil: a server inside the process
-	tls     *redisTLS               // nil: as go-redis has it
+	tls     *tlsFiles               // nil: as go-redis has it
 }
 
 const redLockNodes = 3 // the least number of a RedLock's servers, and the number of embedded ones
@@ -141,7 +142,9 @@ func redisAddressOf(text string) (redisAddress, error) {
 	many.ConnMaxIdleTime, many.ConnMaxLifetime, many.ConnMaxLifetimeJitter = one.ConnMaxIdleTime, one.ConnMaxLifetime, one.ConnMaxLifetimeJitter
 	many.PipelinePoolSize = one.PipelinePoolSize
 	many.PipelineReadBufferSize, many.PipelineWriteBufferSize = one.PipelineReadBufferSize, one.PipelineWriteBufferSize
-	many.Dialer, err = files.over(many.TLSConfig)
+	if files != nil {
+		err = files.over(many)
+	}
 	return redisAddress{many, files}, err
 }
 
@@ -204,6 +207,55 @@ func (a redisAddress) String() string {
 	}
 }
 
+// tlsFiles is what one end of TLS trusts and shows, in PEM files that may be read again. Those of a Redis URL are for all its
+// servers, Sentinels too. Nil has no files.
+type tlsFiles struct {
+	of            string                     // what errors begin with
+	ca, cert, key string                     // "": none
+	serverName    string                     // "": that of each server
+	base          *tls.Config                // what else there is to say
+	current       atomic.Pointer[tls.Config] // for new connections
+}
+
+// reload reads the files, for later connections. After an error what is in use stays as it was.
+func (t *tlsFiles) reload() error {
+	if t == nil {
+		return nil
+	}
+	config := t.base.Clone()
+	if t.ca != "" {
+		trusted, err := readAuthorities(t.ca)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", t.of, redisCA, err)
+		}
+		config.RootCAs = trusted
+	}
+	if t.cert != "" {
+		own, err := tls.LoadX509KeyPair(t.cert, t.key)
+		if err != nil {
+			return fmt.Errorf("%s: certificate %s and key %s: %w", t.of, t.cert, t.key, err)
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	t.current.Store(config)
+	return nil
+}
+
+// server returns the configuration of a listener, which net/http adds its protocols to.
+func (t *tlsFiles) server() *tls.Config {
+	config := t.base.Clone()
+	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &t.current.Load().Certificates[0], nil }
+	return config
+}
+
+// dial connects to a server. Its name is that of the URL, or its address if the client has found it itself.
+func (t *tlsFiles) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	plain := &net.Dialer{Timeout: redisDial, KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3, // as go-redis has them
+	}}
+	return (&tls.Dialer{NetDialer: plain, Config: t.current.Load()}).DialContext(ctx, network, address)
+}
+
 // The parameters of a Redis URL for TLS.
 const (
 	redisCA         = "tls_ca"
@@ -212,20 +264,9 @@ const (
 	redisServerName = "tls_server_name"
 )
 
-// redisTLS is what a client of Redis trusts and shows, in files that may be read again. It is that of all servers of a URL,
-// Sentinels too.
-type redisTLS struct {
-	ca, cert, key, serverName string                     // "": the URL has no such parameter
-	base                      *tls.Config                // what else the URL says
-	current                   atomic.Pointer[tls.Config] // for new connections
-}
-
-// dialer opens connections to a Redis.
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
 // takeRedisTLS removes the parameters for TLS from a Redis URL; nil means that there are none.
-func takeRedisTLS(u *url.URL) (*redisTLS, error) {
-	t, query := &redisTLS{}, u.Query()
+func takeRedisTLS(u *url.URL) (*tlsFiles, error) {
+	t, query := &tlsFiles{of: "redis URL"}, u.Query()
 	found := false
 	for name, value := range map[string]*string{redisCA: &t.ca, redisCert: &t.cert, redisKey: &t.key, redisServerName: &t.serverName} {
 		if !query.Has(name) {
@@ -247,42 +288,17 @@ func takeRedisTLS(u *url.URL) (*redisTLS, error) {
 	return t, nil
 }
 
-// over returns the function that connects with TLS as the options of a URL say, and otherwise as go-redis does.
-func (t *redisTLS) over(config *tls.Config) (dialer, error) {
+// over makes a client connect with TLS as the rest of a URL says, and with these files.
+func (t *tlsFiles) over(o *redis.UniversalOptions) error {
 	switch {
-	case t == nil:
-		return nil, nil
-	case config == nil:
-		return nil, fmt.Errorf("redis URL: %s, %s, %s and %s need TLS: rediss://", redisCA, redisCert, redisKey, redisServerName)
-	case config.InsecureSkipVerify && t.ca != "":
-		return nil, fmt.Errorf("redis URL: %s is of no use with skip_verify, which trusts every server", redisCA)
+	case o.TLSConfig == nil:
+		return fmt.Errorf("redis URL: %s, %s, %s and %s need TLS: rediss://", redisCA, redisCert, redisKey, redisServerName)
+	case o.TLSConfig.InsecureSkipVerify && t.ca != "":
+		return fmt.Errorf("redis URL: %s is of no use with skip_verify, which trusts every server", redisCA)
 	}
-	t.base = config
-	return t.dial, nil
-}
-
-// reload reads the files, for later connections. After an error what is in use stays as it was.
-func (t *redisTLS) reload() error {
-	config := t.base.Clone()
-	config.MinVersion = tls.VersionTLS12
-	if t.serverName != "" {
-		config.ServerName = t.serverName
-	}
-	if t.ca != "" {
-		trusted, err := readAuthorities(t.ca)
-		if err != nil {
-			return fmt.Errorf("redis URL: %s: %w", redisCA, err)
-		}
-		config.RootCAs = trusted
-	}
-	if t.cert != "" {
-		own, err := tls.LoadX509KeyPair(t.cert, t.key)
-		if err != nil {
-			return fmt.Errorf("redis URL: %s %s and %s %s: %w", redisCert, t.cert, redisKey, t.key, err)
-		}
-		config.Certificates = []tls.Certificate{own}
-	}
-	t.current.Store(config)
+	t.base, o.Dialer = o.TLSConfig.Clone(), t.dial
+	t.base.MinVersion = tls.VersionTLS12
+	t.base.ServerName = cmp.Or(t.serverName, t.base.ServerName)
 	return nil
 }
 
@@ -313,25 +329,6 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("%s: certificate %d is missing or incomplete; it must be PEM", file, read+1)
 	}
 	return pool, nil
-}
-
-// dial connects to a server. Its name is that of the URL, or its address if the client has found it itself.
-func (t *redisTLS) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	plain := &net.Dialer{Timeout: redisDial, KeepAliveConfig: net.KeepAliveConfig{
-		Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3, // as go-redis has them
-	}}
-	return (&tls.Dialer{NetDialer: plain, Config: t.current.Load()}).DialContext(ctx, network, address)
-}
-
-// readTLS reads the files that Redis URLs name. An error leaves those of its URL as they were.
-func readTLS(all []redisAddress) error {
-	var errs []error
-	for _, address := range all {
-		if address.tls != nil {
-			errs = append(errs, address.tls.reload())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // errReserved replaces an error that may quote what belongs to a password.

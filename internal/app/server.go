@@ -35,7 +35,7 @@ func (a *App) listen(ctx context.Context, public, admin, probes http.Handler) er
 	a.public.ConnContext = connContext
 	least := leastWait
 	if a.certificate != nil {
-		a.public.TLSConfig = a.certificate.config()
+		a.public.TLSConfig = a.certificate.server()
 		least = leastWaitTLS
 	}
 	a.listener = newListener(publicAt, a.config.MaxConnections, least)
