@@ -228,16 +228,10 @@ func (c *demoCommand) watch(ctx context.Context, s cli.Streams) (err error) {
 // serveUntil serves until ctx ends. Streams of events do not end by themselves, so it cuts connections.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	stopped := make(chan error, 1)
-	go func() { stopped <- server.Serve(listener) }()
-	select {
-	case err := <-stopped:
+	cut := make(chan error, 1)
+	context.AfterFunc(ctx, func() { cut <- server.Close() })
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-		err := server.Close()
-		if served := <-stopped; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-		return err
 	}
+	return <-cut
 }

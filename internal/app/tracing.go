@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,16 +33,8 @@ type tracing struct {
 // tracesWanted reports whether OpenTelemetry's environment names a collector. It refuses settings that would silently be
 // ignored.
 func tracesWanted(environment func(string) string) (bool, error) {
-	first := func(names ...string) string {
-		for _, name := range names {
-			if value := environment(name); value != "" {
-				return value
-			}
-		}
-		return ""
-	}
-	if first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") == "" ||
-		strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true") {
+	endpoint := cmp.Or(environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), environment("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	if endpoint == "" || strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
 	switch kind := environment("OTEL_TRACES_EXPORTER"); kind {
@@ -51,7 +44,7 @@ func tracesWanted(environment func(string) string) (bool, error) {
 	default:
 		return false, fmt.Errorf("OTEL_TRACES_EXPORTER %q: must be otlp or none", kind)
 	}
-	switch protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+	switch protocol := cmp.Or(environment("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), environment("OTEL_EXPORTER_OTLP_PROTOCOL")); protocol {
 	case "", "http/protobuf":
 		return true, nil
 	default:
