@@ -131,8 +131,9 @@ func (s *samples) close() {
 }
 
 const (
-	outageOver  = time.Second     // without a failure; then an outage has ended with the next answer
-	outageAfter = 2 * time.Second // for this long after it requests may still fail that it has met
+	outageLeast = 250 * time.Millisecond // a statement that had less was cut off by its caller, and not by a limit of ours
+	outageOver  = time.Second            // without a failure; then an outage has ended with the next answer
+	outageAfter = 2 * time.Second        // for this long after it requests may still fail that it has met
 )
 
 // outage knows from statements and connections whether PostgreSQL is there. It warns when an outage begins, reports its end, and
@@ -168,8 +169,13 @@ func (o *outage) watch(config *pgxpool.Config) {
 	}
 }
 
-// pendingKey is the key under which a context says whether the end of its statement was counted: pgx may end a batch twice.
-type pendingKey struct{}
+// question is a statement or a connection that PostgreSQL has to answer.
+type question struct {
+	asked time.Time
+	over  atomic.Bool // its end was counted: pgx may end a batch twice
+}
+
+type questionKey struct{}
 
 // asked counts a statement or a connection that begins.
 func (o *outage) asked(ctx context.Context) context.Context {
@@ -177,14 +183,18 @@ func (o *outage) asked(ctx context.Context) context.Context {
 		o.heard.Store(time.Now().UnixNano())
 	}
 	o.pending.Add(1)
-	return context.WithValue(ctx, pendingKey{}, new(atomic.Bool))
+	return context.WithValue(ctx, questionKey{}, &question{asked: time.Now()})
 }
 
-// over counts a statement or a connection that has ended.
-func (o *outage) over(ctx context.Context) {
-	if counted, is := ctx.Value(pendingKey{}).(*atomic.Bool); is && counted.CompareAndSwap(false, true) {
-		o.pending.Add(-1)
+// over counts a statement or a connection that has ended, and returns how long it took.
+func (o *outage) over(ctx context.Context) (took time.Duration) {
+	if q, is := ctx.Value(questionKey{}).(*question); is {
+		if q.over.CompareAndSwap(false, true) {
+			o.pending.Add(-1)
+		}
+		took = time.Since(q.asked)
 	}
+	return took
 }
 
 // silent reports whether PostgreSQL has been asked something, and has answered nothing for a time.
@@ -192,10 +202,11 @@ func (o *outage) silent() bool { return o.pending.Load() > 0 && since(&o.heard) 
 
 // note takes the result of a statement.
 func (o *outage) note(ctx context.Context, err error) {
-	o.over(ctx)
+	took := o.over(ctx)
 	var refused *pgconn.PgError
 	switch {
 	case errors.Is(err, context.Canceled): // who asked has gone
+	case errors.Is(err, context.DeadlineExceeded) && took < outageLeast: // who asked had little time
 	case err == nil, errors.As(err, &refused) && !isAway(refused.Code):
 		o.answered()
 	default:

@@ -148,3 +148,28 @@ func TestAnOutageBeginsWithARequestThatOutlastsASilentStatement(t *testing.T) {
 		sampled.samples.close()
 	})
 }
+
+// TestACallersOwnDeadlineIsNoOutage: whoever gives a request a few milliseconds has its statement cut off. PostgreSQL is there.
+func TestACallersOwnDeadlineIsNoOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told lockedText
+		away := &outage{warnings: newWarnings(slog.New(slog.NewTextHandler(&told, nil)))}
+		statement := func(lasts time.Duration) {
+			ctx := away.TraceQueryStart(t.Context(), nil, pgx.TraceQueryStartData{})
+			time.Sleep(lasts)
+			away.TraceQueryEnd(ctx, nil, pgx.TraceQueryEndData{Err: context.DeadlineExceeded})
+		}
+		time.Sleep(time.Minute)
+		for range 10 {
+			statement(20 * time.Millisecond)
+		}
+		if away.on.Load() || told.String() != "" {
+			t.Errorf("callers with little time are an outage: %s", told.String())
+		}
+		statement(outageOver)
+		if !away.on.Load() {
+			t.Error("a statement that has no answer for a second is no outage")
+		}
+	})
+}
