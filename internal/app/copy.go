@@ -44,7 +44,7 @@ func Copy(ctx context.Context, c Copying) (done Copied, err error) {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, releaseFrom()) }()
-	outbox, err := check(ctx, from, to)
+	outboxOn, err := check(ctx, from, to)
 	if err != nil {
 		return done, err
 	}
@@ -53,9 +53,6 @@ func Copy(ctx context.Context, c Copying) (done Copied, err error) {
 		return done, fmt.Errorf("copy from %s: %w", from, err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	if outbox.Last, err = source.LastPosition(ctx); err != nil {
-		return done, fmt.Errorf("copy from %s: read where its outbox is: %w", from, err)
-	}
 	if done.Tables, err = source.Count(ctx, copied(from, to)); err != nil || c.DryRun {
 		return done, err
 	}
@@ -64,7 +61,7 @@ func Copy(ctx context.Context, c Copying) (done Copied, err error) {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, releaseTo()) }()
-	if err := to.fill(ctx, source, done.Tables, outbox, c.Progress); err != nil {
+	if err := to.fill(ctx, source, done.Tables, outboxOn, c.Progress); err != nil {
 		return done, fmt.Errorf("copy to %s: %w", to, err)
 	}
 	done.Audit, err = sameAudit(ctx, from, to)
@@ -93,27 +90,27 @@ func copied(from, to database) []string {
 }
 
 // check refuses what cannot be copied, before anything is written. It returns whether the source's outbox is on.
-func check(ctx context.Context, from, to database) (outbox copying.Outbox, err error) {
+func check(ctx context.Context, from, to database) (outboxOn bool, err error) {
 	for _, d := range []database{from, to} {
 		status, err := d.status(ctx)
 		if err != nil {
-			return outbox, err
+			return false, err
 		}
 		if status.Newer() {
-			return outbox, fmt.Errorf("%s has the schema of a newer program, at version %d: copy with that program", d, status.Version)
+			return false, fmt.Errorf("%s has the schema of a newer program, at version %d: copy with that program", d, status.Version)
 		}
 	}
 	if err := from.upToDate(ctx); err != nil {
-		return outbox, fmt.Errorf("%s: %w", from, err)
+		return false, fmt.Errorf("%s: %w", from, err)
 	}
 	if err := to.hasNoSKU(ctx); err != nil {
-		return outbox, err
+		return false, err
 	}
 	status, err := from.outboxStatus(ctx)
 	if err == nil && (from.citus || to.citus) && (status.On || status.Rows > 0) {
 		err = errors.New("an outbox is not copied from or to Citus, where each node has its own: turn it off, read it to the end, and trim it")
 	}
-	return copying.Outbox{On: status.On}, err
+	return status.On, err
 }
 
 // hasNoSKU refuses a database with a SKU, before it is migrated. What else it may have is looked at when nobody else can write.
@@ -143,7 +140,7 @@ func (d database) openToCopy(ctx context.Context, write bool) (*copying.Database
 
 // fill brings the schema of a target up to date, and copies the tables into it.
 func (d database) fill(
-	ctx context.Context, source *copying.Database, tables []copying.Table, outbox copying.Outbox, progress func(int) func(),
+	ctx context.Context, source *copying.Database, tables []copying.Table, outboxOn bool, progress func(int) func(),
 ) (err error) {
 	if err := d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) }); err != nil {
 		return err
@@ -164,7 +161,7 @@ func (d database) fill(
 	for _, table := range tables {
 		rows += table.Rows
 	}
-	return copying.Copy(ctx, source, target, tables, outbox, progress(rows))
+	return copying.Copy(ctx, source, target, tables, outboxOn, progress(rows))
 }
 
 // sameAudit audits two databases, and returns an error if they do not have the same balances.

@@ -30,12 +30,6 @@ const outboxTable = "outbox"
 // Tables returns the names of all tables, each after those that it refers to.
 func Tables() []string { return append(migrations.Tables(), outboxTable) }
 
-// Outbox is what an outbox has beside its rows.
-type Outbox struct {
-	On   bool
-	Last int64 // the highest position that was ever given: a version of an order must not be given twice
-}
-
 // Database is one end of a copy: a transaction in which nobody else writes.
 type Database struct {
 	db   *sql.DB
@@ -50,7 +44,7 @@ type kind struct {
 	// its place in the key, 0 for none.
 	columns string
 	form    func(kind string) (form, error) // of a type
-	last    string                          // returns the highest position that the outbox has ever given
+	last    string                          // returns the highest position that the outbox has ever given: it must not be given twice
 	goOn    string                          // makes the outbox go on after a position; "": it need not
 	turnOn  []string                        // turn the outbox on
 	write   func(ctx context.Context, d *Database, table string, names []string, rows *rows) error
@@ -141,23 +135,19 @@ func (d *Database) read(ctx context.Context, table string, columns []Column) (*s
 	return d.tx.QueryContext(ctx, `SELECT `+strings.Join(values, ", ")+` FROM `+table+` ORDER BY `+strings.Join(names(key), ", "))
 }
 
-// LastPosition returns the highest position that the outbox has ever given.
-func (d *Database) LastPosition(ctx context.Context) (last int64, err error) {
-	err = d.tx.QueryRowContext(ctx, d.last).Scan(&last)
-	return last, err
-}
-
-// setOutbox makes the outbox go on after its rows were written.
-func (d *Database) setOutbox(ctx context.Context, o Outbox) (err error) {
-	if d.goOn != "" {
-		_, err = d.tx.ExecContext(ctx, d.goOn, o.Last)
+// copyOutbox makes the target's outbox go on where the source's is, after its rows were written.
+func copyOutbox(ctx context.Context, from, to *Database, on bool) error {
+	var last int64
+	err := from.tx.QueryRowContext(ctx, from.last).Scan(&last)
+	if err == nil && to.goOn != "" {
+		_, err = to.tx.ExecContext(ctx, to.goOn, last)
 	}
-	if !o.On {
+	if !on {
 		return err
 	}
-	for _, statement := range d.turnOn {
+	for _, statement := range to.turnOn {
 		if err == nil {
-			_, err = d.tx.ExecContext(ctx, statement)
+			_, err = to.tx.ExecContext(ctx, statement)
 		}
 	}
 	return err
@@ -179,8 +169,9 @@ func (d *Database) Close() (err error) {
 // ErrNotEmpty means that a database to copy into has rows already.
 var ErrNotEmpty = errors.New("is not empty")
 
-// Copy copies tables, all or nothing, and calls copied for each row. It refuses a target that has any row.
-func Copy(ctx context.Context, from, to *Database, tables []Table, outbox Outbox, copied func()) error {
+// Copy copies tables, all or nothing, and calls copied for each row. It refuses a target that has any row. With outboxOn the target's
+// outbox is turned on.
+func Copy(ctx context.Context, from, to *Database, tables []Table, outboxOn bool, copied func()) error {
 	there, err := to.Count(ctx, Tables())
 	if err != nil {
 		return err
@@ -195,7 +186,7 @@ func Copy(ctx context.Context, from, to *Database, tables []Table, outbox Outbox
 			return fmt.Errorf("copy %s: %w", table.Name, err)
 		}
 	}
-	if err := to.setOutbox(ctx, outbox); err != nil {
+	if err := copyOutbox(ctx, from, to, outboxOn); err != nil {
 		return fmt.Errorf("copy the state of the outbox: %w", err)
 	}
 	if err := to.tx.Commit(); err != nil {
