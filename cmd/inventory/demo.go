@@ -80,14 +80,21 @@ func (c *demoCommand) Validate() error {
 
 // Run holds the sale.
 func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
-	if c.Watch {
-		return c.watch(ctx, s)
-	}
-	stop, err := c.startService(ctx, s.Err)
+	removeFiles, err := c.openDatabase()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, removeFiles()) }()
+	if c.Watch {
+		return c.watch(ctx, s)
+	}
+	if len(c.URL) == 0 {
+		service, err := c.startService(ctx, s.Err)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
+	}
 	var services []*client.Service
 	for _, url := range c.URL {
 		service, err := client.NewService(url, c.Concurrency, patience, client.WithKey(c.APIKey))
@@ -124,27 +131,18 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	return err
 }
 
-// startService starts a service in this process unless --url names running ones. Without a database URL the service sells
-// from a temporary file.
-func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop func() error, err error) {
-	if len(c.URL) > 0 {
-		return func() error { return nil }, nil
-	}
-	removeFiles, err := c.openDatabase()
-	if err != nil {
-		return nil, err
-	}
+// startService starts a service in this process.
+func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (*app.App, error) {
 	log := slog.New(slog.NewTextHandler(logTo, nil))
 	app.SpendMemory(log)
 	a, err := app.Start(ctx, app.Config{
 		DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL, Lock: c.Lock, DrainTimeout: patience,
 		Logger: log,
 	})
-	if err != nil {
-		return nil, errors.Join(err, removeFiles())
+	if err == nil {
+		c.URL = []string{a.URL()}
 	}
-	c.URL = []string{a.URL()}
-	return func() error { return errors.Join(a.Close(context.WithoutCancel(ctx)), removeFiles()) }, nil
+	return a, err
 }
 
 // openDatabase creates a temporary file if no database was named.
@@ -199,11 +197,6 @@ type watchFlags struct {
 
 // watch opens the classroom until ctx ends.
 func (c *demoCommand) watch(ctx context.Context, s cli.Streams) (err error) {
-	removeFiles, err := c.openDatabase()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, removeFiles()) }()
 	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	app.SpendMemory(log)
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
