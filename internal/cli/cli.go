@@ -54,12 +54,23 @@ func Main(grammar any, options ...kong.Option) {
 // Run parses args by a kong grammar and runs the command that they name. Its Run method may ask for a context.Context
 // and for Streams. Run returns the exit status.
 func Run(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) int {
-	name, exited, out := "flags", -1, &output{to: s.Out}
+	exited, out := -1, &output{to: s.Out}
 	s.Out = out
-	parsed, err := Parse(ctx, args, s, grammar, append(options,
+	parser, err := kong.New(grammar, append(options,
 		kong.Exit(func(code int) { exited = code }),
-		kong.PostBuild(func(k *kong.Kong) error { name = k.Model.Name; return nil }),
+		kong.Writers(s.Out, s.Err),
+		kong.Help(func(options kong.HelpOptions, help *kong.Context) error {
+			help.Stdout = out.to // whose width kong asks for, if it is a terminal
+			out.err = kong.DefaultHelpPrinter(options, help)
+			return out.err
+		}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(s),
 	)...)
+	if err != nil {
+		return fail(s, "flags", err)
+	}
+	parsed, err := parser.Parse(args)
 	if err == nil && exited < 0 { // not for --help
 		err = parsed.Run()
 	}
@@ -74,25 +85,12 @@ func Run(ctx context.Context, args []string, s Streams, grammar any, options ...
 	if failer, ok := grammar.(Failer); ok {
 		return failer.Fail(s, args, err)
 	}
-	return fail(s, name, err)
+	return fail(s, parser.Model.Name, err)
 }
 
 // A Failer is a grammar that reports its failures itself, and chooses the exit status.
 type Failer interface {
 	Fail(s Streams, args []string, err error) (status int)
-}
-
-// Parse parses args by a kong grammar. The Run method of its result runs the command.
-func Parse(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) (*kong.Context, error) {
-	parser, err := kong.New(grammar, append(options,
-		kong.Writers(s.Out, s.Err),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
-	)...)
-	if err != nil {
-		return nil, err
-	}
-	return parser.Parse(args)
 }
 
 // fail prints what went wrong.
