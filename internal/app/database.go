@@ -200,8 +200,10 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 		logDirty(log, status)
 		err = d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) })
 	}
-	if err == nil && d.directURL != "" && d.upToDate(ctx) != nil {
-		err = errors.New("the direct URL leads to another database: it has the schema, and that of the database URL has not")
+	if err == nil && d.directURL != "" {
+		if status, err = d.status(ctx); err == nil && status.Pending() > 0 {
+			err = errors.New("the direct URL leads to another database: it has the schema, and that of the database URL has not")
+		}
 	}
 	if err == nil {
 		err = d.logUnsafe(ctx, log)

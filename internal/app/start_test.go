@@ -2,9 +2,11 @@ package app_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -162,5 +164,36 @@ func TestManyStartTogether(t *testing.T) {
 	start()
 	if strings.Contains(log.String(), "not finish") {
 		t.Errorf("the log warns of a migration:\n%s", log.String())
+	}
+}
+
+// TestADirectURLIsNotBlamedForMissingRights: where the role of the database URL may not read what the owner has just created, that is
+// the reason, and not the direct URL.
+func TestADirectURLIsNotBlamedForMissingRights(t *testing.T) {
+	t.Parallel()
+	owner := emptyDatabase(t)
+	conn, err := pgx.Connect(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := "without_rights_" + strings.ToLower(rand.Text())
+	if _, err := conn.Exec(t.Context(), `CREATE ROLE `+role+` LOGIN`); err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, func() error {
+		_, err := conn.Exec(context.WithoutCancel(t.Context()), `DROP ROLE `+role)
+		return errors.Join(err, conn.Close(context.WithoutCancel(t.Context())))
+	})
+	service, err := url.Parse(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.User = url.User(role)
+	a, err := app.Start(t.Context(), app.Config{DatabaseURL: service.String(), DirectURL: owner, Lock: app.LockNone})
+	if err == nil {
+		stopLater(t, func() error { return a.Close(context.WithoutCancel(t.Context())) })
+	}
+	if err == nil || !strings.Contains(err.Error(), "permission denied") || strings.Contains(err.Error(), "another database") {
+		t.Errorf("got %v, want that a permission is denied", err)
 	}
 }
