@@ -205,7 +205,7 @@ func (o *outage) note(ctx context.Context, err error) {
 	took := o.over(ctx)
 	var refused *pgconn.PgError
 	switch {
-	case errors.Is(err, context.Canceled): // who asked has gone
+	case errors.Is(err, context.Canceled), pgconn.SafeToRetry(err): // who asked has gone, or nothing was asked
 	case errors.Is(err, context.DeadlineExceeded) && took < outageLeast: // who asked had little time
 	case err == nil, errors.As(err, &refused) && !isAway(refused.Code):
 		o.answered()

@@ -109,3 +109,39 @@ func untilLogged(t *testing.T, log *lockedBuffer, text string, want int) {
 		t.Fatalf("%q was logged %d times, want %d:\n%s", text, got, want, log.String())
 	}
 }
+
+// TestCallersWithLittleTimeAreNoOutage: their statements are cut off, and their connections with them. PostgreSQL is there.
+func TestCallersWithLittleTimeAreNoOutage(t *testing.T) {
+	t.Parallel()
+	log := &lockedBuffer{}
+	a, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: emptyDatabase(t), Lock: app.LockNone, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, _, err := a.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: "shop", Stock: 100, Segments: 4}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 200 {
+		body := fmt.Sprintf(`{"ref":"%d","quantity":1}`, n)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL()+"/v1/skus/shop/restock", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		deadline := time.Now().Add(time.Millisecond + time.Duration(n)*20*time.Microsecond)
+		request.Header.Set("Request-Deadline", deadline.UTC().Format(time.RFC3339Nano))
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	untilLogged(t, log, "PostgreSQL fails", 0)
+}
