@@ -39,7 +39,7 @@ func (l *Locks) watch() {
 
 // renewDue renews all holds that the watchdog renews, and reports whether the server answered for all of them.
 func (l *Locks) renewDue(bound time.Duration) bool {
-	return l.renew(context.Background(), l.due(), l.lease, bound, (*singleHold).wantsRenewalLocked)
+	return l.renew(context.Background(), l.due(), bound, (*singleHold).wantsRenewalLocked)
 }
 
 // due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
@@ -60,13 +60,13 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// renew extends grants by a lease, in one round trip for each batch, and with them those of their holds that want it. A round
-// trip takes no longer than ctx and bound. It reports whether the server answered for all grants.
-func (l *Locks) renew(ctx context.Context, grants []*grant, lease, bound time.Duration, wants func(*singleHold) bool) bool {
+// renew renews those holds of grants that want it, in one round trip for each batch. A round trip takes no longer than ctx and
+// bound. It reports whether the server answered for all grants.
+func (l *Locks) renew(ctx context.Context, grants []*grant, bound time.Duration, wants func(*singleHold) bool) bool {
 	var failed atomic.Bool
 	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
 		start := time.Now()
-		calls, tokens := l.renewals(batch, lease)
+		calls, tokens := l.renewals(batch, wants)
 		answers, answered := l.server.RunAll(ctx, start.Add(bound), calls)
 		all := true
 		for i, answer := range answers {
@@ -77,7 +77,7 @@ func (l *Locks) renew(ctx context.Context, grants []*grant, lease, bound time.Du
 			case said == scripts.NotOurs:
 				all = l.denied(batch[i], tokens[i]) && all
 			default:
-				l.renewed(batch[i], start.Add(trust(lease)), wants)
+				l.renewed(batch[i], start, wants)
 			}
 		}
 		l.observer.Renewed(len(batch), time.Since(start), all)
@@ -91,33 +91,40 @@ func (l *Locks) renew(ctx context.Context, grants []*grant, lease, bound time.Du
 
 // renewals returns the script calls and the tokens that they name. A grant may have ended meanwhile: its call changes
 // nothing, because no other grant has its id.
-func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.Call, tokens []int64) {
+func (l *Locks) renewals(grants []*grant, wants func(*singleHold) bool) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	calls, tokens = make([]scripts.Call, len(grants)), make([]int64, len(grants))
 	for i, g := range grants {
+		lease := time.Duration(0)
+		for _, h := range g.holds {
+			if wants(h) {
+				lease = max(lease, h.lease)
+			}
+		}
 		calls[i], tokens[i] = g.lock.kind.renewal(g, lease), g.lease.first
 	}
 	return calls, tokens
 }
 
-// renewed extends the deadlines of a grant's holds. It never shortens one.
-func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*singleHold) bool) {
+// renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one.
+func (l *Locks) renewed(g *grant, start time.Time, wants func(*singleHold) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
-		if wants(h) {
-			if deadline.After(h.deadline) {
-				h.setDeadlineLocked(deadline)
-			}
-			h.leftToExpire = h.ctx.Err() != nil
+		if !wants(h) {
+			continue
 		}
+		if deadline := start.Add(trust(h.lease)); deadline.After(h.deadline) {
+			h.setDeadlineLocked(deadline)
+		}
+		h.leftToExpire = h.ctx.Err() != nil
 	}
 }
 
-// renewHolds renews holds of single locks that have one lease, whatever their servers: all at once, so that several servers
-// that stand still cost no more time than one. It reports whether all servers have answered, and returns ErrClosed if
-// the Locks of one are closed, which leaves its holds to expire.
+// renewHolds renews holds of single locks, whatever their servers: all at once, so that several servers that stand still
+// cost no more time than one. It reports whether all servers have answered, and returns ErrClosed if the Locks of one are
+// closed, which leaves its holds to expire.
 func renewHolds(ctx context.Context, holds []*singleHold, bound time.Duration) (answered bool, err error) {
 	grants := make(map[*Locks][]*grant)
 	for _, h := range holds {
@@ -134,7 +141,7 @@ func renewHolds(ctx context.Context, holds []*singleHold, bound time.Duration) (
 		}
 		all.Go(func() {
 			defer l.calls.Done()
-			if !l.renew(ctx, mine, holds[0].lease, bound, func(h *singleHold) bool { return slices.Contains(holds, h) }) {
+			if !l.renew(ctx, mine, bound, func(h *singleHold) bool { return slices.Contains(holds, h) }) {
 				failed.Store(true)
 			}
 		})
