@@ -117,17 +117,70 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	return is.unlock(ctx, is.isLost())
 }
 
-// remainingOf returns how long as many parts of a hold as are needed can be relied on.
-func remainingOf(parts []*Hold, need int) time.Duration {
-	if need == 0 || len(parts) < need {
+// A jointHold is what the holds of a MultiLock and of a RedLock have in common: they live while enough of their parts do.
+type jointHold struct {
+	Hold
+	tokenless
+	need  int           // how many parts are enough
+	stops []func() bool // they end the watch over the parts
+}
+
+// begin makes a hold without parts yet. It returns the hold's context, from which those of the parts are made, so that none
+// outlives it.
+func (h *jointHold) begin(base context.Context, is held, need int) context.Context {
+	h.base, h.held, h.need = base, is, need
+	h.ctx, h.cancel = context.WithCancelCause(base)
+	return h.ctx
+}
+
+// watch ends the hold when too many of its parts are lost. That ends the contexts of the parts that are left, and nothing renews
+// those any more.
+func (h *jointHold) watch() {
+	lost := func() {
+		if h.tooFew(func(part *Hold) bool { return !errors.Is(context.Cause(part.Context()), ErrLost) }) {
+			h.end(ErrLost) // in vain where all parts ended because the hold has
+		}
+	}
+	for _, part := range h.parts {
+		h.stops = append(h.stops, context.AfterFunc(part.Context(), lost))
+	}
+}
+
+// finish ends the watch and the hold.
+func (h *jointHold) finish() {
+	for _, stop := range h.stops {
+		stop()
+	}
+	h.end(context.Canceled)
+}
+
+// tooFew reports whether too few parts are still good.
+func (h *jointHold) tooFew(good func(part *Hold) bool) bool {
+	left := 0
+	for _, part := range h.parts {
+		if good(part) {
+			left++
+		}
+	}
+	return left < h.need
+}
+
+func (h *jointHold) isLost() bool {
+	return h.tooFew(func(part *Hold) bool { return !part.is().isLost() })
+}
+
+func (h *jointHold) ownerName() string { return h.parts[0].Owner() }
+
+func (h *jointHold) remaining() time.Duration {
+	if len(h.parts) < h.need {
 		return 0
 	}
-	left := make([]time.Duration, len(parts))
-	for i, part := range parts {
+	left := make([]time.Duration, len(h.parts))
+	for i, part := range h.parts {
 		left[i] = part.Remaining()
 	}
 	slices.Sort(left)
-	return left[len(left)-need]
+	return left[len(left)-h.need]
 }
 
 // An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It names the hold, so that a

@@ -131,8 +131,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	acq.ordered = true
-	h := newMultiHold(acq)
-	acq.ctx = h.ctx        // so that no part outlives it
+	h := &multiHold{}
+	acq.ctx = h.begin(acq.ctx, h, len(m.lockers))
 	inner := acq.keptAlive // the call belongs to an outer MultiLock, which keeps it longer
 	acq.keptAlive = acq.fixed
 	stop := acq.keepAlive()
@@ -165,7 +165,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	if acq.keptAlive && !inner {
 		endRenewal(acq.taken)
 	}
-	m.fill(h, acq, pl)
+	m.fill(h, pl)
 	h.leaves = acq.taken // in this order fewest round trips give them back
 	return &h.Hold, nil
 }
@@ -313,91 +313,61 @@ func endRenewal(holds []*Hold) {
 // hasten renews, before the call takes other parts, what the watchdog may renew too late: an answer that took long has left
 // little of its lease. Meanwhile the call needs no connection. That may be the only one.
 func (acq *acquisition) hasten() {
-	late := make(map[time.Duration][]*singleHold) // by lease
 	left := time.Duration(math.MaxInt64)
+	var late []*singleHold
 	for _, h := range singlesOf(acq.taken) {
 		h.locks.mu.Lock()
 		if h.isLateLocked() {
-			late[h.lease], left = append(late[h.lease], h), min(left, time.Until(h.deadline))
+			late, left = append(late, h), min(left, time.Until(h.deadline))
 		}
 		h.locks.mu.Unlock()
 	}
-	for _, holds := range late {
-		_, _ = renewHolds(acq.ctx, holds, min(left, max(acq.within(left), policy.Grace))) // Close ends what is closed
-	}
+	_, _ = renewHolds(acq.ctx, late, min(left, max(acq.within(left), policy.Grace))) // Close ends what is closed
 }
 
 // A multiHold is the hold of a MultiLock.
 type multiHold struct {
-	Hold
-	tokenless
-	leaves []*Hold       // the holds of single locks and of other Lockers: inner MultiLocks are taken apart
-	stops  []func() bool // they end the watch over the parts
-}
-
-// newMultiHold returns a hold that has no parts yet.
-func newMultiHold(acq *acquisition) *multiHold {
-	h := &multiHold{Hold: Hold{base: acq.ctx}}
-	h.held = h
-	h.ctx, h.cancel = context.WithCancelCause(acq.ctx)
-	return h
+	jointHold
+	leaves []*Hold // the holds of single locks and of other Lockers: inner MultiLocks are taken apart
 }
 
 // fill sets the parts of a hold to what was taken, in the order of the arguments.
-func (m *Multi) fill(h *multiHold, acq *acquisition, pl *plan) {
+func (m *Multi) fill(h *multiHold, pl *plan) {
 	for _, p := range m.lockers {
 		var part *Hold
 		if inner, ok := p.(*Multi); ok {
-			several := newMultiHold(acq)
-			inner.fill(several, acq, pl)
+			several := &multiHold{}
+			several.begin(h.ctx, several, len(inner.lockers))
+			inner.fill(several, pl)
 			h.leaves, part = append(h.leaves, several.leaves...), &several.Hold
 		} else {
 			part = pl.hand()
 			h.leaves = append(h.leaves, part)
 		}
 		h.parts = append(h.parts, part)
-		h.stops = append(h.stops, context.AfterFunc(part.Context(), func() {
-			if errors.Is(context.Cause(part.Context()), ErrLost) {
-				h.end(ErrLost)
-			}
-		}))
 	}
+	h.watch()
 }
 
-func (h *multiHold) ownerName() string { return h.parts[0].Owner() }
-
-func (h *multiHold) remaining() time.Duration { return remainingOf(h.parts, len(h.parts)) }
-
 func (h *multiHold) count() int {
-	least := 0
-	for i, part := range h.parts {
-		if n := part.Count(); i == 0 || n < least {
-			least = n
-		}
+	least := math.MaxInt
+	for _, part := range h.parts {
+		least = min(least, part.Count())
 	}
 	return least
 }
 
-func (h *multiHold) isLost() bool {
-	return slices.ContainsFunc(h.leaves, func(leaf *Hold) bool { return leaf.is().isLost() })
-}
-
 func (h *multiHold) unlock(ctx context.Context, lost bool) error {
-	h.endAll()
+	h.finish()
 	return unlockAll(ctx, h.leaves, lost)
 }
 
-// endAll ends the contexts of a MultiLock's hold and of those among its parts.
-func (h *multiHold) endAll() {
-	for _, stop := range h.stops {
-		stop()
-	}
-	if h.cancel != nil { // else it is the zero Hold
-		h.end(context.Canceled)
-	}
+// finish also ends the holds of the MultiLocks among the parts.
+func (h *multiHold) finish() {
+	h.jointHold.finish()
 	for _, part := range h.parts {
 		if inner, ok := part.held.(*multiHold); ok {
-			inner.endAll()
+			inner.finish()
 		}
 	}
 }

@@ -3,10 +3,8 @@ package locking
 import (
 	"context"
 	"crypto/rand"
-	"maps"
 	"slices"
 	"sync"
-	"time"
 )
 
 // ownerKey finds the owner in a context.
@@ -20,7 +18,7 @@ type owner struct {
 	mu   sync.Mutex
 	held []position // where the lock of each hold stands, in no order
 
-	reds redOwners
+	reds reds
 }
 
 // A position is where a lock stands in the order of all locks. Locks of one name on servers that show no address have one
@@ -88,77 +86,4 @@ func (o *owner) holdsAfter(at position) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.held, at.before)
-}
-
-// redOwners is what an owner does with RedLocks.
-type redOwners struct {
-	mu sync.Mutex
-	at map[string]*redOwner
-
-	again bool // the owner has had a RedLock before: a minority of the nodes may not know that it is over
-}
-
-// A redOwner is one owner of one RedLock in this process, while it asks for it or holds it.
-type redOwner struct {
-	all   *redOwners
-	turn  chan struct{} // holds one element while an attempt is under way: an owner makes one at a time
-	users int
-	grant *redGrant // nil, or over, while the owner does not hold the lock
-}
-
-// A redGrant is one time that an owner has a RedLock.
-type redGrant struct {
-	number int64 // its token
-	holds  []held
-}
-
-// of returns what an owner does with one RedLock; its user gives it back with retire. It forgets those RedLocks for which the owner
-// neither asks nor holds anything: what was lost, nobody may ever unlock.
-func (all *redOwners) of(key string) *redOwner {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	maps.DeleteFunc(all.at, func(_ string, o *redOwner) bool { return o.users == 0 && o.liveLocked() == 0 })
-	o := all.at[key]
-	if o == nil {
-		o = &redOwner{all: all, turn: make(chan struct{}, 1)}
-		if all.at == nil {
-			all.at = make(map[string]*redOwner)
-		}
-		all.at[key] = o
-	}
-	o.users++
-	return o
-}
-
-// retire ends one use of an owner.
-func (o *redOwner) retire() {
-	o.all.mu.Lock()
-	defer o.all.mu.Unlock()
-	o.users--
-}
-
-// begin takes the owner's turn, unless that takes longer than limit.
-func (o *redOwner) begin(ctx context.Context, limit time.Duration) error {
-	alarm := time.NewTimer(limit)
-	defer alarm.Stop()
-	select {
-	case o.turn <- struct{}{}:
-		return nil
-	case <-alarm.C:
-		return ErrNoAnswer // a node keeps the owner's other call waiting
-	case <-ctx.Done():
-		return ended(ctx, nil)
-	}
-}
-
-// end gives the turn back.
-func (o *redOwner) end() { <-o.turn }
-
-// liveLocked counts the owner's holds that are still good.
-func (o *redOwner) liveLocked() int {
-	if o.grant == nil {
-		return 0
-	}
-	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(h held) bool { return h.remaining() == 0 })
-	return len(o.grant.holds)
 }

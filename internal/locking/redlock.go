@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -80,35 +82,9 @@ func (r *Red) quorum() int { return len(r.nodes)/2 + 1 }
 // mayFail is how many nodes may fail.
 func (r *Red) mayFail() int { return len(r.nodes) - r.quorum() }
 
-// agreeing returns the holds of the nodes that succeeded, and an error if they are no quorum: ErrBusy if enough nodes have
-// answered, joined with the errors of the others.
-func (r *Red) agreeing(verb string, replies []reply) (nodes []*singleHold, err error) {
-	busy := 0
-	var errs []error
-	for i, reply := range replies {
-		switch {
-		case reply.err == nil:
-			nodes = append(nodes, reply.hold)
-		case errors.Is(reply.err, ErrBusy):
-			busy++
-		default:
-			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.err))
-		}
-	}
-	answered := len(nodes) + busy
-	switch {
-	case len(nodes) >= r.quorum():
-		return nodes, nil
-	case answered >= r.quorum():
-		return nodes, errors.Join(append([]error{ErrBusy}, errs...)...)
-	default:
-		return nodes, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
-	}
-}
-
 // raiseAll gives parts another token, and returns those that have got it. They are a quorum if there is no error.
 func (r *Red) raiseAll(nodes []*singleHold, limit time.Duration, raise func(node *singleHold) error) (raised []*singleHold, err error) {
-	return r.agreeing("raise the token of", askParts(nodes, r.quorum(), limit, raise))
+	return askParts(nodes, r.quorum(), limit, raise).agreeing("raise the token of", r.name)
 }
 
 // level raises parts to a token, and returns those that carry it.
@@ -124,87 +100,117 @@ func (r *Red) level(ctx context.Context, limit time.Duration, nodes []*singleHol
 	})
 }
 
-// release gives parts back, all at once. It waits until need of them are, but not for long.
-func release(nodes []*singleHold, need int, limit time.Duration) []reply {
+// giveBack gives parts back, all at once. It waits until need of them are, but not for long.
+func giveBack(nodes []*singleHold, need int, limit time.Duration) *poll {
 	return askParts(nodes, need, limit, (*singleHold).giveBack)
 }
 
-// A redHold is the hold of a RedLock.
-type redHold struct {
-	Hold
-	red   *Red
-	owner *redOwner
-	grant *redGrant
-	nodes []*singleHold // those of the Mutexes on the nodes
-	stops []func() bool // they end the watch over the parts
-
-	unlocked bool // under redOwners.mu
+// reds is what an owner does with RedLocks. It makes one attempt at a time for each.
+type reds struct {
+	mu     sync.Mutex
+	turns  map[string]chan struct{} // closed when the attempt that is under way is over
+	grants map[string]*redGrant
+	last   int64 // the highest token that it has had
 }
 
-// partEnded ends the hold when fewer than a quorum of its parts live. That ends the contexts of the parts that are
-// left, and nothing renews those any more.
-func (h *redHold) partEnded() {
-	live := 0
-	for _, node := range h.nodes {
-		if node.ctx.Err() == nil {
-			live++
+// A redGrant is one time that an owner has a RedLock. Guarded by reds.mu.
+type redGrant struct {
+	token int64
+	holds []*redHold
+}
+
+// liveLocked counts the holds that are still good.
+func (g *redGrant) liveLocked() int {
+	g.holds = slices.DeleteFunc(g.holds, func(h *redHold) bool { return h.remaining() == 0 })
+	return len(g.holds)
+}
+
+// begin begins an attempt, unless that takes longer than limit.
+func (o *reds) begin(ctx context.Context, key string, limit time.Duration) error {
+	alarm := time.NewTimer(limit)
+	defer alarm.Stop()
+	for {
+		over := o.turn(key)
+		if over == nil {
+			return nil
+		}
+		select {
+		case <-over:
+		case <-alarm.C:
+			return ErrNoAnswer // a node keeps the owner's other call waiting
+		case <-ctx.Done():
+			return ended(ctx, nil)
 		}
 	}
-	if live < h.red.quorum() {
-		h.end(ErrLost) // in vain where all parts ended because the hold has
-	}
 }
 
-func (h *redHold) ownerName() string { return h.parts[0].Owner() }
+// turn takes the owner's turn, or returns what to wait for.
+func (o *reds) turn(key string) (over <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.turns[key] != nil {
+		return o.turns[key]
+	}
+	if o.turns == nil {
+		o.turns, o.grants = make(map[string]chan struct{}), make(map[string]*redGrant)
+	}
+	o.turns[key] = make(chan struct{})
+	return nil
+}
 
-func (h *redHold) remaining() time.Duration { return remainingOf(h.parts, h.red.quorum()) }
+// end ends an attempt. It also forgets the RedLocks of which the owner has nothing left: what was lost, nobody may ever unlock.
+func (o *reds) end(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.turns[key])
+	delete(o.turns, key)
+	maps.DeleteFunc(o.grants, func(_ string, g *redGrant) bool { return g.liveLocked() == 0 })
+}
+
+// A redHold is the hold of a RedLock. Its parts are holds of the Mutexes on the nodes.
+type redHold struct {
+	jointHold
+	red      *Red
+	reds     *reds // its owner's
+	grant    *redGrant
+	unlocked bool // under reds.mu
+}
 
 func (h *redHold) token() int64 {
-	h.owner.all.mu.Lock()
-	defer h.owner.all.mu.Unlock()
-	return h.grant.number
+	h.reds.mu.Lock()
+	defer h.reds.mu.Unlock()
+	return h.grant.token
 }
 
 func (h *redHold) count() int {
-	h.owner.all.mu.Lock()
-	defer h.owner.all.mu.Unlock()
-	if h.owner.grant != h.grant {
-		return 0
-	}
-	return h.owner.liveLocked()
+	h.reds.mu.Lock()
+	defer h.reds.mu.Unlock()
+	return h.grant.liveLocked()
 }
 
-// isLost reports whether fewer than a quorum of the parts live.
-func (h *redHold) isLost() bool {
-	h.owner.all.mu.Lock()
-	defer h.owner.all.mu.Unlock()
-	return !h.unlocked && h.remaining() == 0
+// leave takes the hold out of its grant. It reports false if another call has done so.
+func (h *redHold) leave() (first bool) {
+	h.reds.mu.Lock()
+	defer h.reds.mu.Unlock()
+	first = !h.unlocked
+	h.unlocked = true
+	h.grant.holds = slices.DeleteFunc(h.grant.holds, func(other *redHold) bool { return other == h })
+	return first
 }
 
 // unlock gives all parts back, at once. The lock is free for others once only a minority of nodes has not confirmed.
 func (h *redHold) unlock(ctx context.Context, lost bool) error {
-	all := h.owner.all
-	all.mu.Lock()
-	first := !h.unlocked
-	h.unlocked = true
-	lost = lost || h.remaining() == 0
-	h.grant.holds = slices.DeleteFunc(h.grant.holds, func(other held) bool { return other == h })
-	all.mu.Unlock()
-	if !first {
+	if !h.leave() {
 		return nil
 	}
-	for _, stop := range h.stops {
-		stop()
-	}
-	h.end(context.Canceled)
+	h.finish()
 	if lost {
 		_ = unlockAll(ctx, h.parts, true)
 		return ErrLost
 	}
-	replies := release(h.nodes, len(h.nodes)-h.red.mayFail(), policy.Release)
 	gone := 0
 	var errs []error
-	for i, reply := range replies {
+	for i, reply := range giveBack(singlesOf(h.parts), len(h.parts)-h.red.mayFail(), policy.Release).replies {
 		switch {
 		case reply.err == nil:
 			continue
@@ -217,7 +223,7 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 		errs = append(errs, reply.err)
 	}
 	switch {
-	case len(h.nodes)-gone < h.red.quorum():
+	case len(h.parts)-gone < h.need:
 		return errors.Join(append([]error{ErrLost}, errs...)...)
 	case len(errs) > h.red.mayFail():
 		return errors.Join(errs...)
@@ -228,17 +234,17 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 
 // tokenAbove is Hold.TokenAbove: a quorum of the nodes must carry the new token.
 func (h *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
-	if err := h.owner.begin(ctx, math.MaxInt64); err != nil {
+	if err := h.reds.begin(ctx, h.red.key, math.MaxInt64); err != nil {
 		return 0, err
 	}
-	defer h.owner.end()
+	defer h.reds.end(h.red.key)
 	if h.remaining() == 0 {
 		return 0, ErrLost
 	}
 	if token := h.token(); token > n {
 		return token, nil
 	}
-	raised, err := h.red.raiseAll(h.nodes, policy.Release, func(node *singleHold) error {
+	raised, err := h.red.raiseAll(singlesOf(h.parts), policy.Release, func(node *singleHold) error {
 		_, err := node.tokenAbove(ctx, n)
 		return err
 	})
@@ -252,8 +258,8 @@ func (h *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	if _, err := h.red.level(ctx, policy.Release, raised, token); err != nil {
 		return 0, err
 	}
-	h.owner.all.mu.Lock()
-	defer h.owner.all.mu.Unlock()
-	h.grant.number = token
+	h.reds.mu.Lock()
+	defer h.reds.mu.Unlock()
+	h.grant.token, h.reds.last = token, max(token, h.reds.last)
 	return token, nil
 }

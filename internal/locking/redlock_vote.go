@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,13 +13,11 @@ import (
 
 // A candidate is one Lock or TryLock of a RedLock.
 type candidate struct {
-	red    *Red
-	call   *acquisition
-	ctx    context.Context // will be the context of the hold; those of its parts are made from it
-	cancel context.CancelCauseFunc
-	owner  *redOwner
-	limit  time.Duration   // how long a node's answer may take
-	asked  []chan struct{} // holds one element while the node has not answered the last question
+	red   *Red
+	call  *acquisition
+	hold  *redHold        // what it will be
+	limit time.Duration   // how long a node's answer may take
+	asked []chan struct{} // holds one element while the node has not answered the last question
 }
 
 // Lock implements Locker.
@@ -44,48 +43,43 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 		lease = min(lease, acq.leaseOr(l.lease))
 	}
 	b := &candidate{
-		red: r, call: acq, owner: acq.owner.reds.of(r.key),
+		red: r, call: acq, hold: &redHold{red: r, reds: &acq.owner.reds},
 		limit: max(min(lease/policy.NodeShare, policy.Node), policy.Grace),
 		asked: make([]chan struct{}, len(r.nodes)),
 	}
 	for i := range b.asked {
 		b.asked[i] = make(chan struct{}, 1)
 	}
-	defer b.owner.retire()
-	b.renew()
-	h, err := b.run()
-	if err != nil {
-		b.cancel(context.Canceled)
+	acq.ctx = b.hold.begin(acq.ctx, b.hold, r.quorum())
+	if err := b.run(); err != nil {
+		b.hold.end(context.Canceled)
 		return nil, err
 	}
-	return h, nil
+	return &b.hold.Hold, nil
 }
 
-// renew makes the context of a hold: each has its own.
-func (b *candidate) renew() { b.ctx, b.cancel = context.WithCancelCause(b.call.ctx) }
-
 // run makes attempts until one succeeds, or none can, or the wait runs out.
-func (b *candidate) run() (*Hold, error) {
+func (b *candidate) run() error {
 	pause := policy.Candidates()
-	var woken *firstNode
+	var woken []*singleHold
 	var waiting error
 	silent, answered := 0, time.Now()
 	for {
-		h, busy, err := b.attempt(woken)
+		busy, err := b.attempt(woken)
 		if silent++; errors.Is(err, ErrBusy) {
 			silent, answered, waiting = 0, time.Now(), ErrBusy
 		}
 		switch {
 		case err == nil:
-			return h, nil
+			return nil
 		case endOf(b.call.ctx) != nil:
-			return nil, ended(b.call.ctx, waiting)
+			return ended(b.call.ctx, waiting)
 		case b.isClosed():
-			return nil, ErrClosed
+			return ErrClosed
 		case b.call.try || b.call.waitIsOver(time.Now()):
-			return nil, err
+			return err
 		case silent >= silences && !(waiting != nil && (server.IsPassing(err) || time.Since(answered) < policy.Outage)):
-			return nil, err
+			return err
 		}
 		woken = b.await(busy, policy.Jitter(pause.Now()))
 		if pause.Double(); woken != nil {
@@ -105,29 +99,16 @@ func (b *candidate) isClosed() bool {
 	return closed > b.red.mayFail()
 }
 
-// A firstNode is what a candidate got while it waited: the lock of one node.
-type firstNode struct {
-	node int
-	hold *singleHold
-}
-
-func (w *firstNode) holds() []*singleHold {
-	if w == nil {
-		return nil
-	}
-	return []*singleHold{w.hold}
-}
-
 // await waits until another attempt makes sense. If another owner has all nodes, it waits in the line of a busy node,
 // whose release wakes it and gives it that node's lock. Otherwise several candidates may have some nodes each: a random
 // pause lets one of them come first.
-func (b *candidate) await(busy int, pause time.Duration) *firstNode {
+func (b *candidate) await(busy int, pause time.Duration) (woken []*singleHold) {
 	pause = b.call.within(pause)
 	start := time.Now()
 	if busy >= 0 {
-		h, err := b.red.nodes[busy].acquire(b.ctx, false, b.options(pause))
+		h, err := b.red.nodes[busy].acquire(b.call.ctx, false, b.options(pause))
 		if err == nil {
-			return &firstNode{busy, h}
+			return []*singleHold{h}
 		}
 		pause -= time.Since(start) // the next attempt finds out what is wrong there
 	}
@@ -135,7 +116,7 @@ func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-b.ctx.Done():
+	case <-b.call.ctx.Done():
 	}
 	return nil
 }
@@ -156,46 +137,31 @@ func (b *candidate) options(wait time.Duration) []LockOption {
 // the lock is busy; after that it waits as for any other lock.
 const silences = 3
 
-// attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
-// negative.
-func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
-	if err := b.owner.begin(b.ctx, b.call.patience()); err != nil {
-		b.giveBack(woken.holds())
-		return nil, -1, err
+// attempt asks for the lock once, on all nodes but the one that has woken the candidate. If it gets nothing, busy is the first
+// node that was busy; else it is negative.
+func (b *candidate) attempt(woken []*singleHold) (busy int, err error) {
+	reds := b.hold.reds
+	if err := reds.begin(b.call.ctx, b.red.key, b.call.patience()); err != nil {
+		giveBack(woken, len(woken), b.limit)
+		return -1, err
 	}
-	defer b.owner.end()
+	defer reds.end(b.red.key)
 	nodes, busy, err := b.take(woken)
+	if err == nil {
+		nodes, err = b.grant(nodes)
+	}
 	if err != nil {
-		b.giveBack(nodes)
-		return nil, busy, err
+		giveBack(nodes, len(nodes), b.limit)
 	}
-	token := b.owner.token(nodes)
-	carriers, err := b.level(nodes, token)
-	if err != nil {
-		b.giveBack(carriers)
-		return nil, -1, err
-	}
-	r := b.grant(carriers, token)
-	switch {
-	case endOf(b.call.ctx) != nil: // granted too late: the caller has gone, so do not admit it
-		err = ended(b.call.ctx, nil)
-	case r.remaining() == 0: // the leases of a quorum may have run out on the way
-		err = failed("acquire", b.red.name, ErrNoAnswer)
-	default:
-		return &r.Hold, -1, nil
-	}
-	_ = r.Unlock(b.call.ctx) // what fails here is repeated in the background
-	b.renew()                // that has ended with the hold
-	return nil, -1, err
+	return busy, err
 }
 
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
-func (b *candidate) take(woken *firstNode) (nodes []*singleHold, busy int, err error) {
+func (b *candidate) take(woken []*singleHold) (nodes []*singleHold, busy int, err error) {
 	wait := max(b.call.within(b.limit), policy.Grace)
-	ctx := b.ctx // the candidate may have another context when a late question uses this one
-	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*singleHold, error) {
-		if woken != nil && woken.node == i {
-			return woken.hold, nil
+	p := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*singleHold, error) {
+		if len(woken) > 0 && woken[0].locks == b.red.locks[i] {
+			return woken[0], nil
 		}
 		select {
 		case b.asked[i] <- struct{}{}:
@@ -203,63 +169,191 @@ func (b *candidate) take(woken *firstNode) (nodes []*singleHold, busy int, err e
 			return nil, ErrNoAnswer // it has not answered the last question yet
 		}
 		defer func() { <-b.asked[i] }()
-		return b.red.nodes[i].acquire(ctx, true, b.options(wait))
+		return b.red.nodes[i].acquire(b.call.ctx, true, b.options(wait))
 	}, func(h *singleHold) { _ = h.giveBack() })
-	nodes, err = b.red.agreeing("acquire", replies)
+	nodes, err = p.agreeing("acquire", b.red.name)
 	if len(nodes) > 0 {
 		return nodes, -1, err
 	}
-	return nil, slices.IndexFunc(replies, func(r reply) bool { return errors.Is(r.err, ErrBusy) }), err
+	return nil, slices.IndexFunc(p.replies, func(r reply) bool { return errors.Is(r.err, ErrBusy) }), err
 }
 
-// token returns the token of what the owner holds, or else of a new grant, which is above that of any earlier one. A node
-// that did not receive the owner's last release still counts that hold, and repeats its token.
-func (o *redOwner) token(nodes []*singleHold) (token int64) {
-	o.all.mu.Lock()
-	defer o.all.mu.Unlock()
-	if o.liveLocked() > 0 {
-		return o.grant.number
+// grant makes the hold of the nodes that carry its token. The others are given back: each part of a hold carries the hold's
+// token. After an error it returns what the caller must give back. The candidate has its owner's turn.
+func (b *candidate) grant(nodes []*singleHold) ([]*singleHold, error) {
+	h := b.hold
+	token := b.token(nodes)
+	carriers, err := b.red.level(b.call.ctx, b.limit, nodes, token)
+	giveBack(slices.DeleteFunc(nodes, func(node *singleHold) bool { return slices.Contains(carriers, node) }), 0, 0)
+	if err != nil {
+		return carriers, err
 	}
+	h.parts = nil
+	for _, node := range carriers {
+		h.parts = append(h.parts, &node.Hold)
+	}
+	switch {
+	case endOf(b.call.ctx) != nil: // granted too late: the caller has gone, so do not admit it
+		return carriers, ended(b.call.ctx, nil)
+	case h.remaining() == 0: // the leases of a quorum may have run out on the way
+		return carriers, failed("acquire", b.red.name, ErrNoAnswer)
+	}
+	h.reds.mu.Lock()
+	if h.grant = h.reds.grants[b.red.key]; h.grant == nil || h.grant.liveLocked() == 0 {
+		h.grant = &redGrant{token: token}
+		h.reds.grants[b.red.key] = h.grant
+	}
+	h.grant.holds = append(h.grant.holds, h)
+	h.reds.last = max(h.reds.last, token)
+	h.reds.mu.Unlock()
+	h.watch()
+	return carriers, nil
+}
+
+// token returns the token of what the owner holds, or else of a new grant. That is also above each that the owner has had: it may
+// still have what is left of a hold on a node, with the token of then, and re-enters it there.
+func (b *candidate) token(nodes []*singleHold) int64 {
+	reds := b.hold.reds
+	reds.mu.Lock()
+	defer reds.mu.Unlock()
+	if g := reds.grants[b.red.key]; g != nil && g.liveLocked() > 0 {
+		return g.token
+	}
+	token := reds.last + 1
 	for _, node := range nodes {
-		mine := node.token()
-		if o.all.again || node.count() > 1 {
-			mine++
-		}
-		token = max(token, mine)
+		token = max(token, node.token())
 	}
 	return token
 }
 
-// level raises all parts to a token, and returns those that carry it. The others are given back: each part of a
-// hold carries the hold's token.
-func (b *candidate) level(nodes []*singleHold, token int64) ([]*singleHold, error) {
-	carriers, err := b.red.level(b.ctx, b.limit, nodes, token)
-	others := slices.DeleteFunc(slices.Clone(nodes), func(node *singleHold) bool { return slices.Contains(carriers, node) })
-	release(others, 0, 0)
-	return carriers, err
+// A reply is what a node said: the hold that it has granted, or whose part it is; or an error, ErrNoAnswer until it says
+// something.
+type reply struct {
+	hold *singleHold
+	err  error
+	node int
 }
 
-// giveBack gives parts back, and waits for slow nodes as long as for any answer.
-func (b *candidate) giveBack(nodes []*singleHold) { release(nodes, len(nodes), b.limit) }
+// A poll is a question to several nodes, with the replies so far.
+type poll struct {
+	need                int // how many must agree
+	replies             []reply
+	agreed, busy, other int
+}
 
-// grant makes a hold. The candidate has its owner's turn.
-func (b *candidate) grant(nodes []*singleHold, token int64) *redHold {
-	h := &redHold{Hold: Hold{base: b.call.ctx, ctx: b.ctx, cancel: b.cancel}, red: b.red, owner: b.owner, nodes: nodes}
-	h.held = h
-	for _, node := range nodes {
-		h.parts = append(h.parts, &node.Hold)
+// askAll asks all nodes at once, each in a goroutine, for which Close of the node's Locks waits. It returns when all have
+// answered, when the limit has passed, or when it is decided whether enough of them agree and the others have had a moment.
+// When it returns, quit is closed. What is granted too late goes to late, unless that is nil.
+func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (*singleHold, error), late func(*singleHold)) *poll {
+	p := &poll{need: need, replies: make([]reply, len(nodes))}
+	came, quit := make(chan reply), make(chan struct{}) // without room: what is not received is late
+	for i, l := range nodes {
+		p.replies[i].err = ErrNoAnswer
+		if err := l.enter(); err != nil {
+			p.add(reply{err: err, node: i})
+			continue
+		}
+		go func() {
+			defer l.calls.Done()
+			hold, err := ask(i, quit)
+			select {
+			case came <- reply{hold, err, i}:
+			case <-quit:
+				if err == nil && late != nil {
+					late(hold)
+				}
+			}
+		}()
 	}
-	reds := &b.call.owner.reds
-	reds.mu.Lock()
-	reds.again = true
-	if b.owner.liveLocked() == 0 {
-		b.owner.grant = &redGrant{number: token}
+	p.collect(came, limit)
+	close(quit)
+	return p
+}
+
+// askParts does something with all parts at once.
+func askParts(nodes []*singleHold, need int, limit time.Duration, do func(node *singleHold) error) *poll {
+	locks := make([]*Locks, len(nodes))
+	for i, node := range nodes {
+		locks[i] = node.locks
 	}
-	h.grant = b.owner.grant
-	h.grant.holds = append(h.grant.holds, h)
-	reds.mu.Unlock()
-	for _, node := range nodes {
-		h.stops = append(h.stops, context.AfterFunc(node.ctx, h.partEnded))
+	return askAll(locks, need, limit, func(i int, _ <-chan struct{}) (*singleHold, error) { return nodes[i], do(nodes[i]) }, nil)
+}
+
+// collect waits for replies. What has come when the time is over still counts.
+func (p *poll) collect(came <-chan reply, limit time.Duration) {
+	start := time.Now()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for hurry := false; p.silent() > 0; {
+		if !hurry && p.decided() {
+			hurry = true
+			took := time.Since(start)
+			timer.Reset(min(max(2*took, policy.Straggle), limit-took))
+		}
+		select {
+		case r := <-came:
+			p.add(r)
+		case <-timer.C:
+			for {
+				select {
+				case r := <-came:
+					p.add(r)
+				default:
+					return
+				}
+			}
+		}
 	}
-	return h
+}
+
+func (p *poll) add(r reply) {
+	p.replies[r.node] = r
+	switch {
+	case r.err == nil:
+		p.agreed++
+	case errors.Is(r.err, ErrBusy):
+		p.busy++
+	default:
+		p.other++
+	}
+}
+
+func (p *poll) silent() int { return len(p.replies) - p.agreed - p.busy - p.other }
+
+// decided reports whether enough have answered, one way or the other, or not enough can agree any more.
+//
+// A candidate that has some nodes and not enough must not keep them while others are silent: two that did so would be in each
+// other's way for ever. One that has none keeps nobody from anything. It waits while those who are silent can still make
+// sure that the lock is busy, which is no fault.
+func (p *poll) decided() bool {
+	switch {
+	case p.agreed+p.busy >= p.need:
+		return true
+	case p.agreed > 0:
+		return p.agreed+p.silent() < p.need
+	default:
+		return p.busy+p.silent() < p.need
+	}
+}
+
+// agreeing returns the holds of the nodes that agree, and an error if they are too few: ErrBusy if enough nodes have answered,
+// joined with the errors of the others.
+func (p *poll) agreeing(verb, name string) (nodes []*singleHold, err error) {
+	errs := []error{ErrBusy}
+	for i, reply := range p.replies {
+		switch {
+		case reply.err == nil:
+			nodes = append(nodes, reply.hold)
+		case !errors.Is(reply.err, ErrBusy):
+			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.err))
+		}
+	}
+	switch answered := p.agreed + p.busy; {
+	case p.agreed >= p.need:
+		return nodes, nil
+	case answered >= p.need:
+		return nodes, errors.Join(errs...)
+	default:
+		return nodes, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, name, answered, len(p.replies), errors.Join(errs[1:]...))
+	}
 }

@@ -30,7 +30,7 @@ func askNodes(t *testing.T, need int, limit time.Duration, nodes ...answer) (rep
 		replies = askAll(locks, need, limit, func(i int, _ <-chan struct{}) (*singleHold, error) {
 			time.Sleep(nodes[i].after) // virtual time
 			return holds[i], nodes[i].err
-		}, func(h *singleHold) { granted <- h })
+		}, func(h *singleHold) { granted <- h }).replies
 		took = time.Since(start)
 		time.Sleep(time.Hour)
 		for len(granted) > 0 {
@@ -88,7 +88,7 @@ func TestClosedNodeIsNotAsked(t *testing.T) {
 	replies := askAll([]*Locks{{closed: true}}, 1, time.Second, func(int, <-chan struct{}) (*singleHold, error) {
 		t.Error("it was asked")
 		return nil, nil
-	}, nil)
+	}, nil).replies
 	if !errors.Is(replies[0].err, ErrClosed) {
 		t.Errorf("it says %v", replies[0].err)
 	}
