@@ -33,7 +33,6 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		s.rows = append(s.rows, left)
 	}
 	l.mu.Unlock()
-	s.tried = func() { l.closeGrants(s) }
 	l.releaseBriefly(s)
 }
 
@@ -47,9 +46,7 @@ func (l *Locks) withdrawLocked(p *target) {
 		l.closeGrantLocked(g)
 		return
 	}
-	s := &releaseCall{attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, until: time.Now().Add(g.lease.longest)}
-	s.tried = func() { l.closeGrants(s) }
-	l.releaseLater(s)
+	l.releaseLater(&releaseCall{attempt: l.attempt(), rows: []releaseRow{g.rowLocked()}, until: time.Now().Add(g.lease.longest)})
 }
 
 // giveUpLeaseLocked ends a lease that no owner has, and releases it at the server in the background.
@@ -60,7 +57,7 @@ func (l *Locks) giveUpLeaseLocked(a *lock, ls *lease) {
 	l.endLeaseLocked(a, ls)
 }
 
-// releaseLater hands a call to the cleaner. The channel is closed when it has been tried.
+// releaseLater hands a call to the cleaner. When it has been tried, its grants are closed, and then the channel.
 func (l *Locks) releaseLater(s *releaseCall) <-chan struct{} {
 	done := make(chan struct{})
 	s.done = done
@@ -100,10 +97,17 @@ func (l *Locks) writeTombstone(a *lock, attempt int64, life time.Duration) {
 	l.releaseLater(&releaseCall{rows: []releaseRow{{lock: a}}, tombstone: attempt, tombstoneFor: life, until: time.Now().Add(life)})
 }
 
-// closeGrants ends the grants whose last release the server has got, and lets the waiters in line try for the locks.
+// closeGrants ends, once, the grants whose last release the server has got, and lets the waiters in line try for the locks.
 func (l *Locks) closeGrants(s *releaseCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if s.leaver != nil {
+		l.removeLocked(s.rows[0].lock, s.leaver)
+	}
 	for _, r := range s.rows {
 		if r.grant == nil {
 			continue
@@ -119,25 +123,19 @@ func (l *Locks) closeGrants(s *releaseCall) {
 // server that comes back does not get them all at once.
 func (l *Locks) clean() {
 	pause, bound := policy.Reconnect(), policy.CleanerAnswer()
-	var again <-chan time.Time
-	for stopped := false; !stopped; {
-		select {
-		case <-l.unclean:
-		case <-again:
-		case <-l.stop:
-			stopped = true
-			bound.Reset()
-		}
-		again = nil
-		if l.sweep(bound.Now()) {
-			again = time.After(pause.Now())
-			pause.Double()
-			bound.Double()
-		} else {
+	l.repeat(rest, l.unclean, func() (next time.Duration) {
+		start := time.Now()
+		if !l.sweep(bound.Now()) {
 			pause.Reset()
 			bound.Reset()
+			return rest
 		}
-	}
+		next = time.Since(start) + pause.Now()
+		pause.Double()
+		bound.Double()
+		return next
+	})
+	l.sweep(policy.CleanerAnswer().First)
 }
 
 // sweep tries all calls, and reports whether some must be repeated. A call that was skipped because its node is silent counts
@@ -150,7 +148,7 @@ func (l *Locks) sweep(bound time.Duration) (left bool) {
 	server.EachBatch(l.server, work, (*releaseCall).key, func(some []*releaseCall) bool { return l.cleanSome(some, bound) })
 	work = slices.DeleteFunc(work, func(s *releaseCall) bool { return s.finished })
 	for _, s := range work {
-		s.wasTried()
+		l.wasTried(s)
 	}
 	l.cleaning.Lock()
 	l.cleanups = append(work, l.cleanups...)
@@ -167,7 +165,7 @@ func (l *Locks) cleanSome(work []*releaseCall, bound time.Duration) (answered bo
 	answers, answered := l.server.RunAll(context.Background(), time.Now().Add(bound), calls)
 	now := time.Now()
 	for i, s := range work {
-		s.wasTried()
+		l.wasTried(s)
 		err := answers[i].Err()
 		if s.answer != nil && server.IsAnswer(err) && !l.server.IsMoving(err) {
 			s.answer <- answers[i]
@@ -179,13 +177,10 @@ func (l *Locks) cleanSome(work []*releaseCall, bound time.Duration) (answered bo
 }
 
 // wasTried tells those who wait for the first try of a call.
-func (s *releaseCall) wasTried() {
-	if s.done == nil {
-		return
+func (l *Locks) wasTried(s *releaseCall) {
+	if s.done != nil {
+		l.closeGrants(s)
+		close(s.done)
+		s.done = nil
 	}
-	if s.tried != nil {
-		s.tried()
-	}
-	close(s.done)
-	s.done = nil
 }

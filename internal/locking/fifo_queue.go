@@ -100,7 +100,6 @@ func (f *fifoAsker) mayBeQueued() {
 	f.locks.mu.Lock()
 	f.ticket.queued = true
 	f.locks.mu.Unlock()
-	signal(f.locks.queues)
 }
 
 func (f *fifoAsker) ask(missing []*target) *question {

@@ -183,7 +183,8 @@ type releaseCall struct {
 
 	// If the cleaner makes the call:
 	until    time.Time         // it is repeated until then; zero: it is tried once
-	tried    func()            // called after the first try; may be nil
+	leaver   *waiter           // who is out of the line after the first try; may be nil
+	closed   bool              // its grants have been closed, or the line left
 	answer   chan<- *redis.Cmd // with room for one; receives the server's answer; may be nil
 	done     chan struct{}     // closed after the first try
 	finished bool              // it needs no repetition

@@ -16,43 +16,21 @@ import (
 // The heartbeat shows the server every second which callers of this process wait in the queues of first-come locks, all in one
 // round trip, and asks whether it is their turn, since wake-ups may be lost.
 
-// beats sends heartbeats while there are waiters, until stop.
-func (l *Locks) beats() {
-	timer := time.NewTimer(policy.Poll)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-l.stop:
-			return
-		}
-		start := time.Now()
-		waiting, next := l.beat()
-		if !waiting {
-			select {
-			case <-l.queues:
-			case <-l.stop:
-				return
-			}
-			start, next = time.Now(), policy.Poll
-		}
-		timer.Reset(max(next-time.Since(start), time.Millisecond))
-	}
-}
+// beats sends heartbeats until stop. While nobody waits, none are sent.
+func (l *Locks) beats() { l.repeat(policy.Poll, nil, l.beat) }
 
-// beat beats once. It reports whether there are waiters, and when to beat again.
-func (l *Locks) beat() (waiting bool, next time.Duration) {
+// beat beats once, and returns when to beat again.
+func (l *Locks) beat() (next time.Duration) {
 	next = policy.Poll
-	calls := l.heartbeats()
 	var mu sync.Mutex
-	server.EachBatch(l.server, calls, scripts.Call.Key, func(some []scripts.Call) bool {
+	server.EachBatch(l.server, l.heartbeats(), scripts.Call.Key, func(some []scripts.Call) bool {
 		again, answered := l.beatSome(some)
 		mu.Lock()
 		defer mu.Unlock()
 		next = min(next, again)
 		return answered
 	})
-	return len(calls) > 0, next
+	return next
 }
 
 // heartbeats returns the script calls that show the server who waits for each lock, a batch of waiters in each. They are in

@@ -37,7 +37,6 @@ type Locks struct {
 	cleanups []*releaseCall // what the cleaner is to do; guarded by cleaning
 	unclean  chan struct{}  // with room for one: there is something
 
-	queues  chan struct{}  // with room for one: a caller queues for a first-come lock
 	hurry   chan struct{}  // with room for one: the watchdog is to renew at once
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
@@ -68,7 +67,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		observer: nobody{},
 		hurry:    make(chan struct{}, 1),
 		unclean:  make(chan struct{}, 1),
-		queues:   make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
 		states:   make(map[string]*lockState),

@@ -330,14 +330,7 @@ func (l *Locks) leaveLineLocked(p *target) <-chan struct{} {
 	}
 	st.queued, st.placed = false, false
 	w.asking, w.leaving = true, true
-	return l.releaseLater(&releaseCall{
-		rows: []releaseRow{{lock: p.lock, queue: scripts.QueueLeave}},
-		tried: func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.removeLocked(p.lock, w)
-		},
-	})
+	return l.releaseLater(&releaseCall{rows: []releaseRow{{lock: p.lock, queue: scripts.QueueLeave}}, leaver: w})
 }
 
 // removeLocked takes a waiter out of a line and calls the next head.

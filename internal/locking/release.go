@@ -20,20 +20,25 @@ func (h *singleHold) unlock(ctx context.Context, lost bool) error {
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*singleHold, lost bool) error {
 	if err := l.enter(); err != nil {
-		holds, gone := l.unlockOnce(holds)
-		if len(holds) == 0 {
-			return nil
-		}
-		s := l.beginRelease(holds) // no call says so to the server: the locks expire
-		l.reportEnds(holds, time.Now(), nil)
-		l.closeGrants(s)
-		if lost || gone {
-			err = errors.Join(ErrLost, err)
-		}
-		return err
+		return l.leaveToExpire(holds, lost, err)
 	}
 	defer l.calls.Done()
 	return l.release(ctx, holds, lost)
+}
+
+// leaveToExpire ends holds of Locks that are closed. No call says so to the server.
+func (l *Locks) leaveToExpire(holds []*singleHold, lost bool, closed error) error {
+	holds, gone := l.unlockOnce(holds)
+	if len(holds) == 0 {
+		return nil
+	}
+	s := l.beginRelease(holds)
+	l.reportEnds(holds, time.Now(), nil)
+	l.closeGrants(s)
+	if lost || gone {
+		return errors.Join(ErrLost, closed)
+	}
+	return closed
 }
 
 // giveBack is Unlock for a goroutine that Close waits for.
@@ -43,36 +48,37 @@ func (h *singleHold) giveBack() error {
 
 // release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
 // passed over. It returns ErrLost if one was no longer ours. If that is known, or the caller says that the holds are lost, which
-// the parts of a lost hold are to it, and what a failed call has taken, it does not wait for the server.
+// the parts of a lost hold are to it, and what a failed call has taken, the cleaner tells the server that they are over.
 func (l *Locks) release(ctx context.Context, holds []*singleHold, lost bool) error {
 	holds, gone := l.unlockOnce(holds)
-	switch {
-	case len(holds) == 0:
+	if len(holds) == 0 {
 		return nil
-	case lost || gone:
-		l.abandon(holds)
-		return ErrLost
 	}
 	start := time.Now()
 	ctx, until := context.WithoutCancel(ctx), start.Add(policy.Release)
-	if len(holds) == 1 && l.handOff(holds[0]) {
+	lost = lost || gone
+	if len(holds) == 1 && !lost && l.handOff(holds[0]) {
 		return nil
 	}
 	s := l.beginRelease(holds)
-	defer l.closeGrants(s)
-	results, err := l.deliver(ctx, until, s)
-	if err != nil {
+	if lost {
 		l.reportEnds(holds, start, nil)
-		return failed("release", holds[0].grant.lock.name, err)
+		l.releaseBriefly(s)
+		return ErrLost
 	}
+	results, err := l.deliver(ctx, until, s)
 	var refused []*grant
 	for i, result := range results {
 		if result == scripts.NotOurs && l.refused(s, i, holds) {
 			refused = append(refused, s.rows[i].grant)
 		}
 	}
+	l.closeGrants(s)
 	l.reportEnds(holds, start, refused)
-	if len(refused) > 0 {
+	switch {
+	case err != nil:
+		return failed("release", holds[0].grant.lock.name, err)
+	case len(refused) > 0:
 		return ErrLost
 	}
 	return nil
@@ -118,14 +124,6 @@ func (l *Locks) deliverWithOthers(until time.Time, s *releaseCall) ([]int64, err
 	case <-alarm.C:
 		return nil, ErrNoAnswer
 	}
-}
-
-// abandon lets the cleaner tell the server that these holds are over, and waits a moment for that.
-func (l *Locks) abandon(holds []*singleHold) {
-	s := l.beginRelease(holds)
-	l.reportEnds(holds, time.Now(), nil)
-	s.tried = func() { l.closeGrants(s) }
-	l.releaseBriefly(s)
 }
 
 // unlockOnce returns the holds that no other call has begun to unlock, and whether one of them is lost. It ends their contexts:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -18,23 +19,32 @@ import (
 // Leases are renewed in one way, by renew: every third of the lease by the watchdog, for all holds without a fixed lease, and
 // by a MultiLock for its parts while it takes the others.
 
-// watch renews what this process holds, every third of the lease, until stop. After a failure it tries again much
-// sooner, so that a short outage costs no lock. Each hold ends when its own deadline comes.
-func (l *Locks) watch() {
-	period := policy.AfterRenewal(l.lease, true)
-	timer := time.NewTimer(period)
+// rest is a pause without an end.
+const rest = time.Duration(math.MaxInt64)
+
+// repeat does something until stop, and anew when a pause is over or hurry says so. The first pause is given. The next ones are
+// what it returns, and count from its beginning.
+func (l *Locks) repeat(pause time.Duration, hurry <-chan struct{}, do func() (pause time.Duration)) {
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-		case <-l.hurry:
+		case <-hurry:
 		case <-l.stop:
 			return
 		}
 		start := time.Now()
-		next := policy.AfterRenewal(l.lease, l.renewDue(period))
-		timer.Reset(max(next-time.Since(start), time.Millisecond))
+		pause = do()
+		timer.Reset(max(pause-time.Since(start), time.Millisecond))
 	}
+}
+
+// watch renews what this process holds, every third of the lease, until stop. After a failure it tries again much
+// sooner, so that a short outage costs no lock. Each hold ends when its own deadline comes.
+func (l *Locks) watch() {
+	period := policy.AfterRenewal(l.lease, true)
+	l.repeat(period, l.hurry, func() time.Duration { return policy.AfterRenewal(l.lease, l.renewDue(period)) })
 }
 
 // renewDue renews all holds that the watchdog renews, and reports whether the server answered for all of them.
