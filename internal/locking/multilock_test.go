@@ -474,6 +474,33 @@ func TestMultiLockBeginsItsLeaseAnewAfterHandoffs(t *testing.T) {
 	})
 }
 
+// willful is a Locker that ignores options.
+type willful struct{ foreign }
+
+func (l willful) Lock(ctx context.Context, _ ...LockOption) (*Hold, error) {
+	return l.foreign.Lock(ctx)
+}
+
+// The lease of a MultiLock is that of its parts, also beside a Locker that has one of its own.
+func TestMultiLockLeavesOtherLeasesAlone(t *testing.T) {
+	virtual(t, func(w *world) {
+		const lease = 2 * time.Second
+		l := w.locks()
+		own, part := l.Mutex(w.name+"own"), l.Mutex(w.name)
+		h := w.must(MultiLock(willful{foreign{Locker: own}}, part).Lock(w.ctx(), Lease(lease)))
+		for m, most := range map[*Mutex]time.Duration{own: 30 * time.Second, part: lease} {
+			life := w.client().PTTL(w.ctx(), m.stateKey).Val()
+			if life > most || life < most-time.Second {
+				w.t.Errorf("%s lives for %s, want %s", m.name, life, most)
+			}
+		}
+		if left := h.Parts()[1].Remaining(); left > lease {
+			w.t.Errorf("%s left", left)
+		}
+		w.ok(h.Unlock(w.ctx()))
+	})
+}
+
 // A MultiLock that has lost a part and is never unlocked ends like any other forgotten hold.
 func TestLostMultiLockExpires(t *testing.T) {
 	virtual(t, func(w *world) {
