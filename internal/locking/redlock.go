@@ -110,7 +110,7 @@ type reds struct {
 	mu     sync.Mutex
 	turns  map[string]chan struct{} // closed when the attempt that is under way is over
 	grants map[string]*redGrant
-	last   int64 // the highest token that it has had
+	again  bool // it has had a RedLock before, and may still have what is left of that on a node
 }
 
 // A redGrant is one time that an owner has a RedLock. Guarded by reds.mu.
@@ -260,6 +260,6 @@ func (h *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	}
 	h.reds.mu.Lock()
 	defer h.reds.mu.Unlock()
-	h.grant.token, h.reds.last = token, max(token, h.reds.last)
+	h.grant.token = token
 	return token, nil
 }

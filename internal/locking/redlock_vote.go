@@ -204,14 +204,14 @@ func (b *candidate) grant(nodes []*singleHold) ([]*singleHold, error) {
 		h.reds.grants[b.red.key] = h.grant
 	}
 	h.grant.holds = append(h.grant.holds, h)
-	h.reds.last = max(h.reds.last, token)
+	h.reds.again = true
 	h.reds.mu.Unlock()
 	h.watch()
 	return carriers, nil
 }
 
-// token returns the token of what the owner holds, or else of a new grant. That is also above each that the owner has had: it may
-// still have what is left of a hold on a node, with the token of then, and re-enters it there.
+// token returns the token of what the owner holds, or else of a new grant. That is above those of its nodes if the owner may still
+// have what is left of an earlier hold on one of them: it re-enters that, and so gets the token of then.
 func (b *candidate) token(nodes []*singleHold) int64 {
 	reds := b.hold.reds
 	reds.mu.Lock()
@@ -219,9 +219,13 @@ func (b *candidate) token(nodes []*singleHold) int64 {
 	if g := reds.grants[b.red.key]; g != nil && g.liveLocked() > 0 {
 		return g.token
 	}
-	token := reds.last + 1
+	token := int64(0)
 	for _, node := range nodes {
-		token = max(token, node.token())
+		mine := node.token()
+		if reds.again || node.count() > 1 {
+			mine++
+		}
+		token = max(token, mine)
 	}
 	return token
 }
