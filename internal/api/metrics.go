@@ -17,8 +17,8 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// Metrics holds the service's Prometheus metrics. It is the [selling.Observer] of a service, and it counts the
-// requests of the public handler. Tags have each metric's name, its help and its labels; histograms are of seconds, or of
+// Metrics holds the service's Prometheus metrics. Note is the [selling.Observer] of a service; the
+// requests of the public handler are counted too. Tags have each metric's name, its help and its labels; histograms are of seconds, or of
 // numbers of orders.
 type Metrics struct {
 	Requests       *prometheus.CounterVec   `name:"http_requests_total" by:"route,status,code" help:"Requests by route and status; code is that of a problem, or client_gone with 499 if the caller hung up. On /v1/deductions each order counts."`
@@ -45,8 +45,6 @@ type Metrics struct {
 	OrderSeconds     *prometheus.HistogramVec `name:"order_seconds" by:"locked" help:"Time to write an order of several SKUs, with its locks or under the guard alone."`
 	ResegmentSeconds prometheus.Histogram     `name:"resegment_seconds" help:"Time for which a change of a SKU's segments kept workers out."`
 }
-
-var _ selling.Observer = (*Metrics)(nil)
 
 const namespace = "inventory"
 
@@ -209,60 +207,43 @@ func (m *Metrics) answered(o outcome, n int, seconds float64) {
 	}
 }
 
-// BatchWritten implements [selling.Observer].
-func (m *Metrics) BatchWritten(orders int, took time.Duration, locked bool) {
-	m.BatchOrders.Observe(float64(orders))
-	m.BatchSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+// Note is the [selling.Observer] of a service.
+func (m *Metrics) Note(a selling.Activity) {
+	count, seconds, locked := float64(a.Count), a.Took.Seconds(), strconv.FormatBool(a.Locked)
+	switch a.Kind {
+	case selling.BatchWritten:
+		m.BatchOrders.Observe(count)
+		m.BatchSeconds.WithLabelValues(locked).Observe(seconds)
+	case selling.MergeWritten:
+		m.MergedOrders.Add(float64(a.Merged))
+		m.MergeSeconds.WithLabelValues(locked).Observe(seconds)
+	case selling.OrderWritten:
+		m.OrderSeconds.WithLabelValues(locked).Observe(seconds)
+	case selling.SettlementWritten:
+		m.SettledOrders.Observe(count)
+		m.SettleSeconds.Observe(seconds)
+	case selling.Queued:
+		m.QueueSeconds.Observe(seconds)
+	case selling.LockWaited:
+		m.LockSeconds.WithLabelValues(locked).Observe(seconds)
+	case selling.LocksFailed:
+		m.LocksFailing.Set(number(a.Err != nil))
+	case selling.FencedOut:
+		m.FencedWrites.Inc()
+	case selling.GuardFired:
+		m.FiredGuards.Inc()
+	case selling.SoldOutFromCache:
+		m.SoldOut.Add(count)
+	case selling.SoldOutCached:
+		m.RememberSeconds.Observe(seconds)
+	case selling.ReservationsExpired:
+		m.Expired.Add(count)
+	case selling.Resegmented:
+		m.ResegmentSeconds.Observe(seconds)
+	case selling.NotificationsFailed:
+		m.NoticesFailing.Set(number(a.Err != nil))
+	}
 }
-
-// MergeWritten implements [selling.Observer].
-func (m *Metrics) MergeWritten(_, merged int, took time.Duration, locked bool) {
-	m.MergedOrders.Add(float64(merged))
-	m.MergeSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
-}
-
-// LockWaited implements [selling.Observer].
-func (m *Metrics) LockWaited(took time.Duration, got bool) {
-	m.LockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
-}
-
-// LocksFail implements [selling.Observer].
-func (m *Metrics) LocksFail(fail bool) { m.LocksFailing.Set(number(fail)) }
-
-// Queued implements [selling.Observer].
-func (m *Metrics) Queued(took time.Duration) { m.QueueSeconds.Observe(took.Seconds()) }
-
-// FencedOut implements [selling.Observer].
-func (m *Metrics) FencedOut() { m.FencedWrites.Inc() }
-
-// GuardFired implements [selling.Observer].
-func (m *Metrics) GuardFired() { m.FiredGuards.Inc() }
-
-// SoldOutFromCache implements [selling.Observer].
-func (m *Metrics) SoldOutFromCache(orders int) { m.SoldOut.Add(float64(orders)) }
-
-// SoldOutCached implements [selling.Observer].
-func (m *Metrics) SoldOutCached(_ int, took time.Duration) { m.RememberSeconds.Observe(took.Seconds()) }
-
-// NotificationsFail implements [selling.Observer].
-func (m *Metrics) NotificationsFail(err error) { m.NoticesFailing.Set(number(err != nil)) }
-
-// SettlementWritten implements [selling.Observer].
-func (m *Metrics) SettlementWritten(requests int, took time.Duration) {
-	m.SettledOrders.Observe(float64(requests))
-	m.SettleSeconds.Observe(took.Seconds())
-}
-
-// ReservationsExpired implements [selling.Observer].
-func (m *Metrics) ReservationsExpired(reservations int) { m.Expired.Add(float64(reservations)) }
-
-// OrderWritten implements [selling.Observer].
-func (m *Metrics) OrderWritten(_ int, took time.Duration, locked bool) {
-	m.OrderSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
-}
-
-// Resegmented implements [selling.Observer].
-func (m *Metrics) Resegmented(pause time.Duration) { m.ResegmentSeconds.Observe(pause.Seconds()) }
 
 // activityAnswer is the activity of a process, for people who watch. Numbers grow from the start of the process: two
 // answers of one process make a rate. They are read from the metrics, so they cost the sale nothing.

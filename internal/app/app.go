@@ -97,7 +97,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	}
 	lockMetrics.Begin(locking.KindMutex, locking.KindFair)
 	a.warnOfPlatform(runtime.GOOS)
-	redis, err := a.openService(ctx, metrics, lockMetrics)
+	redis, err := a.openService(ctx, metrics.Note, lockMetrics)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 		Store: a.store, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
 		LockAlways: a.config.Lock == LockFair,
-		Observer:   &noticesObserver{Observer: observer, warnings: a.warnings, outage: a.outage},
+		Observer:   (&notices{warnings: a.warnings, outage: a.outage}).watch(observer),
 	}
 	if len(a.redisAt) > 0 {
 		if redis, err = a.openRedis(ctx); err != nil {

@@ -65,9 +65,8 @@ func (w *warnings) list() map[string]string {
 // noticesPatience is for how long notifications may fail while PostgreSQL is there, until a warning begins.
 const noticesPatience = 3 * time.Second
 
-// noticesObserver warns when notifications of restocks do not arrive. In an outage of PostgreSQL none do.
-type noticesObserver struct {
-	selling.Observer
+// notices warn when notifications of restocks do not arrive. In an outage of PostgreSQL none do.
+type notices struct {
 	warnings *warnings
 	outage   *outage
 
@@ -75,9 +74,18 @@ type noticesObserver struct {
 	since time.Time // when they began to fail beside any outage; zero: they work
 }
 
-// NotificationsFail implements [selling.Observer].
-func (o *noticesObserver) NotificationsFail(err error) {
-	o.Observer.NotificationsFail(err)
+// watch returns an observer that also warns.
+func (o *notices) watch(observer selling.Observer) selling.Observer {
+	return func(a selling.Activity) {
+		observer(a)
+		if a.Kind == selling.NotificationsFailed {
+			o.fail(a.Err)
+		}
+	}
+}
+
+// fail learns why notifications fail; nil: they work.
+func (o *notices) fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()

@@ -227,43 +227,43 @@ func (w *world) audit() stock.Balance {
 
 // counts is an observer that counts orders.
 type counts struct {
-	selling.NoObserver
 	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed, orders, ordersLocked atomic.Int64
 }
 
-// OrderWritten counts.
-func (c *counts) OrderWritten(_ int, _ time.Duration, locked bool) {
-	c.orders.Add(1)
-	if locked {
-		c.ordersLocked.Add(1)
+// note is the observer.
+func (c *counts) note(a selling.Activity) {
+	if a.Locked {
+		switch a.Kind {
+		case selling.OrderWritten:
+			c.ordersLocked.Add(1)
+		case selling.MergeWritten:
+			c.mergesLocked.Add(1)
+		}
+	}
+	switch a.Kind {
+	case selling.OrderWritten:
+		c.orders.Add(1)
+	case selling.BatchWritten:
+		c.batches.Add(1)
+		if !a.Locked {
+			c.lockless.Add(1)
+		}
+	case selling.MergeWritten:
+		c.merged.Add(int64(a.Merged))
+	case selling.LocksFailed:
+		if a.Err != nil {
+			c.opened.Add(1)
+		} else {
+			c.closed.Add(1)
+		}
+	case selling.FencedOut:
+		c.fencedOut.Add(1)
+	case selling.GuardFired:
+		c.guard.Add(1)
+	case selling.SoldOutFromCache:
+		c.fromMemory.Add(int64(a.Count))
 	}
 }
-
-func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {
-	c.batches.Add(1)
-	if !locked {
-		c.lockless.Add(1)
-	}
-}
-
-func (c *counts) MergeWritten(_, merged int, _ time.Duration, locked bool) {
-	c.merged.Add(int64(merged))
-	if locked {
-		c.mergesLocked.Add(1)
-	}
-}
-
-func (c *counts) LocksFail(fail bool) {
-	if fail {
-		c.opened.Add(1)
-	} else {
-		c.closed.Add(1)
-	}
-}
-
-func (c *counts) FencedOut()             { c.fencedOut.Add(1) }
-func (c *counts) GuardFired()            { c.guard.Add(1) }
-func (c *counts) SoldOutFromCache(n int) { c.fromMemory.Add(int64(n)) }
 
 // tally counts the answers that buyers got.
 type tally struct {

@@ -51,11 +51,11 @@ func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			switch {
 			case from == gobreaker.StateClosed:
-				s.observer.LocksFail(true)
+				s.observe(Activity{Kind: LocksFailed, Err: s.breaker.failed.Load().cause})
 				s.log.Warn("locks fail; selling goes on under the guard of the database", "error", s.breaker.failed.Load().cause)
 				s.workers.running.Go(s.probeUntilClosed)
 			case to == gobreaker.StateClosed:
-				s.observer.LocksFail(false)
+				s.observe(Activity{Kind: LocksFailed})
 				s.log.Info("locks work again")
 			}
 		},

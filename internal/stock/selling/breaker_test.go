@@ -90,7 +90,7 @@ func breaking(t *testing.T, test func(a *answers, seen *counts, buy func(sku str
 	synctest.Test(t, func(t *testing.T) {
 		a, seen := &answers{}, &counts{}
 		s := selling.NewService(selling.Config{
-			Store: endless{}, Observer: seen, Lock: func(string, int) locking.Locker { return a }, LockAlways: true,
+			Store: endless{}, Observer: seen.note, Lock: func(string, int) locking.Locker { return a }, LockAlways: true,
 		})
 		test(a, seen, func(sku string) time.Duration {
 			start := time.Now()
@@ -278,7 +278,7 @@ func TestLocksComeBack(t *testing.T) {
 			})
 			w, seen := real(t), &counts{}
 			w.redisURL, w.always = server.URL(), true
-			s := w.start(seen)
+			s := w.start(seen.note)
 			w.create(s, 100_000, 4)
 			orders := 0
 			buy := func() { orders++; w.deduct(s, fmt.Sprint(orders), 1) }

@@ -54,7 +54,7 @@ func (s *Service) relayout(ctx context.Context, m stock.Movement) (created bool,
 		return err
 	})
 	if m.Kind == stock.Resegmented && pause > 0 {
-		s.observer.Resegmented(pause)
+		s.observe(Activity{Kind: Resegmented, Took: pause})
 	}
 	return created, err
 }
@@ -140,14 +140,14 @@ func (s *Service) watch() {
 	listening := func() {
 		pause.Reset()
 		s.onMissedRestocks() // a notification may have been missed
-		s.observer.NotificationsFail(nil)
+		s.observe(Activity{Kind: NotificationsFailed})
 	}
 	for {
 		err := s.store.Watch(s.background, listening, s.onRestock)
 		if err == nil || s.background.Err() != nil {
 			return
 		}
-		s.observer.NotificationsFail(err)
+		s.observe(Activity{Kind: NotificationsFailed, Err: err})
 		if !s.pause(pause.NextBackOff()) {
 			return
 		}

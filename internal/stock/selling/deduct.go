@@ -58,7 +58,7 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 	order.OrderID = order.Key()
 	known := s.soldOut.entry(sku)
 	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
-		s.observer.SoldOutFromCache(1)
+		s.observe(Activity{Kind: SoldOutFromCache, Count: 1})
 		return nil, err
 	}
 	r := s.newRequest(ctx, deadline, order)

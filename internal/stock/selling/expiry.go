@@ -81,7 +81,7 @@ func (s *Service) expireNow(ctx context.Context, sku string) error {
 
 func (s *Service) noteExpired(sku string, reservations int) {
 	if reservations > 0 {
-		s.observer.ReservationsExpired(reservations)
+		s.observe(Activity{Kind: ReservationsExpired, Count: reservations})
 		s.changed(sku, 0)
 	}
 }

@@ -41,11 +41,14 @@ func (g *expiryGate) Status(ctx context.Context, sku string, at time.Time) (stoc
 
 // expiredCount counts the reservations that were reported as expired.
 type expiredCount struct {
-	selling.NoObserver
 	n atomic.Int64
 }
 
-func (c *expiredCount) ReservationsExpired(n int) { c.n.Add(int64(n)) }
+func (c *expiredCount) note(a selling.Activity) {
+	if a.Kind == selling.ReservationsExpired {
+		c.n.Add(int64(a.Count))
+	}
+}
 
 // TestALaterReaderDoesNotShareWhatBeganBefore: while units are given back for one reader, another comes. Meanwhile one
 // more reservation has expired, or the caller of the first has left.
@@ -61,7 +64,7 @@ func TestALaterReaderDoesNotShareWhatBeganBefore(t *testing.T) {
 			w.clock = newClock()
 			gate := &expiryGate{Store: w.store, entered: make(chan struct{}), opened: make(chan struct{}), looked: make(chan struct{}, 1)}
 			seen := &expiredCount{}
-			s := w.startOn(gate, seen)
+			s := w.startOn(gate, seen.note)
 			w.create(s, 2, 1)
 			w.mustTake(s, stock.Order{OrderID: "a", Quantity: 1, ReserveFor: time.Minute})
 			w.mustTake(s, stock.Order{OrderID: "b", Quantity: 1, ReserveFor: time.Minute + time.Microsecond})

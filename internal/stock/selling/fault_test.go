@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -24,11 +23,14 @@ type after struct {
 	mu     sync.Mutex
 }
 
-func (a *after) BatchWritten(orders int, took time.Duration, locked bool) {
-	a.counts.BatchWritten(orders, took, locked)
+func (a *after) note(did selling.Activity) {
+	a.counts.note(did)
+	if did.Kind != selling.BatchWritten {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.orders -= orders; a.orders <= 0 && a.f != nil {
+	if a.orders -= did.Count; a.orders <= 0 && a.f != nil {
 		a.f()
 		a.f = nil
 	}
@@ -60,7 +62,7 @@ func TestLosingRedisCostsNoUnit(t *testing.T) {
 					t.Error(err)
 				}
 			}}
-			services := []*selling.Service{w.start(seen), w.start(seen)}
+			services := []*selling.Service{w.start(seen.note), w.start(seen.note)}
 			w.create(services[0], 800, 4)
 			told := sellInWaves(t, services, 10, 100)
 			w.checkSale(told)
@@ -101,7 +103,7 @@ func TestKilledDatabaseLosesNothing(t *testing.T) {
 	w := realOn(t, server, template)
 	down := make(chan error, 1)
 	// The worker itself kills it, after its first batch, so the sale cannot be over before.
-	services := []*selling.Service{w.start(&after{orders: 1, f: func() { down <- server.Kill() }}), w.start(nil)}
+	services := []*selling.Service{w.start((&after{orders: 1, f: func() { down <- server.Kill() }}).note), w.start(nil)}
 	w.create(services[0], 1200, 4)
 	restarted := make(chan error, 1)
 	go func() {

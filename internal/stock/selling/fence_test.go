@@ -63,7 +63,7 @@ func eachLocked(t *testing.T, test func(w *world)) {
 func TestFenceFromTheFutureIsHealed(t *testing.T) {
 	eachLocked(t, func(w *world) {
 		seen := &counts{}
-		s := w.start(seen)
+		s := w.start(seen.note)
 		w.create(s, 1000, 1)
 		token := ahead()
 		w.raise(token, 1)
@@ -83,7 +83,7 @@ func TestFenceFromTheFutureIsHealed(t *testing.T) {
 		}
 		// The next holder's tokens are above the healed one.
 		other := &counts{}
-		w.deduct(w.start(other), "other", 1)
+		w.deduct(w.start(other.note), "other", 1)
 		if other.lockless.Load()+other.fencedOut.Load() > 0 || w.token(0) <= token {
 			w.Errorf("the next holder: %d batches without a lock, fenced out %d times, token %d after %d",
 				other.lockless.Load(), other.fencedOut.Load(), w.token(0), token)
@@ -94,7 +94,7 @@ func TestFenceFromTheFutureIsHealed(t *testing.T) {
 func TestMergeIsHealed(t *testing.T) {
 	eachLocked(t, func(w *world) {
 		seen := &counts{}
-		s := w.start(seen)
+		s := w.start(seen.note)
 		w.create(s, 44, 4)
 		token := ahead()
 		w.raise(token, 4)
@@ -120,7 +120,7 @@ func TestLateHolderDoesNotHeal(t *testing.T) {
 	eachLocked(t, func(w *world) {
 		seen := &counts{}
 		slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
-		s := w.startOn(slow, seen)
+		s := w.startOn(slow, seen.note)
 		w.create(s, 1000, 1)
 		answer := make(chan error, 1)
 		go func() {

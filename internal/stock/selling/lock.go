@@ -93,7 +93,7 @@ func (l *segmentLock) acquire(segments []int, by time.Time) {
 		l.hold, err = l.service.lock(l.sku, l.segment).Lock(l.service.base, waitUntil(by))
 	}
 	l.heldAt = time.Now()
-	l.service.observer.LockWaited(l.heldAt.Sub(start), err == nil)
+	l.service.observe(Activity{Kind: LockWaited, Took: l.heldAt.Sub(start), Locked: err == nil})
 	report(err)
 }
 
@@ -160,7 +160,7 @@ func (s *Service) lockAll(ctx context.Context, names []lockName) *locking.Hold {
 	}
 	start := time.Now()
 	hold, err := locking.MultiLock(lockers...).Lock(ctx, locking.Wait(lockWait))
-	s.observer.LockWaited(time.Since(start), err == nil)
+	s.observe(Activity{Kind: LockWaited, Took: time.Since(start), Locked: err == nil})
 	report(err)
 	if err != nil {
 		return nil

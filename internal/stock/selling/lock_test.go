@@ -59,7 +59,7 @@ func TestBusySegmentIsPassedBy(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
 	w.always = true
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.create(s, 100, 4)
 	w.stranger(0, 1)
 	for n := range 20 {
@@ -78,7 +78,7 @@ func TestWorkerWaitsOnlyBrieflyForALock(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
 	w.always = true
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.create(s, 100, 3)
 	w.stranger(0, 1, 2)
 	start := time.Now()
@@ -116,7 +116,7 @@ func TestProcessesTakeTurnsAtOneSegment(t *testing.T) {
 	t.Parallel()
 	w := real(t)
 	first, second := &counts{}, &counts{}
-	services := []*selling.Service{w.start(first), w.start(second)}
+	services := []*selling.Service{w.start(first.note), w.start(second.note)}
 	w.create(services[0], 100_000, 1)
 	w.sellClosedLoop(services, 6000)
 	for i, seen := range []*counts{first, second} {
@@ -164,7 +164,7 @@ func (w *world) sellTo(services []*selling.Service, buyers int, n int64) {
 func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.create(s, 40, 4)
 	w.deduct(s, "large", 25)
 	d, err := s.Deduction(t.Context(), sku, "large", "")
@@ -190,7 +190,7 @@ func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 func TestMergeGoesOnWithoutLocks(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.create(s, 40, 4)
 	w.stranger(1, 3)
 	start := time.Now()
@@ -207,7 +207,7 @@ func TestMergeGoesOnWithoutLocks(t *testing.T) {
 func TestFencedOutMergeGoesOn(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.create(s, 44, 4)
 	for segment := range 4 {
 		_, err := w.store.Deduct(t.Context(), stock.Batch{

@@ -27,7 +27,7 @@ func TestABuyerAtATimeNeedsNoLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, seen := open(t), &counts{}
-			s := w.start(seen)
+			s := w.start(seen.note)
 			w.create(s, 100, 4)
 			for n := range 50 {
 				w.deduct(s, fmt.Sprint(n), 1)
@@ -55,7 +55,7 @@ func TestProcessesWithQueuesLock(t *testing.T) {
 			seen := []*counts{{}, {}, {}}
 			var services []*selling.Service
 			for _, c := range seen {
-				services = append(services, w.start(c))
+				services = append(services, w.start(c.note))
 			}
 			w.create(services[0], 100_000, c.segments)
 			w.sellTo(services, c.buyers, 6000)
@@ -82,7 +82,7 @@ func TestProcessesWithQueuesLock(t *testing.T) {
 func TestOrdersOfSeveralSKUsLockWhatIsHot(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.create(s, 1_000_000, 4)
 	if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "quiet", Stock: 1000, Segments: 4}); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestManySKUsNeedFewLocks(t *testing.T) {
 	})
 	w, seen := real(t), &counts{}
 	w.redisURL = server.URL()
-	s := w.start(seen)
+	s := w.start(seen.note)
 	for n := range skus {
 		if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: fmt.Sprint("sku-", n), Stock: 1000, Segments: 8}); err != nil {
 			t.Fatal(err)

@@ -225,7 +225,7 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
 	if errors.Is(err, stock.ErrFenced) { // another process has held a lock since: the guard alone decides
-		s.observer.FencedOut()
+		s.observe(Activity{Kind: FencedOut})
 		fencePlacement(p, nil, nil)
 		lines, created, err = s.store.Order(ctx, p)
 	}
@@ -233,7 +233,7 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 		s.noteGuard(p.Order.Lines[0].SKU, err)
 		return nil, false, err
 	}
-	s.observer.OrderWritten(len(lines), time.Since(start), hold != nil)
+	s.observe(Activity{Kind: OrderWritten, Count: len(lines), Took: time.Since(start), Locked: hold != nil})
 	for _, sku := range emptied {
 		s.changed(sku, 0)
 	}

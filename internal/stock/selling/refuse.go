@@ -134,7 +134,7 @@ func (w *worker) refuseSoldOut(ctx context.Context, batch []*request) ([]*reques
 	if !w.isSoldOut() { // the lookup took long
 		return unknown, nil
 	}
-	w.service.observer.SoldOutFromCache(len(unknown))
+	w.service.observe(Activity{Kind: SoldOutFromCache, Count: len(unknown)})
 	refuseAll(unknown, stock.SoldOutError(w.sku))
 	return nil, nil
 }

@@ -303,7 +303,7 @@ func TestResegmentUnderLoad(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		pauses := &pauses{}
 		services := w.processes(2)
-		services = append(services, w.startOn(w.store, pauses))
+		services = append(services, w.startOn(w.store, pauses.note))
 		if w.url == "" {
 			services = services[1:]
 		}
@@ -377,15 +377,17 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 
 // pauses records for how long workers were kept out.
 type pauses struct {
-	selling.NoObserver
 	mu  sync.Mutex
 	all []time.Duration
 }
 
-func (p *pauses) Resegmented(pause time.Duration) {
+func (p *pauses) note(a selling.Activity) {
+	if a.Kind != selling.Resegmented {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all = append(p.all, pause)
+	p.all = append(p.all, a.Took)
 }
 
 func (p *pauses) longest() (longest time.Duration) {

@@ -23,7 +23,7 @@ type Service struct {
 	sharer     stock.Sharer // the store as a sharer; nil: it is none
 	lock       func(sku string, segment int) locking.Locker
 	lockAlways bool
-	observer   Observer
+	observe    Observer
 	events     stock.Events
 	clock      func() time.Time // nil: the store's
 	log        *slog.Logger
@@ -125,7 +125,10 @@ func NewService(c Config) *Service {
 		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock,
 		mostOrders: cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
-		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
+		observe: c.Observer, events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
+	}
+	if s.observe == nil {
+		s.observe = func(Activity) {}
 	}
 	s.makePlaces()
 	s.seen = &seen{known: make(map[string]*seenSKU)}
@@ -265,82 +268,37 @@ func (s *Service) pause(d time.Duration) bool {
 	}
 }
 
-// Observer receives what the service does, for metrics. Its methods are called on the hot path by many
-// goroutines, so they must be quick and safe for concurrent use.
-type Observer interface {
-	// BatchWritten reports that a batch of orders was answered from one segment. locked is false when it was
-	// written under the guard alone.
-	BatchWritten(orders int, took time.Duration, locked bool)
-	// MergeWritten reports that a merge was answered, and how many of its orders took from several segments.
-	MergeWritten(orders, merged int, took time.Duration, locked bool)
-	// LockWaited reports how long a worker waited for a lock, and whether it got it.
-	LockWaited(took time.Duration, got bool)
-	// LocksFail reports that workers no longer ask for locks, because they fail, or that they ask again.
-	LocksFail(fail bool)
-	// Queued reports how long an order waited in its queue.
-	Queued(took time.Duration)
-	// FencedOut reports that the guard refused a fencing token.
-	FencedOut()
-	// GuardFired reports that a constraint of the database fired: a bug, or a stranger who writes to the tables.
-	GuardFired()
-	// SoldOutFromCache reports how many orders were refused without asking for stock again.
-	SoldOutFromCache(orders int)
-	// SoldOutCached reports that the ids of the orders of a SKU that sold out were read.
-	SoldOutCached(ids int, took time.Duration)
-	// SettlementWritten reports that commits and cancels were answered together.
-	SettlementWritten(requests int, took time.Duration)
-	// ReservationsExpired reports that reservations have expired and their units are back.
-	ReservationsExpired(reservations int)
-	// OrderWritten reports that an order of several SKUs was answered. locked is false when it was written under the guard
-	// alone.
-	OrderWritten(lines int, took time.Duration, locked bool)
-	// Resegmented reports for how long workers were kept out while a SKU got other segments.
-	Resegmented(pause time.Duration)
-	// NotificationsFail reports, each time that it is tried, why notifications of other processes' restocks fail; nil: they work.
-	NotificationsFail(err error)
+// Observer receives what the service does, for metrics. It is called on the hot path by many goroutines, so it must be quick and safe
+// for concurrent use.
+type Observer func(Activity)
+
+// Activity is one thing that the service does.
+type Activity struct {
+	Kind   ActivityKind
+	Count  int           // of what its kind is about: orders, requests or reservations
+	Merged int           // of the orders of a merge, those that took from several segments
+	Took   time.Duration // from its beginning on
+	Locked bool          // the lock was there: without it a write was under the guard alone
+	Err    error         // why something fails; nil: it works again
 }
 
-// NoObserver observes nothing.
-type NoObserver struct{}
+// ActivityKind says what the service does.
+type ActivityKind int
 
-// BatchWritten does nothing.
-func (NoObserver) BatchWritten(int, time.Duration, bool) {}
-
-// MergeWritten does nothing.
-func (NoObserver) MergeWritten(int, int, time.Duration, bool) {}
-
-// LockWaited does nothing.
-func (NoObserver) LockWaited(time.Duration, bool) {}
-
-// LocksFail does nothing.
-func (NoObserver) LocksFail(bool) {}
-
-// Queued does nothing.
-func (NoObserver) Queued(time.Duration) {}
-
-// FencedOut does nothing.
-func (NoObserver) FencedOut() {}
-
-// GuardFired does nothing.
-func (NoObserver) GuardFired() {}
-
-// SoldOutFromCache does nothing.
-func (NoObserver) SoldOutFromCache(int) {}
-
-// SoldOutCached does nothing.
-func (NoObserver) SoldOutCached(int, time.Duration) {}
-
-// NotificationsFail does nothing.
-func (NoObserver) NotificationsFail(error) {}
-
-// SettlementWritten does nothing.
-func (NoObserver) SettlementWritten(int, time.Duration) {}
-
-// ReservationsExpired does nothing.
-func (NoObserver) ReservationsExpired(int) {}
-
-// OrderWritten does nothing.
-func (NoObserver) OrderWritten(int, time.Duration, bool) {}
-
-// Resegmented does nothing.
-func (NoObserver) Resegmented(time.Duration) {}
+// The kinds of activities.
+const (
+	BatchWritten        ActivityKind = iota // a batch of orders was answered from one segment
+	MergeWritten                            // a merge was answered
+	OrderWritten                            // an order of several SKUs was answered
+	SettlementWritten                       // commits and cancels were answered together
+	Queued                                  // an order has waited in its queue
+	LockWaited                              // a worker has waited for a lock
+	LocksFailed                             // workers no longer ask for locks, because they fail, or ask again
+	FencedOut                               // the guard refused a fencing token
+	GuardFired                              // a constraint of the database fired: a bug, or a stranger who writes to the tables
+	SoldOutFromCache                        // orders were refused without asking for stock again
+	SoldOutCached                           // the ids of the orders of a SKU that sold out were read
+	ReservationsExpired                     // reservations have expired and their units are back
+	Resegmented                             // workers were kept out while a SKU got other segments
+	NotificationsFailed                     // notifications of other processes' restocks fail, each time they are tried, or work
+)

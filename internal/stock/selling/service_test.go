@@ -135,7 +135,7 @@ func TestOrderIDReusedForAnotherOrder(t *testing.T) {
 func TestOrderLargerThanASegmentMerges(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		seen := &counts{}
-		s := w.start(seen)
+		s := w.start(seen.note)
 		w.create(s, 100, 10)
 		if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "a", Quantity: 35}); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestOrderLargerThanASegmentMerges(t *testing.T) {
 func TestWinnersRetryAfterSoldOut(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		seen := &counts{}
-		s := w.start(seen)
+		s := w.start(seen.note)
 		w.create(s, 2, 2)
 		winner := stock.Order{OrderID: "winner", Quantity: 2}
 		if _, created, err := s.Deduct(t.Context(), sku, winner); err != nil || !created {
@@ -216,7 +216,7 @@ func TestFencedOutWorkerGoesOn(t *testing.T) {
 			w := open(t)
 			w.always = true
 			seen := &counts{}
-			s := w.start(seen)
+			s := w.start(seen.note)
 			w.create(s, 40, 2)
 			for segment := range 2 {
 				_, err := w.store.Deduct(t.Context(), stock.Batch{
@@ -356,7 +356,7 @@ func (s *brokenStore) Deduct(ctx context.Context, batch stock.Batch) (stock.Batc
 func TestReplyLostAfterCommit(t *testing.T) {
 	w := embedded(t)
 	seen := &counts{}
-	s := w.startOn(&brokenStore{Store: w.store, err: fmt.Errorf("%w: connection reset", stock.ErrGuard)}, seen)
+	s := w.startOn(&brokenStore{Store: w.store, err: fmt.Errorf("%w: connection reset", stock.ErrGuard)}, seen.note)
 	w.create(s, 10, 1)
 	o := stock.Order{OrderID: "a", Quantity: 1}
 	if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != stock.CodeUnavailable {

@@ -190,7 +190,7 @@ func (t *settler) write(ctx context.Context, requests []*request) error {
 	if err != nil {
 		return err
 	}
-	s.observer.SettlementWritten(len(requests), time.Since(start))
+	s.observe(Activity{Kind: SettlementWritten, Count: len(requests), Took: time.Since(start)})
 	for i, r := range requests {
 		r.reply(Result{Deduction: results[i].Deduction, Err: results[i].Err})
 	}
@@ -328,7 +328,7 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]s
 	if results == nil {
 		return nil, nil
 	}
-	s.observer.SettlementWritten(len(results), time.Since(start))
+	s.observe(Activity{Kind: SettlementWritten, Count: len(results), Took: time.Since(start)})
 	if err := o.Refusal(results); err != nil {
 		return nil, err
 	}

@@ -184,7 +184,7 @@ func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 		return false, fullRest
 	case empty.SoldOut() && !s.over(e.sku, empty.NextExpiry):
 		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
-		s.observer.SoldOutCached(accepted.length(), took)
+		s.observe(Activity{Kind: SoldOutCached, Took: took})
 		known = true
 	}
 	return known, loadRest * took

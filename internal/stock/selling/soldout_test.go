@@ -168,7 +168,7 @@ func untilAccepted(t *testing.T, s *selling.Service, o stock.Order) time.Duratio
 func TestLosersCostNoStatement(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		store, seen := &meter{Store: w.store, listens: make(chan struct{}, 1)}, &counts{}
-		s := w.startOn(store, seen)
+		s := w.startOn(store, seen.note)
 		<-store.listens // which forgets what is remembered
 		w.create(s, 9, 3)
 		winners := make(map[string]stock.Deduction)
@@ -284,7 +284,7 @@ func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 	t.Parallel()
 	w := real(t)
 	store, seen := &meter{Store: w.store}, newNotificationObserver()
-	here, there := w.startOn(store, seen), w.startOn(w.another(), nil)
+	here, there := w.startOn(store, seen.note), w.startOn(w.another(), nil)
 	w.create(here, 0, 3)
 	w.checkNotifications("at first", store, here, there)
 	conn, err := pgx.Connect(t.Context(), w.url)
@@ -329,7 +329,6 @@ func (w *world) checkNotifications(when string, store *meter, here, there *selli
 
 // notificationObserver is an observer of notifications.
 type notificationObserver struct {
-	selling.NoObserver
 	failing chan bool // what has changed
 	last    bool
 }
@@ -338,9 +337,12 @@ func newNotificationObserver() *notificationObserver {
 	return &notificationObserver{failing: make(chan bool, 9)}
 }
 
-// NotificationsFail is called by one goroutine.
-func (h *notificationObserver) NotificationsFail(err error) {
-	if failing := err != nil; failing != h.last {
+// note gets what becomes of notifications from one goroutine.
+func (h *notificationObserver) note(a selling.Activity) {
+	if a.Kind != selling.NotificationsFailed {
+		return
+	}
+	if failing := a.Err != nil; failing != h.last {
 		h.last = failing
 		h.failing <- failing
 	}

@@ -24,7 +24,7 @@ func (w *world) standStill(locked bool, units int64) *still {
 		store:  &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})},
 	}
 	w.always = locked
-	p.service = w.startOn(p.store, &p.seen)
+	p.service = w.startOn(p.store, p.seen.note)
 	go func() {
 		_, _, err := p.service.Deduct(w.Context(), sku, stock.Order{OrderID: "still", Quantity: units})
 		p.answer <- err
@@ -50,7 +50,7 @@ func (w *world) other(locked bool, units int64) *selling.Service {
 	w.Helper()
 	seen := &counts{}
 	w.always = locked
-	s := w.start(seen)
+	s := w.start(seen.note)
 	w.deduct(s, "other", units)
 	if locked != (seen.locked() > 0) {
 		w.Fatalf("the other: %d batches under a lock", seen.locked())

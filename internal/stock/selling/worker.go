@@ -96,7 +96,7 @@ func (w *worker) Take() (batch stock.Batch, there bool) {
 	}
 	w.ready = time.Now()
 	for _, r := range w.shared {
-		w.service.observer.Queued(w.ready.Sub(r.queued))
+		w.service.observe(Activity{Kind: Queued, Took: w.ready.Sub(r.queued)})
 	}
 	w.locking.Store(false)
 	w.lock.doWithout(segment)
@@ -230,7 +230,7 @@ func (w *worker) serve(batch []*request) {
 	defer cancel()
 	now := time.Now()
 	for _, r := range batch {
-		w.service.observer.Queued(now.Sub(r.queued))
+		w.service.observe(Activity{Kind: Queued, Took: now.Sub(r.queued)})
 	}
 	w.onNotification()
 	rest, err := w.refuse(ctx, batch)

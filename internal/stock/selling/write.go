@@ -63,7 +63,7 @@ func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time
 	if w.levels != nil {
 		w.levels[w.lock.segment] = result.Available
 	}
-	w.service.observer.BatchWritten(len(requests), time.Since(began), locked)
+	w.service.observe(Activity{Kind: BatchWritten, Count: len(requests), Took: time.Since(began), Locked: locked})
 	return w.answer(ctx, requests, result.Outcomes, began, result.At, result.Stale, false)
 }
 
@@ -116,7 +116,7 @@ func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.O
 
 func (s *Service) noteGuard(sku string, err error) {
 	if errors.Is(err, stock.ErrGuard) {
-		s.observer.GuardFired()
+		s.observe(Activity{Kind: GuardFired})
 		s.log.Error("database guard fired", "sku", sku, "error", err)
 	}
 }
@@ -178,7 +178,7 @@ func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, w
 	if !errors.As(err, &refused) {
 		return err
 	}
-	w.service.observer.FencedOut()
+	w.service.observe(Activity{Kind: FencedOut})
 	if w.raiseTokens(ctx, holds, refused) {
 		if err = write(fencesOf(holds)); !errors.Is(err, stock.ErrFenced) {
 			return err
@@ -239,7 +239,9 @@ func (w *worker) writeMerge(
 	if err != nil {
 		return nil, err
 	}
-	w.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
+	w.service.observe(Activity{
+		Kind: MergeWritten, Count: len(pending), Merged: result.Merged, Took: time.Since(start), Locked: locked && merge.Fences != nil,
+	})
 	w.service.noteExpired(w.sku, result.Expired)
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes, slices.Contains(result.Segments, 0))
 	w.levels = result.Segments

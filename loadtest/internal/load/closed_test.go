@@ -14,6 +14,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
@@ -101,8 +102,8 @@ func TestMetricsTellWhatLanesDid(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	m := api.NewMetrics(registry)
-	m.BatchWritten(30, time.Millisecond, true)
-	m.BatchWritten(10, time.Millisecond, false)
+	m.Note(selling.Activity{Kind: selling.BatchWritten, Count: 30, Took: time.Millisecond, Locked: true})
+	m.Note(selling.Activity{Kind: selling.BatchWritten, Count: 10, Took: time.Millisecond})
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
 	got, err := ReadLanes(t.Context(), server.URL)
