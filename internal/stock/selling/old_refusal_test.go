@@ -173,16 +173,16 @@ func TestARefusalByTermsIsNotOlderThanASecond(t *testing.T) {
 	w.mustTake(s, stock.Order{OrderID: "o", BuyerID: "b", Quantity: 2})
 }
 
-// changedCount lets something happen right before it first reads how many units a buyer may take.
+// changedCount lets something happen right before it first counts a buyer for an order of several SKUs.
 type changedCount struct {
 	stock.Store
 	before func()
 	once   sync.Once
 }
 
-func (s *changedCount) BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+func (s *changedCount) Order(ctx context.Context, p stock.Placement) ([]stock.Deduction, bool, error) {
 	s.once.Do(s.before)
-	return s.Store.BuyerRoom(ctx, buyerID, skus)
+	return s.Store.Order(ctx, p)
 }
 
 // TestAnOrderIsHeldToOneLimit: the buyer gets a higher limit, and buys as much more, while an order is looked at. The order was within

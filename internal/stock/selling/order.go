@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -96,24 +97,24 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 			return lines, false, err
 		}
 	}
-	if len(order.Lines) > mediumOrder { // it has the place of large ones: written at once, it would hold up all others at their rows
-		return s.placeWithCare(caller, ctx, order)
-	}
-	placed, known := s.seen.place(order, s.refuses)
-	p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
-	if known && len(s.locksOf(p)) == 0 {
-		lines, created, err = s.writeOrder(ctx, p)
-		if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
-			return lines, created, err
+	if len(order.Lines) <= mediumOrder { // a large one has a place of its own: written at once, it would hold up all others at their rows
+		placed, known := s.seen.place(order, func(view stock.View, line stock.Line) bool {
+			return view.Terms.PerBuyerLimit == 0 && s.refuses(view.Terms, line.SKU, order.Of(line)) == nil
+		})
+		p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
+		if known && len(s.locksOf(p)) == 0 {
+			lines, created, err = s.writeOrder(ctx, p)
+			if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
+				return lines, created, err
+			}
 		}
-		s.seen.forget(order)
+		deadline, _ := ctx.Deadline()
+		leave, err := s.enter(caller, deadline, s.careful, order.Caller, len(order.Lines))
+		if err != nil {
+			return nil, false, err
+		}
+		defer leave()
 	}
-	deadline, _ := ctx.Deadline()
-	leave, err := s.enter(caller, deadline, s.careful, order.Caller, len(order.Lines))
-	if err != nil {
-		return nil, false, err
-	}
-	defer leave()
 	return s.placeWithCare(caller, ctx, order)
 }
 
@@ -124,13 +125,7 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 	for tries := 1; ctx.Err() == nil; tries++ {
 		overtaken(ctx, tries)
 		looked := time.Now()
-		placement, views, refusal, err := s.readTerms(ctx, order)
-		if err != nil {
-			return nil, false, stock.Unwritten(err)
-		}
-		if refusal == nil {
-			refusal, err = s.refuseOrder(ctx, placement, views)
-		}
+		placement, refusal, err := s.look(ctx, order)
 		placement.KnownOnly = refusal != nil
 		switch {
 		case errors.Is(err, stock.ErrLayout):
@@ -138,7 +133,9 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case err != nil:
 			return nil, false, stock.Unwritten(err)
 		case refusal == nil && single:
-			choose(&placement, views)
+			if placed, fits := s.seen.place(order, nil); fits {
+				placement.Lines = placed
+			}
 		}
 		if err := caller.Err(); err != nil {
 			return nil, false, stock.Unwritten(err)
@@ -156,60 +153,50 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 				return nil, false, refusal
 			}
 		case !errors.Is(err, stock.ErrLayout):
-			if created && single {
-				s.seen.learn(views)
-			}
 			return lines, created, err
 		}
 	}
 	return nil, false, stock.Unwritten(context.Cause(ctx))
 }
 
-// readTerms reads the order's SKUs and checks the order against their terms. A refusal is no answer yet: the order is
-// looked up, since it may have been accepted before.
-func (s *Service) readTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
+// look reads the order's SKUs in one snapshot, and refuses the order if that does not allow it, by the terms or because there is too
+// little: that saves a write of line after line just to find out. The refusal was true, but is no answer yet: the order is looked up,
+// since it may have been accepted before. Only the write knows what the buyer has of a SKU with a limit.
+//
+// If expired reservations have not been given back, it gives them back and returns ErrLayout: look again.
+func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Placement, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines))}
-	views, err = s.store.Views(ctx, order.SKUs()...)
+	views, err := s.store.Views(ctx, order.SKUs()...)
 	if err != nil {
-		return p, nil, nil, err
+		return p, nil, err
 	}
 	for i, line := range order.Lines {
 		view, ok := views[line.SKU]
 		if !ok {
-			return p, nil, nil, stock.UnknownSKU(line.SKU)
+			return p, nil, stock.UnknownSKU(line.SKU)
 		}
 		p.Lines[i] = placedLine(view, noSegment)
-		if refusal == nil {
-			refusal = s.refuses(view.Terms, line.SKU, order.Of(line))
+		refusal = cmp.Or(refusal, s.refuses(view.Terms, line.SKU, order.Of(line)))
+	}
+	for _, line := range order.Lines {
+		view := views[line.SKU]
+		left := stock.Sum(view.Segments)
+		switch {
+		case refusal != nil, left >= line.Quantity:
+			continue
+		case s.over(line.SKU, view.NextExpiry):
+			return p, nil, cmp.Or(s.expire(ctx, line.SKU), stock.ErrLayout)
+		default:
+			refusal = stock.Shortage(line.SKU, left)
 		}
 	}
-	return p, views, refusal, nil
+	s.seen.learn(views)
+	return p, refusal, nil
 }
 
 // placedLine says where a line is to be taken from.
 func placedLine(view stock.View, segment int) stock.Batch {
 	return stock.Batch{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
-}
-
-// choose finds for each line a segment that holds enough, or otherwise several. All lines begin at one random number: two orders of the same SKUs that
-// begin at different ones meet nowhere. If each line began at its own, large orders would nearly always meet somewhere.
-func choose(p *stock.Placement, views map[string]stock.View) {
-	start := rand.IntN(stock.MaxSegments)
-	for i, line := range p.Order.Lines {
-		segments := views[line.SKU].Segments
-		first := start % len(segments)
-		for n := range segments {
-			segment := (first + n) % len(segments)
-			if segments[segment] >= line.Quantity {
-				p.Lines[i].Segment = segment
-				segments[segment] -= line.Quantity
-				break
-			}
-		}
-		if p.Lines[i].Segment == noSegment && stock.Sum(segments) >= line.Quantity {
-			p.Lines[i].Parts = stock.TakeFromFullest(segments, line.Quantity)
-		}
-	}
 }
 
 // writeOrder locks the segments of a placement and writes it.
@@ -286,53 +273,6 @@ func inOrderOf(order stock.MultiOrder, lines []stock.Deduction) []stock.Deductio
 	return out
 }
 
-// refuseOrder returns why the views do not allow a new order of several SKUs that the terms allow; nil if they do. It saves
-// a write of line after line just to find out. The views are one snapshot, so the refusal was true. Only an order that was
-// accepted before gets another answer.
-//
-// If expired reservations have not been given back, it gives them back and returns ErrLayout: read the views again.
-func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[string]stock.View) (refusal, err error) {
-	room, err := s.roomFor(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	for i, line := range p.Order.Lines {
-		view := views[line.SKU]
-		left := stock.Sum(view.Segments)
-		units, counted := room[line.SKU]
-		limited := counted && line.Quantity > units
-		switch {
-		case !limited && left >= line.Quantity:
-			continue
-		case s.over(line.SKU, view.NextExpiry):
-			if err := s.expire(ctx, line.SKU); err != nil {
-				return nil, err
-			}
-			return nil, stock.ErrLayout
-		case limited:
-			return stock.BuyerLimited(line.SKU, p.Order.BuyerID, p.Lines[i].Limit), nil
-		default:
-			return stock.Shortage(line.SKU, left), nil
-		}
-	}
-	return nil, nil
-}
-
-// roomFor reads how many units the buyer of an order may take of each of its SKUs that had a buyer limit when they were looked at: the
-// limit and the count of one instant.
-func (s *Service) roomFor(ctx context.Context, p stock.Placement) (map[string]int64, error) {
-	var limited []string
-	for i, line := range p.Lines {
-		if line.Limit > 0 {
-			limited = append(limited, p.Order.Lines[i].SKU)
-		}
-	}
-	if limited == nil {
-		return nil, nil
-	}
-	return s.store.BuyerRoom(ctx, p.Order.BuyerID, limited)
-}
-
 // Orders of several SKUs have very different sizes. So callers take turns by the lines that they order, and those that are under way
 // have a bounded number of lines. An order that needs more than one write takes its time, and a connection: then few are under way.
 const (
@@ -385,8 +325,10 @@ type seenSKU struct {
 	segment    int // from which orders take, all the same one: so they meet neither each other nor, mostly, other processes
 }
 
-// learn keeps views of SKUs.
+// learn keeps views of SKUs. Orders take from all of them beginning at one random number: two large orders of the same SKUs that begin
+// at different ones meet nowhere. If each SKU had its own, they would nearly always meet somewhere.
 func (s *seen) learn(views map[string]stock.View) {
+	start := rand.IntN(stock.MaxSegments)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for sku, view := range views {
@@ -396,28 +338,18 @@ func (s *seen) learn(views map[string]stock.View) {
 				break
 			}
 		}
-		s.known[sku] = &seenSKU{view, rand.IntN(len(view.Segments))}
+		s.known[sku] = &seenSKU{view, start % len(view.Segments)}
 	}
 }
 
-// forget forgets the SKUs of an order.
-func (s *seen) forget(order stock.MultiOrder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range order.Lines {
-		delete(s.known, line.SKU)
-	}
-}
-
-// place says from where an order is to be taken. It reports false if a SKU was not seen, has a buyer limit, seems to hold too little,
-// or refuses the order by its terms.
-func (s *seen) place(order stock.MultiOrder, refuses func(t stock.Terms, sku string, o stock.Order) error) (lines []stock.Batch, known bool) {
+// place says from where an order is to be taken. It reports false if a SKU was not seen, seems to hold too little, or is not allowed.
+func (s *seen) place(order stock.MultiOrder, allowed func(stock.View, stock.Line) bool) (lines []stock.Batch, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lines = make([]stock.Batch, len(order.Lines))
 	for i, line := range order.Lines {
 		k := s.known[line.SKU]
-		if k == nil || k.Terms.PerBuyerLimit > 0 || refuses(k.Terms, line.SKU, order.Of(line)) != nil {
+		if k == nil || allowed != nil && !allowed(k.View, line) {
 			return nil, false
 		}
 		switch {
