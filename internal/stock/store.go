@@ -56,10 +56,6 @@ type Store interface {
 	// Views reads what each segment of each SKU holds and on which terms it is sold, each SKU in one snapshot and without any lock.
 	// A SKU that does not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
-	// BuyerRoom reads how many units a buyer may still take of each of the SKUs that have a buyer limit, without any lock; below zero, if
-	// the buyer has more than the limit.
-	BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
-
 	// BuyerOrders reads the deductions of a buyer that hold units and count for the buyer limit, at most limit of them: those of the
 	// buyer's own namespace, or the shop's, in the order of their keys. What was taken before the SKU had a limit may
 	// be missing: see [MostMarked].

@@ -100,10 +100,3 @@ func eachShard[T any](ctx context.Context, s *Store, skus []string, work func(*p
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.View, error) { return o.Views(ctx, some...) })
 }
-
-// BuyerRoom implements [stock.Store].
-func (s *Store) BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
-	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]int64, error) {
-		return o.BuyerRoom(ctx, buyerID, some)
-	})
-}

@@ -65,7 +65,7 @@ func TestWhatALookRefusesIsNotTried(t *testing.T) {
 			wants("5", "limited", 1, stock.CodeBuyerLimit, 1) // only the write counts buyers
 			wants("4", "limited", 2, "", 1)
 			w.clock.advance(time.Minute)
-			wants("6", "few", 2, "", 1) // needs units that have just expired
+			wants("6", "few", 2, "", 1)                      // needs units that have just expired
 			if err := order("7", "limited", 2); err != nil { // only the write finds that its buyer's reservation has just expired
 				t.Errorf("order 7: %v", err)
 			}

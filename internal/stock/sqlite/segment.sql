@@ -52,13 +52,6 @@ SELECT n.buyer_id, n.units
 FROM (SELECT value AS id FROM json_each($2)) AS asked
 CROSS JOIN buyers AS n ON sku_id = $1 AND buyer_id = asked.id;
 
--- name: room_of_buyer
--- In:  $1 buyer_id, $2 sku_ids
--- Out: of those that have a buyer limit: sku_id, the limit less the units that the buyer is counted with
-SELECT k.sku_id, k.per_buyer_limit - coalesce((SELECT n.units FROM buyers n WHERE n.sku_id = k.sku_id AND n.buyer_id = $1), 0)
-FROM (SELECT value AS id FROM json_each($2)) AS asked
-CROSS JOIN skus AS k ON sku_id = asked.id AND per_buyer_limit > 0;
-
 -- name: count_buyers
 -- In: $1 sku_id, $2 buyer_ids, $3 units, $4 the limit per buyer
 --

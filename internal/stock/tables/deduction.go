@@ -133,9 +133,3 @@ func (b Base) DeductionPage(ctx context.Context, query stock.DeductionQuery) (st
 func (b Base) BuyerOrders(ctx context.Context, sku, buyerID string, own bool, limit int) ([]stock.Deduction, error) {
 	return inOrder(ctx, b.DB, "orders_of_buyer", sku, buyerID, stock.OrderKey(buyerID, ""), own, limit)
 }
-
-// BuyerRoom implements [stock.Store].
-func (b Base) BuyerRoom(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
-	room := make(map[string]int64)
-	return room, b.DB.Each(ctx, Into(room), "room_of_buyer", buyerID, skus)
-}
