@@ -17,21 +17,19 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		return false, err
 	}
 	m.At = s.at()
-	writing, done, err := s.writeContext(ctx, s.deadlineOf(ctx))
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	if m.NeedsExpired() {
-		if err := s.expire(writing, m.SKU); err != nil {
-			return false, err
+	err = s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
+		if m.NeedsExpired() {
+			err = s.expire(writing, m.SKU)
 		}
-	}
-	if m.NewLayout() {
-		created, err = s.relayout(writing, m)
-	} else {
-		created, err = s.store.Move(writing, m)
-	}
+		switch {
+		case err != nil:
+		case m.NewLayout():
+			created, err = s.relayout(writing, m)
+		default:
+			created, err = s.store.Move(writing, m)
+		}
+		return err
+	})
 	// Also after an error: the change may be committed.
 	s.onRestock(m.SKU)
 	if err != nil {
@@ -85,12 +83,11 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 	if err := sku.Check(); err != nil {
 		return stock.Status{}, false, err
 	}
-	writing, done, err := s.writeContext(ctx, s.deadlineOf(ctx))
+	err = s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
+		created, err = s.store.CreateSKU(writing, sku, s.at())
+		return err
+	})
 	if err != nil {
-		return stock.Status{}, false, err
-	}
-	defer done()
-	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
 		return stock.Status{}, false, stock.Unavailable(err, "create SKU")
 	}
 	if status, err = s.SKU(ctx, sku.SKU); created {
@@ -105,14 +102,12 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Status{}, err
 	}
-	writing, done, err := s.writeContext(ctx, s.deadlineOf(ctx))
-	if err != nil {
-		return stock.Status{}, err
-	}
-	defer done()
 	archived := false
-	_, err = s.underAllLocks(writing, sku, func() error {
-		archived, err = s.store.Archive(writing, sku, s.at())
+	err := s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) error {
+		_, err := s.underAllLocks(writing, sku, func() (err error) {
+			archived, err = s.store.Archive(writing, sku, s.at())
+			return err
+		})
 		return err
 	})
 	s.onRestock(sku) // also after an error: the change may be committed
@@ -158,7 +153,7 @@ func (s *Service) watch() {
 // more units than they know of.
 func (s *Service) onRestock(sku string) {
 	s.workers.RLock()
-	if w := s.workers.selling[sku]; w != nil {
+	if w := s.workers.bySKU[sku]; w != nil {
 		w.notifications.Add(1)
 	}
 	s.workers.RUnlock()
@@ -168,7 +163,7 @@ func (s *Service) onRestock(sku string) {
 // onMissedRestocks does the same for all SKUs.
 func (s *Service) onMissedRestocks() {
 	s.workers.RLock()
-	for _, w := range s.workers.selling {
+	for _, w := range s.workers.bySKU {
 		w.notifications.Add(1)
 	}
 	s.workers.RUnlock()

@@ -62,7 +62,7 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 		return nil, err
 	}
 	r := s.newRequest(ctx, deadline, order)
-	return r, enqueue(s, s.workers.selling, sku, s.newWorker, r)
+	return r, s.enqueue(sku, r)
 }
 
 // await waits for the answer to a request that is in a queue.
@@ -190,23 +190,22 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	return latest
 }
 
-// writeContext returns the context of a write. It ends at a deadline, but not when the caller leaves: a commit is not cancelled in
-// flight. Close waits until done is called; when it has waited long enough, the context ends. writeContext calls Err of the caller's
-// own context, which may notice a hang-up before net/http does; a context derived from it would not.
-func (s *Service) writeContext(ctx context.Context, deadline time.Time) (writing context.Context, done context.CancelFunc, err error) {
+// write calls do with the context of a write. That ends at a deadline, but not when the caller leaves: a commit is not cancelled in
+// flight. Close waits for the write; when it has waited long enough, the context ends. write calls Err of the caller's own context, which
+// may notice a hang-up before net/http does; a context derived from it would not.
+func (s *Service) write(ctx context.Context, deadline time.Time, do func(writing context.Context) error) error {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, stock.Unavailable(stock.Unwritten(err), "wait to be written")
+		return stock.Unavailable(stock.Unwritten(err), "wait to be written")
 	}
 	if !s.begin() {
-		return nil, nil, shuttingDown()
+		return shuttingDown()
 	}
+	defer s.workers.running.Done()
 	writing, end := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	closed := context.AfterFunc(s.base, end)
-	return writing, func() {
-		closed()
-		end()
-		s.workers.running.Done()
-	}, nil
+	defer end()
+	keep := context.AfterFunc(s.base, end)
+	defer keep()
+	return do(writing)
 }
 
 // overtaken rests before the next try of a write that another one has overtaken, longer each time. There is no bound but the

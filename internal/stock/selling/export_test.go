@@ -4,7 +4,7 @@ package selling
 func (s *Service) Sellers() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	return len(s.workers.selling)
+	return len(s.workers.bySKU)
 }
 
 // SetPlaces sets how many lines of orders of several SKUs are under way at the same time, before the first order.

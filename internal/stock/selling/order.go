@@ -34,12 +34,10 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		return nil, false, err
 	}
 	defer leave()
-	writing, done, err := s.writeContext(ctx, deadline)
-	if err != nil {
-		return nil, false, err
-	}
-	defer done()
-	lines, created, err = s.place(ctx, writing, order.Sorted())
+	err = s.write(ctx, deadline, func(writing context.Context) (err error) {
+		lines, created, err = s.place(ctx, writing, order.Sorted())
+		return err
+	})
 	if err != nil {
 		return nil, false, stock.Unavailable(err, "write order")
 	}
@@ -239,7 +237,7 @@ func (s *Service) locksOf(p stock.Placement) (names []lockName) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	for i, line := range p.Lines {
-		w := s.workers.selling[p.Order.Lines[i].SKU]
+		w := s.workers.bySKU[p.Order.Lines[i].SKU]
 		if line.Segment != noSegment && (s.lockAlways || w != nil && w.locking.Load()) {
 			names = append(names, lockName{sku: p.Order.Lines[i].SKU, segment: line.Segment})
 		}
@@ -305,7 +303,7 @@ func newPlacing(most int) *turns.Turns {
 func (s *Service) sellsSmaller() bool {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	return len(s.workers.selling) > 0 || time.Since(time.Unix(0, s.lastSmaller.Load())) < idleFor
+	return len(s.workers.bySKU) > 0 || time.Since(time.Unix(0, s.lastSmaller.Load())) < idleFor
 }
 
 // mostSeen bounds how many SKUs [seen] has.

@@ -12,7 +12,7 @@ const (
 	queueLimit = 8192 // waiting orders; more are refused as overloaded
 )
 
-// queue is the bounded first-come queue of a worker or a settler. It holds one request for each order id; other requests of that
+// queue is the bounded first-come queue of a worker. It holds one request for each order id; other requests of that
 // id wait behind it. While it is long it bounds the requests of each buyer, so that no buyer fills it alone.
 //
 // Nobody waits for a request to come. Whoever puts one into a queue that is not served has it served, until it is empty.

@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,8 +22,11 @@ func (s *Service) reading(ctx context.Context) (done func(), err error) {
 	return func() { s.reads.Release(1) }, nil
 }
 
-// read waits until a caller may read, and calls from.
-func read[T any](ctx context.Context, s *Service, doing string, from func() (T, error)) (found T, err error) {
+// read waits until a caller may read, and calls from, unless a check has found an error in what is asked for.
+func read[T any](ctx context.Context, s *Service, check error, doing string, from func() (T, error)) (found T, err error) {
+	if check != nil {
+		return found, check
+	}
 	done, err := s.reading(ctx)
 	if err != nil {
 		return found, err
@@ -60,10 +64,7 @@ func (s *Service) view(ctx context.Context, sku string) (stock.View, error) {
 
 // SKU returns a SKU's totals and segments.
 func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return stock.Status{}, err
-	}
-	return read(ctx, s, "read SKU", func() (stock.Status, error) {
+	return read(ctx, s, stock.CheckSKU(sku), "read SKU", func() (stock.Status, error) {
 		status, err := s.store.Status(ctx, sku, s.at())
 		if err != nil || !status.Stale {
 			return status, err
@@ -81,27 +82,17 @@ const MaxSKUPage = 200
 // SKUs returns the totals of the SKUs after one, in the order of their bytes; "" is before all. Expired reservations count as
 // reserved until they are ended, which takes approximately a second.
 func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Status, error) {
-	if after != "" {
-		if err := stock.CheckSKU(after); err != nil {
-			return nil, stock.Invalid("after", "must be the next of an earlier answer")
-		}
+	if after != "" && stock.CheckSKU(after) != nil {
+		return nil, stock.Invalid("after", "must be the next of an earlier answer")
 	}
-	if err := checkLimit(limit, MaxSKUPage); err != nil {
-		return nil, err
-	}
-	return read(ctx, s, "read SKUs", func() ([]stock.Status, error) { return s.store.Statuses(ctx, after, limit) })
+	return read(ctx, s, checkLimit(limit, MaxSKUPage), "read SKUs", func() ([]stock.Status, error) { return s.store.Statuses(ctx, after, limit) })
 }
 
 // Deduction returns the deduction of an order id as it is now, with its parts. Without a buyerID it is the shop's order. With
 // one it is the buyer's own order of that id, or otherwise the shop's order for that buyer.
 func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return stock.Deduction{}, err
-	}
-	if err := stock.CheckKnownID("order_id", orderID); err != nil {
-		return stock.Deduction{}, err
-	}
-	d, err := read(ctx, s, "read deduction", func() (stock.Deduction, error) {
+	asked := cmp.Or(stock.CheckSKU(sku), stock.CheckKnownID("order_id", orderID))
+	d, err := read(ctx, s, asked, "read deduction", func() (stock.Deduction, error) {
 		key, err := s.keyOf(ctx, sku, orderID, buyerID)
 		if err != nil {
 			return stock.Deduction{}, err
@@ -125,7 +116,7 @@ func (s *Service) History(ctx context.Context, sku, orderID, buyerID string) (st
 	if _, err := s.Deduction(ctx, sku, orderID, buyerID); err != nil { // which ends it if it has expired
 		return stock.History{}, err
 	}
-	return read(ctx, s, "read history", func() (stock.History, error) {
+	return read(ctx, s, nil, "read history", func() (stock.History, error) {
 		key, err := s.keyOf(ctx, sku, orderID, buyerID)
 		if err != nil {
 			return stock.History{}, err
@@ -179,12 +170,11 @@ func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key 
 
 // Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
 func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
+	var asked error
 	if sku != "" {
-		if err := stock.CheckSKU(sku); err != nil {
-			return stock.Audit{}, err
-		}
+		asked = stock.CheckSKU(sku)
 	}
-	return read(ctx, s, "audit", func() (stock.Audit, error) { return s.store.Audit(ctx, sku) })
+	return read(ctx, s, asked, "audit", func() (stock.Audit, error) { return s.store.Audit(ctx, sku) })
 }
 
 // mostScanned bounds the rows that are scanned for one page of deductions.
@@ -195,13 +185,8 @@ const mostScanned = 5000
 // reserved until it is ended.
 func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
 	query.Scan = mostScanned
-	if err := query.Check(); err != nil {
-		return stock.DeductionPage{}, err
-	}
-	if err := checkLimit(query.Limit, MaxPage); err != nil {
-		return stock.DeductionPage{}, err
-	}
-	return read(ctx, s, "read deductions", func() (stock.DeductionPage, error) { return s.store.DeductionPage(ctx, query) })
+	asked := cmp.Or(query.Check(), checkLimit(query.Limit, MaxPage))
+	return read(ctx, s, asked, "read deductions", func() (stock.DeductionPage, error) { return s.store.DeductionPage(ctx, query) })
 }
 
 // mostNamed bounds the orders that a refusal names.
@@ -215,7 +200,7 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 	if !ok || e.LimitOf == "" {
 		return refusal
 	}
-	orders, err := read(ctx, s, "read the buyer's orders", func() ([]stock.Deduction, error) {
+	orders, err := read(ctx, s, nil, "read the buyer's orders", func() ([]stock.Deduction, error) {
 		return s.store.BuyerOrders(ctx, e.SKU, e.LimitOf, namespace != "", mostNamed)
 	})
 	if err != nil {
@@ -234,11 +219,6 @@ func (s *Service) NameOrders(ctx context.Context, refusal error, namespace strin
 // Movements reads a SKU's ledger after a position, the oldest first; the zero Position is before all. A reader that continues
 // after the last one of a page misses none.
 func (s *Service) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return nil, err
-	}
-	if err := checkLimit(limit, MaxPage); err != nil {
-		return nil, err
-	}
-	return read(ctx, s, "read movements", func() ([]stock.Movement, error) { return s.store.Movements(ctx, sku, after, limit) })
+	asked := cmp.Or(stock.CheckSKU(sku), checkLimit(limit, MaxPage))
+	return read(ctx, s, asked, "read movements", func() ([]stock.Movement, error) { return s.store.Movements(ctx, sku, after, limit) })
 }

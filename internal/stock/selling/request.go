@@ -12,7 +12,7 @@ import (
 // often be too late, and the other requests of its batch would have to be written again.
 const leastTime = 25 * time.Millisecond
 
-// request is one order for a worker, or one settle request for a settler. It gets exactly one answer.
+// request is one order or one settle request for a worker. It gets exactly one answer.
 type request struct {
 	ctx    context.Context
 	order  stock.Order

@@ -136,8 +136,7 @@ func NewService(c Config) *Service {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
-	s.workers.selling = make(map[string]*worker)
-	s.workers.settling = make(map[string]*settler)
+	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan Result, 1)} }
 	s.soldOut = newSoldOutCache()
@@ -171,62 +170,59 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// registry holds what sells in a service: a worker and a settler for each SKU in use.
+// registry holds what sells in a service: a worker for each SKU in use.
 type registry struct {
 	sync.RWMutex
-	selling  map[string]*worker
-	settling map[string]*settler
-	running  sync.WaitGroup // who serves a queue, and the background goroutines
+	bySKU   map[string]*worker
+	running sync.WaitGroup // who serves a queue, and the background goroutines
 }
 
-// queueUser has a queue: the worker or the settler of a SKU.
-type queueUser interface {
-	requests() *queue
-	// step has the queue served. Whoever serves it calls running.Done at the end.
-	step()
-}
-
-// enqueue puts a request into the queue of a SKU's worker or settler, new if there is none, and has the queue served if nobody does.
-func enqueue[U queueUser](s *Service, users map[string]U, sku string, newUser func(sku string) U, r *request) error {
-	user, serve, err := push(s, users, sku, newUser, r)
+// enqueue puts a request into a queue of its SKU's worker, new if there is none, and has the queue served if nobody does.
+func (s *Service) enqueue(sku string, r *request) error {
+	settles := r.settle.OrderID != ""
+	w, serve, err := s.push(sku, r, settles)
 	switch {
 	case err != nil:
 		s.used(r)
+	case serve && settles:
+		go w.runSettling()
 	case serve:
-		user.step()
+		w.step()
 	}
 	return err
 }
 
 // push puts a request into a queue. If the caller is to serve the queue, Close waits until it calls running.Done.
-func push[U queueUser](s *Service, users map[string]U, sku string, newUser func(sku string) U, r *request) (user U, serve bool, err error) {
+func (s *Service) push(sku string, r *request, settles bool) (w *worker, serve bool, err error) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
-	there := false
-	for user, there = users[sku]; !there; user, there = users[sku] { // nobody forgets it before the push
+	for w = s.workers.bySKU[sku]; w == nil; w = s.workers.bySKU[sku] { // nobody forgets it before the push
 		s.workers.RUnlock()
 		s.workers.Lock()
-		if _, there := users[sku]; !there {
-			users[sku] = newUser(sku)
+		if s.workers.bySKU[sku] == nil {
+			s.workers.bySKU[sku] = s.newWorker(sku)
 		}
 		s.workers.Unlock()
 		s.workers.RLock()
 	}
 	if s.background.Err() != nil {
-		return user, false, shuttingDown()
+		return w, false, shuttingDown()
 	}
-	if serve, err = user.requests().push(r, queueLimit); serve {
+	q := w.queue
+	if settles {
+		q = w.settling
+	}
+	if serve, err = q.push(r, queueLimit); serve {
 		s.workers.running.Add(1)
 	}
-	return user, serve, err
+	return w, serve, err
 }
 
-// forgetIdle forgets workers and settlers whose queues nobody has served for a while, until the service closes.
+// forgetIdle forgets workers whose queues nobody has served for a while, until the service closes.
 func (s *Service) forgetIdle() {
 	for s.pause(idleFor / 4) {
 		s.workers.Lock()
-		maps.DeleteFunc(s.workers.selling, func(_ string, w *worker) bool { return w.queue.idle(idleFor) })
-		maps.DeleteFunc(s.workers.settling, func(_ string, t *settler) bool { return t.queue.idle(idleFor) })
+		maps.DeleteFunc(s.workers.bySKU, func(_ string, w *worker) bool { return w.idle(idleFor) })
 		s.workers.Unlock()
 	}
 }
@@ -236,7 +232,7 @@ func (s *Service) Waiting() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	waiting := 0
-	for _, w := range s.workers.selling {
+	for _, w := range s.workers.bySKU {
 		waiting += w.queue.length()
 	}
 	return waiting

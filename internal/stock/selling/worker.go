@@ -15,7 +15,7 @@ import (
 const (
 	batchParts = 4                // one write takes one part in this many of a long queue
 	maxHops    = 4                // segments tried before a merge
-	idleFor    = time.Second      // without a request for this long a worker or a settler is forgotten
+	idleFor    = time.Second      // without a request for this long a worker is forgotten
 	writeLimit = 10 * time.Second // for work that no caller waits for
 )
 
@@ -27,11 +27,12 @@ const (
 //	write   fill the requests that fit into it
 //	merge   fill the others from all segments together
 //
-// Whoever serves its queue owns it.
+// Whoever serves its queue owns it, but for the queue of settle requests, which is served apart: see settling.go.
 type worker struct {
 	service  *Service
 	sku      string
 	queue    *queue
+	settling *queue      // of settle requests
 	lock     segmentLock // the segment where it sells, or sold last, and its lock
 	lockRule lockRule    // says whether it takes that lock
 
@@ -53,12 +54,13 @@ type worker struct {
 
 func (s *Service) newWorker(sku string) *worker {
 	return &worker{
-		service: s, sku: sku, queue: newQueue(),
+		service: s, sku: sku, queue: newQueue(), settling: newQueue(),
 		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways},
 	}
 }
 
-func (w *worker) requests() *queue { return w.queue }
+// idle reports whether nobody has served its queues for a time.
+func (w *worker) idle(d time.Duration) bool { return w.queue.idle(d) && w.settling.idle(d) }
 
 // step has the next batch written. A small one, whose orders need nothing but to be written, waits for a write that batches of
 // different SKUs share. No goroutine waits with it: the writer takes its orders, answers them, and makes the next step. So an order
@@ -188,8 +190,8 @@ func (w *worker) leave() bool {
 	if unknown {
 		w.service.workers.Lock()
 		defer w.service.workers.Unlock()
-		if w.queue.idle(0) && w.service.workers.selling[w.sku] == w {
-			delete(w.service.workers.selling, w.sku)
+		if w.idle(0) && w.service.workers.bySKU[w.sku] == w {
+			delete(w.service.workers.bySKU, w.sku)
 		}
 	}
 	return true

@@ -10,15 +10,6 @@ import (
 	"inventory/internal/stock"
 )
 
-// settler commits, cancels, returns and extends deductions of one SKU in this process. It is a queue, and a goroutine that carries out
-// all queued requests in one write while there are any. It needs no lock: a commit or an extension changes no segment, and units that come back
-// are added to rows relatively.
-type settler struct {
-	service *Service
-	sku     string
-	queue   *queue
-}
-
 // Settle commits, cancels, returns or extends a deduction, and returns it as it is then. A request may be repeated: what has
 // happened already is no error. If late is set, a commit takes the units of a reservation that has expired again, if they are there.
 // CodeAlreadyCommitted: a cancel of what was committed, or a commit of another quantity.
@@ -26,10 +17,7 @@ type settler struct {
 // order are settled together. CodeRefReused: another amendment of the deduction has the ref. If the request names a buyer,
 // deductions of other buyers are unknown.
 func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest, late bool) (stock.Deduction, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return stock.Deduction{}, err
-	}
-	if err := to.Check(); err != nil {
+	if err := cmp.Or(stock.CheckSKU(sku), to.Check()); err != nil {
 		return stock.Deduction{}, err
 	}
 	deadline, orderID := s.deadlineOf(ctx), to.OrderID // from before what is looked up
@@ -71,39 +59,37 @@ func cameLate(err error) bool {
 }
 
 // retake takes the units of the expired reservations that one order id has of some SKUs again, all or none.
-func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string, to stock.SettleRequest) ([]stock.Deduction, error) {
-	writing, done, err := s.writeContext(ctx, deadline)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	for tries := 1; ; tries++ {
-		overtaken(writing, tries)
-		views, err := s.store.Views(writing, skus...)
-		if err != nil {
-			return nil, stock.Unavailable(stock.Unwritten(err), "look at the SKUs")
-		}
-		retakes := stock.Column(skus, func(sku string) stock.Retake {
-			return stock.Retake{SKU: sku, Layout: views[sku].Layout, Limit: views[sku].Terms.PerBuyerLimit, Request: to, At: s.at()}
-		})
-		taken, err := s.store.Retake(writing, deadline, retakes...)
-		stale := errors.Is(err, stock.ErrStale)
-		if (stale || errors.Is(err, stock.ErrLayout)) && writing.Err() == nil {
-			if err := s.expireAll(writing, skus...); stale && err != nil {
-				return nil, err
+func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string, to stock.SettleRequest) (taken []stock.Deduction, err error) {
+	err = s.write(ctx, deadline, func(writing context.Context) error {
+		for tries := 1; ; tries++ {
+			overtaken(writing, tries)
+			views, err := s.store.Views(writing, skus...)
+			if err != nil {
+				return stock.Unavailable(stock.Unwritten(err), "look at the SKUs")
 			}
-			continue
+			retakes := stock.Column(skus, func(sku string) stock.Retake {
+				return stock.Retake{SKU: sku, Layout: views[sku].Layout, Limit: views[sku].Terms.PerBuyerLimit, Request: to, At: s.at()}
+			})
+			taken, err = s.store.Retake(writing, deadline, retakes...)
+			stale := errors.Is(err, stock.ErrStale)
+			if (stale || errors.Is(err, stock.ErrLayout)) && writing.Err() == nil {
+				if err := s.expireAll(writing, skus...); stale && err != nil {
+					return err
+				}
+				continue
+			}
+			for _, sku := range skus {
+				s.onRestock(sku) // expired reservations may have come back with it
+				s.changed(sku, 0)
+			}
+			s.noteGuard(skus[0], err)
+			if err != nil {
+				return stock.Unavailable(err, "retake")
+			}
+			return nil
 		}
-		for _, sku := range skus {
-			s.onRestock(sku) // expired reservations may have come back with it
-			s.changed(sku, 0)
-		}
-		s.noteGuard(skus[0], err)
-		if err != nil {
-			return nil, stock.Unavailable(err, "retake")
-		}
-		return taken, nil
-	}
+	})
+	return taken, err
 }
 
 // longestReservations returns how long a reservation of each SKU may last.
@@ -127,39 +113,32 @@ func (s *Service) longestReservations(ctx context.Context, skus ...string) (map[
 func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.Deduction, error) {
 	r := s.newRequest(ctx, deadline, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
 	r.settle = to
-	if err := enqueue(s, s.workers.settling, sku, s.newSettler, r); err != nil {
+	if err := s.enqueue(sku, r); err != nil {
 		return stock.Deduction{}, err
 	}
 	a := s.await(ctx, r)
 	return a.Deduction, a.Err
 }
 
-func (s *Service) newSettler(sku string) *settler {
-	return &settler{service: s, sku: sku, queue: newQueue()}
-}
-
-func (t *settler) requests() *queue { return t.queue }
-
-func (t *settler) step() { go t.run() }
-
-// run serves the queue until nothing waits.
-func (t *settler) run() {
-	defer t.service.workers.running.Done()
+// runSettling serves the queue of settle requests until nothing waits: one write carries out all that are queued. It needs no lock: a
+// commit or an extension changes no segment, and units that come back are added to rows relatively.
+func (w *worker) runSettling() {
+	defer w.service.workers.running.Done()
 	for {
-		if batch := t.queue.pop(batchLimit); len(batch) > 0 {
-			t.serve(batch)
-		} else if t.queue.leave() {
+		if batch := w.settling.pop(batchLimit); len(batch) > 0 {
+			w.settle(batch)
+		} else if w.settling.leave() {
 			return
 		}
 	}
 }
 
-func (t *settler) serve(batch []*request) {
-	ctx, cancel := context.WithDeadline(t.service.base, lastDeadline(batch))
+func (w *worker) settle(batch []*request) {
+	ctx, cancel := context.WithDeadline(w.service.base, lastDeadline(batch))
 	defer cancel()
 	var err error
 	for len(batch) > 0 && err == nil {
-		batch, err = t.service.isolate(t.sku, batch, func(requests []*request) ([]*request, error) { return nil, t.write(ctx, requests) })
+		batch, err = w.service.isolate(w.sku, batch, func(requests []*request) ([]*request, error) { return nil, w.writeSettlement(ctx, requests) })
 		if err == nil {
 			err = stock.Unwritten(context.Cause(ctx))
 		}
@@ -167,26 +146,19 @@ func (t *settler) serve(batch []*request) {
 	refuseAll(batch, stock.Unavailable(err, "settle"))
 }
 
-// write settles requests in one transaction, and answers them.
-func (t *settler) write(ctx context.Context, requests []*request) error {
-	s := t.service
-	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Requests: make([]stock.SettleRequest, len(requests))}
-	returning := false
-	for i, r := range requests {
-		settlement.Requests[i] = r.settle
-		returning = returning || r.settle.MayReturn()
-	}
+// writeSettlement settles requests in one transaction, and answers them.
+func (w *worker) writeSettlement(ctx context.Context, requests []*request) error {
+	s := w.service
 	start := time.Now()
-	results, err := s.store.Settle(ctx, settlement)
+	results, err := s.store.Settle(ctx, stock.Settlement{
+		SKU: w.sku, Deadline: firstDeadline(requests), At: s.at(),
+		Requests: stock.Column(requests, func(r *request) stock.SettleRequest { return r.settle }),
+	})
 	units := int64(0)
 	for _, result := range results {
 		units += result.Returned
 	}
-	// Before the replies: the next order of a caller finds the units. Also after an error: the units may be back. And a commit
-	// that finds an expired reservation gives its units back.
-	if returning || units > 0 {
-		s.onRestock(t.sku)
-	}
+	s.cameBack(w.sku, units, slices.ContainsFunc(requests, func(r *request) bool { return r.settle.MayReturn() }))
 	if err != nil {
 		return err
 	}
@@ -194,18 +166,23 @@ func (t *settler) write(ctx context.Context, requests []*request) error {
 	for i, r := range requests {
 		r.reply(Result{Deduction: results[i].Deduction, Err: results[i].Err})
 	}
-	if units > 0 {
-		s.changed(t.sku, units)
-	}
 	return nil
+}
+
+// cameBack tells of units that have come back, or may have: also after an error. It is called before a request is answered: the next
+// order of a caller finds the units. A commit that finds an expired reservation gives its units back, too.
+func (s *Service) cameBack(sku string, units int64, maybe bool) {
+	if maybe || units > 0 {
+		s.onRestock(sku)
+	}
+	if units > 0 {
+		s.changed(sku, units)
+	}
 }
 
 // PlacedOrder returns the lines of an order of several SKUs as they are now, ascending by SKU. Namespaces are as in
 // [Service.Deduction]. CodeUnknownOrder: there is none, or its lines were pruned.
 func (s *Service) PlacedOrder(ctx context.Context, orderID, buyerID string) (stock.PlacedOrder, error) {
-	if err := stock.CheckKnownID("order_id", orderID); err != nil {
-		return stock.PlacedOrder{}, err
-	}
 	keys, err := orderKeys(orderID, buyerID)
 	if err != nil {
 		return stock.PlacedOrder{}, err
@@ -225,8 +202,8 @@ func (s *Service) PlacedOrder(ctx context.Context, orderID, buyerID string) (sto
 
 // orderKeys returns the keys that an order may have: for a buyer, that of the buyer's own order before that of the shop's.
 func orderKeys(orderID, buyerID string) ([]string, error) {
-	if buyerID == "" {
-		return []string{orderID}, nil
+	if err := stock.CheckKnownID("order_id", orderID); err != nil || buyerID == "" {
+		return []string{orderID}, err
 	}
 	return []string{stock.OrderKey(buyerID, orderID), orderID}, stock.CheckKnownID("buyer_id", buyerID)
 }
@@ -234,7 +211,7 @@ func orderKeys(orderID, buyerID string) ([]string, error) {
 // findOrder returns an order and its key: of the first key that is an order of the buyer, or of anybody without a buyerID.
 func (s *Service) findOrder(ctx context.Context, keys []string, buyerID string) (stock.PlacedOrder, string, error) {
 	for _, key := range keys {
-		there, err := read(ctx, s, "read order", func() (*stock.PlacedOrder, error) { return s.store.PlacedOrder(ctx, key) })
+		there, err := read(ctx, s, nil, "read order", func() (*stock.PlacedOrder, error) { return s.store.PlacedOrder(ctx, key) })
 		if err != nil {
 			return stock.PlacedOrder{}, "", err
 		}
@@ -300,24 +277,21 @@ func (s *Service) lookUp(ctx context.Context, o stock.OrderSettlement) (stock.Or
 
 // settleLines settles the lines of an order in one transaction. It returns nil if the order has to be looked up first.
 func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]stock.Deduction, error) {
-	writing, done, err := s.writeContext(ctx, o.Deadline)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	start := time.Now()
-	results, err := s.store.SettleOrder(writing, o)
+	var results []stock.Settled
+	err := s.write(ctx, o.Deadline, func(writing context.Context) (err error) {
+		results, err = s.store.SettleOrder(writing, o)
+		return err
+	})
 	if o.SKUs == nil { // and if that has failed, the store's notification tells which units are back
 		o.SKUs = stock.Column(results, func(r stock.Settled) string { return r.Deduction.SKU })
 	}
 	for i, sku := range o.SKUs {
-		returned := err == nil && results[i].Returned > 0
-		if returned || err != nil { // after an error the units may be back too
-			s.onRestock(sku)
+		units := int64(0)
+		if err == nil {
+			units = results[i].Returned
 		}
-		if returned {
-			s.changed(sku, results[i].Returned)
-		}
+		s.cameBack(sku, units, err != nil)
 	}
 	if len(o.SKUs) > 0 {
 		s.noteGuard(o.SKUs[0], err)
