@@ -78,15 +78,6 @@ func (b *breaker) report(sku string, done func(error), err error) {
 
 func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClosed }
 
-// mayLock reports whether locks of a SKU may be requested now. If so, the caller must call report with the result.
-func (s *Service) mayLock(sku string) (report func(error), ok bool) {
-	if s.lock == nil || !s.breaker.closed() {
-		return nil, false
-	}
-	done, err := s.breaker.circuit.Allow()
-	return func(err error) { s.breaker.report(sku, done, err) }, err == nil
-}
-
 // probeUntilClosed probes until locks work, or the service stops.
 func (s *Service) probeUntilClosed() {
 	for s.pause(lockPause) && !s.breaker.closed() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inventory/internal/locking"
+	"inventory/internal/stock"
 )
 
 // queuedBatches is how many batches in a row must have had several orders, or have left some waiting, with gaps of at most
@@ -83,18 +84,14 @@ func (l *segmentLock) acquire(segments []int, by time.Time) {
 	if !time.Now().Before(by) {
 		return
 	}
-	report, ok := l.service.mayLock(l.sku)
-	if !ok {
-		return
-	}
-	start := time.Now()
-	err := l.try(segments, by)
-	if errors.Is(err, locking.ErrBusy) {
-		l.hold, err = l.service.lock(l.sku, l.segment).Lock(l.service.base, waitUntil(by))
-	}
+	l.hold = l.service.acquire(l.sku, func() (*locking.Hold, error) {
+		hold, err := l.try(segments, by)
+		if errors.Is(err, locking.ErrBusy) {
+			return l.service.lock(l.sku, l.segment).Lock(l.service.base, waitUntil(by))
+		}
+		return hold, err
+	})
 	l.heldAt = time.Now()
-	l.service.observe(Activity{Kind: LockWaited, Took: l.heldAt.Sub(start), Locked: err == nil})
-	report(err)
 }
 
 // doWithout chooses a segment and takes no lock. It keeps the lock of that segment if it has it.
@@ -107,17 +104,17 @@ func (l *segmentLock) doWithout(segment int) {
 
 // try takes the first free lock of a few segments. It returns the last error. The hold outlives the batch, so it gets the
 // service's context.
-func (l *segmentLock) try(segments []int, by time.Time) (err error) {
+func (l *segmentLock) try(segments []int, by time.Time) (hold *locking.Hold, err error) {
 	for _, segment := range segments[:min(len(segments), triedLocks)] {
-		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, waitUntil(by)); err == nil {
+		hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, waitUntil(by))
+		if err == nil {
 			l.segment = segment
-			return nil
 		}
 		if !errors.Is(err, locking.ErrBusy) {
-			return err
+			return hold, err
 		}
 	}
-	return err
+	return hold, err
 }
 
 func waitUntil(t time.Time) locking.LockOption { return locking.Wait(max(0, time.Until(t))) }
@@ -150,18 +147,25 @@ func (s *Service) lockAll(ctx context.Context, names []lockName) *locking.Hold {
 	if len(names) == 0 {
 		return nil
 	}
-	report, ok := s.mayLock(names[0].sku)
-	if !ok {
+	return s.acquire(names[0].sku, func() (*locking.Hold, error) {
+		lockers := stock.Column(names, func(n lockName) locking.Locker { return s.lock(n.sku, n.segment) })
+		return locking.MultiLock(lockers...).Lock(ctx, locking.Wait(lockWait))
+	})
+}
+
+// acquire takes a lock of a SKU, unless the service has none or the breaker is open. It returns nil without the lock.
+func (s *Service) acquire(sku string, take func() (*locking.Hold, error)) *locking.Hold {
+	if s.lock == nil || !s.breaker.closed() {
 		return nil
 	}
-	lockers := make([]locking.Locker, len(names))
-	for i, p := range names {
-		lockers[i] = s.lock(p.sku, p.segment)
+	done, err := s.breaker.circuit.Allow()
+	if err != nil {
+		return nil
 	}
 	start := time.Now()
-	hold, err := locking.MultiLock(lockers...).Lock(ctx, locking.Wait(lockWait))
+	hold, err := take()
 	s.observe(Activity{Kind: LockWaited, Took: time.Since(start), Locked: err == nil})
-	report(err)
+	s.breaker.report(sku, done, err)
 	if err != nil {
 		return nil
 	}

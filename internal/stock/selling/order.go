@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"inventory/internal/locking"
 	"inventory/internal/stock"
 	"inventory/internal/turns"
 )
@@ -164,15 +163,12 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 // If expired reservations have not been given back, it gives them back and returns ErrLayout: look again.
 func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Placement, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines))}
-	views, err := s.store.Views(ctx, order.SKUs()...)
+	views, err := s.views(ctx, order.SKUs()...)
 	if err != nil {
 		return p, nil, err
 	}
 	for i, line := range order.Lines {
-		view, ok := views[line.SKU]
-		if !ok {
-			return p, nil, stock.UnknownSKU(line.SKU)
-		}
+		view := views[line.SKU]
 		p.Lines[i] = placedLine(view, noSegment)
 		refusal = cmp.Or(refusal, s.refuses(view.Terms, line.SKU, order.Of(line)))
 	}
@@ -199,19 +195,23 @@ func placedLine(view stock.View, segment int) stock.Batch {
 
 // writeOrder locks the segments of a placement and writes it.
 func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	names := s.locksOf(p)
-	hold := s.lockAll(ctx, names)
+	locked := s.locksOf(p)
+	hold := s.lockAll(ctx, stock.Column(locked, func(i int) lockName { return lockName{p.Order.Lines[i].SKU, p.Lines[i].Segment} }))
 	if hold != nil {
 		defer s.giveBack(hold)
+		for n, part := range hold.Parts() {
+			p.Lines[locked[n]].Fence = fenceOf(part)
+		}
 	}
-	fencePlacement(p, names, hold)
 	var emptied []string
 	p.Emptied = func(sku string) { emptied = append(emptied, sku) }
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
 	if errors.Is(err, stock.ErrFenced) { // another process has held a lock since: the guard alone decides
 		s.observe(Activity{Kind: FencedOut})
-		fencePlacement(p, nil, nil)
+		for i := range p.Lines {
+			p.Lines[i].Fence = stock.Fence{}
+		}
 		lines, created, err = s.store.Order(ctx, p)
 	}
 	if err != nil {
@@ -231,31 +231,17 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 	return lines, created, nil
 }
 
-// locksOf returns the locks of a placement that save waiting: those of SKUs that this process sells under a
-// lock as well.
-func (s *Service) locksOf(p stock.Placement) (names []lockName) {
+// locksOf returns the lines of a placement whose locks save waiting: those of SKUs that this process sells under a lock as well.
+func (s *Service) locksOf(p stock.Placement) (lines []int) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	for i, line := range p.Lines {
 		w := s.workers.bySKU[p.Order.Lines[i].SKU]
 		if line.Segment != noSegment && (s.lockAlways || w != nil && w.locking.Load()) {
-			names = append(names, lockName{sku: p.Order.Lines[i].SKU, segment: line.Segment})
+			lines = append(lines, i)
 		}
 	}
-	return names
-}
-
-// fencePlacement sets the tokens of a hold of some locks; nil for none.
-func fencePlacement(p stock.Placement, names []lockName, hold *locking.Hold) {
-	fences := make(map[lockName]stock.Fence, len(names))
-	if hold != nil {
-		for n, held := range hold.Parts() {
-			fences[names[n]] = fenceOf(held)
-		}
-	}
-	for i := range p.Lines {
-		p.Lines[i].Fence = fences[lockName{sku: p.Order.Lines[i].SKU, segment: p.Lines[i].Segment}]
-	}
+	return lines
 }
 
 // inOrderOf returns deductions in the order of the caller's lines.

@@ -49,17 +49,24 @@ func checkLimit(limit, most int) error {
 	return nil
 }
 
+// views reads what writers have to know of SKUs, all of which must be there.
+func (s *Service) views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+	views, err := s.store.Views(ctx, skus...)
+	if err != nil {
+		return nil, stock.Unavailable(stock.Unwritten(err), "look at the SKU")
+	}
+	for _, sku := range skus {
+		if _, there := views[sku]; !there {
+			return nil, stock.UnknownSKU(sku)
+		}
+	}
+	return views, nil
+}
+
 // view reads what a worker has to know of a SKU.
 func (s *Service) view(ctx context.Context, sku string) (stock.View, error) {
-	views, err := s.store.Views(ctx, sku)
-	if err != nil {
-		return stock.View{}, stock.Unavailable(stock.Unwritten(err), "look at the SKU")
-	}
-	view, ok := views[sku]
-	if !ok {
-		return stock.View{}, stock.UnknownSKU(sku)
-	}
-	return view, nil
+	views, err := s.views(ctx, sku)
+	return views[sku], err
 }
 
 // SKU returns a SKU's totals and segments.

@@ -64,14 +64,21 @@ func shopID(o stock.Order) string {
 // another process, so they are read again before they refuse anything, and once more if it took long to look up the order ids. An
 // order that was accepted before is still answered as a replay, whatever the terms are now.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
-	if _, refused := w.byTerms(batch); len(refused) == 0 {
+	if !slices.ContainsFunc(batch, func(r *request) bool { return w.byTerms(r) != nil }) { // as nearly always
 		return batch, nil
 	}
 	looked := time.Now()
 	if err := w.refresh(ctx); err != nil {
 		return batch, err
 	}
-	allowed, refused := w.byTerms(batch)
+	var refused []*request
+	for _, r := range batch {
+		if w.byTerms(r) != nil {
+			refused = append(refused, r)
+		} else {
+			allowed = append(allowed, r)
+		}
+	}
 	unknown, err := w.replyKnown(ctx, refused, ownID)
 	if err != nil {
 		return slices.Concat(unknown, allowed), err
@@ -80,7 +87,7 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 		return w.refuseByTerms(ctx, inTurn(allowed, unknown))
 	}
 	for _, r := range unknown {
-		if err := w.service.refuses(*w.terms, w.sku, r.order); err != nil {
+		if err := w.byTerms(r); err != nil {
 			r.refuse(err)
 		} else { // the sale has begun meanwhile
 			allowed = append(allowed, r)
@@ -89,21 +96,8 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 	return allowed, nil
 }
 
-// byTerms splits requests by whether the terms, as last read, refuse them now.
-func (w *worker) byTerms(batch []*request) (allowed, refused []*request) {
-	refuses := func(r *request) bool { return w.service.refuses(*w.terms, w.sku, r.order) != nil }
-	if !slices.ContainsFunc(batch, refuses) { // as nearly always
-		return batch, nil
-	}
-	for _, r := range batch {
-		if refuses(r) {
-			refused = append(refused, r)
-		} else {
-			allowed = append(allowed, r)
-		}
-	}
-	return allowed, refused
-}
+// byTerms returns why the terms, as last read, refuse a request now.
+func (w *worker) byTerms(r *request) error { return w.service.refuses(*w.terms, w.sku, r.order) }
 
 // refuses returns the refusal of an order by terms. It is no answer yet: the order may have been accepted before, on other
 // terms or by a process with other bounds, or its id may belong to another order.

@@ -139,8 +139,8 @@ func NewService(c Config) *Service {
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan Result, 1)} }
-	s.soldOut = newSoldOutCache()
-	s.levels = newLevels()
+	s.soldOut = &soldOutCache{loading: make(chan struct{}, 1), bySKU: make(map[string]*soldOutEntry)}
+	s.levels = &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)
 	s.workers.running.Go(s.tellLevels)

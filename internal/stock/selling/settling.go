@@ -63,9 +63,9 @@ func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string,
 	err = s.write(ctx, deadline, func(writing context.Context) error {
 		for tries := 1; ; tries++ {
 			overtaken(writing, tries)
-			views, err := s.store.Views(writing, skus...)
+			views, err := s.views(writing, skus...)
 			if err != nil {
-				return stock.Unavailable(stock.Unwritten(err), "look at the SKUs")
+				return err
 			}
 			retakes := stock.Column(skus, func(sku string) stock.Retake {
 				return stock.Retake{SKU: sku, Layout: views[sku].Layout, Limit: views[sku].Terms.PerBuyerLimit, Request: to, At: s.at()}
@@ -94,19 +94,12 @@ func (s *Service) retake(ctx context.Context, deadline time.Time, skus []string,
 
 // longestReservations returns how long a reservation of each SKU may last.
 func (s *Service) longestReservations(ctx context.Context, skus ...string) (map[string]time.Duration, error) {
-	views, err := s.store.Views(ctx, skus...)
-	if err != nil {
-		return nil, stock.Unavailable(stock.Unwritten(err), "look at the SKU")
-	}
+	views, err := s.views(ctx, skus...)
 	most := make(map[string]time.Duration, len(skus))
-	for _, sku := range skus {
-		view, ok := views[sku]
-		if !ok {
-			return nil, stock.UnknownSKU(sku)
-		}
+	for sku, view := range views {
 		most[sku] = cmp.Or(view.Terms.MaxReserveFor, s.maxReserve)
 	}
-	return most, nil
+	return most, err
 }
 
 // settleKey settles the deduction of a key, not after the deadline.

@@ -19,10 +19,6 @@ type soldOutCache struct {
 	bySKU map[string]*soldOutEntry
 }
 
-func newSoldOutCache() *soldOutCache {
-	return &soldOutCache{loading: make(chan struct{}, 1), bySKU: make(map[string]*soldOutEntry)}
-}
-
 // entry returns the entry of a SKU, nil for none.
 func (c *soldOutCache) entry(sku string) *soldOutEntry {
 	c.mu.RLock()

@@ -27,10 +27,6 @@ type levels struct {
 	wake    chan struct{}    // with room for one
 }
 
-func newLevels() *levels {
-	return &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
-}
-
 // changed notes that a write may have changed whether a SKU has units, and how many came back. It never waits.
 func (s *Service) changed(sku string, cameBack int64) {
 	s.levels.mu.Lock()
@@ -48,7 +44,11 @@ func (s *Service) tellLevels() {
 			return
 		}
 		pause := lookEvery
-		for sku, cameBack := range s.takeLevels() {
+		s.levels.mu.Lock()
+		pending := s.levels.pending
+		s.levels.pending = make(map[string]int64)
+		s.levels.mu.Unlock()
+		for sku, cameBack := range pending {
 			if err := s.tellLevel(s.background, sku, cameBack); err != nil {
 				s.log.Debug("not looked whether a SKU has units", "sku", sku, "error", err)
 				s.changed(sku, cameBack)
@@ -59,14 +59,6 @@ func (s *Service) tellLevels() {
 			return
 		}
 	}
-}
-
-func (s *Service) takeLevels() map[string]int64 {
-	s.levels.mu.Lock()
-	defer s.levels.mu.Unlock()
-	pending := s.levels.pending
-	s.levels.pending = make(map[string]int64)
-	return pending
 }
 
 // tellLevel looks at a SKU, and publishes what it sees.

@@ -110,7 +110,7 @@ func (w *worker) Take() (batch stock.Batch, there bool) {
 func (w *worker) segmentForAll(requests []*request) (segment int, fits bool) {
 	units := int64(0)
 	for _, r := range requests {
-		if r.order.Own || w.service.refuses(*w.terms, w.sku, r.order) != nil {
+		if r.order.Own || w.byTerms(r) != nil {
 			return 0, false
 		}
 		units += r.order.Quantity

@@ -10,26 +10,28 @@ import (
 	"inventory/internal/stock"
 )
 
-// deduct writes the requests that fit into the segment, in one batch, and returns the others in their order.
+// deduct writes the requests that fit into the segment, in one batch, and returns the others in their order. It ends at the first one
+// that the segment, as far as is known, cannot fill, so no order is served before an earlier one. The store decides; this only saves
+// writes that would fill a part.
 func (w *worker) deduct(ctx context.Context, pending []*request) ([]*request, error) {
-	fitting, rest := w.fit(pending)
-	short, err := w.service.isolate(w.sku, fitting, func(requests []*request) ([]*request, error) { return w.write(ctx, requests) })
+	available := w.levels[w.lock.segment]
+	short := slices.IndexFunc(pending, func(r *request) bool {
+		available -= r.order.Quantity
+		return available < 0
+	})
+	if short < 0 {
+		short = len(pending)
+	}
+	return w.writeFirst(pending, short, func(requests []*request) ([]*request, error) { return w.write(ctx, requests) })
+}
+
+// writeFirst has the first n requests written, and returns those that have no answer yet and the others, in their order.
+func (w *worker) writeFirst(pending []*request, n int, write func([]*request) ([]*request, error)) ([]*request, error) {
+	left, err := w.service.isolate(w.sku, pending[:n:n], write)
 	if err != nil {
 		w.levels = nil
 	}
-	return slices.Concat(short, rest), err
-}
-
-// fit splits requests at the first one that the segment, as far as is known, cannot fill. So no order is served before an
-// earlier one. The store decides; this only saves writes that would fill a part.
-func (w *worker) fit(pending []*request) (fitting, rest []*request) {
-	available := w.levels[w.lock.segment]
-	for i, r := range pending {
-		if available -= r.order.Quantity; available < 0 {
-			return pending[:i:i], pending[i:]
-		}
-	}
-	return pending, nil
+	return slices.Concat(left, pending[n:]), err
 }
 
 // write writes requests to the segment and answers them. It returns those that did not fit.
@@ -216,13 +218,9 @@ func (w *worker) merge(ctx context.Context, pending []*request, hop int) ([]*req
 	start := time.Now()
 	holds, locked, unlock := w.lockSegments(ctx)
 	defer unlock()
-	left, err := w.service.isolate(w.sku, pending[:n:n], func(requests []*request) ([]*request, error) {
+	return w.writeFirst(pending, n, func(requests []*request) ([]*request, error) {
 		return w.writeMerge(ctx, requests, start, holds, locked)
 	})
-	if err != nil {
-		w.levels = nil
-	}
-	return slices.Concat(left, pending[n:]), err
 }
 
 func (w *worker) writeMerge(
