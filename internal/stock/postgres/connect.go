@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
 )
 
 // How long it takes to notice that a host does not answer. There must be time left for the next host of the URL.
@@ -70,11 +72,36 @@ func neverCancel(config *pgconn.Config) {
 // waits for the answer any more.
 const statementLimit = 2 * time.Second
 
-// limited does work that takes no longer than one statement.
+// sentFor is how long a statement that was sent goes on after its context has ended. To interrupt it costs the connection, and so
+// PostgreSQL a process: callers with deadlines of milliseconds would have it make a new one for each request.
+const sentFor = 100 * time.Millisecond
+
+// unbegun is the error of a message that was not sent, because its context had ended.
+type unbegun struct{ error }
+
+// Unwrap returns the context's error.
+func (e unbegun) Unwrap() error { return e.error }
+
+// SafeToRetry is what pgconn asks of its own errors.
+func (unbegun) SafeToRetry() bool { return true }
+
+// limited does work that takes no longer than one statement. It does not begin if its context has ended.
 func limited(ctx context.Context, work func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
-	defer cancel()
-	return work(ctx)
+	if err := ctx.Err(); err != nil {
+		return unbegun{err}
+	}
+	until := time.Now().Add(statementLimit)
+	if deadline, is := ctx.Deadline(); is {
+		until = stock.Earlier(until, deadline.Add(sentFor))
+	}
+	sent, interrupt := context.WithDeadline(context.WithoutCancel(ctx), until)
+	defer interrupt()
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			time.AfterFunc(sentFor, interrupt)
+		}
+	})()
+	return work(sent)
 }
 
 // pingLimit is how long an idle connection may take to show that it lives.

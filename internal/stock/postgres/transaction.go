@@ -44,11 +44,11 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(transact
 	if err != nil {
 		return stock.Unwritten(err)
 	}
-	err = stock.Unwritten(work(tx))
-	if err == nil && deadline.IsZero() {
-		return s.pool.access.undone(limited(ctx, tx.Commit))
-	}
-	if err == nil {
+	switch err = stock.Unwritten(work(tx)); {
+	case err != nil:
+	case deadline.IsZero():
+		err = s.pool.access.undone(limited(ctx, tx.Commit))
+	default:
 		err = s.pool.access.undone(s.commitBefore(ctx, conn.Conn(), deadline))
 	}
 	return tx.end(ctx, err)
@@ -61,7 +61,10 @@ const idle = 'I'
 // server starts to carry out when all of it has arrived. So the network cannot delay one without the other.
 func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
 	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
-	_, err := conn.PgConn().Exec(ctx, `SELECT inventory_require(clock_timestamp() <= '`+last+`', 0); COMMIT`).ReadAll()
+	err := limited(ctx, func(ctx context.Context) error {
+		_, err := conn.PgConn().Exec(ctx, `SELECT inventory_require(clock_timestamp() <= '`+last+`', 0); COMMIT`).ReadAll()
+		return err
+	})
 	if StateOf(err) == required {
 		return stock.ErrLate
 	}
@@ -89,7 +92,7 @@ func (d database) begin(ctx context.Context, conn *pgx.Conn, o pgx.TxOptions) (t
 // end rolls the transaction back, unless it has ended. It returns the error of its work.
 func (t transaction) end(ctx context.Context, err error) error {
 	if t.Conn().PgConn().TxStatus() != idle {
-		return errors.Join(err, limited(ctx, t.Rollback))
+		return errors.Join(err, limited(context.WithoutCancel(ctx), t.Rollback))
 	}
 	return err
 }
