@@ -10,8 +10,11 @@ GO          ?= go
 TOOL        := $(GO) tool -modfile=tools.mod
 CHECKS_TOOL := $(GO) tool -modfile=../../tools.mod
 
-# The lab's tests take longest and mostly wait: they begin first, beside the others.
-PACKAGES ?= ./loadtest ./...
+# The tests of the lab and of PostgreSQL's store take longest and mostly wait: they begin first, beside the others.
+PACKAGES ?= ./loadtest ./internal/stock/postgres ./...
+
+# Tests wait for databases and for times: packages run beside each other, one more than there are processors.
+BESIDE := -p $(shell expr $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1)
 
 # What checks the files of deploy/ is a module of its own, which has the modules of Kubernetes, docker-compose and Prometheus.
 CHECKS_MODULE := deploy/checks
@@ -92,7 +95,7 @@ servers: ## Find or install Redis and PostgreSQL
 # What vet says, make check tells.
 .PHONY: test
 test: servers ## Run all tests under the race detector
-	$(TOOL) gotestsum --format pkgname -- $(COMPILE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
+	$(TOOL) gotestsum --format pkgname -- $(BESIDE) $(COMPILE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
 	$(GO) test $(COMPILE) $(UNOPTIMISED) -ldflags=-w -vet=off -run SameSeed ./internal/locking/locksim # the race detector shuffles histories
 	cd $(CHECKS_MODULE) && $(GO) test $(COMPILE) $(RACE) -vet=off ./...
 

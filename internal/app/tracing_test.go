@@ -81,6 +81,15 @@ func (c *spanCollector) named(name string, parents ...*trace.Span) (found []*tra
 	return found
 }
 
+// statements returns the spans of statements of a name below some spans. The span of the message that carries them is between.
+func (c *spanCollector) statements(name string, of ...*trace.Span) []*trace.Span {
+	messages := c.named("batch start", of...)
+	if len(messages) == 0 {
+		return nil
+	}
+	return c.named(name, messages...)
+}
+
 // traceTo makes services that start from now on send their spans to an address. They send only when they close, because
 // no batch is due before.
 func traceTo(t *testing.T, address string) {
@@ -107,21 +116,21 @@ func TestRequestsBatchesAndLocksHaveSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := spans.named("GET /v1/skus/:sku")
-	if len(read) != 1 || len(spans.named("SELECT", read...)) == 0 {
-		t.Errorf("a read has spans %v with statements %v", read, spans.named("SELECT", read...))
+	if len(read) != 1 || len(spans.statements("SELECT", read...)) == 0 {
+		t.Errorf("a read has spans %v with statements %v", read, spans.statements("SELECT", read...))
 	}
 	deduct := spans.named("POST /v1/skus/:sku/deductions")
 	if len(deduct) != 1 || hex.EncodeToString(deduct[0].GetTraceId()) != traceID {
 		t.Errorf("a deduction has spans %v, want one in trace %s", deduct, traceID)
 	}
 	batch := spans.named("batch")
-	if len(batch) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" || len(spans.named("WITH", batch...)) != 1 {
-		t.Errorf("its batch has spans %v with statements %v", batch, spans.named("WITH", batch...))
+	if len(batch) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" || len(spans.statements("WITH", batch...)) != 1 {
+		t.Errorf("its batch has spans %v with statements %v", batch, spans.statements("WITH", batch...))
 	}
 	commit := spans.named("POST /v1/orders/:order_id/commit")
 	settled := spans.named("settlement of an order", commit...)
-	if len(commit) != 1 || len(settled) != 1 || len(spans.named("WITH", settled...)) != 1 {
-		t.Errorf("a commit of an order has spans %v, and below them %v with statements %v", commit, settled, spans.named("WITH", settled...))
+	if len(commit) != 1 || len(settled) != 1 || len(spans.statements("WITH", settled...)) != 1 {
+		t.Errorf("a commit of an order has spans %v, and below them %v with statements %v", commit, settled, spans.statements("WITH", settled...))
 	}
 	if len(spans.named("evalsha")) == 0 {
 		t.Error("the lock has no span")
