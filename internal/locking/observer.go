@@ -63,8 +63,17 @@ const (
 // nobody is the Observer if none is set.
 type nobody struct{}
 
+// Acquired implements Observer.
 func (nobody) Acquired(Kind, time.Duration, bool) {}
+
+// Failed implements Observer.
 func (nobody) Failed(Kind, time.Duration, Reason) {}
-func (nobody) Released(Kind, time.Duration)       {}
-func (nobody) Lost(Kind, time.Duration)           {}
-func (nobody) Renewed(int, time.Duration, bool)   {}
+
+// Released implements Observer.
+func (nobody) Released(Kind, time.Duration) {}
+
+// Lost implements Observer.
+func (nobody) Lost(Kind, time.Duration) {}
+
+// Renewed implements Observer.
+func (nobody) Renewed(int, time.Duration, bool) {}
