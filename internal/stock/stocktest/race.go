@@ -98,6 +98,36 @@ func replaysAtLimit(limit int64) func(*testing.T, *kit) {
 	}
 }
 
+// testGreedyBuyer sends many orders of one buyer through all ways at once, beside those of buyers who buy once. It gets what its limit
+// allows, and nobody else is refused because of it.
+func testGreedyBuyer(_ *testing.T, k *kit) {
+	const segments, all = 4, 96
+	k.limit = 3
+	k.createKnown(1000, segments)
+	var greedy atomic.Int64
+	calls := make([]func(context.Context) error, all)
+	for n := range calls {
+		way := ways()[n%len(ways())]
+		calls[n] = func(ctx context.Context) error {
+			got, err := way.take(k, ctx, k.batch(n%segments, stock.Fence{}, by("greedy", fmt.Sprint("g-", n), 1)))
+			if err != nil {
+				return fmt.Errorf("%s: %w", way.name, err)
+			}
+			if got.Kind == stock.Accepted {
+				greedy.Add(1)
+			}
+			got, err = way.take(k, ctx, k.batch(n%segments, stock.Fence{}, by(fmt.Sprint("fair ", n), fmt.Sprint("f-", n), 1)))
+			if err != nil || got.Kind != stock.Accepted {
+				return fmt.Errorf("%s: a fair buyer's order: %+v, %w", way.name, got, err)
+			}
+			return nil
+		}
+	}
+	k.together(calls...)
+	k.equal("orders of the greedy buyer", greedy.Load(), k.limit)
+	k.balance(at, 1000-1-k.limit-all, 0, 1+k.limit+all)
+}
+
 // testSweepers lets processes sweep the same SKU, while a merge looks for units as well.
 func testSweepers(_ *testing.T, k *kit) {
 	const rounds, reservations = 5, 40

@@ -141,6 +141,7 @@ func RacingCases() []Case {
 		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
 		{"connections in use are told", testPool},
 		{"requests meet", testRequestsMeet},
+		{"a greedy buyer", testGreedyBuyer},
 		{"sweepers race", testSweepers},
 		{"a SKU is archived while buyers order", testArchiveRace},
 		{"everything at once", testStorm},
