@@ -206,7 +206,7 @@ func TestHoldersHaveTheNumbersOfTheButtons(t *testing.T) {
 	t.Parallel()
 	url := open(t)
 	do(t, url, "house", `{"lock":"fair","processes":2,"singly":true}`) // takes a lock for every write
-	now := do(t, url, "sale", `{"pace":300,"mix":"singles","segments":8,"stock":100000}`)
+	now := do(t, url, "sale", `{"pace":50,"mix":"singles","segments":8,"stock":100000}`)
 	for holders, deadline := "", time.Now().Add(20*time.Second); !strings.Contains(holders, `"holder":"1-`) || !strings.Contains(holders, `"holder":"2-`); {
 		_, one := ask(t, url+"/v1/skus/"+now.Sale.SKU+"/locks", "")
 		if holders += one; time.Now().After(deadline) {
