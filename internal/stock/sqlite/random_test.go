@@ -177,13 +177,13 @@ func (g *game) order() {
 		p.Order.Lines[0].Quantity = 10 // a different quantity from before
 	}
 	got, created, err := g.store.Order(g.Context(), p)
-	want, code := g.place(p)
 	if errors.Is(err, stock.ErrSpread) {
 		for i := range p.Lines {
-			p.Lines[i].Segment = -1
+			p.Lines[i].Segment = stock.AllSegments
 		}
 		got, created, err = g.store.Order(g.Context(), p)
 	}
+	want, code := g.place(p)
 	if stock.CodeOf(err) != code || created != (code == "") {
 		g.Fatalf("order: got %v, %v, want %q", created, err, code)
 	}
@@ -213,7 +213,7 @@ func (g *game) placement() stock.Placement {
 	return p
 }
 
-// place decides an order by the models. Every line ends expired reservations first, and nothing changes if one line is
+// place decides an order by the models. A line from all segments ends expired reservations first, and nothing changes if one line is
 // refused.
 func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Code) {
 	var before [2]map[string]stock.Deduction
@@ -221,7 +221,9 @@ func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Cod
 		before[i] = maps.Clone(m.rows)
 	}
 	for i, m := range g.models {
-		m.sweep(g.at)
+		if p.Lines[i].Segment == stock.AllSegments {
+			m.sweep(g.at)
+		}
 		line := stock.Order{
 			OrderID: p.Order.OrderID, BuyerID: p.Order.BuyerID, Quantity: p.Order.Lines[i].Quantity, ReserveFor: p.Order.ReserveFor,
 		}

@@ -127,7 +127,8 @@ func TestWritesShareATransaction(t *testing.T) {
 func TestWritesAreCarriedOutInTheirOrder(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 1)
-	before, start, letGo := s.store.Pool(), time.Now(), hold(s.store)
+	letGo := hold(s.store) // which may wait until the writer has ended
+	before, start := s.store.Pool(), time.Now()
 	var served, want []int
 	var answers []chan told
 	for n := range 64 {
