@@ -35,8 +35,8 @@
 // Files use each other in one direction: lock, acquire, fifo_queue, heartbeat, mutex_line, release, cleanup, and then the types.
 // Only locks, call, kind and grant, whose types are made of each other, know each other both ways.
 //
-// MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold, redlock_poll its questions to all nodes,
-// redlock_vote how it is taken. inspect looks at locks and frees them by force.
+// MultiLock is made of these locks, in multilock. So is RedLock: redlock is its hold,
+// redlock_vote how it is taken, with its questions to all nodes. inspect looks at locks and frees them by force.
 //
 // Below, internal/scripts has what the server does, with its arguments and answers; internal/server the round trips, pipelines
 // and the nodes of a cluster; internal/subscription the wake-ups. How long anybody waits stands in internal/policy.
