@@ -780,14 +780,14 @@ type NewSKU struct {
 
 	// SaleEndsAt The first instant at which the SKU is no longer sold, later than sale_starts_at; without it, never
 	//
-	// Example: 2026-11-27T21:00:00Z
+	// Example: 2030-11-27T21:00:00Z
 	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
 
 	// SaleStartsAt The first instant at which the SKU is sold, in the format of RFC 3339, to the microsecond, in the years 1970 to
 	// 2999 UTC; without it, the SKU's creation
 	//
 	//
-	// Example: 2026-11-27T09:00:00Z
+	// Example: 2030-11-27T09:00:00Z
 	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
 
 	// Segments Parts that are sold in parallel, each under its own lock; may exceed the stock
@@ -1127,7 +1127,7 @@ type Terms struct {
 
 	// SaleStartsAt As in NewSKU; null for the SKU's creation
 	//
-	// Example: 2026-11-27T09:00:00Z
+	// Example: 2030-11-27T09:00:00Z
 	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
 }
 
@@ -1168,7 +1168,7 @@ type TermsRequest struct {
 
 	// SaleStartsAt As in NewSKU; null for the SKU's creation
 	//
-	// Example: 2026-11-27T09:00:00Z
+	// Example: 2030-11-27T09:00:00Z
 	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
 }
 
