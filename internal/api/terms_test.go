@@ -36,7 +36,7 @@ func TestChangeTerms(t *testing.T) {
 	if !strings.Contains(ledger.body, `"kind":"terms","quantity":0,"terms":{"name":"B","sale_ends_at":"2999-01-02T03:04:05Z","per_buyer_limit":2,"max_quantity":null,"max_reserve_for":"15m0s"},"reason":"why","at":`) {
 		t.Errorf("ledger: %s", ledger.body)
 	}
-	s.wantProblem(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":1,"name":"A","max_quantity":5}`), 409, "sku_exists", "another name, max_quantity")
+	s.wantProblem(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":1,"name":"A","max_quantity":5}`), 409, "sku_exists", "other properties")
 	s.wantProblem(s.send("PATCH", "/v1/skus/none", change), 404, "unknown_sku")
 	for field, body := range map[string]string{
 		"ref": `{"name":"C"}`, "body": `{"ref":"x"}`, "name": `{"ref":"x","name":""}`, "per_buyer_limit": `{"ref":"x","per_buyer_limit":0}`,

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -87,7 +86,7 @@ func (d Deduction) Answers(o Order) bool {
 // UnknownDeduction is the error for an order id, or its key, of which the SKU has no deduction.
 func UnknownDeduction(sku, key string) *Error {
 	_, orderID := SplitOrderKey(key)
-	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
+	return refusal(CodeUnknownDeduction, "", "SKU %q has no deduction with order id %q", sku, orderID)
 }
 
 // notReserved is the error for a request that the status of a deduction does not allow.
@@ -120,7 +119,9 @@ func OrderEnded(d Deduction) *Error {
 
 // ofDeduction is an error that tells what has become of a deduction.
 func ofDeduction(d Deduction, code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...), SKU: d.SKU, Status: d.Status, Quantity: d.Quantity}
+	err := refusal(code, d.SKU, format, args...)
+	err.Status, err.Quantity = d.Status, d.Quantity
+	return err
 }
 
 func sortParts(parts []Part) {

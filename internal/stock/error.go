@@ -3,7 +3,6 @@ package stock
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Code names a kind of refusal or failure. Codes are part of the HTTP contract and never change meaning.
@@ -128,10 +127,13 @@ var ErrLate = fmt.Errorf("%w: the deadline has passed", ErrUnwritten)
 // impossible: a bug, or another program that writes to the tables. Nothing was written.
 var ErrGuard = fmt.Errorf("%w: database guard fired", ErrUnwritten)
 
-// UnknownSKU is the error for a SKU that does not exist.
-func UnknownSKU(sku string) *Error {
-	return &Error{Code: CodeUnknownSKU, Message: fmt.Sprintf("there is no SKU %q", sku)}
+// refusal is an error about a SKU; "" if it is about none.
+func refusal(code Code, sku, format string, args ...any) *Error {
+	return &Error{Code: code, SKU: sku, Message: fmt.Sprintf(format, args...)}
 }
+
+// UnknownSKU is the error for a SKU that does not exist.
+func UnknownSKU(sku string) *Error { return refusal(CodeUnknownSKU, "", "there is no SKU %q", sku) }
 
 // Invalid is the error for a request whose field has a value that is not allowed.
 func Invalid(field, format string, args ...any) *Error {
@@ -168,29 +170,26 @@ func AfterWrite(err error, doing string) error {
 	}
 }
 
-// SKUExists is the error for creating a SKU that exists with other properties; differ names the fields.
-func SKUExists(sku string, differ []string) *Error {
-	return &Error{Code: CodeSKUExists, SKU: sku, Message: fmt.Sprintf("SKU %q exists with another %s", sku, strings.Join(differ, ", "))}
-}
-
 // SKUArchived is the error for an order or a change of a SKU that is archived.
 func SKUArchived(sku string) *Error {
-	return &Error{Code: CodeSKUArchived, SKU: sku, Message: fmt.Sprintf("SKU %q is archived: it sells nothing, and does not change", sku)}
+	return refusal(CodeSKUArchived, sku, "SKU %q is archived: it sells nothing, and does not change", sku)
 }
 
 // RefReused is the error for a ref that belongs to another change.
 func RefReused(ref string) *Error {
-	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before for another change", ref)}
+	return refusal(CodeRefReused, "", "ref %q was used before for another change", ref)
 }
 
 // OrderIDReused is the error for an order id that belongs to another request.
 func OrderIDReused() *Error {
-	return &Error{Code: CodeOrderIDReused, Message: "this order id was used before for another request"}
+	return refusal(CodeOrderIDReused, "", "this order id was used before for another request")
 }
 
 // BuyerLimited is the error for an order with which a buyer would hold more units than one buyer may.
 func BuyerLimited(sku, buyerID string, limit int64) *Error {
-	return &Error{Code: CodeBuyerLimit, SKU: sku, LimitOf: buyerID, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
+	err := refusal(CodeBuyerLimit, sku, "a buyer may have %d of SKU %q at most", limit, sku)
+	err.LimitOf = buyerID
+	return err
 }
 
 // Shortage is the error for an order of more units than the SKU has available.
@@ -198,23 +197,17 @@ func Shortage(sku string, available int64) *Error {
 	if available == 0 {
 		return SoldOutError(sku)
 	}
-	return &Error{
-		Code:      CodeInsufficientStock,
-		SKU:       sku,
-		Message:   fmt.Sprintf("SKU %q has %d left, fewer than asked for", sku, available),
-		Available: available,
-	}
+	return TooFew(sku, available)
 }
 
 // SoldOutError is the error for an order of a SKU of which nothing is left.
 func SoldOutError(sku string) *Error {
-	return &Error{Code: CodeSoldOut, SKU: sku, Message: fmt.Sprintf("SKU %q is sold out", sku)}
+	return refusal(CodeSoldOut, sku, "SKU %q is sold out", sku)
 }
 
-// TooFew is the error for taking away more units than the segments hold.
+// TooFew is the error for units of which the segments hold fewer.
 func TooFew(sku string, available int64) *Error {
-	return &Error{
-		Code: CodeInsufficientStock, SKU: sku, Available: available,
-		Message: fmt.Sprintf("SKU %q has %d available, fewer than are to be taken away", sku, available),
-	}
+	err := refusal(CodeInsufficientStock, sku, "SKU %q has %d available, fewer than asked for", sku, available)
+	err.Available = available
+	return err
 }

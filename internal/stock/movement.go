@@ -2,7 +2,6 @@ package stock
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -115,80 +114,41 @@ func PlanMovement(m Movement, segments []Segment, stock int64) (plan MovementPla
 	case len(segments) == 0:
 		return plan, UnknownSKU(m.SKU)
 	case m.IfStock != nil && *m.IfStock != stock:
-		return plan, &Error{
-			Code: CodeStockChanged, SKU: m.SKU, Stock: stock,
-			Message: fmt.Sprintf("the stock of SKU %q is %d, and not %d", m.SKU, stock, *m.IfStock),
-		}
+		changed := refusal(CodeStockChanged, m.SKU, "the stock of SKU %q is %d, and not %d", m.SKU, stock, *m.IfStock)
+		changed.Stock = stock
+		return plan, changed
 	case segments[0].Layout == ArchivedLayout:
 		return plan, SKUArchived(m.SKU)
-	case m.Kind == Resegmented:
-		plan.Rows = layOut(segments, m.Segments)
-	case m.Kind == Retermed:
-		plan.Rows = layAgain(segments)
+	case m.NewLayout():
+		plan.Rows = layOut(segments, cmp.Or(m.Segments, len(segments)))
 	case m.Quantity > 0:
 		plan.Changes = Spread(m.Quantity, len(segments))
-	default:
-		var ok bool
-		if plan.Changes, ok = TakeAway(levelsOf(segments), -m.Quantity); !ok {
-			err = TooFew(m.SKU, Sum(levelsOf(segments)))
+	default: // what is left is spread anew
+		available := Sum(levelsOf(segments))
+		if available+m.Quantity < 0 {
+			return plan, TooFew(m.SKU, available)
+		}
+		for i, units := range Spread(available+m.Quantity, len(segments)) {
+			plan.Changes = append(plan.Changes, units-segments[i].Available)
 		}
 	}
-	return plan, err
+	return plan, nil
 }
 
-// layOut spreads what segments hold over n new ones. The first one counts all reserved units.
+// layOut spreads what segments hold over n rows of the layout that follows theirs. The first one counts all reserved units.
 func layOut(segments []Segment, n int) []Segment {
-	rows := nextLayout(segments, n)
-	for i, units := range Spread(Sum(levelsOf(segments)), n) {
-		rows[i].Available = units
-	}
-	for _, row := range segments {
-		rows[0].Reserved += row.Reserved
-	}
-	return rows
-}
-
-// layAgain gives segments a new layout and leaves what they hold: a write that does not know the layout is refused.
-func layAgain(segments []Segment) []Segment {
-	rows := nextLayout(segments, len(segments))
-	for i, row := range segments {
-		rows[i].Available, rows[i].Reserved = row.Available, row.Reserved
-	}
-	return rows
-}
-
-// nextLayout returns n empty rows of the layout that follows the one of segments.
-func nextLayout(segments []Segment, n int) []Segment {
-	next := Segment{Layout: segments[0].Layout + 1}
+	next, reserved := Segment{Layout: segments[0].Layout + 1}, int64(0)
 	for _, row := range segments {
 		next.Version = max(next.Version, row.Version+1)
 		next.Fence.Token = max(next.Fence.Token, row.Fence.Token)
+		reserved += row.Reserved
 	}
-	return slices.Repeat([]Segment{next}, n)
-}
-
-// TakeAway plans how units leave the segments: as evenly as possible, and none below zero. It returns the change of
-// each, and false if they do not hold that many.
-func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
-	if units > Sum(segments) {
-		return nil, false
+	rows := slices.Repeat([]Segment{next}, n)
+	for i, units := range Spread(Sum(levelsOf(segments)), n) {
+		rows[i].Available = units
 	}
-	changes = make([]int64, len(segments))
-	for units > 0 {
-		stocked := 0
-		for i, held := range segments {
-			if held+changes[i] > 0 {
-				stocked++
-			}
-		}
-		each := max(1, units/int64(stocked))
-		for i, held := range segments {
-			taken := min(each, held+changes[i], units)
-			changes[i] -= taken
-			units -= taken
-		}
-	}
-	return changes, true
+	rows[0].Reserved = reserved
+	return rows
 }
 
 // Position is a position in a SKU's ledger: after the movement with that time and ref.

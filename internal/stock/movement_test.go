@@ -2,8 +2,11 @@ package stock
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // TestAChangeOfTermsAgainIsAReplay, whatever time zone its instants are in: the ledger keeps instants.
@@ -30,4 +33,26 @@ func TestAChangeOfTermsAgainIsAReplay(t *testing.T) {
 			t.Errorf("another instant %s: %v", name, err)
 		}
 	}
+}
+
+// TestWhatIsTakenAwayWasThere: the rest is spread evenly, and no segment holds less than nothing.
+func TestWhatIsTakenAwayWasThere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		levels := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
+		units := rapid.Int64Range(1, 40).Draw(t, "units")
+		plan, err := PlanMovement(Movement{Kind: Adjusted, Quantity: -units}, Column(levels, func(n int64) Segment { return Segment{Available: n} }), 0)
+		if (err == nil) != (units <= Sum(levels)) {
+			t.Fatalf("%d of %v: %v", units, levels, err)
+		}
+		if err != nil {
+			return
+		}
+		left := slices.Clone(levels)
+		for i, change := range plan.Changes {
+			left[i] += change
+		}
+		if Sum(plan.Changes) != -units || slices.Min(left) < 0 || slices.Max(left)-slices.Min(left) > 1 {
+			t.Fatalf("%d of %v: %v", units, levels, plan.Changes)
+		}
+	})
 }

@@ -264,5 +264,5 @@ func (o OrderSettlement) Refusal(results []Settled) error {
 // UnknownOrder is the error for an order id, or its key, of which there is no order of several SKUs.
 func UnknownOrder(key string) *Error {
 	_, orderID := SplitOrderKey(key)
-	return &Error{Code: CodeUnknownOrder, Message: fmt.Sprintf("there is no order of several SKUs with order id %q", orderID)}
+	return refusal(CodeUnknownOrder, "", "there is no order of several SKUs with order id %q", orderID)
 }

@@ -162,25 +162,3 @@ func sumParts(parts []Part) (units int64) {
 	}
 	return units
 }
-
-func TestTakeAway(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
-		units := rapid.Int64Range(0, 40).Draw(t, "units")
-		changes, ok := TakeAway(segments, units)
-		if ok != (units <= Sum(segments)) {
-			t.Fatalf("%d of %v: %t", units, segments, ok)
-		}
-		if !ok {
-			return
-		}
-		for i, change := range changes {
-			if change > 0 || segments[i]+change < 0 {
-				t.Fatalf("%d of %v: %v", units, segments, changes)
-			}
-		}
-		if Sum(changes) != -units {
-			t.Fatalf("%d of %v: %v", units, segments, changes)
-		}
-	})
-}

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -72,40 +71,19 @@ func (n NewSKU) Check() error {
 	)
 }
 
-// CheckReplay returns [SKUExists] if the SKU that is there already has other properties. Both stores keep microseconds.
+// CheckReplay refuses a SKU if the one that is there already has other properties. Both stores keep microseconds.
 func (n NewSKU) CheckReplay(there NewSKU) error {
 	for _, at := range []*time.Time{&n.SaleStartsAt, &n.SaleEndsAt} {
 		*at = at.UTC().Truncate(time.Microsecond)
 	}
-	if !there.ArchivedAt.IsZero() {
-		return &Error{Code: CodeSKUExists, SKU: n.SKU, Message: fmt.Sprintf("SKU %q is archived: its name is not used again", n.SKU)}
+	switch {
+	case !there.ArchivedAt.IsZero():
+		return refusal(CodeSKUExists, n.SKU, "SKU %q is archived: its name is not used again", n.SKU)
+	case n != there:
+		return refusal(CodeSKUExists, n.SKU, "SKU %q exists with other properties", n.SKU)
+	default:
+		return nil
 	}
-	if n != there {
-		return SKUExists(n.SKU, n.differences(there))
-	}
-	return nil
-}
-
-// differences returns the fields in which a SKU differs from the one that is there.
-func (n NewSKU) differences(there NewSKU) (fields []string) {
-	for _, property := range []struct {
-		field   string
-		differs bool
-	}{
-		{"stock", n.Stock != there.Stock},
-		{"segments", n.Segments != there.Segments},
-		{"name", n.Name != there.Name},
-		{"sale_starts_at", n.SaleStartsAt != there.SaleStartsAt},
-		{"sale_ends_at", n.SaleEndsAt != there.SaleEndsAt},
-		{"per_buyer_limit", n.PerBuyerLimit != there.PerBuyerLimit},
-		{"max_quantity", n.MaxQuantity != there.MaxQuantity},
-		{"max_reserve_for", n.MaxReserveFor != there.MaxReserveFor},
-	} {
-		if property.differs {
-			fields = append(fields, property.field)
-		}
-	}
-	return fields
 }
 
 // CheckWindow refuses a sale that is over when its SKU is created.

@@ -3,7 +3,6 @@ package stock
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -36,15 +35,13 @@ func (t Terms) SaleWindow() SaleWindow {
 func (w SaleWindow) Refusal(sku string, at time.Time) error {
 	switch {
 	case at.Before(w.StartsAt):
-		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q begins at %s", sku, clockTime(w.StartsAt))}
+		return refusal(CodeSaleClosed, sku, "the sale of SKU %q begins at %s", sku, w.StartsAt.UTC().Format(time.RFC3339Nano))
 	case !w.EndsAt.IsZero() && !at.Before(w.EndsAt):
-		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q ended at %s", sku, clockTime(w.EndsAt))}
+		return refusal(CodeSaleClosed, sku, "the sale of SKU %q ended at %s", sku, w.EndsAt.UTC().Format(time.RFC3339Nano))
 	default:
 		return nil
 	}
 }
-
-func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func (t Terms) check() error {
 	return cmp.Or(

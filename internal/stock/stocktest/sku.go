@@ -19,16 +19,14 @@ func testCreate(t *testing.T, k *kit) {
 	}
 	creates(same, at, true)
 	creates(same, at, false)
-	for exists, other := range map[string]stock.NewSKU{
-		"another stock":               {SKU: sku, Name: "Größe M", Stock: 8, Segments: 3},
-		"another segments":            {SKU: sku, Name: "Größe M", Stock: 7, Segments: 4},
-		"another name":                {SKU: sku, Name: "Größe L", Stock: 7, Segments: 3},
-		"another stock, max_quantity": {SKU: sku, Name: "Größe M", Stock: 8, Segments: 3, Terms: stock.Terms{MaxQuantity: 2}},
+	for _, other := range []stock.NewSKU{
+		{SKU: sku, Name: "Größe M", Stock: 8, Segments: 3},
+		{SKU: sku, Name: "Größe M", Stock: 7, Segments: 4},
+		{SKU: sku, Name: "Größe L", Stock: 7, Segments: 3},
+		{SKU: sku, Name: "Größe M", Stock: 7, Segments: 3, Terms: stock.Terms{MaxQuantity: 2}},
 	} {
 		_, err := k.store.CreateSKU(t.Context(), other, at)
-		if k.code(err, stock.CodeSKUExists); !strings.HasSuffix(err.Error(), "exists with "+exists) {
-			t.Errorf("a SKU that differs: got %v, want that it exists with %s", err, exists)
-		}
+		k.code(err, stock.CodeSKUExists)
 	}
 	k.segments(3, 2, 2)
 	k.equal("status", k.status(sku, at), stock.Status{
