@@ -74,11 +74,7 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 
 // values returns what insert_deduction inserts.
 func values(d *stock.Deduction, segment int, at time.Time) []any {
-	values := []any{d.SKU, d.OrderID, d.Quantity, segment, tables.Instant(d.ExpiresAt), string(d.Status), at}
-	for _, text := range stock.KeptTexts() {
-		values = append(values, *text.Of(&d.Order))
-	}
-	return values
+	return []any{d.SKU, d.OrderID, d.Quantity, segment, tables.Instant(d.ExpiresAt), string(d.Status), at, d.BuyerID}
 }
 
 // Order implements [stock.Store].

@@ -124,6 +124,5 @@ func (p *Parts) insert(s *Statements, sku string) {
 
 // Insert inserts deductions from the segments of the arrays, unless they are there already.
 func (s *Statements) Insert(sku string, a Arrays, at time.Time) *Statement {
-	args := []any{sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at, a.InOrder, a.Limited}
-	return s.Exec("insert_deductions", append(args, a.Texts...)...)
+	return s.Exec("insert_deductions", sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at, a.InOrder, a.Limited, a.Buyers)
 }
