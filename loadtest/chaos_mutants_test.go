@@ -65,8 +65,8 @@ var mutants = map[string]struct {
 		flags: []string{"--fault=none"},
 		edits: []edit{
 			{
-				"../internal/stock/multiorder.go", regexp.MustCompile(`plans, results = append\(plans, p\), append\(results, p\.Results\[0\]\)`),
-				"if o.Request.Verb == Commit && sku != o.SKUs[0] {\n\t\t\tp = SettlementPlan{Results: p.Results, Returns: newReturns()}\n\t\t}\n\t\tplans, results = append(plans, p), append(results, p.Results[0])",
+				"../internal/stock/settlement.go", regexp.MustCompile(`plans, results = append\(plans, p\), append\(results, p\.Results\.\.\.\)`),
+				"if line.Requests[0].Verb == Commit && line.SKU != lines[0].SKU {\n\t\t\tp = SettlementPlan{Results: p.Results, Returns: newReturns()}\n\t\t}\n\t\tplans, results = append(plans, p), append(results, p.Results...)",
 			},
 			{
 				"../internal/stock/postgres/settle_order.sql", regexp.MustCompile(`SET status = 'committed', committed_at = at\s+FROM decided, held WHERE`),

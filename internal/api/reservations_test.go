@@ -177,7 +177,7 @@ func TestPaidTooLate(t *testing.T) {
 	}
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":2,"reserve_for":"1h"}`), 200, committed)
 	s.want(s.send("POST", "/v1/skus/a/adjust", `{"ref":"r","quantity":-1,"reason":"lost"}`), 201, "")
-	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/p/commit", `{"if_expired":"retake"}`), 409, "not_reserved", "fewer units are left")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/p/commit", `{"if_expired":"retake"}`), 409, "not_reserved", "1 available, fewer than asked for")
 	s.want(s.send("POST", "/v1/skus/a/deductions/p/commit", `{"if_expired":"retake","quantity":1}`), 200, "")
 	s.wantUnits("a", `"available":0,"reserved":0,"committed":4`)
 }

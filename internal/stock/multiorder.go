@@ -221,23 +221,6 @@ func (o OrderSettlement) Of(sku string) Settlement {
 // Lines returns what it asks of each line.
 func (o OrderSettlement) Lines() []Settlement { return Column(o.SKUs, o.Of) }
 
-// Plan decides the lines. If one is refused, the plans change nothing, but end reservations that have expired.
-func (o OrderSettlement) Plan(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
-	refused := false
-	for _, sku := range o.SKUs {
-		p := plan(o.Of(sku))
-		plans, results = append(plans, p), append(results, p.Results[0])
-		refused = refused || p.Results[0].Err != nil
-	}
-	for i := 0; refused && i < len(plans); i++ {
-		ending := o.Of(o.SKUs[i])
-		ending.Requests[0].Verb, ending.Requests[0].WriteOff = Expire, false
-		plans[i] = plan(ending)
-		results[i].Returned = plans[i].Results[0].Returned
-	}
-	return plans, results
-}
-
 // Refusal returns the error of an order whose lines were not settled; nil if they were. It names each line that was refused.
 func (o OrderSettlement) Refusal(results []Settled) error {
 	var refused []*Error

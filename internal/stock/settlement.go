@@ -2,6 +2,7 @@ package stock
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -56,29 +57,13 @@ func (s Settlement) OrderIDs() []string {
 	return Column(s.Requests, func(r SettleRequest) string { return r.OrderID })
 }
 
-// A Decider decides settlements of different SKUs; plan decides one from its rows, as [PlanSettlement] does.
-type Decider func(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled)
-
-// Plan decides the settlement.
-func (s Settlement) Plan(plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
-	one := plan(s)
-	return []SettlementPlan{one}, one.Results
-}
-
 // SettlementPlan says how a settlement is carried out. Stores do so under the locks of the rows.
 type SettlementPlan struct {
 	Results []Settled
-	// Changed are the deductions that get another status, with their parts if they had more than one, ascending by
-	// order id.
+	// Changed are the deductions that get another status, quantity or end, with their parts, ascending by order id.
 	Changed []Deduction
-	// Amended are the deductions that keep their status, and get another quantity or end.
-	Amended []Deduction
-	// Split are the deductions of Changed and Amended that are merged and keep some of their parts.
-	Split []Deduction
-	// Amendments are those to write: they happen now. An amendment's deduction may be in Changed, in Amended or in neither.
+	// Amendments are those to write: they happen now. The rows of all segments must be locked for one that writes units off.
 	Amendments []Amendment
-	// WriteOffs are movements to write. The rows of all segments must be locked.
-	WriteOffs []Movement
 	Returns
 	Kept int64 // units of reservations that become committed
 }
@@ -95,46 +80,43 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 			plan.Results[i].Err = UnknownDeduction(s.SKU, request.OrderID)
 			continue
 		}
-		after, back, err := before, []Part(nil), error(nil)
+		found := before
 		if before.Due(at) {
-			after.Status, back = StatusExpired, before.Parts
-			_, _, err = request.on(after, amended, at)
-		} else {
-			after, back, err = request.on(before, amended, at)
+			found.Status = StatusExpired
 		}
+		after, made, err := request.on(found, amended, at)
+		back := after.keep(before)
 		writesOff := request.WriteOff && before.Status == StatusCommitted // a reservation that has expired goes back
 		if writesOff {
 			after.WrittenOff = unitsOf(back)
 		}
 		plan.settle(i, before, after, err)
 		plan.add(before, back, segments, !writesOff)
-		if _, replayed := amended[request.OrderID]; request.Amends() && !replayed && err == nil {
-			plan.amend(request, before, after)
+		if made.OrderID != "" {
+			plan.Amendments = append(plan.Amendments, made)
 		}
 	}
-	slices.SortFunc(plan.Changed, byOrderID)
-	slices.SortFunc(plan.Amended, byOrderID)
-	slices.SortFunc(plan.Split, byOrderID)
+	slices.SortFunc(plan.Changed, func(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) })
 	return plan
 }
 
-func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
-
-// amend adds to the plan the amendment that a request makes.
-func (p *SettlementPlan) amend(w SettleRequest, before, after Deduction) {
-	made := w.amendment()
-	if w.Verb == Return {
-		made.Units = before.held() - after.held()
+// PlanLines decides settlements of different SKUs, each by plan. If they are lines of an order, and one is refused, they change nothing, but
+// end reservations that have expired.
+func PlanLines(lines []Settlement, plan func(Settlement) SettlementPlan) (plans []SettlementPlan, results []Settled) {
+	refused := false
+	for _, line := range lines {
+		p := plan(line)
+		plans, results = append(plans, p), append(results, p.Results...)
+		refused = refused || line.Requests[0].InOrder && p.Results[0].Err != nil
 	}
-	if made.Units == 0 && made.Extended == 0 { // all has been returned already
-		return
+	for i := 0; refused && i < len(plans); i++ {
+		ending, request := lines[i], lines[i].Requests[0]
+		request.Verb, request.WriteOff = Expire, false
+		ending.Requests = []SettleRequest{request}
+		plans[i] = plan(ending)
+		results[i].Returned = plans[i].Results[0].Returned
 	}
-	p.Amendments = append(p.Amendments, made)
-	if w.WriteOff {
-		p.WriteOffs = append(p.WriteOffs, Movement{
-			SKU: before.SKU, Ref: writeOffRef(w.OrderID, w.Ref), Kind: WrittenOff, Quantity: -made.Units, Reason: w.Reason,
-		})
-	}
+	return plans, results
 }
 
 // Check refuses a request that is not allowed.
@@ -185,47 +167,41 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 		d := &p.Results[i].Deduction
 		d.Parts, d.Merged, d.InOrder, d.WrittenOff = nil, false, false, 0
 	}
-	switch {
-	case after.Status != before.Status:
-		p.Changed = append(p.Changed, after)
-	case after.Quantity != before.Quantity || !after.ExpiresAt.Equal(before.ExpiresAt):
-		p.Amended = append(p.Amended, after)
-	default:
+	if after.Status == before.Status && after.Quantity == before.Quantity && after.ExpiresAt.Equal(before.ExpiresAt) {
 		return
 	}
-	if before.Merged && after.Quantity < before.Quantity {
-		p.Split = append(p.Split, after)
-	}
-	p.Results[i].Returned = before.Quantity - after.held() - after.WrittenOff
+	p.Changed = append(p.Changed, after)
+	p.Results[i].Returned = before.held() - after.held() - after.WrittenOff
 	if before.Status == StatusReserved && after.Status == StatusCommitted {
 		p.Kept += after.Quantity
 	}
 }
 
-// on returns a deduction as the request leaves it, and the parts that go back. amended has the amendment with the request's
-// ref, if there is one.
-func (w SettleRequest) on(d Deduction, amended map[string]Amendment, at time.Time) (after Deduction, back []Part, err error) {
+// on returns a deduction as the request leaves it, and the amendment that it makes; the zero Amendment is none. amended has the one with
+// the request's ref, if there is one.
+func (w SettleRequest) on(d Deduction, amended map[string]Amendment, at time.Time) (after Deduction, made Amendment, err error) {
 	if d.InOrder && !w.InOrder && w.Verb != Return && w.Verb != Expire {
-		return d, nil, partOfOrder(d)
+		return d, made, partOfOrder(d)
 	}
 	if w.InOrder && w.Verb == Return && d.Status == StatusReturned { // alone, before the others
-		return d, nil, nil
+		return d, made, nil
 	}
 	if done, replayed := amended[w.OrderID]; replayed && w.Amends() {
-		return d, nil, done.replayed(w.amendment())
+		return d, made, done.replayed(w.amendment())
 	}
 	switch done, err := w.found(d); {
 	case done || err != nil:
-		return d, nil, err
-	case w.Verb == Extend:
-		after, err = w.extend(d, at)
-		return after, nil, err
+		return d, made, err
+	case w.Verb == Extend && w.MostExtend > 0 && w.ExtendFor > w.MostExtend:
+		return d, made, reservedTooLong(d.SKU, w.MostExtend)
 	case w.Quantity > d.Quantity:
-		return d, nil, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
-	default:
-		after, back = w.divide(d)
-		return after, back, nil
+		return d, made, Invalid("quantity", "must be 1 to %d, which is what the deduction holds", d.Quantity)
 	}
+	if after = w.change(d, at); w.Amends() {
+		made = w.amendment()
+		made.Units = d.held() - after.held()
+	}
+	return after, made, nil
 }
 
 // found reports whether a deduction is already as the request wants it. Otherwise it returns why its state does not allow the request,
@@ -254,12 +230,17 @@ func (w SettleRequest) found(d Deduction) (done bool, err error) {
 	}
 }
 
-// divide returns a deduction with the units that the request leaves it, and the parts that go back. The last parts go back first. A
-// deduction that keeps none ends, and says how many it held last.
-func (w SettleRequest) divide(d Deduction) (after Deduction, back []Part) {
+// change returns a deduction as the request leaves it. One that keeps no units ends, and says how many it held last. An extension moves
+// the end of a reservation to a later instant, never to an earlier one.
+func (w SettleRequest) change(d Deduction, at time.Time) Deduction {
 	units, ended := cmp.Or(w.Quantity, d.Quantity), StatusCancelled
 	keep := d.Quantity - units
-	switch w.Verb {
+	switch until := at.Add(w.ExtendFor); w.Verb {
+	case Extend:
+		if until.After(d.ExpiresAt) {
+			d.ExpiresAt = until
+		}
+		return d
 	case Commit:
 		d.Status, keep = StatusCommitted, units
 	case Return:
@@ -267,22 +248,22 @@ func (w SettleRequest) divide(d Deduction) (after Deduction, back []Part) {
 	}
 	if keep == 0 {
 		d.Status = ended
-		return d, d.Parts
+	} else {
+		d.Quantity = keep
 	}
-	d.Quantity = keep
-	d.Parts, back = splitParts(d.Parts, keep)
-	return d, back
+	return d
 }
 
-// extend moves the end of a reservation to a later instant, never to an earlier one.
-func (w SettleRequest) extend(d Deduction, at time.Time) (Deduction, error) {
-	if w.MostExtend > 0 && w.ExtendFor > w.MostExtend {
-		return d, reservedTooLong(d.SKU, w.MostExtend)
+// keep keeps as many parts as the deduction holds units now, and returns the others of those before. The last parts go back first.
+func (d *Deduction) keep(before Deduction) (back []Part) {
+	if !before.Status.Live() {
+		return nil
 	}
-	if until := at.Add(w.ExtendFor); until.After(d.ExpiresAt) {
-		d.ExpiresAt = until
+	kept, back := splitParts(before.Parts, d.held())
+	if d.Status.Live() {
+		d.Parts = kept
 	}
-	return d, nil
+	return back
 }
 
 // held returns how many units a deduction holds.
@@ -317,6 +298,11 @@ func (a Amendment) replayed(asked Amendment) error {
 		return RefReused(a.Ref)
 	}
 	return nil
+}
+
+// Movement returns what the ledger says of units that were written off.
+func (a Amendment) Movement(sku string) Movement {
+	return Movement{SKU: sku, Ref: writeOffRef(a.OrderID, a.Ref), Kind: WrittenOff, Quantity: -a.Units, Reason: a.Reason, At: a.At}
 }
 
 // Returns are units on their way back.
@@ -380,32 +366,34 @@ type Retake struct {
 	At      time.Time // as in a [Batch]
 }
 
-// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments. It returns the
-// deduction as it is then, with what each segment gives. Any other is settled, as by [PlanSettlement].
-func (r Retake) Plan(d Deduction, segments []Segment, facts Facts) (taken Deduction, err error) {
-	if r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID {
-		return taken, UnknownDeduction(r.SKU, r.Request.OrderID)
+// Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, as a merge of one order. It returns
+// the deduction as it is then. Any other is settled, as by [PlanSettlement].
+func (r Retake) Plan(d Deduction, segments []Segment, facts Facts) (taken Deduction, merge Batch, plan BatchPlan, err error) {
+	order := d.Order
+	order.Quantity, order.ReserveFor = cmp.Or(r.Request.Quantity, d.Quantity), 0
+	merge = Batch{SKU: r.SKU, Layout: r.Layout, Segment: AllSegments, At: r.At, Orders: []Order{order}}
+	if d.BuyerID != "" { // otherwise the SKU had no limit then
+		merge.Limit = r.Limit
 	}
-	d.Parts, d.Merged = nil, false
-	units, levels := cmp.Or(r.Request.Quantity, d.Quantity), levelsOf(segments)
-	switch layout := segments[0].Layout; {
+	switch {
+	case r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID:
+		return taken, merge, plan, UnknownDeduction(r.SKU, r.Request.OrderID)
 	case d.InOrder && !r.Request.InOrder:
-		return taken, partOfOrder(d)
-	case units > d.Quantity:
-		return taken, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
-	case layout == ArchivedLayout:
-		return taken, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
-	case layout != r.Layout:
-		return taken, ErrLayout
-	case Sum(levels) < units && facts.Expired == ExpireLimit:
-		return taken, ErrStale
-	case Sum(levels) < units:
-		return taken, ofDeduction(d, CodeNotReserved, "the reservation has expired, and fewer units are left")
-	case r.Limit > 0 && d.BuyerID != "" && facts.BuyerUnits[d.BuyerID]+units > r.Limit:
-		limited := ofDeduction(d, CodeNotReserved, "the reservation has expired, and with it the buyer would hold more than one buyer may")
-		limited.LimitOf = d.BuyerID
-		return taken, limited
+		return taken, merge, plan, partOfOrder(d)
+	case order.Quantity > d.Quantity:
+		return taken, merge, plan, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
+	case segments[0].Layout == ArchivedLayout:
+		return taken, merge, plan, ofDeduction(d, CodeNotReserved, "the reservation has expired, and the SKU is archived")
 	}
-	d.Status, d.Quantity, d.Parts = StatusCommitted, units, TakeFromFullest(levels, units)
-	return d, nil
+	if plan, err = PlanBatch(merge, segments, facts); err == nil {
+		err = merge.refusalOfLine(plan.BatchResult)
+	}
+	if refused, ok := errors.AsType[*Error](err); ok {
+		expired := ofDeduction(d, CodeNotReserved, "the reservation has expired, and its units cannot be taken again: %s", refused.Message)
+		expired.LimitOf = refused.LimitOf
+		return taken, merge, plan, expired
+	}
+	taken = d
+	taken.Status, taken.Quantity, taken.Parts, taken.Merged = StatusCommitted, order.Quantity, nil, false
+	return taken, merge, plan, err
 }

@@ -73,7 +73,7 @@ type Store interface {
 	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
 	// Settle commits, cancels, returns and extends deductions. It carries out what [PlanSettlement] says.
 	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
-	// SettleOrder settles all lines of an order of several SKUs, or none. It carries out what [OrderSettlement.Plan] says. If the
+	// SettleOrder settles all lines of an order of several SKUs, or none. It carries out what [PlanLines] says. If the
 	// order was not looked up, it may return no results: then it has written nothing, and the caller looks the order up.
 	SettleOrder(ctx context.Context, settlement OrderSettlement) ([]Settled, error)
 	// Retake takes the units of reservations that have expired again, of all or of none. They are of one order id, ascending by

@@ -31,20 +31,13 @@ WHERE n.sku_id = $1 AND n.buyer_id = back.buyer_id;
 
 -- name: update_deductions
 UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
-    committed = nullif(new.committed, 0),
-    committed_at = CASE WHEN new.status = 'committed' THEN $7::timestamptz ELSE d.committed_at END,
-    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $7::timestamptz END,
+    committed = nullif(new.committed, 0), expires_at = new.expires_at,
+    reserve_micros = CASE WHEN new.expires_at = d.expires_at THEN d.reserve_micros ELSE nullif(new.reserve_micros, 0) END,
+    committed_at = CASE WHEN new.status = 'committed' AND d.status <> 'committed' THEN $10::timestamptz ELSE d.committed_at END,
+    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $10::timestamptz END,
     written_off = nullif(coalesce(d.written_off, 0) + new.written_off, 0)
-FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[], $8::integer[])
-    AS new (order_id, status, quantity, asked, committed, written_off)
-WHERE d.sku_id = $1 AND d.order_id = new.order_id;
-
--- name: update_amended
-UPDATE deductions AS d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
-    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0),
-    written_off = nullif(coalesce(d.written_off, 0) + new.written_off, 0)
-FROM unnest($2::text[], $3::integer[], $4::integer[], $5::integer[], $6::timestamptz[], $7::bigint[], $8::integer[])
-    AS new (order_id, quantity, asked, committed, expires_at, reserve_micros, written_off)
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::timestamptz[], $9::bigint[])
+    AS new (order_id, status, quantity, asked, committed, written_off, expires_at, reserve_micros)
 WHERE d.sku_id = $1 AND d.order_id = new.order_id;
 
 -- name: delete_parts

@@ -26,11 +26,11 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	if results != nil || err != nil {
 		return results, translate(err)
 	}
-	return s.settleAlone(ctx, []stock.Settlement{settlement}, settlement.Plan)
+	return s.settleAlone(ctx, []stock.Settlement{settlement})
 }
 
 // settleAlone settles lines of different SKUs in a transaction of its own.
-func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement, decide stock.Decider) (results []stock.Settled, err error) {
+func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement) (results []stock.Settled, err error) {
 	again := false
 	err = s.inTx(ctx, lines[0].Deadline, func(tx transaction) error {
 		all, of := make([]*settling, len(lines)), make(map[string]*settling, len(lines))
@@ -44,7 +44,7 @@ func (s *Store) settleAlone(ctx context.Context, lines []stock.Settlement, decid
 			return err
 		}
 		at, write, plans := cmp.Or(lines[0].At, now), &tables.Statements{}, []stock.SettlementPlan(nil)
-		plans, results = decide(func(line stock.Settlement) stock.SettlementPlan { return of[line.SKU].plan(line, at) })
+		plans, results = stock.PlanLines(lines, func(line stock.Settlement) stock.SettlementPlan { return of[line.SKU].plan(line, at) })
 		for i, w := range all {
 			if len(w.there) == 0 {
 				if err := tables.SKUExists(ctx, tx, w.SKU); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]sto
 	if o.SKUs == nil {
 		return s.settleAtOnce(ctx, o)
 	}
-	return s.settleAlone(ctx, o.Lines(), o.Plan)
+	return s.settleAlone(ctx, o.Lines())
 }
 
 // lineWait is how long settleAtOnce waits for each row. It is less than [statementLimit], after which nobody would know what is written.

@@ -10,7 +10,7 @@ import (
 
 // Settle implements [stock.Store].
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
-	return s.settle(ctx, len(settlement.Requests), []stock.Settlement{settlement}, settlement.Plan)
+	return s.settle(ctx, len(settlement.Requests), []stock.Settlement{settlement})
 }
 
 // SettleOrder implements [stock.Store]. To look an order up costs little here.
@@ -18,11 +18,11 @@ func (s *Store) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]sto
 	if o.SKUs == nil {
 		return nil, nil
 	}
-	return s.settle(ctx, len(o.SKUs), o.Lines(), o.Plan)
+	return s.settle(ctx, len(o.SKUs), o.Lines())
 }
 
 // settle settles lines of different SKUs.
-func (s *Store) settle(ctx context.Context, size int, lines []stock.Settlement, decide stock.Decider) (results []stock.Settled, err error) {
+func (s *Store) settle(ctx context.Context, size int, lines []stock.Settlement) (results []stock.Settled, err error) {
 	err = s.inShared(ctx, lines[0].Deadline, size, func(tx *transaction) error {
 		read, write, at := &tables.Statements{}, &tables.Statements{}, now(lines[0].At)
 		there, amended, segments := make(map[string]map[string]stock.Deduction), make(map[string]map[string]stock.Amendment), make(map[string]int)
@@ -38,7 +38,7 @@ func (s *Store) settle(ctx context.Context, size int, lines []stock.Settlement, 
 		if err := tx.Send(ctx, read); err != nil {
 			return err
 		}
-		plans, decided := decide(func(line stock.Settlement) stock.SettlementPlan {
+		plans, decided := stock.PlanLines(lines, func(line stock.Settlement) stock.SettlementPlan {
 			return stock.PlanSettlement(line, there[line.SKU], amended[line.SKU], at, segments[line.SKU])
 		})
 		results = decided

@@ -25,28 +25,17 @@ CROSS JOIN amendments AS a ON sku_id = $1 AND order_id = asked.id AND ref = aske
 
 -- name: update_deductions
 -- In: $1 sku_id; arrays: $2 order_ids, $3 statuses, $4 quantities, $5 quantities that were asked for, $6 that were committed
---     (0: as quantity); $7 the instant; $8 how many units are written off now
+--     (0: as quantity), $7 how many units are written off now, $8 ends of reservations (null: none), $9 for how many microseconds the
+--     orders asked, which is kept if the end is another one now; $10 the instant
 UPDATE deductions AS d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity),
-    committed = nullif(new.committed, 0),
-    committed_at = CASE WHEN new.status = 'committed' THEN $7 ELSE d.committed_at END,
-    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $7 END,
+    committed = nullif(new.committed, 0), expires_at = new.expires_at,
+    reserve_micros = CASE WHEN new.expires_at = d.expires_at THEN d.reserve_micros ELSE nullif(new.reserve_micros, 0) END,
+    committed_at = CASE WHEN new.status = 'committed' AND d.status <> 'committed' THEN $10 ELSE d.committed_at END,
+    ended_at = CASE WHEN new.status = 'cancelled' OR new.status = 'returned' THEN $10 END,
     written_off = nullif(coalesce(d.written_off, 0) + new.written_off, 0)
 FROM (
     SELECT value AS order_id, $3 ->> key AS status, $4 ->> key AS quantity, $5 ->> key AS asked, $6 ->> key AS committed,
-           $8 ->> key AS written_off
-    FROM json_each($2) LIMIT -1
-) AS new
-WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2)) AND d.order_id = new.order_id;
-
--- name: update_amended
--- In: $1 sku_id; arrays: $2 order_ids, $3 quantities, $4 quantities that were asked for, $5 that were committed (0: as quantity),
---     $6 ends of reservations (null: none), $7 for how many microseconds the orders asked, $8 how many units are written off now
-UPDATE deductions AS d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
-    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0),
-    written_off = nullif(coalesce(d.written_off, 0) + new.written_off, 0)
-FROM (
-    SELECT value AS order_id, $3 ->> key AS quantity, $4 ->> key AS asked, $5 ->> key AS committed, $6 ->> key AS expires_at,
-           $7 ->> key AS reserve_micros, $8 ->> key AS written_off
+           $7 ->> key AS written_off, $8 ->> key AS expires_at, $9 ->> key AS reserve_micros
     FROM json_each($2) LIMIT -1
 ) AS new
 WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2)) AND d.order_id = new.order_id;

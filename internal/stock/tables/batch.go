@@ -3,7 +3,6 @@ package tables
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"inventory/internal/stock"
 )
@@ -56,7 +55,9 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 		if err != nil {
 			return plan.BatchResult, err
 		}
-		write.Take(batch, plan)
+		write.take(batch, plan, func(a Arrays) *Statement {
+			return write.Exec("insert_deductions", batch.SKU, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, plan.At, a.InOrder, a.Limited, a.Buyers)
+		})
 		if *expired > 0 && plan.Available > 0 { // some of the units that came back are left for others
 			tx.Notify(write, batch.SKU)
 		}
@@ -74,8 +75,8 @@ func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders [
 	s.Each(DeductionsByID(facts.Known), "deductions_by_id", sku, stock.IDsOf(orders))
 }
 
-// Take writes what a plan takes for a batch, whose rows are locked.
-func (s *Statements) Take(batch stock.Batch, plan stock.BatchPlan) {
+// take writes what a plan takes for a batch, whose rows are locked. insert writes the deductions that are not there yet.
+func (s *Statements) take(batch stock.Batch, plan stock.BatchPlan, insert func(Arrays) *Statement) {
 	if len(plan.Admitted) == 0 {
 		return
 	}
@@ -92,7 +93,7 @@ func (s *Statements) Take(batch stock.Batch, plan stock.BatchPlan) {
 		c.Segments = append(c.Segments, nil)
 		several.add(batch.Orders[i].OrderID, plan.Parts[i])
 	}
-	s.Insert(batch.SKU, c, plan.At).Wrote = AllOf(len(orders))
+	insert(c).Wrote = AllOf(len(orders))
 	several.insert(s, batch.SKU)
 	var taken Changes
 	for i, units := range plan.Changes {
@@ -120,9 +121,4 @@ func (p *Parts) insert(s *Statements, sku string) {
 	if len(p.OrderIDs) > 0 {
 		s.Exec("insert_parts", sku, p.OrderIDs, p.Segments, p.Quantities)
 	}
-}
-
-// Insert inserts deductions from the segments of the arrays, unless they are there already.
-func (s *Statements) Insert(sku string, a Arrays, at time.Time) *Statement {
-	return s.Exec("insert_deductions", sku, a.OrderIDs, a.Quantities, a.Reserves, a.Segments, at, a.InOrder, a.Limited, a.Buyers)
 }

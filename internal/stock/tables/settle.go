@@ -62,29 +62,28 @@ func (s *Statements) Amendments(settlement stock.Settlement) map[string]stock.Am
 
 // Settle writes what was planned at an instant. The rows that it changes are locked.
 func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at time.Time) {
-	id := func(d stock.Deduction) string { return d.OrderID }
-	quantity := func(d stock.Deduction) int32 { return int32(d.Quantity) }    //nolint:gosec // at most stock.MaxQuantity
-	asked := func(d stock.Deduction) int32 { return int32(d.Order.Quantity) } //nolint:gosec // as above
-	writtenOff := func(d stock.Deduction) int64 { return d.WrittenOff }
 	if changed := plan.Changed; len(changed) > 0 {
-		s.Exec("update_deductions", sku, stock.Column(changed, id),
+		s.Exec("update_deductions", sku,
+			stock.Column(changed, func(d stock.Deduction) string { return d.OrderID }),
 			stock.Column(changed, func(d stock.Deduction) string { return string(d.Status) }),
-			stock.Column(changed, quantity), stock.Column(changed, asked),
-			stock.Column(changed, func(d stock.Deduction) int64 { return d.Committed }), at, stock.Column(changed, writtenOff))
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.Quantity }),
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.Order.Quantity }),
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.Committed }),
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.WrittenOff }),
+			stock.Column(changed, func(d stock.Deduction) Instant { return Instant(d.ExpiresAt) }),
+			stock.Column(changed, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }), at)
 	}
-	if amended := plan.Amended; len(amended) > 0 {
-		s.Exec("update_amended", sku, stock.Column(amended, id), stock.Column(amended, quantity), stock.Column(amended, asked),
-			stock.Column(amended, func(d stock.Deduction) int64 { return d.Committed }),
-			stock.Column(amended, func(d stock.Deduction) Instant { return Instant(d.ExpiresAt) }),
-			stock.Column(amended, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }), stock.Column(amended, writtenOff))
-	}
-	if len(plan.Split) > 0 {
-		var kept Parts
-		for _, d := range plan.Split {
-			kept.add(d.OrderID, d.Parts)
+	var merged []string // their parts are written anew
+	var parts Parts
+	for _, d := range plan.Changed {
+		if d.Merged {
+			merged = append(merged, d.OrderID)
+			parts.add(d.OrderID, d.Parts)
 		}
-		s.Exec("delete_parts", sku, stock.Column(plan.Split, id))
-		kept.insert(s, sku)
+	}
+	if merged != nil {
+		s.Exec("delete_parts", sku, merged)
+		parts.insert(s, sku)
 	}
 	if made := plan.Amendments; len(made) > 0 {
 		s.Exec("insert_amendments", sku,
@@ -99,9 +98,10 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 	if plan.Units() > 0 {
 		tx.Notify(s, sku)
 	}
-	for _, m := range plan.WriteOffs {
-		m.At = at
-		s.insertMovement(m, []byte(noTerms)).Wrote = AllOf(1)
+	for _, a := range plan.Amendments {
+		if a.At = at; a.Verb == stock.WriteOff {
+			s.insertMovement(a.Movement(sku), []byte(noTerms)).Wrote = AllOf(1)
+		}
 	}
 	if plan.Kept > 0 {
 		s.Exec("keep_reserved", sku, plan.Kept)
@@ -160,32 +160,15 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 		}
 	}
 	facts.Expired = *expired
-	taken, err := r.Plan(d, *segments, facts)
+	taken, merge, plan, err := r.Plan(d, *segments, facts)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	write.retake(r, taken, facts.At)
-	taken.Parts = nil
+	write.Exec("delete_parts", r.SKU, []string{id})
+	write.take(merge, plan, func(a Arrays) *Statement {
+		return write.Exec("retake", r.SKU, id, a.Segments[0], taken.Quantity, facts.At, a.Limited)
+	})
 	return taken, tx.Send(ctx, write)
-}
-
-func (s *Statements) retake(r stock.Retake, d stock.Deduction, at time.Time) {
-	s.Count(r.SKU, r.Limit, []stock.Order{{BuyerID: d.BuyerID, Quantity: d.Quantity}})
-	var one *int
-	var several Parts
-	var taken Changes
-	for _, p := range d.Parts {
-		taken.Add(p.Segment, -p.Quantity, 0, stock.Fence{})
-	}
-	s.Change(r.SKU, taken)
-	if len(d.Parts) == 1 {
-		one = &d.Parts[0].Segment
-	} else {
-		several.add(d.OrderID, d.Parts)
-	}
-	s.Exec("delete_parts", r.SKU, []string{d.OrderID})
-	several.insert(s, r.SKU)
-	s.Exec("retake", r.SKU, d.OrderID, one, d.Quantity, at, r.Limit > 0).Wrote = AllOf(1)
 }
 
 // History implements [stock.Store].
