@@ -39,41 +39,9 @@ func (a Audit) OK() bool {
 	return !slices.ContainsFunc(a.SKUs, func(b Balance) bool { return !b.OK() })
 }
 
-// AuditLine is what a store's audit statement returns for one SKU.
-type AuditLine struct {
-	Balance
-	Doubled    int64 // order ids with more than one row
-	Uneven     int64 // merged deductions whose parts do not add up
-	Negative   int64 // segments below zero
-	Excess     int64 // buyers whose count is not what their deductions hold, or is above the limit
-	Incomplete int64 // orders of several SKUs with a line that has no deduction
-	Mismatched int64 // deductions that do not hold what was asked less what was given back
-}
-
-// Columns returns where to scan the statement's columns, in their order. Incomplete is not among them.
-func (l *AuditLine) Columns() []any {
-	return []any{
-		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.WrittenOff, &l.Available, &l.Reserved, &l.Committed,
-		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Mismatched,
+// Fault adds what no sum shows, if there is any of it.
+func (b *Balance) Fault(count int64, what string) {
+	if count > 0 {
+		b.Violations = append(b.Violations, fmt.Sprintf("SKU %q: %d %s", b.SKU, count, what))
 	}
-}
-
-// Add puts a line into the audit.
-func (a *Audit) Add(l AuditLine) {
-	for _, v := range []struct {
-		count int64
-		what  string
-	}{
-		{l.Doubled, "order ids have more than one deduction"},
-		{l.Uneven, "merged deductions have parts that do not add up"},
-		{l.Negative, "segments hold less than nothing"},
-		{l.Excess, "buyers hold more than their limit, or than they are counted with"},
-		{l.Incomplete, "order lines have no deduction"},
-		{l.Mismatched, "deductions do not hold what was asked less what was given back"},
-	} {
-		if v.count > 0 {
-			l.Violations = append(l.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))
-		}
-	}
-	a.SKUs = append(a.SKUs, l.Balance)
 }

@@ -160,12 +160,17 @@ func Audit(ctx context.Context, q Querier, sku string) (audit stock.Audit, err e
 	if err := q.Each(ctx, Into(incomplete), "incomplete_lines", first, last); err != nil {
 		return audit, err
 	}
-	err = q.Each(ctx, func(row Row) error {
-		var line stock.AuditLine
-		err := row.Scan(line.Columns()...)
-		line.Incomplete = incomplete[line.SKU]
-		audit.Add(line)
-		return err
+	audit.SKUs, err = All(ctx, q, func(row Row) (b stock.Balance, err error) {
+		var doubled, uneven, negative, excess, mismatched int64
+		err = row.Scan(&b.SKU, &b.Initial, &b.Restocked, &b.Adjusted, &b.WrittenOff, &b.Available, &b.Reserved, &b.Committed, &b.Merges,
+			&doubled, &uneven, &negative, &excess, &mismatched)
+		b.Fault(doubled, "order ids have more than one deduction")
+		b.Fault(uneven, "merged deductions have parts that do not add up")
+		b.Fault(negative, "segments hold less than nothing")
+		b.Fault(excess, "buyers hold more than their limit, or than they are counted with")
+		b.Fault(incomplete[b.SKU], "order lines have no deduction")
+		b.Fault(mismatched, "deductions do not hold what was asked less what was given back")
+		return b, err
 	}, "audit", first, last)
 	if err == nil && sku != "" && audit.SKUs == nil {
 		err = stock.UnknownSKU(sku)
