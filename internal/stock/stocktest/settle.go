@@ -517,31 +517,37 @@ func testRetake(t *testing.T, k *kit) {
 	k.balance(late, 3, 0, 9)
 }
 
-// testRetakeAmongMany: while more reservations have expired than one transaction ends, a retake of one that is not among them, or of
-// more units than they give back, begins anew.
+// testRetakeAmongMany: while more reservations have expired than one transaction ends, a retake of one that is not among them, of more
+// units than they give back, or by a buyer who is at the limit because of others of them, begins anew.
 func testRetakeAmongMany(t *testing.T, k *kit) {
 	const many = stock.ExpireLimit + 1
-	k.create(many, 1)
-	k.deduct(0, stock.Fence{}, reserved("all", many, time.Second))
-	k.expire(at.Add(time.Second), 1)
+	k.limit = many
+	k.create(many+1, 1)
+	all, first := by("all", "all", many), by("x", "first", many-1)
+	for _, o := range []stock.Order{all, first} {
+		o.ReserveFor = time.Second
+		k.deduct(0, stock.Fence{}, o)
+		k.expire(at.Add(time.Second), 1)
+	}
 	held := orders("r", many)
 	for i := range held {
-		held[i].ReserveFor = time.Minute + time.Duration(i)*time.Millisecond
+		held[i].BuyerID, held[i].ReserveFor = fmt.Sprint(i), time.Minute+time.Duration(i)*time.Millisecond
 	}
+	held[many-1].BuyerID, held[many-1].Quantity = "x", 2
 	k.deduct(0, stock.Fence{}, held...)
 	late, last := at.Add(time.Hour), held[many-1].OrderID
-	for _, id := range []string{last, "all"} {
+	for _, id := range []string{last, "all", "first"} {
 		if _, err := k.retaken(late, commit(id)); !errors.Is(err, stock.ErrStale) {
 			t.Fatalf("%s: got %v, want %v", id, err, stock.ErrStale)
 		}
 	}
 	k.expire(late, many)
 	if d, err := k.retaken(late, commit(last)); err != nil || d.Status != stock.StatusCommitted {
-		t.Fatalf("got %+v, %v, want a unit committed", d, err)
+		t.Fatalf("got %+v, %v, want two units committed", d, err)
 	}
 	_, err := k.retaken(late, commit("all"))
 	k.code(err, stock.CodeNotReserved)
-	k.balance(late, many-1, 0, 1)
+	k.balance(late, many-1, 0, 2)
 }
 
 // testHistory: a deduction tells what happened to it.
