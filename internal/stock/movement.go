@@ -68,27 +68,22 @@ func (m Movement) Check() error {
 	)
 }
 
-// checkKind holds a movement against its kind: what the kind needs is there, and nothing that only another kind has.
+// checkKind holds a movement to what its kind needs.
 func (m Movement) checkKind() error {
-	switch {
-	case !slices.Contains([]MovementKind{Restocked, Adjusted, Resegmented, Retermed}, m.Kind):
-		return Invalid("kind", "must be %s, %s, %s or %s", Restocked, Adjusted, Resegmented, Retermed)
-	case m.Quantity != 0 && m.Kind != Restocked && m.Kind != Adjusted:
-		return Invalid("quantity", "must be 0 for this kind")
-	case m.Segments != 0 && m.Kind != Resegmented:
-		return Invalid("segments", "must be 0 for this kind")
-	case m.Terms != TermsChange{} && m.Kind != Retermed:
-		return Invalid("terms", "must be empty for this kind")
-	case m.Kind == Resegmented:
-		return checkRange("segments", m.Segments, 1, MaxSegments)
-	case m.Kind == Retermed:
-		return m.Terms.check()
-	case m.Kind == Restocked:
+	switch m.Kind {
+	case Restocked:
 		return checkQuantity(m.Quantity)
-	case m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity:
-		return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
-	default:
+	case Adjusted:
+		if m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity {
+			return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
+		}
 		return nil
+	case Resegmented:
+		return checkRange("segments", m.Segments, 1, MaxSegments)
+	case Retermed:
+		return m.Terms.check()
+	default:
+		return Invalid("kind", "must be %s, %s, %s or %s", Restocked, Adjusted, Resegmented, Retermed)
 	}
 }
 
