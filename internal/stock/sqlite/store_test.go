@@ -178,10 +178,3 @@ func TestReaderDoesNotWrite(t *testing.T) {
 		t.Fatal("a reader could write")
 	}
 }
-
-func BenchmarkDeduct(b *testing.B) {
-	stocktest.RunBenchmarks(b, func(b *testing.B) stock.Store {
-		b.Helper()
-		return openFile(b, stocktest.SQLiteFile(b))
-	})
-}

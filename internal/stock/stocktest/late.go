@@ -114,19 +114,8 @@ func (k *kit) untouched(after any) {
 	k.ends("r", at.Add(time.Hour), time.Hour)
 }
 
-// testInTime: what was held up, and is done before its deadline, is done.
-func testInTime(_ *testing.T, k *kit) {
-	k.createKnown(90, 3)
-	for _, way := range ways() {
-		b := k.batch(1, stock.Fence{}, by("b", way.name, 1))
-		b.Deadline = time.Now().Add(time.Minute)
-		if got, err := k.takesWhileHeld(way, held, b); err != nil || got.Kind != stock.Accepted {
-			k.Fatalf("%s: got %+v, %v", way.name, got, err)
-		}
-	}
-}
-
-// testDecidesAfterWaiting: who waits for rows decides by the time when it has them, not by that when it asked.
+// testDecidesAfterWaiting: who waits for rows, and has them before the deadline, decides by the time when it has them, not by that when it
+// asked.
 func testDecidesAfterWaiting(_ *testing.T, k *kit) {
 	k.createKnown(90, 3)
 	const reserve = time.Minute
@@ -144,7 +133,9 @@ func testDecidesAfterWaiting(_ *testing.T, k *kit) {
 		decides(way.name, func() (stock.Deduction, error) {
 			o := by("b", way.name, 1)
 			o.ReserveFor = reserve
-			got, err := k.takesWhileHeld(way, held, k.batch(0, stock.Fence{}, o))
+			batch := k.batch(0, stock.Fence{}, o)
+			batch.Deadline = time.Now().Add(time.Minute)
+			got, err := k.takesWhileHeld(way, held, batch)
 			return got.Deduction, err
 		})
 	}

@@ -268,6 +268,7 @@ func testTerms(_ *testing.T, k *kit) {
 	}))
 	k.isProfile(want)
 	k.segments(3, 3, 2)
+	k.refusesLayout(k.layout-1, 0) // who knows the terms of before
 	if after, _, _ := k.soldOut(0); slices.Min(after) <= slices.Max(before) {
 		k.Errorf("versions: %v, then %v", before, after)
 	}
@@ -290,22 +291,6 @@ func (k *kit) isProfile(want stock.Profile) {
 		k.Fatalf("got %+v and %+v, want %+v", got, view.Terms, want)
 	}
 	k.equal("layouts", []int64{status.Layout, view.Layout}, []int64{k.layout, k.layout})
-}
-
-// testTermsRefuseOthers: a write that knows the terms of before is refused, and what is there may be settled.
-func testTermsRefuseOthers(_ *testing.T, k *kit) {
-	k.create(10, 2)
-	k.deduct(0, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 1, time.Minute))
-	k.merge(nil, order("c", 5))
-	for n, ends := range []time.Time{at, {}, at.Add(time.Hour)} {
-		stale := k.layout
-		k.moved(reterm(fmt.Sprint("r", n), stock.TermsChange{SaleEndsAt: stock.To(ends)}))
-		k.refusesLayout(stale, 0)
-	}
-	k.settled(at, commit("a"), stock.StatusCommitted, 2, 0)
-	k.settled(at, returns("c", "", 0), stock.StatusReturned, 5, 5)
-	k.expire(at.Add(time.Minute), 1)
-	k.balance(at, 8, 0, 2)
 }
 
 // testLimitChanges: buyers are counted from the instant on at which there is a limit. What they hold already stays theirs.

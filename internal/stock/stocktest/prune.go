@@ -248,13 +248,7 @@ func testPruneInSteps(t *testing.T, k *kit) {
 	k.together(prune, prune, func(ctx context.Context) error { // retries of commits, and returns
 		for n := range orders {
 			id := fmt.Sprintf("o-%02d", n)
-			request := commit(id)
-			if n%2 == 0 {
-				request = returns(id, "", 0)
-			}
-			if n%6 == 2 {
-				request = cancel(id)
-			}
+			request := []stock.SettleRequest{returns(id, "", 0), commit(id), cancel(id)}[n%3]
 			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}})
 			if err != nil {
 				return err

@@ -138,27 +138,14 @@ func (k *kit) ends(id string, end time.Time, asked time.Duration) {
 	}
 }
 
+// testReserve: a reservation may be as long and as short as any.
 func testReserve(t *testing.T, k *kit) {
 	k.create(20, 2)
-	o := by("x", "r", 3)
-	o.ReserveFor = 90 * time.Second
-	result := k.deduct(0, stock.Fence{}, o, order("c", 1))
-	k.equal("outcomes", told(result), "accepted, accepted")
-	want := stock.Deduction{SKU: sku, Order: o, Quantity: 3, Status: stock.StatusReserved, ExpiresAt: at.Add(o.ReserveFor)}
-	k.equal("accepted", result.Outcomes[0].Deduction, want)
-	k.equal("known", k.deduct(1, stock.Fence{}, o).Outcomes[0].Deduction, want)
-	found, err := k.store.Deductions(t.Context(), sku, []string{"r", "c"})
-	if err != nil || found["c"].Status != stock.StatusCommitted {
-		t.Errorf("look-up: got %+v, %v", found, err)
-	}
-	k.equal("look-up", found["r"], want)
-	want.Parts = []stock.Part{{Segment: 0, Quantity: 3}}
-	k.equal("read", k.read("r", want.Parts...), want)
+	k.deduct(0, stock.Fence{}, reserved("r", 3, time.Minute), order("c", 1))
 	if d := k.read("c", stock.Part{Quantity: 1}); d.ReserveFor != 0 || !d.ExpiresAt.IsZero() {
 		t.Errorf("a plain deduction expires: %+v", d)
 	}
 	k.balance(at, 16, 3, 1)
-	// The longest and the shortest.
 	k.equal("long", told(k.deduct(1, stock.Fence{}, reserved("s", 1, stock.MaxReserve), reserved("t", 100, time.Hour))), "accepted, short 9")
 	k.ends("s", at.Add(stock.MaxReserve), stock.MaxReserve)
 	k.equal("short", told(k.merge(nil, reserved("m", 14, time.Microsecond))), "accepted")
@@ -423,18 +410,6 @@ func testParts(_ *testing.T, k *kit) {
 	k.settled(at, returns("c", "1", 2), stock.StatusReturned, 3, 0)
 	k.counted("x", 0)
 	k.balance(at, 12, 0, 0)
-}
-
-// testPartsExpire: what is left of a reservation expires.
-func testPartsExpire(_ *testing.T, k *kit) {
-	k.create(10, 2)
-	k.merge(nil, reserved("m", 6, time.Minute))
-	k.settled(at, giveBack("m", "r", 2), stock.StatusReserved, 4, 2)
-	minute := at.Add(time.Minute)
-	k.code(k.settle(minute, giveBack("m", "s", 1))[0].Err, stock.CodeNotReserved) // which ends it
-	k.equal("state", k.state("m"), stock.StatusExpired)
-	k.settled(minute, giveBack("m", "r", 2), stock.StatusExpired, 4, 0)
-	k.balance(minute, 10, 0, 0)
 }
 
 // testWriteOff: units that are written off are not sold again, count for no buyer, and stand in the ledger and the audit.
