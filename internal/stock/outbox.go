@@ -3,7 +3,6 @@ package stock
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -50,9 +49,6 @@ type Change struct {
 	WrittenOff int64     `json:"written_off,omitempty"`
 	At         time.Time `json:"at"` // by the clock of the database
 }
-
-// ErrNoOutbox means that the database lacks the migration that an outbox needs.
-var ErrNoOutbox = errors.New("the database has no outbox yet: apply the migrations")
 
 // BadCursor is the error for a cursor that no change came with: the cursor itself.
 type BadCursor string

@@ -68,9 +68,6 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) (changes []s
 	var errs []error
 	for group, outbox := range outboxes {
 		found, err := outbox.Read(ctx, at[group], limit)
-		if errors.Is(err, stock.ErrNoOutbox) {
-			return nil, err
-		}
 		if _, bad := errors.AsType[stock.BadCursor](err); bad { // also if others have changes: that node's would be missed
 			return nil, stock.BadCursor(after)
 		}

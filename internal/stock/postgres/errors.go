@@ -21,7 +21,6 @@ const (
 	queryCanceled        = "57014"
 	noSuchStatement      = "26000"
 	duplicateStatement   = "42P05"
-	undefinedTable       = "42P01"
 	inventory            = "IN"
 	required             = "IN002" // of inventory_require
 )

@@ -26,8 +26,7 @@ var _ stock.Outbox = (*Outbox)(nil)
 
 // Outbox returns the outbox of the database.
 func (s *Store) Outbox() *Outbox {
-	missing := func(err error) bool { return StateOf(err) == undefinedTable }
-	return &Outbox{tables.Outbox{Store: s.Base, First: "0.0", IsCursor: IsCursor, Missing: missing, TrimSize: trimSize}, s}
+	return &Outbox{tables.Outbox{Store: s.Base, First: "0.0", IsCursor: IsCursor, TrimSize: trimSize}, s}
 }
 
 // trimSize bounds one transaction of a trim.

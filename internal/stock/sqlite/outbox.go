@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -25,10 +24,7 @@ var _ stock.Outbox = (*Outbox)(nil)
 
 // Outbox returns the outbox of the database. On a store that was opened for reading it can only be read.
 func (s *Store) Outbox() *Outbox {
-	missing := func(err error) bool {
-		return strings.Contains(err.Error(), "no such table: outbox") || strings.Contains(err.Error(), "no such table: sqlite_sequence")
-	}
-	return &Outbox{tables.Outbox{Store: s.Base, First: "0", IsCursor: isCursor, Missing: missing, TrimSize: trimSize}, s}
+	return &Outbox{tables.Outbox{Store: s.Base, First: "0", IsCursor: isCursor, TrimSize: trimSize}, s}
 }
 
 // trimSize bounds one transaction of a trim: sales wait for it.

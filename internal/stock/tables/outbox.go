@@ -14,7 +14,6 @@ type Outbox struct {
 	Store    Base
 	First    string                   // a cursor before all changes
 	IsCursor func(cursor string) bool // says whether a text can be a cursor
-	Missing  func(error) bool         // says whether an error is that the table is not there
 	TrimSize int                      // bounds one transaction of a trim
 }
 
@@ -89,12 +88,8 @@ func (o Outbox) Status(ctx context.Context) (s stock.OutboxStatus, err error) {
 
 // Error says what was tried with the outbox when it failed.
 func (o Outbox) Error(what string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case o.Missing(err):
-		return stock.ErrNoOutbox
-	default:
+	if err != nil {
 		return fmt.Errorf("%s the outbox: %w", what, err)
 	}
+	return nil
 }
