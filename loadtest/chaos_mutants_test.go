@@ -78,7 +78,7 @@ var mutants = map[string]struct {
 	"that retakes what was taken again": {
 		flags: []string{"--fault=none"},
 		edits: []edit{{
-			"../internal/stock/tables/settle.go", regexp.MustCompile(`case d\.Status != stock\.StatusExpired:`),
+			"../internal/stock/tables/settle.go", regexp.MustCompile(`case d\.Status != stock\.StatusExpired, stock\.CodeOf\(err\) != stock\.CodeNotReserved:`),
 			"case d.Status != stock.StatusExpired && d.Status != stock.StatusCommitted:",
 		}},
 		says: []string{"missing"},
@@ -87,6 +87,7 @@ var mutants = map[string]struct {
 		flags: []string{"--fault=none"},
 		edits: []edit{
 			{"../internal/stock/settlement.go", regexp.MustCompile(`case w\.Verb == Return && committed,`), "case w.Verb == Return && (committed || d.Status == StatusReturned),"},
+			{"../internal/stock/settlement.go", regexp.MustCompile(`if !before\.Status\.Live\(\) \{`), "if !before.Status.Live() && before.Status != StatusReturned {"},
 		},
 		says: []string{"oversold", "audit"},
 	},

@@ -89,22 +89,6 @@ func UnknownDeduction(sku, key string) *Error {
 	return refusal(CodeUnknownDeduction, "", "SKU %q has no deduction with order id %q", sku, orderID)
 }
 
-// notReserved is the error for a request that the status of a deduction does not allow.
-func notReserved(d Deduction, to Verb) error {
-	return ofDeduction(d, CodeNotReserved, "the deduction is %s: there is nothing to %s", d.Status, cmp.Or(to, "commit"))
-}
-
-// alreadyCommitted is the error for a cancel, or another commit, of what is committed, or was before it was returned.
-func alreadyCommitted(d Deduction) error {
-	d.Quantity = cmp.Or(d.Committed, d.Quantity)
-	return ofDeduction(d, CodeAlreadyCommitted, "the deduction was committed, with a quantity of %d; return gives committed units back", d.Quantity)
-}
-
-// notCommitted is the error for a return of what is not committed.
-func notCommitted(d Deduction) error {
-	return ofDeduction(d, CodeNotCommitted, "the deduction is %s: there is nothing to return", d.Status)
-}
-
 // partOfOrder is the error for a request that may change a line of an order of several SKUs only together with the others.
 func partOfOrder(d Deduction) error {
 	err := ofDeduction(d, CodePartOfOrder, "the deduction is a line of an order of several SKUs, which is settled as a whole")
@@ -243,29 +227,27 @@ type Entry struct {
 
 // Entries returns what happened to the deduction, the first first. It leaves out what an older version did not date.
 func (h History) Entries() []Entry {
-	var all []Entry
-	committed := cmp.Or(h.Committed, h.Quantity) // if it was
-	retaken := !h.ExpiresAt.IsZero() && !h.CommittedAt.Before(h.ExpiresAt)
+	first := Entry{Kind: EntryCommitted, Quantity: h.Order.Quantity, At: h.TakenAt}
 	if h.ReserveFor > 0 {
-		all = append(all, Entry{Kind: EntryReserved, Quantity: h.Order.Quantity, At: h.TakenAt, Until: h.TakenAt.Add(h.ReserveFor)})
-	} else {
-		all = append(all, Entry{Kind: EntryCommitted, Quantity: h.Order.Quantity, At: h.TakenAt})
+		first.Kind, first.Until = EntryReserved, h.TakenAt.Add(h.ReserveFor)
 	}
-	for _, a := range h.Amendments {
-		all = append(all, h.amended(a))
+	all := append([]Entry{first}, Column(h.Amendments, h.amended)...)
+	add := func(kind EntryKind, units int64, at time.Time) {
+		all = append(all, Entry{Kind: kind, Quantity: units, At: at})
 	}
+	committed := cmp.Or(h.Committed, h.Quantity) // if it was
 	switch {
-	case retaken:
-		all = append(all, Entry{Kind: EntryExpired, Quantity: committed, At: h.ExpiresAt}, Entry{Kind: EntryRetaken, Quantity: committed, At: h.CommittedAt})
+	case !h.ExpiresAt.IsZero() && !h.CommittedAt.Before(h.ExpiresAt):
+		add(EntryExpired, committed, h.ExpiresAt)
+		add(EntryRetaken, committed, h.CommittedAt)
 	case !h.CommittedAt.IsZero():
-		all = append(all, Entry{Kind: EntryCommitted, Quantity: committed, At: h.CommittedAt})
+		add(EntryCommitted, committed, h.CommittedAt)
 	case h.Status == StatusExpired:
-		all = append(all, Entry{Kind: EntryExpired, Quantity: h.Quantity, At: h.ExpiresAt})
+		add(EntryExpired, h.Quantity, h.ExpiresAt)
 	}
-	last := len(h.Amendments) - 1
-	inPart := last >= 0 && h.Amendments[last].Units > 0 && h.Amendments[last].At.Equal(h.EndedAt) // the last part was cancelled
+	inPart := slices.ContainsFunc(h.Amendments, func(a Amendment) bool { return a.Units > 0 && a.At.Equal(h.EndedAt) }) // the last part was cancelled
 	if h.Status == StatusCancelled && !h.EndedAt.IsZero() && !inPart {
-		all = append(all, Entry{Kind: EntryCancelled, Quantity: h.Quantity, At: h.EndedAt})
+		add(EntryCancelled, h.Quantity, h.EndedAt)
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return a.At.Compare(b.At) })
 	return all

@@ -1,9 +1,6 @@
 package stock
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // topUpOrders is how many orders of the largest size a segment holds after a merge has topped it up.
 const topUpOrders = 4
@@ -75,20 +72,14 @@ func fullest(left []int64) int {
 	return best
 }
 
-// topUp moves units into the home segment until it holds target or the others hold nothing. It takes from the emptiest
-// first: units that stay elsewhere stay where they can be sold.
+// topUp moves units into the home segment until it holds target or the others hold nothing. It empties one after another: units that stay
+// elsewhere stay where they can be sold.
 func topUp(left []int64, home int, target int64) {
-	donors := make([]int, len(left))
-	for i := range donors {
-		donors[i] = i
-	}
-	slices.SortFunc(donors, func(a, b int) int { return cmp.Compare(left[a], left[b]) })
-	for _, donor := range donors {
-		if donor == home {
-			continue
+	for donor := range left {
+		if donor != home {
+			moved := min(left[donor], target-left[home])
+			left[donor] -= moved
+			left[home] += moved
 		}
-		moved := min(left[donor], target-left[home])
-		left[donor] -= moved
-		left[home] += moved
 	}
 }

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -85,18 +84,6 @@ func Column[R, C any](rows []R, of func(R) C) []C {
 // Pick returns the orders at some indexes.
 func Pick(orders []Order, indexes []int) []Order {
 	return Column(indexes, func(i int) Order { return orders[i] })
-}
-
-// BuyersOf returns the buyers of orders, ascending, each once.
-func BuyersOf(orders []Order) []string {
-	var buyers []string
-	for _, o := range orders {
-		if o.BuyerID != "" {
-			buyers = append(buyers, o.BuyerID)
-		}
-	}
-	slices.Sort(buyers)
-	return slices.Compact(buyers)
 }
 
 // IDsOf returns the ids of orders.

@@ -220,13 +220,14 @@ func (w SettleRequest) found(d Deduction) (done bool, err error) {
 	case w.Verb == Return && d.Status == StatusReturned && all:
 		return true, nil
 	case w.Verb == Return:
-		return false, notCommitted(d)
+		return false, ofDeduction(d, CodeNotCommitted, "the deduction is %s: there is nothing to return", d.Status)
 	case committed && w.Verb != Extend, d.Status == StatusReturned && w.Verb == Cancel: // the commit was first
-		return false, alreadyCommitted(d)
+		d.Quantity = cmp.Or(d.Committed, d.Quantity)
+		return false, ofDeduction(d, CodeAlreadyCommitted, "the deduction was committed, with a quantity of %d; return gives committed units back", d.Quantity)
 	case w.Verb == Cancel && all: // its units are back already
 		return true, nil
 	default:
-		return false, notReserved(d, w.Verb)
+		return false, ofDeduction(d, CodeNotReserved, "the deduction is %s: there is nothing to %s", d.Status, cmp.Or(w.Verb, "commit"))
 	}
 }
 
@@ -367,7 +368,7 @@ type Retake struct {
 }
 
 // Plan decides a retake of a deduction whose reservation has expired, from the rows of all segments, as a merge of one order. It returns
-// the deduction as it is then. Any other is settled, as by [PlanSettlement].
+// the deduction as it is then.
 func (r Retake) Plan(d Deduction, segments []Segment, facts Facts) (taken Deduction, merge Batch, plan BatchPlan, err error) {
 	order := d.Order
 	order.Quantity, order.ReserveFor = cmp.Or(r.Request.Quantity, d.Quantity), 0
@@ -376,10 +377,6 @@ func (r Retake) Plan(d Deduction, segments []Segment, facts Facts) (taken Deduct
 		merge.Limit = r.Limit
 	}
 	switch {
-	case r.Request.BuyerID != "" && r.Request.BuyerID != d.BuyerID:
-		return taken, merge, plan, UnknownDeduction(r.SKU, r.Request.OrderID)
-	case d.InOrder && !r.Request.InOrder:
-		return taken, merge, plan, partOfOrder(d)
 	case order.Quantity > d.Quantity:
 		return taken, merge, plan, Invalid("quantity", "must be 1 to %d, which is what was reserved", d.Quantity)
 	case segments[0].Layout == ArchivedLayout:

@@ -52,15 +52,12 @@ func checkOrderID(id string) error {
 	if err := checkText("order_id", id, maxIDBytes); err != nil {
 		return err
 	}
-	for step := range strings.FieldsFuncSeq(id, isSlash) {
-		if step == "." || step == ".." {
-			return Invalid("order_id", `must not be "." or "..", nor have them between slashes`)
-		}
+	steps := "/" + strings.ReplaceAll(id, `\`, "/") + "/"
+	if strings.Contains(steps, "/./") || strings.Contains(steps, "/../") {
+		return Invalid("order_id", `must not be "." or "..", nor have them between slashes`)
 	}
 	return nil
 }
-
-func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
 // isInvisible reports whether a rune shows nothing: format characters such as zero-width and bidirectional ones,
 // separators of lines and paragraphs, fillers, variation selectors.

@@ -70,7 +70,7 @@ func takeBy(ctx context.Context, tx Tx, read, write *Statements, batch stock.Bat
 func (s *Statements) Facts(facts *stock.Facts, sku string, limit int64, orders []stock.Order) {
 	facts.BuyerUnits, facts.Known = make(map[string]int64), make(map[string]stock.Deduction)
 	if limit > 0 {
-		s.Each(Into(facts.BuyerUnits), "buyer_units", sku, stock.BuyersOf(orders))
+		s.Each(Into(facts.BuyerUnits), "buyer_units", sku, stock.Column(orders, func(o stock.Order) string { return o.BuyerID }))
 	}
 	s.Each(DeductionsByID(facts.Known), "deductions_by_id", sku, stock.IDsOf(orders))
 }

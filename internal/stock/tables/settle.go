@@ -141,18 +141,17 @@ func retake(ctx context.Context, tx Tx, r stock.Retake) (stock.Deduction, error)
 	if *expired > 0 {
 		tx.Notify(write, r.SKU)
 	}
-	d, found := there[id]
-	if !found {
-		return stock.Deduction{}, cmp.Or[error](SKUExists(ctx, tx, r.SKU), stock.UnknownDeduction(r.SKU, id))
-	}
+	request := stock.Settlement{SKU: r.SKU, Requests: []stock.SettleRequest{r.Request}}
+	settled := stock.PlanSettlement(request, there, nil, facts.At, len(*segments))
+	d, err := there[id], settled.Results[0].Err
 	switch {
+	case len(*segments) == 0:
+		return stock.Deduction{}, stock.UnknownSKU(r.SKU)
 	case d.Due(facts.At): // more expired than are ended at once
 		return stock.Deduction{}, stock.ErrStale
-	case d.Status != stock.StatusExpired:
-		request := stock.Settlement{SKU: r.SKU, Requests: []stock.SettleRequest{r.Request}}
-		plan := stock.PlanSettlement(request, there, nil, facts.At, len(*segments))
-		write.Settle(tx, r.SKU, plan, facts.At)
-		return plan.Results[0].Deduction, cmp.Or(plan.Results[0].Err, tx.Send(ctx, write))
+	case d.Status != stock.StatusExpired, stock.CodeOf(err) != stock.CodeNotReserved:
+		write.Settle(tx, r.SKU, settled, facts.At)
+		return settled.Results[0].Deduction, cmp.Or(err, tx.Send(ctx, write))
 	}
 	if d.BuyerID != "" && r.Limit > 0 {
 		if err := tx.Each(ctx, Into(facts.BuyerUnits), "buyer_units", r.SKU, []string{d.BuyerID}); err != nil {
