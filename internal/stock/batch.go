@@ -166,7 +166,9 @@ func PlanBatch(b Batch, rows []Segment, facts Facts) (plan BatchPlan, err error)
 func (p *BatchPlan) Replay(i int, known Deduction) {
 	d := p.Outcomes[i].Deduction
 	p.Changes[0] += d.Quantity
-	p.Reserved[0] -= d.reserved()
+	if d.Status == StatusReserved {
+		p.Reserved[0] -= d.Quantity
+	}
 	p.Available += d.Quantity
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }

@@ -47,14 +47,6 @@ func (d Deduction) Due(at time.Time) bool {
 	return d.Status == StatusReserved && !at.Before(d.ExpiresAt)
 }
 
-// reserved returns how many of its units are reserved.
-func (d Deduction) reserved() int64 {
-	if d.Status == StatusReserved {
-		return d.Quantity
-	}
-	return 0
-}
-
 // Part is what one segment gave to a deduction.
 type Part struct {
 	Segment  int   `json:"segment"`
@@ -106,10 +98,6 @@ func ofDeduction(d Deduction, code Code, format string, args ...any) *Error {
 	err := refusal(code, d.SKU, format, args...)
 	err.Status, err.Quantity = d.Status, d.Quantity
 	return err
-}
-
-func sortParts(parts []Part) {
-	slices.SortFunc(parts, func(a, b Part) int { return a.Segment - b.Segment })
 }
 
 // DeductionQuery asks for a page of the deductions of a SKU, in the order of their order keys' bytes.

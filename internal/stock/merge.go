@@ -58,7 +58,7 @@ func TakeFromFullest(left []int64, quantity int64) []Part {
 		quantity -= taken
 		parts = append(parts, Part{Segment: segment, Quantity: taken})
 	}
-	sortParts(parts)
+	slices.SortFunc(parts, func(a, b Part) int { return a.Segment - b.Segment })
 	return parts
 }
 

@@ -60,30 +60,25 @@ func (w SaleWindow) check() error {
 	return nil
 }
 
-// Allow refuses an order that the terms never allow. It may have been accepted on earlier terms.
-func (t Terms) Allow(sku string, o Order) error {
+// Refusal returns the error of an order that the terms do not allow at an instant, nil if they do. Where the SKU does not say, a reservation
+// may last for maxReserve, and the order has as many units as its caller may have. It may have been accepted before, on earlier terms or by
+// a process with other bounds.
+func (t Terms) Refusal(sku string, o Order, at time.Time, maxReserve time.Duration) error {
+	most, longest := cmp.Or(t.MaxQuantity, o.CallerMax, MaxQuantity), cmp.Or(t.MaxReserveFor, maxReserve)
+	closed := t.SaleWindow().Refusal(sku, at)
 	switch {
 	case !t.ArchivedAt.IsZero():
 		return SKUArchived(sku)
-	case t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity:
-		return tooMany(sku, t.MaxQuantity)
-	case t.MaxReserveFor > 0 && o.ReserveFor > t.MaxReserveFor:
-		return reservedTooLong(sku, t.MaxReserveFor)
+	case o.Quantity > most:
+		return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
+	case o.ReserveFor > longest:
+		return reservedTooLong(sku, longest)
 	case t.PerBuyerLimit > 0 && o.BuyerID == "":
 		return Invalid("buyer_id", "must be given: SKU %q has a buyer limit", sku)
-	default:
-		return nil
-	}
-}
-
-// Exceeds returns the refusal of an order that asks for more than its caller may have, or for a longer reservation than
-// the service allows, if the SKU does not say. Another process may have other bounds, and may have accepted this order.
-func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
-	switch {
-	case t.MaxReserveFor == 0 && o.ReserveFor > maxReserve:
-		return reservedTooLong(sku, maxReserve)
-	case t.MaxQuantity == 0 && o.CallerMax > 0 && o.Quantity > o.CallerMax:
-		return tooMany(sku, o.CallerMax)
+	case closed != nil:
+		return closed
+	case t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit:
+		return BuyerLimited(sku, o.BuyerID, t.PerBuyerLimit)
 	default:
 		return nil
 	}
@@ -91,10 +86,6 @@ func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
 
 func reservedTooLong(sku string, most time.Duration) error {
 	return Invalid("reserve_for", "must be %s to %s for SKU %q", MinReserve, most, sku)
-}
-
-func tooMany(sku string, most int64) error {
-	return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
 }
 
 // Both stores keep these years to the microsecond.

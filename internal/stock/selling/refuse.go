@@ -103,13 +103,7 @@ func (w *worker) byTerms(r *request) error { return w.service.refuses(*w.terms, 
 // terms or by a process with other bounds, or its id may belong to another order.
 func (s *Service) refuses(t stock.Terms, sku string, o stock.Order) error {
 	at, _ := s.between(sku) // no earlier than the clock was when the terms were read: so the refusal was true since
-	if err := cmp.Or(t.Allow(sku, o), t.SaleWindow().Refusal(sku, at), t.Exceeds(sku, o, s.maxReserve)); err != nil {
-		return err
-	}
-	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {
-		return stock.BuyerLimited(sku, o.BuyerID, t.PerBuyerLimit)
-	}
-	return nil
+	return t.Refusal(sku, o, at, s.maxReserve)
 }
 
 // refuseSoldOut refuses a batch if the SKU is known to be sold out. It returns the requests that it cannot answer.
