@@ -233,7 +233,8 @@ func (h History) Entries() []Entry {
 	case h.Status == StatusExpired:
 		add(EntryExpired, h.Quantity, h.ExpiresAt)
 	}
-	inPart := slices.ContainsFunc(h.Amendments, func(a Amendment) bool { return a.Units > 0 && a.At.Equal(h.EndedAt) }) // the last part was cancelled
+	// Whether the last part was cancelled, which an amendment tells.
+	inPart := slices.ContainsFunc(h.Amendments, func(a Amendment) bool { return a.Units > 0 && a.At.Equal(h.EndedAt) })
 	if h.Status == StatusCancelled && !h.EndedAt.IsZero() && !inPart {
 		add(EntryCancelled, h.Quantity, h.EndedAt)
 	}

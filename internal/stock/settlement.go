@@ -223,7 +223,8 @@ func (w SettleRequest) found(d Deduction) (done bool, err error) {
 		return false, ofDeduction(d, CodeNotCommitted, "the deduction is %s: there is nothing to return", d.Status)
 	case committed && w.Verb != Extend, d.Status == StatusReturned && w.Verb == Cancel: // the commit was first
 		d.Quantity = cmp.Or(d.Committed, d.Quantity)
-		return false, ofDeduction(d, CodeAlreadyCommitted, "the deduction was committed, with a quantity of %d; return gives committed units back", d.Quantity)
+		const text = "the deduction was committed, with a quantity of %d; return gives committed units back"
+		return false, ofDeduction(d, CodeAlreadyCommitted, text, d.Quantity)
 	case w.Verb == Cancel && all: // its units are back already
 		return true, nil
 	default:

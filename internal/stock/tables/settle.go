@@ -73,16 +73,14 @@ func (s *Statements) Settle(tx Tx, sku string, plan stock.SettlementPlan, at tim
 			stock.Column(changed, func(d stock.Deduction) Instant { return Instant(d.ExpiresAt) }),
 			stock.Column(changed, func(d stock.Deduction) int64 { return d.ReserveFor.Microseconds() }), at)
 	}
-	var merged []string // their parts are written anew
-	var parts Parts
+	var parts Parts // of what several segments gave: they are written anew
 	for _, d := range plan.Changed {
 		if d.Merged {
-			merged = append(merged, d.OrderID)
 			parts.add(d.OrderID, d.Parts)
 		}
 	}
-	if merged != nil {
-		s.Exec("delete_parts", sku, merged)
+	if len(parts.OrderIDs) > 0 {
+		s.Exec("delete_parts", sku, parts.OrderIDs)
 		parts.insert(s, sku)
 	}
 	if made := plan.Amendments; len(made) > 0 {
