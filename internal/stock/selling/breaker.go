@@ -6,34 +6,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
 	"inventory/internal/locking"
 )
 
 const (
 	lockFailures = 3                      // in a row; then no worker waits for a lock any more
-	lockPause    = 500 * time.Millisecond // before a probe
-	probeTries   = 3                      // of one probe; then locks still fail
-	probeRest    = 150 * time.Millisecond
+	lockPause    = 250 * time.Millisecond // before a probe
 )
 
 // breaker stands between the workers and the locks, one for all workers. When locks fail, the workers go on under the guard
 // alone, and none of them waits for Redis:
 //
-//	closed ── lockFailures in a row ──> open ── lockPause ──> half-open ── the probe is answered ──> closed
-//	                                     ^                        │
-//	                                     └── the probe fails ─────┘
-//
-// A probe makes up to probeTries tries, probeRest apart. The first try of an idle client may go to a server that is no
-// longer the master, or over a dead connection. Only that failure makes the client look for the locks' new place.
+//	closed ── lockFailures in a row ──> open ── after lockPause: a probe ──> it is answered ──> closed
+//	                                     ^                                        │
+//	                                     └──────────── it is not ─────────────────┘
 //
 // It counts acquisitions only: a lost hold says nothing about Redis, and a Redis that is out of memory still releases locks
 // but grants none. Probes go on in the background until one is answered. They take a lock that no worker takes, of the SKU that
-// failed last. "Busy" is an answer of Redis too.
+// failed. "Busy" is an answer of Redis too.
 type breaker struct {
-	circuit *gobreaker.TwoStepCircuitBreaker[any]
-	failed  atomic.Pointer[lockFailure] // the last failure
+	failures atomic.Int64                // in a row
+	open     atomic.Pointer[lockFailure] // why it is open; nil: it is closed
 }
 
 type lockFailure struct {
@@ -41,26 +34,7 @@ type lockFailure struct {
 	cause error
 }
 
-// newCircuit returns a closed circuit that reports to the service's log and observer when it opens and closes.
-func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
-	return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
-		MaxRequests:  1,
-		Timeout:      lockPause / 2, // over when a probe is due
-		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= lockFailures },
-		IsSuccessful: lockAnswered,
-		OnStateChange: func(_ string, from, to gobreaker.State) {
-			switch {
-			case from == gobreaker.StateClosed:
-				s.observe(Activity{Kind: LocksFailed, Err: s.breaker.failed.Load().cause})
-				s.log.Warn("locks fail; selling goes on under the guard of the database", "error", s.breaker.failed.Load().cause)
-				s.workers.running.Go(s.probeUntilClosed)
-			case to == gobreaker.StateClosed:
-				s.observe(Activity{Kind: LocksFailed})
-				s.log.Info("locks work again")
-			}
-		},
-	})
-}
+func (b *breaker) closed() bool { return b.open.Load() == nil }
 
 // lockAnswered reports whether Redis answered an acquisition. Busy is an answer. So is a lost lock: if the loss matters, the
 // guard refuses the write. The refusal of a slot that moves is none: nobody gets its locks until it has moved.
@@ -68,41 +42,35 @@ func lockAnswered(err error) bool {
 	return err == nil || errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrLost)
 }
 
-// report gives the circuit the result of an acquisition that it allowed.
-func (b *breaker) report(sku string, done func(error), err error) {
-	if !lockAnswered(err) {
-		b.failed.Store(&lockFailure{sku, err})
+// noteLock learns from an acquisition of a lock of a SKU.
+func (s *Service) noteLock(sku string, err error) {
+	if lockAnswered(err) {
+		s.breaker.failures.Store(0)
+		return
 	}
-	done(err)
+	if s.breaker.failures.Add(1) >= lockFailures && s.breaker.open.CompareAndSwap(nil, &lockFailure{sku, err}) {
+		s.observe(Activity{Kind: LocksFailed, Err: err})
+		s.log.Warn("locks fail; selling goes on under the guard of the database", "error", err)
+		s.workers.running.Go(func() { s.probeUntilClosed(sku) })
+	}
 }
 
-func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClosed }
-
-// probeUntilClosed probes until locks work, or the service stops.
-func (s *Service) probeUntilClosed() {
-	for s.pause(lockPause) && !s.breaker.closed() {
-		if done, err := s.breaker.circuit.Allow(); err == nil {
-			sku := s.breaker.failed.Load().sku
-			s.breaker.report(sku, done, s.probe(sku))
+// probeUntilClosed probes until locks work, or the service stops. The first probe of an idle client may go to a server that is no
+// longer the master, or over a dead connection: only that failure makes the client look for the locks' new place.
+func (s *Service) probeUntilClosed(sku string) {
+	for s.pause(lockPause) {
+		if lockAnswered(s.probe(sku)) {
+			s.breaker.failures.Store(0)
+			s.breaker.open.Store(nil)
+			s.observe(Activity{Kind: LocksFailed})
+			s.log.Info("locks work again")
+			return
 		}
 	}
 }
 
-// probe finds out whether locks work.
+// probe takes a lock that no worker takes, and gives it back.
 func (s *Service) probe(sku string) error {
-	err := s.tryLock(sku)
-	for range probeTries - 1 {
-		if lockAnswered(err) {
-			break
-		}
-		s.pause(probeRest)
-		err = s.tryLock(sku)
-	}
-	return err
-}
-
-// tryLock takes a lock that no worker takes, and gives it back.
-func (s *Service) tryLock(sku string) error {
 	hold, err := s.lock(sku, noSegment).TryLock(s.base, locking.Wait(lockWait))
 	if err != nil {
 		return err
@@ -126,27 +94,21 @@ const probeSKU = "?"
 
 // CheckLocks finds out whether locks work, and returns why they do not; nil if the service has no locks. An error also opens
 // the breaker, so that workers do not have to find out themselves. While the breaker is open the answer may be a moment old.
-// A check takes as long as a probe.
 func (s *Service) CheckLocks() error {
 	if s.lock == nil || !s.begin() {
 		return nil
 	}
 	defer s.workers.running.Done()
-	done, refused := s.breaker.circuit.Allow()
-	if refused != nil {
-		return lockCheckError(s.breaker.failed.Load().cause)
-	}
-	err := s.probe(probeSKU)
-	s.breaker.report(probeSKU, done, err)
-	if lockAnswered(err) {
-		return nil
-	}
-	for range lockFailures - 1 { // open a closed breaker
-		if done, refused := s.breaker.circuit.Allow(); refused == nil {
-			s.breaker.report(probeSKU, done, err)
+	for range lockFailures {
+		if s.breaker.closed() {
+			err := s.probe(probeSKU)
+			if s.noteLock(probeSKU, err); lockAnswered(err) {
+				return nil
+			}
 		}
 	}
-	return lockCheckError(err)
+	if failed := s.breaker.open.Load(); failed != nil {
+		return fmt.Errorf("locks do not work: %w", failed.cause)
+	}
+	return nil // workers were answered meanwhile
 }
-
-func lockCheckError(err error) error { return fmt.Errorf("locks do not work: %w", err) }

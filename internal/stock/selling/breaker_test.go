@@ -144,8 +144,8 @@ func (a *answers) asks(t *testing.T) {
 	}
 }
 
-// TestOneProbeAtATime: while locks fail one probe after another checks whether they work again, with three tries each. No worker
-// probes, and no order waits for the answer.
+// TestOneProbeAtATime: while locks fail one probe after another checks whether they work again. No worker probes, and no order waits
+// for the answer.
 func TestOneProbeAtATime(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
@@ -153,7 +153,7 @@ func TestOneProbeAtATime(t *testing.T) {
 		for range 3 {
 			buy(sku)
 		}
-		for range 2 { // the probe fails twice
+		for range 2 {
 			before := a.asked.Load()
 			a.asks(t)
 			var workers sync.WaitGroup
@@ -169,9 +169,9 @@ func TestOneProbeAtATime(t *testing.T) {
 			if probes := a.asked.Load() - before; probes != 1 {
 				t.Errorf("%d locks are asked for, want 1", probes)
 			}
-			time.Sleep(800 * time.Millisecond) // the probe ends, and the next one has not begun
-			if tries := a.asked.Load() - before; tries != 3 {
-				t.Errorf("the probe tried %d times, want 3", tries)
+			time.Sleep(800 * time.Millisecond) // two more end, and the next one has not begun
+			if probes := a.asked.Load() - before; probes != 3 {
+				t.Errorf("probed %d times, want 3", probes)
 			}
 		}
 		a.from(0, nil)
@@ -202,7 +202,7 @@ func TestAProbeTriesAgain(t *testing.T) {
 		a.asks(t) // its first try fails
 		synctest.Wait()
 		a.from(0, nil)
-		time.Sleep(250 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond)
 		if tries := a.asked.Load() - before; tries != 2 || seen.closed.Load() != 1 {
 			t.Errorf("closed %d times after %d tries, want once after two", seen.closed.Load(), tries)
 		}

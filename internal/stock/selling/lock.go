@@ -158,14 +158,10 @@ func (s *Service) acquire(sku string, take func() (*locking.Hold, error)) *locki
 	if s.lock == nil || !s.breaker.closed() {
 		return nil
 	}
-	done, err := s.breaker.circuit.Allow()
-	if err != nil {
-		return nil
-	}
 	start := time.Now()
 	hold, err := take()
 	s.observe(Activity{Kind: LockWaited, Took: time.Since(start), Locked: err == nil})
-	s.breaker.report(sku, done, err)
+	s.noteLock(sku, err)
 	if err != nil {
 		return nil
 	}

@@ -135,7 +135,6 @@ func NewService(c Config) *Service {
 	s.sharer, _ = c.Store.(stock.Sharer)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
-	s.breaker.circuit = s.newCircuit()
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan Result, 1)} }
