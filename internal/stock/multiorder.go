@@ -84,13 +84,9 @@ type Placement struct {
 	// Lines say how each of the order's lines is taken, from one segment or, as a merge, from all. What they have in common with the
 	// order is left out: see [Placement.Batches].
 	Lines []Batch
-	// KnownOnly takes nothing: CodeUnknownDeduction if the same order is not there already.
-	KnownOnly bool
 	// AtOnce says that the caller has not looked at the SKUs. A store may then return ErrLayout, with nothing taken, if it cannot take
 	// the order in one write.
 	AtOnce bool
-	// OfBuyer answers as if another buyer's order did not exist.
-	OfBuyer bool
 	// Emptied is called for each SKU of which the order may have left a segment empty, before it is taken for good; nil: nobody asks.
 	Emptied func(sku string)
 }
@@ -112,12 +108,10 @@ type PlacedOrder struct {
 	Pruned     bool // its lines are no longer known, only that its id is taken
 }
 
-// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none. With
-// KnownOnly, a pruned order is unknown: its caller then gives the reason of today, that its SKUs are archived. With OfBuyer
-// its id is taken all the same: the buyer must not sell under it in another namespace.
+// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none.
 func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	order := p.Order
-	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned && !p.OfBuyer) {
+	if there == nil {
 		return nil, UnknownDeduction(order.Lines[0].SKU, order.OrderID)
 	}
 	if p.AtOnce && there.Pruned { // a look finds that its SKUs are archived

@@ -144,11 +144,9 @@ func (c *crash) settled(id string, there bool) {
 		audit, err := c.store.Audit(c.Context(), "")
 		return err == nil && audit.OK()
 	})
-	p := c.placement(id)
-	p.KnownOnly = true
-	lines, _, err := c.store.Order(c.Context(), p)
-	if there && (err != nil || len(lines) != 2) || !there && stock.CodeOf(err) != stock.CodeUnknownDeduction {
-		c.Errorf("%s: %d lines, %v", id, len(lines), err)
+	order, err := c.store.PlacedOrder(c.Context(), id)
+	if err != nil || (order != nil) != there || there && len(order.Lines) != 2 {
+		c.Errorf("%s: got %+v, %v, want an order of two lines: %v", id, order, err, there)
 	}
 	for _, sku := range c.skus {
 		found, err := c.store.Deductions(c.Context(), sku, []string{id})

@@ -15,14 +15,12 @@ import (
 // Order implements [stock.Store]. The coordinator takes an order in one transaction over the nodes of its SKUs, in two phases:
 // Citus finishes it if a node or the coordinator fails in between. An order that is there already is read from its nodes.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	if !placement.KnownOnly {
-		err = s.again(ctx, func(*placements) error {
-			lines, created, err = s.coordinator.store.Place(ctx, placement)
-			return err
-		})
-		if created || err != nil {
-			return lines, created, err
-		}
+	err = s.again(ctx, func(*placements) error {
+		lines, created, err = s.coordinator.store.Place(ctx, placement)
+		return err
+	})
+	if created || err != nil {
+		return lines, created, err
 	}
 	there, err := s.PlacedOrder(ctx, placement.Order.OrderID)
 	if err != nil {

@@ -17,10 +17,8 @@ import (
 // If each line has a segment, one statement is tried first, which orders that wait at the same time share. It only accepts, it
 // does not refuse. All other orders have a transaction of their own.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	if !placement.KnownOnly {
-		if lines, created, err = s.Place(ctx, placement); created || err != nil {
-			return lines, created, err
-		}
+	if lines, created, err = s.Place(ctx, placement); created || err != nil {
+		return lines, created, err
 	}
 	lines, err = tables.ReplayOrder(ctx, s.pool, placement)
 	return lines, false, translate(err)

@@ -17,9 +17,7 @@ type placings struct {
 }
 
 func (p *placings) Order(ctx context.Context, placement stock.Placement) ([]stock.Deduction, bool, error) {
-	if !placement.KnownOnly {
-		p.n.Add(1)
-	}
+	p.n.Add(1)
 	return p.Store.Order(ctx, placement)
 }
 
@@ -80,15 +78,13 @@ type slowPlacing struct {
 	once      sync.Once
 }
 
-func (p *slowPlacing) Order(ctx context.Context, placement stock.Placement) ([]stock.Deduction, bool, error) {
-	lines, created, err := p.Store.Order(ctx, placement)
-	if placement.KnownOnly {
-		p.once.Do(func() {
-			p.meanwhile()
-			time.Sleep(time.Second)
-		})
-	}
-	return lines, created, err
+func (p *slowPlacing) PlacedOrder(ctx context.Context, orderID string) (*stock.PlacedOrder, error) {
+	there, err := p.Store.PlacedOrder(ctx, orderID)
+	p.once.Do(func() {
+		p.meanwhile()
+		time.Sleep(time.Second)
+	})
+	return there, err
 }
 
 // TestARefusalOfAnOrderIsNotOlderThanASecond: the read that refuses an order has become old, and there are units now.

@@ -69,21 +69,25 @@ func orderEnded(lines []stock.Deduction) error {
 // it returns the key of that id. If the id belongs to another order of the shop, or to one that was pruned, it returns the shop's
 // key, under which the order is refused as the shop's own would be.
 func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
-	done, err := s.reading(ctx)
+	there, err := read(ctx, s, nil, "read order", func() (*stock.PlacedOrder, error) { return s.store.PlacedOrder(ctx, order.OrderID) })
 	if err != nil {
 		return nil, "", err
 	}
-	defer done()
-	lines, _, err = s.store.Order(ctx, stock.Placement{
-		Order: order, At: s.at(), Lines: make([]stock.Batch, len(order.Lines)), KnownOnly: true, OfBuyer: true,
-	})
-	if stock.CodeOf(err) == stock.CodeUnknownDeduction {
+	if there == nil || there.BuyerID != order.BuyerID {
 		return nil, stock.OrderKey(order.BuyerID, order.OrderID), nil
 	}
-	if stock.CodeOf(err) == stock.CodeOrderIDReused {
-		return nil, order.OrderID, nil
+	lines, _ = stock.Placement{Order: order}.Replay(there)
+	return lines, order.OrderID, nil
+}
+
+// known returns the lines of an order that was accepted before, nil if it was not. One that was pruned is refused for the reason of
+// today, that its SKUs are archived.
+func (s *Service) known(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, err error) {
+	there, err := s.store.PlacedOrder(ctx, order.OrderID)
+	if err != nil || there == nil || there.Pruned {
+		return nil, stock.Unwritten(err)
 	}
-	return lines, order.OrderID, stock.Unwritten(err)
+	return stock.Placement{Order: order}.Replay(there)
 }
 
 // place writes an order whose lines are sorted, unless its caller has left. An order whose SKUs were seen is written at once. If that
@@ -123,13 +127,21 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		overtaken(ctx, tries)
 		looked := time.Now()
 		placement, refusal, err := s.look(ctx, order)
-		placement.KnownOnly = refusal != nil
 		switch {
 		case errors.Is(err, stock.ErrLayout):
 			continue
 		case err != nil:
 			return nil, false, stock.Unwritten(err)
-		case refusal == nil && single:
+		case refusal != nil:
+			lines, err = s.known(ctx, order)
+			if lines != nil || err != nil {
+				return lines, false, err
+			}
+			if time.Since(looked) < soldOutFor { // otherwise it may no longer be true
+				return nil, false, refusal
+			}
+			continue
+		case single:
 			if placed, fits := s.seen.place(order, nil); fits {
 				placement.Lines = placed
 			}
@@ -144,10 +156,6 @@ func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOr
 		case errors.Is(err, stock.ErrStale):
 			if err := s.expireAll(ctx, order.SKUs()...); err != nil {
 				return nil, false, err
-			}
-		case refusal != nil && stock.CodeOf(err) == stock.CodeUnknownDeduction:
-			if time.Since(looked) < soldOutFor { // otherwise it may no longer be true
-				return nil, false, refusal
 			}
 		case !errors.Is(err, stock.ErrLayout):
 			return lines, created, err

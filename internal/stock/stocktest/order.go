@@ -86,12 +86,10 @@ func testOrder(t *testing.T, k *kit) {
 	// Again, from elsewhere: it is the same order.
 	again := p
 	again.Lines = []stock.Batch{anywhere, here, limitedTo(anywhere)}
-	for _, again.KnownOnly = range []bool{true, false} {
-		same, created, err := k.store.Order(t.Context(), again)
-		k.equal("again", []any{same, created, err}, []any{lines, false, nil})
-	}
+	same, created, err := k.store.Order(t.Context(), again)
+	k.equal("again", []any{same, created, err}, []any{lines, false, nil})
 	// The fence stays behind.
-	_, err := k.store.Deduct(t.Context(), stock.Batch{
+	_, err = k.store.Deduct(t.Context(), stock.Batch{
 		SKU: "a", Layout: firstLayout, Segment: 1, Fence: stock.Fence{Token: 4, Owner: "l"}, At: at, Orders: orders("f", 1),
 	})
 	k.fenced(err, map[int]int64{1: 5})
@@ -100,7 +98,7 @@ func testOrder(t *testing.T, k *kit) {
 	k.code(k.settleOf("b", at, half)[0].Err, stock.CodePartOfOrder)
 	half.InOrder = true
 	k.settleOf("b", at, half)
-	same, created, err := k.store.Order(t.Context(), p)
+	same, created, err = k.store.Order(t.Context(), p)
 	if err != nil || created || same[1].Quantity != 4 || same[1].Order.Quantity != 7 || same[1].Status != stock.StatusCommitted {
 		t.Fatalf("after a commit: %+v, %v, %v", same, created, err)
 	}
@@ -112,7 +110,7 @@ func testOrderIDReused(t *testing.T, k *kit) {
 	both := []stock.Batch{here, here}
 	lines := []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 1}}
 	k.places(placing("o", lines, both))
-	otherBuyer, otherTime, known := placing("o", lines, both), placing("o", lines, both), placing("new", lines, both)
+	otherBuyer, otherTime := placing("o", lines, both), placing("o", lines, both)
 	otherBuyer.Order.BuyerID, otherTime.Order.ReserveFor = "y", time.Second
 	for _, p := range []stock.Placement{
 		otherBuyer, otherTime,
@@ -120,9 +118,7 @@ func testOrderIDReused(t *testing.T, k *kit) {
 		placing("o", []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 2}}, both),
 		placing("o", []stock.Line{{SKU: "a", Quantity: 2}, {SKU: "c", Quantity: 1}}, []stock.Batch{here, limitedTo(here)}),
 	} {
-		for _, p.KnownOnly = range []bool{false, true} {
-			k.refusesOrder(p, stock.CodeOrderIDReused)
-		}
+		k.refusesOrder(p, stock.CodeOrderIDReused)
 	}
 	// A deduction of one of the SKUs has the id, whichever way the line is taken.
 	if _, err := k.store.Deduct(t.Context(), stock.Batch{SKU: "b", Layout: firstLayout, At: at, Orders: []stock.Order{order("d", 1)}}); err != nil {
@@ -131,8 +127,6 @@ func testOrderIDReused(t *testing.T, k *kit) {
 	for _, placed := range []stock.Batch{here, anywhere} {
 		k.refusesOrder(placing("d", lines, []stock.Batch{placed, placed}), stock.CodeOrderIDReused)
 	}
-	known.KnownOnly = true
-	k.refusesOrder(known, stock.CodeUnknownDeduction)
 	k.left(8, 8, 6)
 }
 

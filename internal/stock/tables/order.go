@@ -54,9 +54,6 @@ func ReplayOrder(ctx context.Context, q Querier, p stock.Placement) ([]stock.Ded
 // in one transaction: all of them succeed, or none is written. All lines read in one message, and write in
 // one: otherwise the rows would be held for two round trips more for each line.
 func PlaceOrder(ctx context.Context, tx Tx, p stock.Placement, byRow bool) (lines []stock.Deduction, created bool, err error) {
-	if p.KnownOnly {
-		return nil, false, nil
-	}
 	statements, o := &Statements{}, p.Order
 	statements.Exec("insert_order", o.OrderID, o.BuyerID, o.ReserveFor.Microseconds(), At(p.At)).Wrote = wrote(&created)
 	quantities := stock.Column(o.Lines, func(l stock.Line) int32 { return int32(l.Quantity) }) //nolint:gosec // at most stock.MaxQuantity
