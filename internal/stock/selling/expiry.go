@@ -39,26 +39,7 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 	return err
 }
 
-// expire gives back the units of a SKU's expired reservations. It runs once at a time for each SKU, on behalf of all callers
-// that came before it started. A run that started before a caller came may have read the clock too early, and ends with its
-// own starter's context: such a caller waits for the next run.
-func (s *Service) expire(ctx context.Context, sku string) error {
-	for shared := 0; ; shared++ {
-		own := false
-		_, err, _ := s.expiring.Do(sku, func() (any, error) {
-			own = true
-			return nil, s.expireNow(ctx, sku)
-		})
-		switch {
-		case own, err == nil && shared > 0:
-			return err
-		case ctx.Err() != nil:
-			return stock.Unavailable(stock.Unwritten(context.Cause(ctx)), "give back expired reservations")
-		}
-	}
-}
-
-// expireAll gives back the expired units of SKUs.
+// expireAll gives back the units of the expired reservations of SKUs.
 func (s *Service) expireAll(ctx context.Context, skus ...string) (err error) {
 	for _, sku := range skus {
 		err = cmp.Or(err, s.expire(ctx, sku))
@@ -66,8 +47,8 @@ func (s *Service) expireAll(ctx context.Context, skus ...string) (err error) {
 	return err
 }
 
-// expireNow gives them back once. For a request that waits for it nothing is written, also if that fails.
-func (s *Service) expireNow(ctx context.Context, sku string) error {
+// expire gives back the units of a SKU's expired reservations. For a request that waits for it nothing is written, also if that fails.
+func (s *Service) expire(ctx context.Context, sku string) error {
 	reservations, err := s.store.Expire(ctx, sku, s.at())
 	if reservations > 0 {
 		s.noteExpired(sku, reservations)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/sync/singleflight"
 
 	"inventory/internal/locking"
 	"inventory/internal/stock"
@@ -31,7 +30,6 @@ type Service struct {
 	maxReserve time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
-	expiring     singleflight.Group // by SKU: what has expired is given back
 	reads        *semaphore.Weighted
 
 	base   context.Context // of the workers' writes; outlives the callers, and ends when Close has waited long enough
