@@ -56,8 +56,7 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 	}
 	orderID := order.OrderID
 	order.OrderID = order.Key()
-	known := s.soldOut.entry(sku)
-	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
+	if err := s.soldOut.entry(sku).refuse(order.OrderID, orderID); err != nil {
 		s.observe(Activity{Kind: SoldOutFromCache, Count: 1})
 		return nil, err
 	}
@@ -95,13 +94,13 @@ func (s *Service) resultOf(ctx context.Context, orderID string, a Result) Result
 // newRequest returns a request, new or from the pool.
 func (s *Service) newRequest(ctx context.Context, deadline time.Time, o stock.Order) *request {
 	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), deadline, false
+	r.ctx, r.order, r.queued, r.deadline = ctx, o, time.Now(), deadline
 	return r
 }
 
 // used puts a request back into the pool. Its answer has been taken, so nothing else refers to it.
 func (s *Service) used(r *request) {
-	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
+	r.ctx, r.order, r.settle = nil, stock.Order{}, stock.SettleRequest{}
 	s.requests.Put(r)
 }
 

@@ -136,7 +136,7 @@ func NewService(c Config) *Service {
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan Result, 1)} }
-	s.soldOut = &soldOutCache{loading: make(chan struct{}, 1), bySKU: make(map[string]*soldOutEntry)}
+	s.soldOut = &soldOutCache{bySKU: make(map[string]*soldOutEntry)}
 	s.levels = &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
 	s.workers.running.Go(s.watch)
 	s.workers.running.Go(s.sweepExpired)

@@ -13,7 +13,8 @@ import (
 
 // soldOutCache is what a service knows of the SKUs that have sold out.
 type soldOutCache struct {
-	loading chan struct{} // with room for one: a SKU's ids are being read
+	loading sync.Mutex   // held while a SKU's ids are read
+	ids     atomic.Int64 // of all entries together
 
 	mu    sync.RWMutex
 	bySKU map[string]*soldOutEntry
@@ -42,23 +43,10 @@ func (c *soldOutCache) invalidateAll() {
 	}
 }
 
-// room returns how many more ids the cache may hold. Only the entry that is being read may call it.
-func (c *soldOutCache) room() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	room := cacheLimit
-	for _, known := range c.bySKU {
-		if known.accepted != nil {
-			room -= known.accepted.length()
-		}
-	}
-	return room
-}
-
 // The bounds of the sold-out cache.
 const (
 	soldOutFor   = time.Second      // for this long a refusal may rest on one read of the rows
-	confirmAfter = soldOutFor / 2   // an entry that is needed is confirmed again when it is this old, before it lapses
+	confirmEvery = soldOutFor / 2   // an entry is confirmed again when it is this old, before it lapses
 	loadLimit    = 10 * time.Second // for reading the accepted ids of a SKU
 	entryIdle    = 10 * time.Second // an entry that was not needed for this long is dropped
 	loadRest     = 3                // the next load of a SKU waits this many times the length of the last one
@@ -71,15 +59,15 @@ const (
 // While the versions are the same nothing has been written, so reading them confirms the other two parts. The fact ends by
 // itself when the first reservation that was live then expires: from that instant its units can be bought.
 //
-// The goroutine run loads the ids once, and confirms it while orders need it. An invalidated entry stays invalid. A
+// The goroutine run loads the ids once, and confirms the fact while orders need it. An invalidated entry stays invalid. A
 // restock invalidates it after its commit, so no earlier read can overtake the restock.
 type soldOutEntry struct {
-	service       *Service
-	sku           string
-	ctx           context.Context // ends when it is invalidated
-	invalidate    context.CancelFunc
-	confirmWanted chan struct{} // with room for one: it is to be confirmed
-	refusal       error         // shared by all refused orders
+	service    *Service
+	sku        string
+	ctx        context.Context // ends when it is invalidated
+	invalidate context.CancelFunc
+	needed     atomic.Bool // by an order, since it was last confirmed
+	refusal    error       // shared by all refused orders
 
 	// Written before the first confirmation, and never again.
 	versions []int64
@@ -95,134 +83,96 @@ func (e *soldOutEntry) valid() bool {
 	if e == nil {
 		return false
 	}
+	if !e.needed.Load() {
+		e.needed.Store(true)
+	}
 	confirmed := e.confirmed.Load()
-	if confirmed == nil || e.ctx.Err() != nil {
-		return false
-	}
-	age := time.Since(*confirmed)
-	if age > confirmAfter {
-		signal(e.confirmWanted)
-	}
-	return age < soldOutFor && !e.service.over(e.sku, e.until)
+	return confirmed != nil && e.ctx.Err() == nil && time.Since(*confirmed) < soldOutFor && !e.service.over(e.sku, e.until)
 }
 
-// refuse returns the refusal of an order that was never accepted, nil if the rows have to be read.
-func (e *soldOutEntry) refuse(orderID string) error {
-	if !e.valid() || e.accepted.has(orderID) {
+// refuse returns the refusal of an order that was never accepted, nil if the rows have to be read. The order may have been accepted
+// under either of two ids.
+func (e *soldOutEntry) refuse(key, id string) error {
+	if !e.valid() || e.accepted.has(key) || e.accepted.has(id) {
 		return nil
 	}
 	return e.refusal
 }
 
-// has reports whether an order id is among the accepted ones.
-func (e *soldOutEntry) has(orderID string) bool { return e.valid() && e.accepted.has(orderID) }
-
-// cacheSoldOut creates the entry of a SKU that has sold out, or has the existing one confirmed again.
+// cacheSoldOut creates the entry of a SKU that has sold out, unless there is one.
 func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
-	if known := s.soldOut.bySKU[sku]; known != nil {
-		signal(known.confirmWanted)
-		return
-	}
-	e := &soldOutEntry{service: s, sku: sku, confirmWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
-	e.ctx, e.invalidate = context.WithCancel(s.background)
-	s.soldOut.bySKU[sku] = e
-	s.workers.running.Go(e.run)
-}
-
-// dropEntry removes an entry that has ended. If the SKU has sold out again, it creates the next one.
-func (s *Service) dropEntry(e *soldOutEntry) {
-	s.soldOut.mu.Lock()
-	delete(s.soldOut.bySKU, e.sku)
-	s.soldOut.mu.Unlock()
-	if len(e.confirmWanted) > 0 && s.background.Err() == nil {
-		s.cacheSoldOut(e.sku)
+	if s.soldOut.bySKU[sku] == nil {
+		e := &soldOutEntry{service: s, sku: sku, refusal: stock.SoldOutError(sku), accepted: newIDSet()}
+		e.ctx, e.invalidate = context.WithCancel(s.background)
+		s.soldOut.bySKU[sku] = e
+		s.workers.running.Go(e.run)
 	}
 }
 
-// run loads the entry, and confirms it until the fact has ended. The rest after it bounds the cost of a SKU that sells out
-// again and again.
+// run loads the entry, and confirms it until the fact has ended or nobody needs it. The rest after it bounds the cost of a SKU that
+// sells out again and again.
 func (e *soldOutEntry) run() {
-	defer e.service.dropEntry(e)
+	s := e.service
 	known, rest := e.load()
-	if known {
-		e.keepConfirmed()
+	for unused := time.Duration(0); known && unused < entryIdle && e.confirm(); unused += confirmEvery {
+		if e.needed.Swap(false) {
+			unused = 0
+		}
+		select {
+		case <-time.After(confirmEvery):
+		case <-e.ctx.Done():
+		}
 	}
 	e.invalidate()
-	e.service.pause(rest)
+	s.pause(rest)
+	s.soldOut.mu.Lock()
+	defer s.soldOut.mu.Unlock()
+	delete(s.soldOut.bySKU, e.sku)
+	s.soldOut.ids.Add(-int64(e.accepted.length()))
 }
 
 // load reads the ids, if the SKU is sold out and they fit, and returns how long to rest before the next load. One SKU loads
 // at a time, so cacheLimit holds for all of them.
 func (e *soldOutEntry) load() (known bool, rest time.Duration) {
 	s := e.service
-	select {
-	case s.soldOut.loading <- struct{}{}:
-		defer func() { <-s.soldOut.loading }()
-	case <-e.ctx.Done():
-		return false, 0
-	}
+	s.soldOut.loading.Lock()
+	defer s.soldOut.loading.Unlock()
 	ctx, cancel := context.WithTimeout(e.ctx, loadLimit)
 	defer cancel()
 	start := time.Now()
-	accepted, room := newIDSet(), s.soldOut.room()
+	accepted, room := newIDSet(), cacheLimit-int(s.soldOut.ids.Load())
 	empty, err := s.store.SoldOut(ctx, e.sku, room+1, accepted.add)
-	accepted.sort()
 	took := time.Since(start)
 	switch {
-	case err != nil:
-		if e.ctx.Err() == nil {
-			s.log.Warn("order ids not read; retries of a sold-out SKU go to the database", "sku", e.sku, "error", err)
-		}
+	case err != nil && e.ctx.Err() == nil:
+		s.log.Warn("order ids not read; retries of a sold-out SKU go to the database", "sku", e.sku, "error", err)
 	case accepted.length() > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", e.sku)
 		return false, fullRest
-	case empty.SoldOut() && !s.over(e.sku, empty.NextExpiry):
+	case err == nil && empty.SoldOut():
+		accepted.sort()
 		e.versions, e.accepted, e.until = empty.Versions, accepted, empty.NextExpiry
+		s.soldOut.ids.Add(int64(accepted.length()))
 		s.observe(Activity{Kind: SoldOutCached, Took: took})
 		known = true
 	}
 	return known, loadRest * took
 }
 
-// keepConfirmed confirms the entry while it is true and orders need it.
-func (e *soldOutEntry) keepConfirmed() {
-	expiry := make(<-chan time.Time) // never
-	if !e.until.IsZero() {
-		_, now := e.service.between(e.sku)
-		timer := time.NewTimer(e.until.Sub(now))
-		defer timer.Stop()
-		expiry = timer.C
-	}
-	for {
-		asked := time.Now()
-		if !e.confirm() {
-			return
-		}
-		e.confirmed.Store(&asked)
-		select {
-		case <-e.confirmWanted: // by an order that was answered from the entry
-		default:
-		}
-		select {
-		case <-e.confirmWanted:
-		case <-time.After(entryIdle):
-			return
-		case <-expiry:
-			return
-		case <-e.ctx.Done():
-			return
-		}
-	}
-}
-
-// confirm reports whether the rows have not changed. During the read the entry stays valid until it lapses.
+// confirm reports whether the rows have not changed, and no reservation has expired. During the read the entry stays valid until it
+// lapses.
 func (e *soldOutEntry) confirm() bool {
+	asked := time.Now()
 	ctx, cancel := context.WithTimeout(e.ctx, soldOutFor)
 	defer cancel()
 	empty, err := e.service.store.SoldOut(ctx, e.sku, 0, nil)
-	return err == nil && empty.SoldOut() && slices.Equal(empty.Versions, e.versions)
+	if err != nil || !empty.SoldOut() || !slices.Equal(empty.Versions, e.versions) || e.service.over(e.sku, e.until) {
+		return false
+	}
+	e.confirmed.Store(&asked)
+	return true
 }
 
 // idSet holds order ids as hashes. It always finds its own ids. With a million ids it takes a foreign id for its own once in

@@ -77,30 +77,25 @@ func TestForgottenMemoryStaysForgotten(t *testing.T) {
 
 func TestMemoryHasABound(t *testing.T) {
 	s := remembering(t, 10)
-	fill := func(ids int) {
-		s.soldOut.mu.Lock()
-		defer s.soldOut.mu.Unlock()
-		s.soldOut.bySKU["large"] = &soldOutEntry{invalidate: func() {}, accepted: &idSet{hashes: make([]uint64, ids)}}
-	}
-	fill(cacheLimit - 19) // nine are left
+	s.soldOut.ids.Store(cacheLimit - 9) // nine are left
 	s.cacheSoldOut("other")
 	m := s.soldOut.entry("other")
 	<-m.ctx.Done() // it found no room, and rests
-	if m.accepted != nil || m.valid() {
+	if m.accepted.length() > 0 || m.valid() {
 		t.Error("it holds ids without room for them")
 	}
 	if !s.soldOut.entry("hot").valid() {
 		t.Error("it took the room of another")
 	}
-	fill(cacheLimit - 20)
+	s.soldOut.ids.Add(-1)
 	s.cacheSoldOut("third")
 	for m := s.soldOut.entry("third"); !m.valid(); {
 		if m.ctx.Err() != nil {
 			t.Fatal("ten found no room for ten")
 		}
 	}
-	if room := s.soldOut.room(); room != 0 {
-		t.Errorf("room for %d more, want 0", room)
+	if ids := s.soldOut.ids.Load(); ids != cacheLimit {
+		t.Errorf("it counts %d ids, want %d", ids, cacheLimit)
 	}
 }
 
