@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"inventory/internal/stock"
 )
 
@@ -121,19 +119,13 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 	return status, err
 }
 
-// How long the service waits before it listens again, once notifications have failed.
-const (
-	firstPause   = 20 * time.Millisecond
-	longestPause = 2 * time.Second
-)
+// watchPause is how long the service waits before it listens again, once notifications have failed.
+const watchPause = 500 * time.Millisecond
 
 // watch applies notifications of other processes' restocks, until the service closes. While they fail, entries of the
 // sold-out cache end by the clock alone.
 func (s *Service) watch() {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause
 	listening := func() {
-		pause.Reset()
 		s.onMissedRestocks() // a notification may have been missed
 		s.observe(Activity{Kind: NotificationsFailed})
 	}
@@ -143,7 +135,7 @@ func (s *Service) watch() {
 			return
 		}
 		s.observe(Activity{Kind: NotificationsFailed, Err: err})
-		if !s.pause(pause.NextBackOff()) {
+		if !s.pause(watchPause) {
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package selling
 
 import (
 	"context"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -70,9 +69,9 @@ func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int)
 	if use != LocksWork || from >= len(view.Segments) {
 		return nil, use, nil
 	}
-	states, answered := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
-	if !answered {
-		return nil, LocksFail, nil
+	states, err := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
+	if err != nil {
+		return nil, LocksFail, nil //nolint:nilerr // which is the answer
 	}
 	for i, state := range states {
 		if state.Held() || state.Waiting > 0 {
@@ -82,12 +81,10 @@ func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int)
 	return locks, use, nil
 }
 
-// inspect reads the locks of some segments, and reports whether the server answered any of the calls. Locks without an answer
-// are returned as free.
-func (s *Service) inspect(ctx context.Context, sku string, from, count int) (states []locking.State, answered bool) {
-	states = make([]locking.State, count)
-	errs := make([]error, len(states))
-	var asking errgroup.Group
+// inspect reads the locks of some segments.
+func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]locking.State, error) {
+	states := make([]locking.State, count)
+	asking, ctx := errgroup.WithContext(ctx)
 	asking.SetLimit(inspections)
 	for i := range states {
 		lock, ok := s.lock(sku, from+i).(interface {
@@ -96,11 +93,10 @@ func (s *Service) inspect(ctx context.Context, sku string, from, count int) (sta
 		if !ok {
 			continue
 		}
-		asking.Go(func() error {
-			states[i], errs[i] = lock.Inspect(ctx)
-			return nil
+		asking.Go(func() (err error) {
+			states[i], err = lock.Inspect(ctx)
+			return err
 		})
 	}
-	_ = asking.Wait() // errs has the errors
-	return states, slices.Contains(errs, nil)
+	return states, asking.Wait()
 }

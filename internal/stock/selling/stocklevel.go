@@ -14,11 +14,9 @@ import (
 //	a write by which units come back ─────┴─> changed ── at most every 50 ms ──> look ──> sold_out or back_in_stock
 //
 // Each look is told with the age of what it has read, so listeners in every process can leave out what came late. The write that
-// is the last to change whether there are units is followed by a look that sees it, and a younger one sees the same.
+// is the last to change whether there are units is followed by a look that sees it, and a younger one sees the same. A look that fails
+// tells nothing: an event may be lost.
 const lookEvery = 50 * time.Millisecond
-
-// lookAgain is how long after a look that failed the next one comes.
-const lookAgain = time.Second
 
 // levels are the SKUs of which it is to be told whether they have units.
 type levels struct {
@@ -43,7 +41,6 @@ func (s *Service) tellLevels() {
 		case <-s.background.Done():
 			return
 		}
-		pause := lookEvery
 		s.levels.mu.Lock()
 		pending := s.levels.pending
 		s.levels.pending = make(map[string]int64)
@@ -51,11 +48,9 @@ func (s *Service) tellLevels() {
 		for sku, cameBack := range pending {
 			if err := s.tellLevel(s.background, sku, cameBack); err != nil {
 				s.log.Debug("not looked whether a SKU has units", "sku", sku, "error", err)
-				s.changed(sku, cameBack)
-				pause = lookAgain
 			}
 		}
-		if !s.pause(pause) {
+		if !s.pause(lookEvery) {
 			return
 		}
 	}
