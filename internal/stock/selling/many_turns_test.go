@@ -13,10 +13,11 @@ import (
 // gate is a store that stands still until it is opened. Then it knows no SKU.
 type gate struct {
 	stock.Store
-	opened chan struct{}
+	entered, opened chan struct{}
 }
 
 func (g gate) Views(ctx context.Context, _ ...string) (map[string]stock.View, error) {
+	signal(g.entered)
 	select {
 	case <-g.opened:
 		return nil, nil
@@ -29,15 +30,18 @@ func (gate) Expired(context.Context, time.Time, int) ([]string, error) { return 
 
 func (gate) Watch(context.Context, func(), func(string)) error { return nil }
 
+// newGated returns a service on such a store. Its worker has a first order, and waits for the gate.
 func newGated(t *testing.T, answerWithin time.Duration) (*Service, chan struct{}) {
 	t.Helper()
-	opened := make(chan struct{})
-	s := NewService(Config{Store: gate{opened: opened}, AnswerWithin: answerWithin})
+	opened, entered := make(chan struct{}), make(chan struct{}, 1)
+	s := NewService(Config{Store: gate{entered: entered, opened: opened}, AnswerWithin: answerWithin})
 	t.Cleanup(func() {
 		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
+	go func() { _, _, _ = s.Deduct(t.Context(), "hot", stock.Order{OrderID: "first", Quantity: 1}) }()
+	<-entered
 	return s, opened
 }
 

@@ -3,6 +3,7 @@ package selling
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,6 +36,63 @@ func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
 	}
+}
+
+// TestABatchHasEachOrderIDOnce: a repeated order waits for the next batch, in which it is found as known.
+func TestABatchHasEachOrderIDOnce(t *testing.T) {
+	q := newQueue()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, r := range []*request{ask(gone, "a"), ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "b"), ask(t.Context(), "a")} {
+		if _, err := q.push(r, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"ab", "a", "a", ""} {
+		if got := ids(q.pop(10)); got != want {
+			t.Errorf("batch %d: got %q, want %q", i, got, want)
+		}
+	}
+	if len(q.buyers) > 0 {
+		t.Errorf("an empty queue counts %v, want nothing", q.buyers)
+	}
+}
+
+// TestNobodyFillsAQueueAlone: neither with orders of one buyer, nor with one order of nobody in particular.
+func TestNobodyFillsAQueueAlone(t *testing.T) {
+	q := newQueue()
+	push := func(id, buyer string) error {
+		r := ask(t.Context(), id)
+		r.order.BuyerID = buyer
+		_, err := q.push(r, queueLimit)
+		return err
+	}
+	pushed := func(id, buyer string) {
+		t.Helper()
+		if err := push(id, buyer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range longQueue {
+		pushed(strconv.Itoa(i), "buyer-"+strconv.Itoa(i))
+	}
+	for i := range mostOfBuyer {
+		pushed("of greedy "+strconv.Itoa(i), "greedy")
+		pushed("same", "")
+	}
+	for id, buyer := range map[string]string{"more": "greedy", "same": ""} {
+		if err := push(id, buyer); stock.CodeOf(err) != stock.CodeOverloaded {
+			t.Errorf("order %s of buyer %q: got %v, want %s", id, buyer, err, stock.CodeOverloaded)
+		}
+	}
+	pushed("of modest", "modest")
+	for q.length() > 0 {
+		q.pop(queueLimit)
+	}
+	if len(q.buyers) > 0 {
+		t.Errorf("an empty queue counts %v, want nothing", q.buyers)
+	}
+	pushed("more", "greedy")
 }
 
 func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {

@@ -61,30 +61,29 @@ func shopID(o stock.Order) string {
 }
 
 // refuseByTerms answers the requests that the SKU's terms do not allow, and returns the others. The terms may have changed in
-// another process, so they are read again before they refuse anything, and once more if it took long to look up the order ids. An
-// order that was accepted before is still answered as a replay, whatever the terms are now.
+// another process, so they are read again before they refuse anything; if it then takes long to look up the order ids, nothing is
+// refused. An order that was accepted before is still answered as a replay, whatever the terms are now.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
-	if !slices.ContainsFunc(batch, func(r *request) bool { return w.byTerms(r) != nil }) { // as nearly always
+	refusedNow := func(r *request) bool { return w.byTerms(r) != nil }
+	if !slices.ContainsFunc(batch, refusedNow) { // as nearly always
 		return batch, nil
 	}
-	looked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, soldOutFor)
+	defer cancel()
 	if err := w.refresh(ctx); err != nil {
 		return batch, err
 	}
 	var refused []*request
 	for _, r := range batch {
-		if w.byTerms(r) != nil {
+		if refusedNow(r) {
 			refused = append(refused, r)
 		} else {
 			allowed = append(allowed, r)
 		}
 	}
 	unknown, err := w.replyKnown(ctx, refused, ownID)
-	if err != nil {
+	if err = cmp.Or(err, stock.Unwritten(ctx.Err())); err != nil {
 		return slices.Concat(unknown, allowed), err
-	}
-	if time.Since(looked) >= soldOutFor { // the terms may be others by now
-		return w.refuseByTerms(ctx, inTurn(allowed, unknown))
 	}
 	for _, r := range unknown {
 		if err := w.byTerms(r); err != nil {
@@ -136,39 +135,6 @@ func (w *worker) isSoldOut() bool {
 
 // mostExpiries bounds how often one batch waits for expired reservations to be given back, since more may expire meanwhile.
 const mostExpiries = 3
-
-// refuseLimited refuses orders whose buyers would hold too much. If reservations have expired whose units still count, they
-// are given back first, and the orders are returned to be tried again.
-//
-// A buyer who orders far over the limit has more orders in the queue. Those of the same quantity or a larger one are refused
-// with the first, so that they take no places in later batches; but not those that came after the write began, since the
-// buyer may have got room meanwhile. Retries of accepted orders among them are looked up first.
-func (w *worker) refuseLimited(ctx context.Context, limited []*request, began time.Time, stale bool) (again []*request) {
-	if len(limited) == 0 {
-		return nil
-	}
-	if stale && w.expiries < mostExpiries {
-		return w.expireFor(ctx, limited)
-	}
-	refusal := func(r *request) error { return stock.BuyerLimited(w.sku, r.order.BuyerID, w.terms.PerBuyerLimit) }
-	least := make(map[string]int64, len(limited)) // by buyer: a quantity that is too much
-	for _, r := range limited {
-		least[r.order.BuyerID] = r.order.Quantity
-		r.refuse(refusal(r))
-	}
-	alike := w.queue.drain(func(r *request) bool {
-		quantity, refused := least[r.order.BuyerID]
-		return refused && r.order.Quantity >= quantity && !r.queued.After(began)
-	})
-	unknown, err := w.replyKnown(ctx, alike, shopID)
-	if err == nil {
-		unknown, err = w.replyKnown(ctx, unknown, ownID)
-	}
-	for _, r := range unknown {
-		r.end(Result{Err: cmp.Or(err, refusal(r))}, false) // whoever has joined it may have come later
-	}
-	return nil
-}
 
 // expireFor gives expired units back, and returns the requests that wait for them, to be tried again. If that fails, it
 // refuses them itself: other requests of the batch have their answers, so the batch must not be repeated.

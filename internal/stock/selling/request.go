@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -20,30 +21,14 @@ type request struct {
 	queued time.Time
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
-	sent     bool        // the store has it, so it may have been written
 	answer   chan Result // with room for one, so that no worker waits for a caller that has gone
-	queue    *queue      // that holds it
-	joined   []*request  // requests with the same order id that came while it waited: see queue.go
 }
 
-// reply answers a request that has left the queue, and the joined ones with the same content. The joined ones with other
-// content under the same order id go back into the queue: the store decides about them.
-func (r *request) reply(a Result) { r.end(a, true) }
+// buyer is whose request it is for the bounds of a queue: the order's buyer, or, if none is named, whoever repeats the order id.
+func (r *request) buyer() string { return cmp.Or(r.order.BuyerID, r.order.OrderID) }
 
-// end answers a request, and, if shared, also the joined ones with the same content. The others go back into the queue.
-func (r *request) end(a Result, shared bool) {
-	joined, queue, order, settle := r.joined, r.queue, r.order, r.settle
-	r.joined = nil
-	r.answer <- a // from here on it may be reused
-	a.Created = false
-	for _, other := range joined {
-		if shared && other.order == order && other.settle == settle {
-			other.answer <- a
-		} else {
-			queue.requeue(other)
-		}
-	}
-}
+// reply answers a request that has left the queue. From then on it may be reused.
+func (r *request) reply(a Result) { r.answer <- a }
 
 func (r *request) refuse(err error) { r.reply(Result{Err: err}) }
 
@@ -84,23 +69,16 @@ func (r *request) unstartable(now time.Time) error {
 func stillWaiting(requests []*request) []*request {
 	soon := time.Now().Add(leastTime)
 	return slices.DeleteFunc(requests, func(r *request) bool {
-		left := r.ctx.Err() != nil || r.deadline.Before(soon)
-		if r.sent = r.sent || !left; left {
-			r.giveUp()
+		if err := r.ctx.Err(); err != nil {
+			r.refuse(stock.Unavailable(stock.Unwritten(err), "wait to be written"))
+			return true
 		}
-		return left
+		late := r.deadline.Before(soon)
+		if late {
+			r.refuse(stock.Unavailable(stock.ErrLate, "write"))
+		}
+		return late
 	})
-}
-
-// giveUp answers a request that has left the queue and whose caller has left. The joined ones go back into the queue.
-func (r *request) giveUp() {
-	err := overloaded("orders")
-	if gone := r.ctx.Err(); gone != nil {
-		err = stock.Unavailable(stock.Unwritten(gone), "wait to be written")
-	} else if r.sent {
-		err = stock.Unavailable(stock.ErrLate, "write")
-	}
-	r.end(Result{Err: err}, false)
 }
 
 // firstDeadline is the earliest deadline of some requests: a write of all of them has to end by then.

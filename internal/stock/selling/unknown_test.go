@@ -28,7 +28,7 @@ func (s *lateLook) Views(ctx context.Context, skus ...string) (map[string]stock.
 }
 
 // TestASKUIsKnownToWhoComesAfterItsCreation: a worker has read that a SKU does not exist. An order that comes after
-// another process has created it is not answered from that read, even if it repeats an order that already waits.
+// another process has created it is not answered from that read, even if it repeats an order that is under way.
 func TestASKUIsKnownToWhoComesAfterItsCreation(t *testing.T) {
 	t.Parallel()
 	w := embedded(t)
@@ -50,7 +50,7 @@ func TestASKUIsKnownToWhoComesAfterItsCreation(t *testing.T) {
 		}
 		after <- results
 	}()
-	for s.Waiting() < 2 { // b is behind a, and a once more joined to the first
+	for s.Waiting() < 2 { // a once more, and b
 		runtime.Gosched()
 	}
 	close(store.tell)

@@ -39,24 +39,25 @@ type worker struct {
 	notifications atomic.Int64 // counts notifications of stock from elsewhere: what it knows of the segments may be too little
 	locking       atomic.Bool  // a lock saves waiting: orders of several SKUs take it too
 
-	notified   int64        // how many notifications it has applied
-	terms      *stock.Terms // the SKU is sold on these; nil before the first refresh
-	ready      time.Time    // when the batch at hand was ready for its lock
-	layout     int64        // the levels belong to this layout
-	levels     []int64      // units of each segment, as last read or written; nil: read them
-	soldOut    time.Time    // when all segments were last seen empty; the zero time: never
-	until      time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
-	expiries   int          // how often the batch at hand has waited for expired reservations
-	skipped    bool         // the last write found the row of its segment held by somebody else
-	shared     []*request   // these are in a shared write
-	unknownSKU bool         // the SKU does not exist
+	notified int64        // how many notifications it has applied
+	terms    *stock.Terms // the SKU is sold on these; nil before the first refresh
+	ready    time.Time    // when the batch at hand was ready for its lock
+	layout   int64        // the levels belong to this layout
+	levels   []int64      // units of each segment, as last read or written; nil: read them
+	soldOut  time.Time    // when all segments were last seen empty; the zero time: never
+	until    time.Time    // when the next reservation expires, which ends soldOut; the zero time: none
+	expiries int          // how often the batch at hand has waited for expired reservations
+	skipped  bool         // the last write found the row of its segment held by somebody else
+	shared   []*request   // these are in a shared write
 }
 
 func (s *Service) newWorker(sku string) *worker {
-	return &worker{
+	w := &worker{
 		service: s, sku: sku, queue: newQueue(), settling: newQueue(),
 		lock: segmentLock{service: s, sku: sku, segment: noSegment}, lockRule: lockRule{always: s.lockAlways},
 	}
+	w.queue.oneEach.Store(true) // until it is known whether there is a buyer limit
+	return w
 }
 
 // idle reports whether nobody has served its queues for a time.
@@ -136,9 +137,6 @@ func (w *worker) Written(result stock.BatchResult, settled bool, err error) {
 		refuseAll(requests, stock.Unavailable(err, "sell"))
 	case !settled:
 		w.skipped = result.Skipped
-		for _, r := range requests {
-			r.sent = false // nothing of it was written
-		}
 		go w.run(requests)
 		return
 	default:
@@ -179,48 +177,19 @@ func (w *worker) linger() bool {
 	return false
 }
 
-// leave ends the service of the queue, unless something waits. A worker of an unknown SKU is forgotten at once: callers may invent
-// any number of names.
+// leave ends the service of the queue, unless something waits.
 func (w *worker) leave() bool {
-	unknown := w.unknownSKU
-	if !w.queue.leave() {
-		return false
+	left := w.queue.leave()
+	if left {
+		w.service.workers.running.Done()
 	}
-	defer w.service.workers.running.Done()
-	if unknown {
-		w.service.workers.Lock()
-		defer w.service.workers.Unlock()
-		if w.idle(0) && w.service.workers.bySKU[w.sku] == w {
-			delete(w.service.workers.bySKU, w.sku)
-		}
-	}
-	return true
+	return left
 }
 
 // serveNext serves the next batch.
 func (w *worker) serveNext() {
-	if w.learnTerms() {
-		w.serve(w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders)))
-		w.lock.offer()
-	}
-}
-
-// learnTerms reads the SKU once, before the first batch: the queue has to know whether there is a buyer limit. If that fails,
-// it refuses the requests that came before the read began. Later ones stay: the SKU may have been created since.
-func (w *worker) learnTerms() (known bool) {
-	if w.terms != nil {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(w.service.base, w.service.answerWithin)
-	defer cancel()
-	start := time.Now()
-	err := w.refresh(ctx)
-	if err != nil {
-		for _, r := range w.queue.drain(func(r *request) bool { return !r.queued.After(start) }) {
-			r.end(Result{Err: err}, false) // joined requests may have come later
-		}
-	}
-	return err == nil
+	w.serve(w.queue.pop(min(batchSize(w.queue.length()), w.service.mostOrders)))
+	w.lock.offer()
 }
 
 // serve answers all requests of a batch.
@@ -235,11 +204,17 @@ func (w *worker) serve(batch []*request) {
 		w.service.observe(Activity{Kind: Queued, Took: now.Sub(r.queued)})
 	}
 	w.onNotification()
-	rest, err := w.refuse(ctx, batch)
-	if err == nil {
-		rest, err = w.sell(ctx, rest)
+	var err error
+	if w.terms == nil {
+		err = w.refresh(ctx)
 	}
-	refuseAll(rest, err)
+	if err == nil {
+		batch, err = w.refuse(ctx, batch)
+	}
+	if err == nil {
+		batch, err = w.sell(ctx, batch)
+	}
+	refuseAll(batch, err)
 }
 
 // sell repeats three steps: choose a segment, lock it, write. It merges what no single segment can fill. It returns the
@@ -307,7 +282,7 @@ func (w *worker) onNotification() {
 // refresh reads the terms of the SKU and what each segment holds.
 func (w *worker) refresh(ctx context.Context) error {
 	view, err := w.service.view(ctx, w.sku)
-	if w.unknownSKU = stock.CodeOf(err) == stock.CodeUnknownSKU; err != nil {
+	if err != nil {
 		return err
 	}
 	w.terms, w.layout, w.levels = &view.Terms, view.Layout, view.Segments

@@ -66,39 +66,38 @@ func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time
 		w.levels[w.lock.segment] = result.Available
 	}
 	w.service.observe(Activity{Kind: BatchWritten, Count: len(requests), Took: time.Since(began), Locked: locked})
-	return w.answer(ctx, requests, result.Outcomes, began, result.At, result.Stale, false)
+	return w.answer(ctx, requests, result, false)
 }
 
-// answer answers the requests of a write that began at an instant of this process' clock and was decided at one of the
-// store's. It returns those that are short, unless the write is final, and those that are tried again because expired
-// reservations were given back.
-func (w *worker) answer(
-	ctx context.Context, requests []*request, outcomes []stock.Outcome, began, at time.Time, stale, final bool,
-) (again []*request) {
-	comeBack := stale && w.expiries < mostExpiries
-	var short, limited []*request
+// answer answers the requests of a write. It returns those that are short, unless the write is final, and those that are tried again
+// because expired reservations were given back.
+func (w *worker) answer(ctx context.Context, requests []*request, result stock.BatchResult, final bool) (again []*request) {
+	comeBack := result.Stale && w.expiries < mostExpiries
+	var short, waiting []*request
 	for i, r := range requests {
-		switch o := outcomes[i]; {
-		case o.Kind == stock.Short && final && !comeBack:
-			r.refuse(stock.Shortage(w.sku, o.Available))
-		case o.Kind == stock.Short:
+		switch o := result.Outcomes[i]; {
+		case o.Kind == stock.Short && !final:
 			short = append(short, r)
+		case comeBack && (o.Kind == stock.Short || o.Kind == stock.Limited):
+			waiting = append(waiting, r)
+		case o.Kind == stock.Short:
+			r.refuse(stock.Shortage(w.sku, o.Available))
 		case o.Kind == stock.Limited:
-			limited = append(limited, r)
+			r.refuse(stock.BuyerLimited(w.sku, r.order.BuyerID, w.terms.PerBuyerLimit))
 		case o.Kind == stock.Closed:
-			r.refuse(w.terms.SaleWindow().Refusal(w.sku, at))
+			r.refuse(w.terms.SaleWindow().Refusal(w.sku, result.At))
 		default:
 			r.replyOutcome(o)
 		}
 	}
-	if final && len(short) > 0 {
-		return w.expireFor(ctx, inTurn(short, limited))
+	if len(waiting) > 0 {
+		waiting = w.expireFor(ctx, waiting)
 	}
-	return inTurn(short, w.refuseLimited(ctx, limited, began, stale))
+	return inTurn(short, waiting)
 }
 
-// noteSold tells what was sold, and whether that has left a segment empty. It invalidates the sold-out entry if something was sold: there were units, and an accepted order must not be refused
-// when it is repeated.
+// noteSold tells what was sold, and whether that has left a segment empty. It invalidates the sold-out entry if something was sold:
+// there were units, and an accepted order must not be refused when it is repeated.
 func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome, emptied bool) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
@@ -247,7 +246,7 @@ func (w *worker) writeMerge(
 		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)
 	}
-	return w.answer(ctx, pending, result.Outcomes, start, result.At, result.Stale, true), nil
+	return w.answer(ctx, pending, result, true), nil
 }
 
 // lockSegments takes the locks of the segments that hold something, and returns a hold for each. If it does not get all of
