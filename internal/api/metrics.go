@@ -42,8 +42,8 @@ type Metrics struct {
 	SettledOrders    prometheus.Histogram     `name:"settled_orders" help:"Commits and cancels written together."`
 	SettleSeconds    prometheus.Histogram     `name:"settle_seconds" help:"Time to write commits and cancels."`
 	Expired          prometheus.Counter       `name:"expired_reservations_total" help:"Reservations that expired and whose units are back."`
-	OrderSeconds     *prometheus.HistogramVec `name:"order_seconds" by:"locked" help:"Time to write an order of several SKUs, with its locks or under the guard alone."`
-	ResegmentSeconds prometheus.Histogram     `name:"resegment_seconds" help:"Time for which a change of a SKU's segments kept workers out."`
+	OrderSeconds     *prometheus.HistogramVec `name:"order_seconds" by:"locked" help:"Time to write an order of several SKUs, under the guard alone."`
+	ResegmentSeconds prometheus.Histogram     `name:"resegment_seconds" help:"Time that a change of a SKU's segments took."`
 }
 
 const namespace = "inventory"

@@ -227,18 +227,13 @@ func (w *world) audit() stock.Balance {
 
 // counts is an observer that counts orders.
 type counts struct {
-	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed, orders, ordersLocked atomic.Int64
+	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed, orders atomic.Int64
 }
 
 // note is the observer.
 func (c *counts) note(a selling.Activity) {
-	if a.Locked {
-		switch a.Kind {
-		case selling.OrderWritten:
-			c.ordersLocked.Add(1)
-		case selling.MergeWritten:
-			c.mergesLocked.Add(1)
-		}
+	if a.Locked && a.Kind == selling.MergeWritten {
+		c.mergesLocked.Add(1)
 	}
 	switch a.Kind {
 	case selling.OrderWritten:

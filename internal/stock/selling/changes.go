@@ -7,7 +7,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. Created is false when the same change
+// Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. It takes no lock: each row has its layout, and
+// refuses a batch that was made for another. So all workers, in every process, learn of new segments and terms. Created is false when the same change
 // was made before. CodeRefReused means that the ref belongs to another change. CodeInsufficientStock means that an adjustment
 // would take away more than is available.
 func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
@@ -19,12 +20,12 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		if m.NeedsExpired() {
 			err = s.expire(writing, m.SKU)
 		}
-		switch {
-		case err != nil:
-		case m.NewLayout():
-			created, err = s.relayout(writing, m)
-		default:
-			created, err = s.store.Move(writing, m)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		if created, err = s.store.Move(writing, m); m.Kind == stock.Resegmented {
+			s.observe(Activity{Kind: Resegmented, Took: time.Since(start)})
 		}
 		return err
 	})
@@ -37,43 +38,6 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		s.changed(m.SKU, max(0, m.Quantity))
 	}
 	return created, nil
-}
-
-// relayout spreads a SKU over other segments, or changes its terms, while it is sold.
-//
-// The locks of the segments work as a big-reader lock: a worker that sells holds one of them, as a reader; a new layout takes
-// all of them, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each row has its
-// layout, and refuses a batch that was made for another. So all workers, in every process, learn of new terms.
-func (s *Service) relayout(ctx context.Context, m stock.Movement) (created bool, err error) {
-	pause, err := s.underAllLocks(ctx, m.SKU, func() error {
-		created, err = s.store.Move(ctx, m)
-		return err
-	})
-	if m.Kind == stock.Resegmented && pause > 0 {
-		s.observe(Activity{Kind: Resegmented, Took: pause})
-	}
-	return created, err
-}
-
-// underAllLocks calls do under the locks of all segments, and returns for how long they were held. If it does not get
-// them, it calls do without them.
-func (s *Service) underAllLocks(ctx context.Context, sku string, do func() error) (pause time.Duration, err error) {
-	view, err := s.view(ctx, sku)
-	if err != nil {
-		return 0, err
-	}
-	names := make([]lockName, len(view.Segments))
-	for segment := range names {
-		names[segment] = lockName{sku, segment}
-	}
-	hold := s.lockAll(ctx, names)
-	if hold == nil {
-		return 0, do()
-	}
-	start := time.Now()
-	err = do()
-	s.giveBack(hold)
-	return time.Since(start), err
 }
 
 // CreateSKU adds a SKU. Created is false when the same SKU was there already.
@@ -101,11 +65,8 @@ func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error)
 		return stock.Status{}, err
 	}
 	archived := false
-	err := s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) error {
-		_, err := s.underAllLocks(writing, sku, func() (err error) {
-			archived, err = s.store.Archive(writing, sku, s.at())
-			return err
-		})
+	err := s.write(ctx, s.deadlineOf(ctx), func(writing context.Context) (err error) {
+		archived, err = s.store.Archive(writing, sku, s.at())
 		return err
 	})
 	s.onRestock(sku) // also after an error: the change may be committed

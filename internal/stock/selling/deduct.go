@@ -3,7 +3,6 @@ package selling
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"inventory/internal/stock"
@@ -135,20 +134,11 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 			asked[i], results[i].Err = s.ask(ctx, deadline, o.SKU, o.Order)
 		}
 	}
-	var ending sync.WaitGroup // reservations that have to be ended first are ended at the same time
 	for i, r := range asked {
-		if r == nil || results[i].Err != nil {
-			continue
-		}
-		a := s.await(ctx, r)
-		finish := func() { results[i] = s.resultOf(ctx, orders[i].OrderID, a) }
-		if a.Err == nil && s.mayBeDue(a.Deduction) {
-			ending.Go(finish)
-		} else {
-			finish()
+		if r != nil && results[i].Err == nil {
+			results[i] = s.resultOf(ctx, orders[i].OrderID, s.await(ctx, r))
 		}
 	}
-	ending.Wait()
 	for i, o := range orders {
 		if at := first[o]; at < i {
 			results[i] = results[at]

@@ -135,20 +135,11 @@ func (l *segmentLock) release() {
 	l.hold = nil
 }
 
-// lockName names the lock of one segment.
-type lockName struct {
-	sku     string
-	segment int
-}
-
 // lockAll takes the locks of segments as a MultiLock, within lockWait. It returns nil if it does not get them; then the
 // guard alone decides.
-func (s *Service) lockAll(ctx context.Context, names []lockName) *locking.Hold {
-	if len(names) == 0 {
-		return nil
-	}
-	return s.acquire(names[0].sku, func() (*locking.Hold, error) {
-		lockers := stock.Column(names, func(n lockName) locking.Locker { return s.lock(n.sku, n.segment) })
+func (s *Service) lockAll(ctx context.Context, sku string, segments []int) *locking.Hold {
+	return s.acquire(sku, func() (*locking.Hold, error) {
+		lockers := stock.Column(segments, func(segment int) locking.Locker { return s.lock(sku, segment) })
 		return locking.MultiLock(lockers...).Lock(ctx, locking.Wait(lockWait))
 	})
 }

@@ -102,9 +102,8 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		placed, known := s.seen.place(order, func(view stock.View, line stock.Line) bool {
 			return view.Terms.PerBuyerLimit == 0 && s.refuses(view.Terms, line.SKU, order.Of(line)) == nil
 		})
-		p := stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true}
-		if known && len(s.locksOf(p)) == 0 {
-			lines, created, err = s.writeOrder(ctx, p)
+		if known {
+			lines, created, err = s.writeOrder(ctx, stock.Placement{Order: order, At: s.at(), Lines: placed, AtOnce: true})
 			if !errors.Is(err, stock.ErrLayout) && !errors.Is(err, stock.ErrSpread) && !errors.Is(err, stock.ErrStale) {
 				return lines, created, err
 			}
@@ -119,8 +118,8 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 	return s.placeWithCare(caller, ctx, order)
 }
 
-// placeWithCare looks at the SKUs of an order, and then refuses it or writes it: each line from one segment, under a MultiLock over those
-// SKUs where a lock saves waiting, or from all segments together if no single one holds enough.
+// placeWithCare looks at the SKUs of an order, and then refuses it or writes it: each line from one segment, or from all segments together
+// if no single one holds enough.
 func (s *Service) placeWithCare(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	single := true // one segment is to fill each line
 	for tries := 1; ctx.Err() == nil; tries++ {
@@ -201,32 +200,17 @@ func placedLine(view stock.View, segment int) stock.Batch {
 	return stock.Batch{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), Segment: segment}
 }
 
-// writeOrder locks the segments of a placement and writes it.
+// writeOrder writes a placement.
 func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	locked := s.locksOf(p)
-	hold := s.lockAll(ctx, stock.Column(locked, func(i int) lockName { return lockName{p.Order.Lines[i].SKU, p.Lines[i].Segment} }))
-	if hold != nil {
-		defer s.giveBack(hold)
-		for n, part := range hold.Parts() {
-			p.Lines[locked[n]].Fence = fenceOf(part)
-		}
-	}
 	var emptied []string
 	p.Emptied = func(sku string) { emptied = append(emptied, sku) }
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
-	if errors.Is(err, stock.ErrFenced) { // another process has held a lock since: the guard alone decides
-		s.observe(Activity{Kind: FencedOut})
-		for i := range p.Lines {
-			p.Lines[i].Fence = stock.Fence{}
-		}
-		lines, created, err = s.store.Order(ctx, p)
-	}
 	if err != nil {
 		s.noteGuard(p.Order.Lines[0].SKU, err)
 		return nil, false, err
 	}
-	s.observe(Activity{Kind: OrderWritten, Count: len(lines), Took: time.Since(start), Locked: hold != nil})
+	s.observe(Activity{Kind: OrderWritten, Count: len(lines), Took: time.Since(start)})
 	for _, sku := range emptied {
 		s.changed(sku, 0)
 	}
@@ -237,19 +221,6 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 		}
 	}
 	return lines, created, nil
-}
-
-// locksOf returns the lines of a placement whose locks save waiting: those of SKUs that this process sells under a lock as well.
-func (s *Service) locksOf(p stock.Placement) (lines []int) {
-	s.workers.RLock()
-	defer s.workers.RUnlock()
-	for i, line := range p.Lines {
-		w := s.workers.bySKU[p.Order.Lines[i].SKU]
-		if line.Segment != noSegment && (s.lockAlways || w != nil && w.locking.Load()) {
-			lines = append(lines, i)
-		}
-	}
-	return lines
 }
 
 // inOrderOf returns deductions in the order of the caller's lines.

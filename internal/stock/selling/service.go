@@ -292,6 +292,6 @@ const (
 	SoldOutFromCache                        // orders were refused without asking for stock again
 	SoldOutCached                           // the ids of the orders of a SKU that sold out were read
 	ReservationsExpired                     // reservations have expired and their units are back
-	Resegmented                             // workers were kept out while a SKU got other segments
+	Resegmented                             // a SKU got other segments, for which it was not sold that long
 	NotificationsFailed                     // notifications of other processes' restocks fail, each time they are tried, or work
 )

@@ -151,7 +151,7 @@ func (w *worker) writeSettlement(ctx context.Context, requests []*request) error
 	for _, result := range results {
 		units += result.Returned
 	}
-	s.cameBack(w.sku, units, slices.ContainsFunc(requests, func(r *request) bool { return r.settle.MayReturn() }))
+	s.cameBack(w.sku, units, err)
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (w *worker) writeSettlement(ctx context.Context, requests []*request) error
 
 // cameBack tells of units that have come back, or may have: also after an error. It is called before a request is answered: the next
 // order of a caller finds the units. A commit that finds an expired reservation gives its units back, too.
-func (s *Service) cameBack(sku string, units int64, maybe bool) {
-	if maybe || units > 0 {
+func (s *Service) cameBack(sku string, units int64, err error) {
+	if err != nil || units > 0 {
 		s.onRestock(sku)
 	}
 	if units > 0 {
@@ -284,7 +284,7 @@ func (s *Service) settleLines(ctx context.Context, o stock.OrderSettlement) ([]s
 		if err == nil {
 			units = results[i].Returned
 		}
-		s.cameBack(sku, units, err != nil)
+		s.cameBack(sku, units, err)
 	}
 	if len(o.SKUs) > 0 {
 		s.noteGuard(o.SKUs[0], err)

@@ -37,7 +37,6 @@ type worker struct {
 	lockRule lockRule    // says whether it takes that lock
 
 	notifications atomic.Int64 // counts notifications of stock from elsewhere: what it knows of the segments may be too little
-	locking       atomic.Bool  // a lock saves waiting: orders of several SKUs take it too
 
 	notified int64        // how many notifications it has applied
 	terms    *stock.Terms // the SKU is sold on these; nil before the first refresh
@@ -101,7 +100,6 @@ func (w *worker) Take() (batch stock.Batch, there bool) {
 	for _, r := range w.shared {
 		w.service.observe(Activity{Kind: Queued, Took: w.ready.Sub(r.queued)})
 	}
-	w.locking.Store(false)
 	w.lock.doWithout(segment)
 	return w.batch(w.shared), true
 }
@@ -226,10 +224,8 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
 		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
-			locks := w.lockRule.locks()
 			w.ready = time.Now()
-			w.locking.Store(locks)
-			if locks {
+			if w.lockRule.locks() {
 				w.lock.acquire(segments, lockBy)
 			} else {
 				w.lock.doWithout(segments[0])

@@ -257,7 +257,10 @@ func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold,
 		ctx = w.lock.hold.Context() // of the owner of the worker's own segment: that part is a re-entry
 	}
 	segments := w.stocked()
-	hold := w.service.lockAll(ctx, stock.Column(segments, func(segment int) lockName { return lockName{w.sku, segment} }))
+	var hold *locking.Hold
+	if len(segments) > 0 {
+		hold = w.service.lockAll(ctx, w.sku, segments)
+	}
 	if hold == nil {
 		return holds, false, func() {}
 	}
