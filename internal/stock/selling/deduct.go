@@ -43,7 +43,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	a := s.resultOf(ctx, order.OrderID, s.await(ctx, r))
+	a := s.resultOf(ctx, order.OrderID, await(ctx, r))
 	return a.Deduction, a.Created, a.Err
 }
 
@@ -59,15 +59,14 @@ func (s *Service) ask(ctx context.Context, deadline time.Time, sku string, order
 		s.observe(Activity{Kind: SoldOutFromCache, Count: 1})
 		return nil, err
 	}
-	r := s.newRequest(ctx, deadline, order)
+	r := newRequest(ctx, deadline, order)
 	return r, s.enqueue(sku, r)
 }
 
 // await waits for the answer to a request that is in a queue.
-func (s *Service) await(ctx context.Context, r *request) Result {
+func await(ctx context.Context, r *request) Result {
 	select {
 	case a := <-r.answer:
-		s.used(r)
 		return a
 	case <-ctx.Done():
 		return Result{Err: stock.Unavailable(context.Cause(ctx), "wait for the answer")}
@@ -88,19 +87,6 @@ func (s *Service) resultOf(ctx context.Context, orderID string, a Result) Result
 		return Result{Err: stock.OrderEnded(d)}
 	}
 	return Result{d, a.Created, err}
-}
-
-// newRequest returns a request, new or from the pool.
-func (s *Service) newRequest(ctx context.Context, deadline time.Time, o stock.Order) *request {
-	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued, r.deadline = ctx, o, time.Now(), deadline
-	return r
-}
-
-// used puts a request back into the pool. Its answer has been taken, so nothing else refers to it.
-func (s *Service) used(r *request) {
-	r.ctx, r.order, r.settle = nil, stock.Order{}, stock.SettleRequest{}
-	s.requests.Put(r)
 }
 
 // A request of many orders puts all of them into the queues before it waits for the first answer, so they meet in the
@@ -136,7 +122,7 @@ func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrde
 	}
 	for i, r := range asked {
 		if r != nil && results[i].Err == nil {
-			results[i] = s.resultOf(ctx, orders[i].OrderID, s.await(ctx, r))
+			results[i] = s.resultOf(ctx, orders[i].OrderID, await(ctx, r))
 		}
 	}
 	for i, o := range orders {

@@ -136,14 +136,14 @@ func (w *worker) isSoldOut() bool {
 // mostExpiries bounds how often one batch waits for expired reservations to be given back, since more may expire meanwhile.
 const mostExpiries = 3
 
-// expireFor gives expired units back, and returns the requests that wait for them, to be tried again. If that fails, it
-// refuses them itself: other requests of the batch have their answers, so the batch must not be repeated.
-func (w *worker) expireFor(ctx context.Context, waiting []*request) (again []*request) {
+// expireFor gives expired units back, so that requests that wait for them may be tried again. If that fails, it refuses them itself:
+// other requests of the batch have their answers, so the batch must not be repeated.
+func (w *worker) expireFor(ctx context.Context, waiting []*request) bool {
 	w.expiries++
 	w.levels = nil
-	if err := w.service.expire(ctx, w.sku); err != nil {
+	err := w.service.expire(ctx, w.sku)
+	if err != nil {
 		refuseAll(waiting, err)
-		return nil
 	}
-	return waiting
+	return err == nil
 }

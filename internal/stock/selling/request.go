@@ -24,10 +24,14 @@ type request struct {
 	answer   chan Result // with room for one, so that no worker waits for a caller that has gone
 }
 
+func newRequest(ctx context.Context, deadline time.Time, o stock.Order) *request {
+	return &request{ctx: ctx, order: o, queued: time.Now(), deadline: deadline, answer: make(chan Result, 1)}
+}
+
 // buyer is whose request it is for the bounds of a queue: the order's buyer, or, if none is named, whoever repeats the order id.
 func (r *request) buyer() string { return cmp.Or(r.order.BuyerID, r.order.OrderID) }
 
-// reply answers a request that has left the queue. From then on it may be reused.
+// reply answers a request that has left the queue.
 func (r *request) reply(a Result) { r.answer <- a }
 
 func (r *request) refuse(err error) { r.reply(Result{Err: err}) }
@@ -92,16 +96,6 @@ func lastDeadline(requests []*request) time.Time {
 }
 
 func byDeadline(a, b *request) int { return a.deadline.Compare(b.deadline) }
-
-// inTurn merges two lists of requests of one batch, in the order in which they came.
-func inTurn(requests, others []*request) []*request {
-	if len(others) == 0 {
-		return requests
-	}
-	all := slices.Concat(requests, others)
-	slices.SortStableFunc(all, func(a, b *request) int { return a.queued.Compare(b.queued) })
-	return all
-}
 
 func orders(requests []*request) []stock.Order {
 	out := make([]stock.Order, len(requests))

@@ -40,7 +40,6 @@ type Service struct {
 	soldOut       *soldOutCache
 	levels        *levels
 	breaker       breaker      // between the workers and the locks
-	requests      sync.Pool    // of *request
 	seen          *seen        // by orders of several SKUs
 	placing       *turns.Turns // of these orders, all of them
 	many          *turns.Turns // of requests with many orders
@@ -135,7 +134,6 @@ func NewService(c Config) *Service {
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.workers.bySKU = make(map[string]*worker)
 	s.reads = semaphore.NewWeighted(mostReads)
-	s.requests.New = func() any { return &request{answer: make(chan Result, 1)} }
 	s.soldOut = &soldOutCache{bySKU: make(map[string]*soldOutEntry)}
 	s.levels = &levels{pending: make(map[string]int64), wake: make(chan struct{}, 1)}
 	s.workers.running.Go(s.watch)
@@ -179,8 +177,6 @@ func (s *Service) enqueue(sku string, r *request) error {
 	settles := r.settle.OrderID != ""
 	w, serve, err := s.push(sku, r, settles)
 	switch {
-	case err != nil:
-		s.used(r)
 	case serve && settles:
 		go w.runSettling()
 	case serve:

@@ -104,12 +104,12 @@ func (s *Service) longestReservations(ctx context.Context, skus ...string) (map[
 
 // settleKey settles the deduction of a key, not after the deadline.
 func (s *Service) settleKey(ctx context.Context, deadline time.Time, sku string, to stock.SettleRequest) (stock.Deduction, error) {
-	r := s.newRequest(ctx, deadline, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
+	r := newRequest(ctx, deadline, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
 	r.settle = to
 	if err := s.enqueue(sku, r); err != nil {
 		return stock.Deduction{}, err
 	}
-	a := s.await(ctx, r)
+	a := await(ctx, r)
 	return a.Deduction, a.Err
 }
 

@@ -73,13 +73,13 @@ func (w *worker) wrote(ctx context.Context, requests []*request, began time.Time
 // because expired reservations were given back.
 func (w *worker) answer(ctx context.Context, requests []*request, result stock.BatchResult, final bool) (again []*request) {
 	comeBack := result.Stale && w.expiries < mostExpiries
-	var short, waiting []*request
+	var short, waiting []*request // again has both, in their turn
 	for i, r := range requests {
 		switch o := result.Outcomes[i]; {
 		case o.Kind == stock.Short && !final:
-			short = append(short, r)
+			short, again = append(short, r), append(again, r)
 		case comeBack && (o.Kind == stock.Short || o.Kind == stock.Limited):
-			waiting = append(waiting, r)
+			waiting, again = append(waiting, r), append(again, r)
 		case o.Kind == stock.Short:
 			r.refuse(stock.Shortage(w.sku, o.Available))
 		case o.Kind == stock.Limited:
@@ -90,10 +90,10 @@ func (w *worker) answer(ctx context.Context, requests []*request, result stock.B
 			r.replyOutcome(o)
 		}
 	}
-	if len(waiting) > 0 {
-		waiting = w.expireFor(ctx, waiting)
+	if len(waiting) > 0 && !w.expireFor(ctx, waiting) {
+		return short
 	}
-	return inTurn(short, waiting)
+	return again
 }
 
 // noteSold tells what was sold, and whether that has left a segment empty. It invalidates the sold-out entry if something was sold:
