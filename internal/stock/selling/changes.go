@@ -2,6 +2,8 @@ package selling
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"inventory/internal/stock"
@@ -116,9 +118,12 @@ func (s *Service) onRestock(sku string) {
 // onMissedRestocks does the same for all SKUs.
 func (s *Service) onMissedRestocks() {
 	s.workers.RLock()
-	for _, w := range s.workers.bySKU {
-		w.notifications.Add(1)
-	}
+	skus := slices.Collect(maps.Keys(s.workers.bySKU))
 	s.workers.RUnlock()
-	s.soldOut.invalidateAll()
+	s.soldOut.mu.RLock()
+	skus = slices.AppendSeq(skus, maps.Keys(s.soldOut.bySKU))
+	s.soldOut.mu.RUnlock()
+	for _, sku := range skus {
+		s.onRestock(sku)
+	}
 }

@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 
 	"golang.org/x/sync/errgroup"
@@ -48,26 +49,13 @@ const inspections = 8
 // locks may have changed since.
 func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int) (locks []SegmentLock, use LockUse, err error) {
 	use = s.LockUse()
-	if err := stock.CheckSKU(sku); err != nil {
+	asked := cmp.Or(stock.CheckSKU(sku), checkLimit(limit, MaxLockPage))
+	if asked == nil && (from < 0 || from >= stock.MaxSegments) {
+		asked = stock.Invalid("from", "must be 0 to %d", stock.MaxSegments-1)
+	}
+	view, err := read(ctx, s, asked, "read SKU", func() (stock.View, error) { return s.view(ctx, sku) })
+	if err != nil || use != LocksWork || from >= len(view.Segments) {
 		return nil, use, err
-	}
-	if from < 0 || from >= stock.MaxSegments {
-		return nil, use, stock.Invalid("from", "must be 0 to %d", stock.MaxSegments-1)
-	}
-	if err := checkLimit(limit, MaxLockPage); err != nil {
-		return nil, use, err
-	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return nil, use, err
-	}
-	defer done()
-	view, err := s.view(ctx, sku)
-	if err != nil {
-		return nil, use, err
-	}
-	if use != LocksWork || from >= len(view.Segments) {
-		return nil, use, nil
 	}
 	states, err := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
 	if err != nil {

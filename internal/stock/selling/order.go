@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -223,17 +224,12 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 	return lines, created, nil
 }
 
-// inOrderOf returns deductions in the order of the caller's lines.
+// inOrderOf returns deductions, which are ascending by SKU, in the order of the caller's lines.
 func inOrderOf(order stock.MultiOrder, lines []stock.Deduction) []stock.Deduction {
-	bySKU := make(map[string]stock.Deduction, len(lines))
-	for _, d := range lines {
-		bySKU[d.SKU] = d
-	}
-	out := make([]stock.Deduction, len(order.Lines))
-	for i, line := range order.Lines {
-		out[i] = bySKU[line.SKU]
-	}
-	return out
+	return stock.Column(order.Lines, func(line stock.Line) stock.Deduction {
+		at, _ := slices.BinarySearchFunc(lines, line.SKU, func(d stock.Deduction, sku string) int { return strings.Compare(d.SKU, sku) })
+		return lines[at]
+	})
 }
 
 // Orders of several SKUs have very different sizes. So callers take turns by the lines that they order, and those that are under way

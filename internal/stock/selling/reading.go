@@ -12,26 +12,17 @@ import (
 // mostReads is how many callers read at once. A store has more connections: the others are for writes.
 const mostReads = 8
 
-// reading waits until a caller may read.
-func (s *Service) reading(ctx context.Context) (done func(), err error) {
-	if !s.reads.TryAcquire(1) { // without a check of ctx: the read makes one
-		if err := s.reads.Acquire(ctx, 1); err != nil {
-			return nil, stock.Unavailable(stock.Unwritten(err), "wait to read")
-		}
-	}
-	return func() { s.reads.Release(1) }, nil
-}
-
 // read waits until a caller may read, and calls from, unless a check has found an error in what is asked for.
 func read[T any](ctx context.Context, s *Service, check error, doing string, from func() (T, error)) (found T, err error) {
 	if check != nil {
 		return found, check
 	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return found, err
+	if !s.reads.TryAcquire(1) { // without a check of ctx: the read makes one
+		if err := s.reads.Acquire(ctx, 1); err != nil {
+			return found, stock.Unavailable(stock.Unwritten(err), "wait to read")
+		}
 	}
-	defer done()
+	defer s.reads.Release(1)
 	found, err = from()
 	if err != nil {
 		err = stock.Unavailable(stock.Unwritten(err), doing)

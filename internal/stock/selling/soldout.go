@@ -34,15 +34,6 @@ func (c *soldOutCache) invalidate(sku string) {
 	}
 }
 
-// invalidateAll ends all entries.
-func (c *soldOutCache) invalidateAll() {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	for _, known := range c.bySKU {
-		known.invalidate()
-	}
-}
-
 // The bounds of the sold-out cache.
 const (
 	soldOutFor   = time.Second      // for this long a refusal may rest on one read of the rows
