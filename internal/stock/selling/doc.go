@@ -73,8 +73,8 @@
 //
 // A SKU may have a sale window, a limit of units for each buyer, and one for each order ([stock.Terms]). A worker reads them
 // with the segments. A change of terms raises the layout, so a write by old terms is refused, and the worker reads again. It
-// also reads again before it refuses an order by terms. So the reason of a refusal was true after the order came, also if the
-// lookup of its id takes long between that read and the answer. The buyer limit is a constraint of the database as well.
+// also reads again before it refuses an order by terms, and refuses nothing if the lookup of its id then takes longer than a second.
+// So the reason of a refusal was true after the order came. The buyer limit is a constraint of the database as well.
 //
 // # Failure cases
 //

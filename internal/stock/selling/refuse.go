@@ -82,7 +82,10 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 		}
 	}
 	unknown, err := w.replyKnown(ctx, refused, ownID)
-	if err = cmp.Or(err, stock.Unwritten(ctx.Err())); err != nil {
+	if err == nil && ctx.Err() != nil {
+		err = stock.Unavailable(stock.Unwritten(ctx.Err()), "look up order ids")
+	}
+	if err != nil {
 		return slices.Concat(unknown, allowed), err
 	}
 	for _, r := range unknown {
