@@ -7,9 +7,10 @@
 package turns
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -39,11 +40,25 @@ type Turns struct {
 
 	mu      sync.Mutex
 	free    int
-	waiting int
 	served  int64            // the mark of the turn that was given last
-	count   int64            // how many turns were requested
-	lines   map[string]*line // those of the callers that wait
-	first   marked           // the same lines, those with the lowest mark first
+	waiting []*waiter        // by their marks; of equal marks, in the order in which they asked
+	places  int              // how many these take together
+	lines   map[string]*line // of the callers that wait
+}
+
+// waiter is a turn that was requested.
+type waiter struct {
+	caller string
+	weight int64
+	mark   int64         // what the caller will have had after this turn, in the scale that compares callers
+	places int           // how many the turn takes
+	turn   chan struct{} // closed when the turn has come
+}
+
+// line is all that one caller waits for.
+type line struct {
+	mark   int64 // that of its last waiter
+	places int   // how many its waiters take together
 }
 
 // New returns places that are all free.
@@ -73,7 +88,7 @@ func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave fun
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	if !t.withdraw(caller, w) { // the turn came at the same time
+	if !t.withdraw(w) { // the turn came at the same time
 		t.release(w.places)
 	}
 	return nil, err
@@ -83,12 +98,11 @@ func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave fun
 func (t *Turns) ask(caller string, weight int) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count++
-	w := &waiter{weight: int64(weight), places: 1, number: t.count, turn: make(chan struct{})}
+	w := &waiter{caller: caller, weight: int64(weight), places: 1, turn: make(chan struct{})}
 	if t.Weighed {
 		w.places = weight
 	}
-	if t.waiting == 0 && t.free >= w.places {
+	if len(t.waiting) == 0 && t.free >= w.places {
 		t.free -= w.places
 		t.served += w.weight
 		close(w.turn)
@@ -96,19 +110,17 @@ func (t *Turns) ask(caller string, weight int) *waiter {
 	}
 	l := t.lines[caller]
 	if l == nil {
-		l = &line{caller: caller, mark: t.served}
+		l = &line{mark: t.served}
 	}
-	if l.places+w.places > t.Waiting-t.waiting {
+	if l.places+w.places > t.Waiting-t.places {
 		return nil
 	}
-	t.waiting += w.places
-	l.places += w.places
-	l.waiting = append(l.waiting, w)
-	if len(l.waiting) == 1 {
-		l.mark += w.weight
-		t.lines[caller] = l
-		heap.Push(&t.first, l)
-	}
+	t.lines[caller] = l
+	l.places, t.places = l.places+w.places, t.places+w.places
+	l.mark += w.weight
+	w.mark = l.mark
+	behind, _ := slices.BinarySearchFunc(t.waiting, w.mark+1, func(other *waiter, mark int64) int { return cmp.Compare(other.mark, mark) })
+	t.waiting = slices.Insert(t.waiting, behind, w)
 	t.giveLocked() // there may be places for it, and too few for the one that was next
 	return w
 }
@@ -140,36 +152,47 @@ func (t *Turns) release(places int) {
 // giveLocked gives turns while there are places for the next one. If the next one needs more places than are free, it is not
 // overtaken: it would wait for ever.
 func (t *Turns) giveLocked() {
-	for t.waiting > 0 {
-		l := t.first[0]
-		next := l.waiting[0]
-		if next.places > t.free {
-			return
-		}
+	for len(t.waiting) > 0 && t.waiting[0].places <= t.free {
+		next := t.waiting[0]
 		t.free -= next.places
-		t.served = l.mark
+		t.served = next.mark
 		close(next.turn)
-		t.remove(l, 0)
+		t.removeLocked(0)
 	}
 }
 
-// withdraw cancels a request for a turn, and reports false if the turn has been given.
-func (t *Turns) withdraw(caller string, w *waiter) bool {
+// removeLocked removes a waiter.
+func (t *Turns) removeLocked(at int) {
+	w := t.waiting[at]
+	t.waiting = slices.Delete(t.waiting, at, at+1)
+	l := t.lines[w.caller]
+	l.places, t.places = l.places-w.places, t.places-w.places
+	if l.places == 0 {
+		delete(t.lines, w.caller)
+	}
+}
+
+// withdraw cancels a request for a turn, and reports false if the turn has been given. What the caller requested after it moves
+// up: it has not had this turn.
+func (t *Turns) withdraw(w *waiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.lines[caller]
-	if l == nil {
+	at := slices.Index(t.waiting, w)
+	if at < 0 {
 		return false
 	}
-	for at, other := range l.waiting {
-		if other == w {
-			if at == 0 {
-				l.mark -= w.weight
-			}
-			t.remove(l, at)
-			t.giveLocked() // it may have needed more places than the next one
-			return true
+	l, moves := t.lines[w.caller], false
+	l.mark -= w.weight
+	t.removeLocked(at)
+	for _, later := range t.waiting[at:] {
+		if later.caller == w.caller {
+			later.mark -= w.weight
+			moves = true
 		}
 	}
-	return false
+	if moves {
+		slices.SortStableFunc(t.waiting, func(a, b *waiter) int { return cmp.Compare(a.mark, b.mark) })
+	}
+	t.giveLocked() // it may have needed more places than the next one
+	return true
 }

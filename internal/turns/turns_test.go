@@ -258,3 +258,27 @@ func TestWeighedTurnsAreBounded(t *testing.T) {
 		all()
 	})
 }
+
+// What a caller has given up does not count as if it had had it.
+func TestWhatWasGivenUpIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, turns.Config{})
+		c.ask("first", 1, 2*time.Second)
+		gone, cancel := context.WithCancel(t.Context())
+		c.wg.Go(func() {
+			if _, err := c.turns.Enter(gone, "patient", 10); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+		synctest.Wait()
+		c.ask("patient", 1, time.Second)
+		for range 5 {
+			c.ask("other", 1, time.Second)
+		}
+		cancel()
+		c.wg.Wait()
+		if got := strings.Join(c.had, " "); got != "first other patient other other other other" {
+			t.Errorf("turns: %s", got)
+		}
+	})
+}
