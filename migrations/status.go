@@ -39,11 +39,12 @@ type Dialect struct {
 
 // Postgres returns the dialect of PostgreSQL. The number of its lock means nothing, but must be the same in all processes. The
 // lock belongs to the transaction: behind a pooler a session may be another process' a moment later. Earlier releases take it for
-// a session, which excludes a transaction as well.
+// a session, which excludes a transaction as well. To open pg_class makes a transaction that has waited see the tables that were
+// made meanwhile: the name alone is looked up in what its session remembers.
 func Postgres() Dialect {
 	return Dialect{
 		folder:    "postgres",
-		isThere:   `SELECT to_regclass('schema_migrations') IS NOT NULL`,
+		isThere:   `SELECT count(*) > 0 FROM pg_class WHERE oid = to_regclass('schema_migrations')`,
 		hasSKUs:   `SELECT to_regclass('skus') IS NOT NULL`,
 		table:     `CREATE TABLE IF NOT EXISTS schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`,
 		isolation: sql.LevelReadCommitted,

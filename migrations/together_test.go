@@ -131,3 +131,42 @@ func TestAMigrationDoesNotWaitForEver(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+// TestAMigrationThatWaitedSeesWhatWasDone: the one that it has waited for has made the table of migrations, and the version is not
+// set back.
+func TestAMigrationThatWaitedSeesWhatWasDone(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	other := connect(t, url)
+	defer other.Close(t.Context())
+	do := func(statement string) {
+		t.Helper()
+		if _, err := other.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("BEGIN; SELECT pg_advisory_xact_lock(7325064181)")
+	migrated := make(chan error, 1)
+	go func() {
+		_, err := migrate(t.Context(), url)
+		migrated <- err
+	}()
+	for waits := false; !waits; {
+		const waiting = `SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+			WHERE locktype = 'advisory' AND NOT granted AND datname = current_database())`
+		if err := other.QueryRow(t.Context(), waiting).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("CREATE TABLE skus (sku_id text)")
+	do("CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)")
+	do("INSERT INTO schema_migrations VALUES (9999, false)")
+	do("COMMIT")
+	if err := <-migrated; err != nil {
+		t.Error(err)
+	}
+	var version int
+	if err := other.QueryRow(t.Context(), "SELECT version FROM schema_migrations").Scan(&version); err != nil || version != 9999 {
+		t.Errorf("the version is %d, %v, want %d", version, err, 9999)
+	}
+}
