@@ -127,8 +127,7 @@ func (d database) send(ctx context.Context, statements *tables.Statements) error
 	return err
 }
 
-// sendOn sends statements as one message, on a connection. If the connection dies of that, its host counts as failed before another
-// connection is made.
+// sendOn sends statements as one message, on a connection.
 func (d database) sendOn(ctx context.Context, conn *pgx.Conn, statements *tables.Statements) error {
 	m, patient := &pgx.Batch{}, false
 	for _, step := range statements.List {
@@ -148,9 +147,9 @@ func (d database) sendOn(ctx context.Context, conn *pgx.Conn, statements *tables
 	}
 	send := func(ctx context.Context) error { return conn.SendBatch(ctx, m).Close() }
 	if patient {
-		return d.sessions.judge(conn, send(ctx))
+		return d.sessions.judge(send(ctx))
 	}
-	return d.sessions.judge(conn, limited(ctx, send))
+	return d.sessions.judge(limited(ctx, send))
 }
 
 // each reads the rows of a query.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,9 +18,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// How long it takes to notice that a host does not answer. There must be time left for the next host of the URL.
+// How long it takes to notice that a host does not answer. There must be time left for the next host of the URL: a server that hangs
+// never answers, but its kernel still accepts connections, so each new connection first waits there.
 const (
 	connectTimeout = 2 * time.Second // to connect to one host, all steps together
+	oneOfSeveral   = time.Second     // to connect to one host of several
 	dialTimeout    = time.Second     // for the network's part of it
 	unacknowledged = 2 * time.Second // for what was sent to be acknowledged
 	aliveIdle      = 5 * time.Second // after this long without traffic the kernel probes the host,
@@ -30,6 +33,10 @@ const (
 // ConnectSoon bounds how long it takes to connect, and to notice a dead connection, by the times above.
 func ConnectSoon(config *pgx.ConnConfig) {
 	config.ConnectTimeout = connectTimeout
+	another := func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port }
+	if slices.ContainsFunc(config.Fallbacks, another) { // and not one host with TLS and without
+		config.ConnectTimeout = oneOfSeveral
+	}
 	config.DialFunc = (&net.Dialer{
 		Timeout:         dialTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveIdle, Interval: aliveEvery, Count: aliveTries},
@@ -115,7 +122,6 @@ const pingLimit = 300 * time.Millisecond
 //
 // Connections in use end with their statements. A closed connection leaves its place in the pool at once.
 type renewal struct {
-	hosts   *hosts
 	running sync.WaitGroup // counts those that ask, or wait for that
 	asking  sync.Mutex     // held while one asks, and until there is a pool
 	pool    *pgxpool.Pool
@@ -138,7 +144,6 @@ func (r *renewal) closes(conn *pgx.Conn) {
 	if !conn.IsClosed() {
 		return // for a reason of ours, such as its age
 	}
-	r.hosts.died(conn)
 	conn.PgConn().Conn().Close() // pgx would say goodbye first, and wait for that
 	r.running.Go(r.ask)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ordersBackWithin is how soon orders must be accepted again after a standby takes writes.
-const ordersBackWithin = 3 * time.Second
+const ordersBackWithin = 4 * time.Second
 
 // TestOrdersFollowAPromotedStandby: a primary dies, is switched over, or stands still in the middle of a sale, and its
 // standby is promoted. Then orders continue there. No acknowledged order is lost if commits waited for the standby, or

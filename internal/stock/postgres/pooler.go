@@ -115,13 +115,10 @@ func (s *sessions) fits(_ context.Context, conn *pgx.Conn) (bool, error) {
 }
 
 // judge returns the error of a message. It notes that sessions are shared after all if the error says that a prepared statement is not
-// there, or was prepared before; and that the host has failed if the connection has died.
-func (s *sessions) judge(conn *pgx.Conn, err error) error {
+// there, or was prepared before.
+func (s *sessions) judge(err error) error {
 	if state := StateOf(err); state == noSuchStatement || state == duplicateStatement {
 		s.shared.Store(true)
-	}
-	if conn.IsClosed() {
-		s.hosts.died(conn)
 	}
 	return err
 }

@@ -96,7 +96,6 @@ SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on`
 type sessions struct {
 	all   map[string]setting // by the name in lower case
 	clock *serverClock       // learns from each connection; nil: none
-	hosts *hosts
 
 	finding sync.Mutex // held while it is found what sessions are
 	own     atomic.Bool
@@ -106,7 +105,7 @@ type sessions struct {
 
 // newSessions takes the settings of the URL out of a configuration.
 func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
-	s := &sessions{clock: clock, hosts: newHosts(), all: make(map[string]setting)}
+	s := &sessions{clock: clock, all: make(map[string]setting)}
 	s.set(limitsOfSessions()...)
 	s.take(config)
 	s.set(relied()...)
@@ -160,7 +159,6 @@ func Settle(config *pgx.ConnConfig) {
 func (s *sessions) prepare(config *pgx.ConnConfig) {
 	s.watch(config)
 	s.mode(config)
-	s.hosts.order(&config.Config)
 	neverCancel(&config.Config)
 }
 

@@ -92,7 +92,7 @@ func OpenLater(ctx context.Context, databaseURL string, maxConns int32, access A
 	}
 	config.AfterConnect = sessions.note(config.AfterConnect)
 	config.PrepareConn = sessions.fits
-	renewal := &renewal{hosts: sessions.hosts}
+	renewal := &renewal{}
 	pool, err := renewal.open(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)

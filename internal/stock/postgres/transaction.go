@@ -82,7 +82,7 @@ var _ tables.Tx = transaction{}
 // begin begins a transaction.
 func (d database) begin(ctx context.Context, conn *pgx.Conn, o pgx.TxOptions) (tx transaction, err error) {
 	tx.db = d
-	err = d.sessions.judge(conn, limited(ctx, func(ctx context.Context) error {
+	err = d.sessions.judge(limited(ctx, func(ctx context.Context) error {
 		tx.Tx, err = conn.BeginTx(ctx, d.options(o))
 		return err
 	}))

@@ -56,9 +56,6 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		return err
 	}
 	defer func() {
-		if conn.IsClosed() { // it has not answered in time
-			s.listener.sessions.hosts.died(conn)
-		}
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), byeTimeout)
 		defer cancel()
 		conn.Close(bye)
