@@ -33,11 +33,14 @@ auth_file = %s/users
 	})
 }
 
+// ownSessions says in a URL that a pooler gives no session to others while its client is there.
+const ownSessions = "&default_query_exec_mode=cache_statement"
+
 func TestBehindPgBouncerWithSessionPooling(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pooler := pgbouncer(t, postgresServer.Port())
-	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr())+ownSessions, nil, "--redis-url", redisServer.URL())
 	s.works(12000, restarts(t, pooler))
 }
 

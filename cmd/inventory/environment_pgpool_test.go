@@ -36,7 +36,7 @@ func TestBehindPgpool(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pooler := pgpool(t, "backend_clustering_mode = 'raw'\nnum_init_children = 100", postgresServer)
-	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr())+ownSessions, nil, "--redis-url", redisServer.URL())
 	s.works(3000, restarts(t, pooler))
 }
 
@@ -62,7 +62,7 @@ func TestBehindPgpoolBeforeAStandby(t *testing.T) {
 		oneLine(t, spawn(t, append(flags, "--database-url", at(t, url, reads.Addr()))...), "load_balance_mode = off")
 	}
 	pooler := pgpool(t, streaming+"load_balance_mode = off", primary, standby)
-	s := openSite(t, at(t, url, pooler.Addr()), nil, "--redis-url", redisServer.URL())
+	s := openSite(t, at(t, url, pooler.Addr())+ownSessions, nil, "--redis-url", redisServer.URL())
 	execute(t, standby.URL(), "SELECT pg_wal_replay_pause()") // what is read there is old
 	s.works(3000, restarts(t, pooler))
 }

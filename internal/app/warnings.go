@@ -107,8 +107,9 @@ func (o *notices) fail(err error) {
 // warnOfPooler warns of what a session lacks because a pooler may give it to others.
 func (a *App) warnOfPooler(store stock.Store) {
 	if pg, is := store.(*postgres.Store); is && len(pg.Dropped()) > 0 {
-		a.warnings.begin("pooler_settings", "the pooler shares connections, so sessions cannot limit themselves: ALTER ROLE … "+
-			strings.Join(pg.Dropped(), ", ")+", and have the pooler reconnect")
+		a.warnings.begin("pooler_settings", "a pooler may share connections, so sessions cannot limit themselves: ALTER ROLE … "+
+			strings.Join(pg.Dropped(), ", ")+", and have the pooler reconnect; or, if each session is its client's own, "+
+			"default_query_exec_mode=cache_statement in the database URL")
 	}
 }
 

@@ -2,54 +2,13 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"inventory/internal/stock/tables"
 )
-
-// findShared reports whether a pooler gives the session of a connection to others, once its transaction has ended. That is so
-// if the session changes, or is another connection's too.
-func findShared(ctx context.Context, conn *pgconn.PgConn, config *pgconn.Config) (shared bool, err error) {
-	other, err := pgconn.ConnectConfig(ctx, config)
-	if err != nil {
-		return false, fmt.Errorf("find out whether the pooler shares connections: %w", err)
-	}
-	defer func() { err = errors.Join(err, other.Close(ctx)) }()
-	first, second := &askedConn{PgConn: conn}, &askedConn{PgConn: other}
-	// A pooler that is idle gives the connection that was used last, or else the one that was not used for longest. So the
-	// connections do not take regular turns.
-	for _, next := range []*askedConn{first, second, first, first, second, second, first, second, second, second, first, first, first} {
-		changed, err := next.ask(ctx)
-		if err != nil {
-			return false, err
-		}
-		if changed || first.pid == second.pid {
-			return true, transactions(ctx, conn)
-		}
-	}
-	return false, nil
-}
-
-// askedConn is a connection, and the process that has answered it last; 0: none.
-type askedConn struct {
-	*pgconn.PgConn
-	pid uint64
-}
-
-func (c *askedConn) ask(ctx context.Context) (changed bool, err error) {
-	results, err := c.Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
-	if err != nil {
-		return false, fmt.Errorf("find out whether the pooler shares connections: %w", err)
-	}
-	before := c.pid
-	c.pid, err = strconv.ParseUint(string(results[0].Rows[0][0]), 10, 32)
-	return before != 0 && before != c.pid, err
-}
 
 // transactions refuses a pooler that gives a connection to others in the middle of a transaction.
 func transactions(ctx context.Context, conn *pgconn.PgConn) error {

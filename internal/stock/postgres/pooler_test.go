@@ -117,12 +117,12 @@ func openStore(t *testing.T, url string) *postgres.Store {
 	return store
 }
 
-// TestAPoolerOfSessions: a session is as one without a pooler.
+// TestAPoolerOfSessions: where the URL says so, a session is as one without a pooler.
 func TestAPoolerOfSessions(t *testing.T) {
 	t.Parallel()
 	direct := database(t)
 	through, _ := startPooler(t, neverShares, direct)
-	store := openStore(t, through+"&search_path=public")
+	store := openStore(t, through+"&search_path=public&default_query_exec_mode=cache_statement")
 	if dropped := store.Dropped(); len(dropped) > 0 {
 		t.Errorf("it lacks %s", dropped)
 	}

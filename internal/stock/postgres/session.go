@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,25 +86,26 @@ const beginSnapshot = `
 BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on`
 
+// ownSessions in a URL says that each session is the client's own, as long as its connection lasts, although a pooler answers for the
+// server. It is what pgx does without a pooler.
+const ownSessions = "default_query_exec_mode=cache_statement"
+
 // sessions give each connection the settings that statements rely on. A connection asks for them once it is there, in one round
 // trip: poolers refuse a connection that asks for settings which they do not know.
 //
-// A pooler answers for the server. Then the session is found to be the client's own, as long as its connection lasts, or to be
-// shared, from one transaction to the next: then nothing may rest on it. What the sessions of a URL are is found once, at the
-// first connection that a pooler answers for (pooler.go).
+// If a pooler answers for the server, the session may be somebody else's from one transaction to the next. So nothing rests on
+// it, unless the URL has [ownSessions].
 type sessions struct {
-	all   map[string]setting // by the name in lower case
-	clock *serverClock       // learns from each connection; nil: none
-
-	finding sync.Mutex // held while it is found what sessions are
-	own     atomic.Bool
-	shared  atomic.Bool
+	all     map[string]setting // by the name in lower case
+	clock   *serverClock       // learns from each connection; nil: none
+	own     bool
+	shared  atomic.Bool // a pooler answers for the server, and sessions are not the client's own
 	dropped atomic.Pointer[[]string]
 }
 
 // newSessions takes the settings of the URL out of a configuration.
 func newSessions(config *pgx.ConnConfig, clock *serverClock) *sessions {
-	s := &sessions{clock: clock, all: make(map[string]setting)}
+	s := &sessions{clock: clock, own: strings.Contains(config.ConnString(), ownSessions), all: make(map[string]setting)}
 	s.set(limitsOfSessions()...)
 	s.take(config)
 	s.set(relied()...)
@@ -164,11 +164,10 @@ func (s *sessions) prepare(config *pgx.ConnConfig) {
 
 // watch makes a new connection ask for its settings.
 func (s *sessions) watch(config *pgx.ConnConfig) {
-	plain := config.Config.Copy()
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 		defer cancel()
-		return s.begin(ctx, conn, plain)
+		return s.begin(ctx, conn)
 	}
 }
 
@@ -176,52 +175,45 @@ func (s *sessions) watch(config *pgx.ConnConfig) {
 var sessionSQL string
 
 // begin gives a connection its settings, or refuses it.
-func (s *sessions) begin(ctx context.Context, conn *pgconn.PgConn, config *pgconn.Config) error {
-	pooled, err := s.ask(ctx, conn)
+func (s *sessions) begin(ctx context.Context, conn *pgconn.PgConn) error {
+	shared, err := s.ask(ctx, conn)
 	if err == nil {
 		err = readsHere(ctx, conn)
 	}
-	if err != nil || !pooled || s.shared.Load() {
+	if err != nil || !shared || s.shared.Load() {
 		return err
 	}
-	s.finding.Lock()
-	defer s.finding.Unlock()
-	if !s.shared.Load() && !s.own.Load() {
-		shared, err := findShared(ctx, conn, config)
-		if err != nil {
-			return err
-		}
-		s.shared.Store(shared)
-		s.own.Store(!shared)
+	if err := transactions(ctx, conn); err != nil {
+		return err
 	}
-	_, err = s.ask(ctx, conn)
-	return err
+	s.shared.Store(true)
+	return nil
 }
 
-// ask sends the settings and reads them back. It reports whether a pooler answers for the server, and it is not known yet whose
-// the session is, or it is shared.
-func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (pooled bool, err error) {
-	own, shared := s.own.Load(), s.shared.Load()
+// ask sends the settings and reads them back. It reports whether the session is shared, and refuses one that would make statements
+// wrong.
+func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (shared bool, err error) {
 	sent := time.Now()
-	answer := conn.ExecParams(ctx, sessionSQL, s.arguments(conn.PID(), own), nil, nil, nil).Read()
+	answer := conn.ExecParams(ctx, sessionSQL, s.arguments(conn.PID()), nil, nil, nil).Read()
 	if answer.Err != nil {
 		return false, fmt.Errorf("set the parameters of the session: %w", answer.Err)
 	}
 	var missing []string
 	for n, row := range answer.Rows {
 		if n == 0 {
-			if pooled, err = s.learn(sent, conn, row); err != nil {
+			pooled, err := s.learn(sent, conn, row)
+			if err != nil {
 				return false, err
 			}
-			pooled = pooled && !own
+			shared = pooled && !s.own
 		}
 		name, is, should := string(row[3]), string(row[4]), string(row[5])
-		if !pooled || !shared || is == should {
+		if !shared || is == should {
 			continue
 		}
 		switch s.all[strings.ToLower(name)].need {
 		case vital:
-			return true, refusal(fmt.Sprintf("the pooler shares connections, so no session can set %s, which is %q: "+
+			return true, refusal(fmt.Sprintf("a pooler may share connections, so no session can set %s, which is %q: "+
 				"ALTER ROLE … SET %s = '%s', and have the pooler reconnect", name, is, name, should))
 		case useful:
 			missing = append(missing, fmt.Sprintf("SET %s = '%s'", name, should))
@@ -230,17 +222,17 @@ func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (pooled bool, e
 	}
 	slices.Sort(missing)
 	s.dropped.Store(&missing)
-	return pooled, nil
+	return shared, nil
 }
 
 // arguments returns the arguments of session.sql.
-func (s *sessions) arguments(pid uint32, own bool) [][]byte {
+func (s *sessions) arguments(pid uint32) [][]byte {
 	values := make(map[string]string, len(s.all))
 	for _, one := range s.all {
 		values[one.name] = one.value
 	}
 	text, _ := json.Marshal(values) // texts never fail
-	return [][]byte{strconv.AppendUint(nil, uint64(pid), 10), strconv.AppendBool(nil, own), text}
+	return [][]byte{strconv.AppendUint(nil, uint64(pid), 10), strconv.AppendBool(nil, s.own), text}
 }
 
 // learn evaluates what a row says of the server. An ASCII database keeps each text as it was sent.

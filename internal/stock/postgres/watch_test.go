@@ -173,7 +173,7 @@ func TestANotificationMayBeLate(t *testing.T) {
 			direct := database(t)
 			through, p := startPooler(t, neverShares, direct)
 			store := openStore(t, direct)
-			if err := store.ListenAt(through); err != nil {
+			if err := store.ListenAt(through + "&default_query_exec_mode=cache_statement"); err != nil {
 				t.Fatal(err)
 			}
 			sell(t, store)
