@@ -20,7 +20,7 @@ func (s *Store) SetSharing(which shared) { s.sharing.which = which }
 
 // HoldWriter lets no shared write begin, until that many batches wait and it is released.
 func (s *Store) HoldWriter() (letGo func(waiting int)) {
-	letWrite := s.sharing.hold()
+	letWrite := s.HoldOrders()
 	return func(waiting int) {
 		for s.sharing.waits() < waiting {
 			time.Sleep(time.Millisecond)
@@ -30,37 +30,29 @@ func (s *Store) HoldWriter() (letGo func(waiting int)) {
 }
 
 func (g *gatherer[W, A]) waits() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.waiting)
+	waiting, _ := g.State()
+	return waiting
 }
 
 // Waits returns when that many batches wait.
-func (s *Store) Waits(batches int) {
-	for s.sharing.waits() != batches {
-		time.Sleep(time.Millisecond)
-	}
-}
+func (s *Store) Waits(batches int) { s.sharing.await(batches) }
 
 // HoldOrders lets no shared write of orders begin until it is released.
-func (s *Store) HoldOrders() (letGo func()) { return s.sharing.hold() }
+func (s *Store) HoldOrders() (letGo func()) { return s.sharing.hold(taking{}) }
 
 // HoldSettlements is HoldOrders for settlements.
-func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
+func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold(&settling{}) }
 
-// hold makes all writers seem busy until it is released.
-func (g *gatherer[W, A]) hold() (letGo func()) {
-	g.running.Wait() // until the writers that have answered have ended
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.writers > 0 {
-		panic("a writer runs")
-	}
-	g.writers = 2
-	return func() {
-		g.running.Go(g.run)
-		g.running.Go(g.run)
-	}
+// hold keeps the writer busy with a write that writes nothing, until it is released.
+func (g *gatherer[W, A]) hold(nothing W) (letGo func()) {
+	held, released := make(chan struct{}), make(chan struct{})
+	g.Push(&sharedWrite[W, A]{write: nothing, begin: func(*sharedWrite[W, A]) bool {
+		close(held)
+		<-released
+		return false
+	}})
+	<-held
+	return func() { close(released) }
 }
 
 // OrdersWait returns when that many orders wait.
@@ -73,13 +65,6 @@ func (g *gatherer[W, A]) await(writes int) {
 	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// MetOthers reports whether a shared write has met another process.
-func (s *Store) MetOthers() bool {
-	s.sharing.mu.Lock()
-	defer s.sharing.mu.Unlock()
-	return !s.sharing.met.IsZero()
 }
 
 // ClockSetForward acts as if the server's clock had been set forward since this process read it, a minute ago.
@@ -102,21 +87,17 @@ func (s *Store) ClockReadSlowly(took time.Duration) {
 // WaitedLong is how old the instant of a decision may be when its last row is written.
 const WaitedLong = waitedLong
 
-// OthersFor is for how long another process is expected to write after it was met.
-const OthersFor = othersFor
-
 // Gather returns functions of one gatherer, whose transactions have at most five writes: one adds a write, carried out
-// by carry; one notes another process; one reports what waits for the writers.
-func Gather(enough int, carry func(writes []int) ([]int, error)) (
-	together func(ctx context.Context, deadline time.Time, write int) (int, error), meet, wait func(),
+// by carry; one waits for the writer, after all writes.
+func Gather(carry func(writes []int) ([]int, error)) (
+	together func(ctx context.Context, deadline time.Time, write int) (int, error), wait func(),
 ) {
-	g := &gatherer[int, int]{enough: enough}
-	g.room = func() func(int) bool {
+	room := func() func(int) bool {
 		left := 5
 		return func(int) bool { left--; return left >= 0 }
 	}
-	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
-	return g.together, g.meet, g.running.Wait
+	g := newGatherer(room, func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) })
+	return g.together, g.Close
 }
 
 // HoldConnection takes a connection of the pool until it is released; then the connection is closed.

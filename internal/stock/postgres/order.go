@@ -91,9 +91,7 @@ func (s *Store) orderTogether(ctx context.Context, p stock.Placement) (lines []s
 	if s.sharing.which == sharedNone || !s.mayShareOrder(p) {
 		return nil, false, nil
 	}
-	done := s.sharing.one()
 	got, err := s.sharing.together(ctx, time.Time{}, taking{order: &p, store: s})
-	done()
 	if err = cmp.Or(err, got.err); got.at == nil || err != nil {
 		return nil, false, err
 	}

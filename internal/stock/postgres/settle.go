@@ -163,7 +163,7 @@ func (w *settling) write(tx transaction, write *tables.Statements, plan stock.Se
 // newSettlementSharing returns a gatherer that lets settlements of different SKUs share a transaction.
 func newSettlementSharing(s *Store) *gatherer[*settling, []stock.Settled] {
 	room := oneOfEachSKU(func(w *settling) (string, int) { return w.SKU, len(w.ids) })
-	return &gatherer[*settling, []stock.Settled]{room: room, carry: s.settleShared}
+	return newGatherer(room, s.settleShared)
 }
 
 // settleShared settles in one transaction. The results are nil for what it cannot decide: there may be no such SKU, or a

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/stock"
@@ -20,9 +21,8 @@ const (
 
 // The bounds of a shared write.
 const (
-	mostShared   = 256    // orders of one shared write
-	secondWriter = 24     // batches that wait, for a second shared write; smaller writes cost more than the wait for the disk
-	sharedWait   = "10ms" // it waits that long for an order id that another transaction has not committed yet
+	mostShared = 256    // orders of one shared write
+	sharedWait = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
 // oneOfEachSKU is the room of a shared write that takes one write of each SKU, and at most mostShared orders.
@@ -48,18 +48,18 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 //	                                     orders of several SKUs ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// A second writer runs while so many batches wait that its writes are not small. The statements that decide each by itself do not
-// wait for rows that others hold, so a batch that must wait for its row delays no other for more than [sharedWait].
+// The statements that decide each by itself do not wait for rows that others hold, so a batch that must wait for its row delays no
+// other for more than [sharedWait].
 type sharing struct {
-	gatherer[taking, taken]
+	*gatherer[taking, taken]
 	which shared
-	alone bool // a batch that found nothing under way is written by itself
-	hope  hope // of one statement for all
+	alone atomic.Bool // a batch that found nothing under way is written by itself
+	hope  hope        // of one statement for all
 }
 
 func newSharing() *sharing {
 	h := &sharing{}
-	h.gatherer = gatherer[taking, taken]{room: roomToTake, carry: h.write, enough: secondWriter}
+	h.gatherer = newGatherer(roomToTake, h.write)
 	return h
 }
 
@@ -177,8 +177,8 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 	if h.which == sharedNone || len(batch.Orders) > stock.LargestShared {
 		return s.deductAlone(ctx, batch)
 	}
-	if h.begin() {
-		defer h.end()
+	if !h.writing() && h.alone.CompareAndSwap(false, true) {
+		defer h.alone.Store(false)
 		return s.deductAlone(ctx, batch)
 	}
 	got, err := h.together(ctx, batch.Deadline, taking{Batch: batch, store: s})
@@ -189,9 +189,6 @@ func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (resu
 	}
 	if err != nil || done {
 		return result, err
-	}
-	if got.skipped {
-		h.meet()
 	}
 	result, err = s.deductAlone(ctx, batch)
 	result.Skipped = got.skipped
@@ -205,7 +202,7 @@ func (s *Store) Share(sku string, batch stock.SharedBatch) bool {
 
 // later has a batch written with others. It reports false if nothing else is under way.
 func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
-	if h.which == sharedNone || !h.busy() {
+	if h.which == sharedNone || !h.alone.Load() && !h.writing() {
 		return false
 	}
 	w := &sharedWrite[taking, taken]{write: taking{Batch: stock.Batch{SKU: sku}, store: s}, ctx: context.Background()}
@@ -214,15 +211,12 @@ func (h *sharing) later(s *Store, sku string, batch stock.SharedBatch) bool {
 		w.write.Batch, w.deadline = taken, taken.Deadline
 		return there
 	}
-	w.done = func(answer taken, err error) { h.written(w.write, batch, answer, cmp.Or(err, answer.err)) }
-	return h.push(w)
+	w.done = func(answer taken, err error) { written(w.write, batch, answer, cmp.Or(err, answer.err)) }
+	return h.Push(w)
 }
 
 // written tells a batch what became of it.
-func (h *sharing) written(b taking, batch stock.SharedBatch, answer taken, err error) {
-	if answer.skipped {
-		h.meet()
-	}
+func written(b taking, batch stock.SharedBatch, answer taken, err error) {
 	if err != nil || answer.row == nil {
 		batch.Written(stock.BatchResult{Skipped: answer.skipped}, false, translate(err))
 		return
@@ -240,26 +234,8 @@ func (h *sharing) written(b taking, batch stock.SharedBatch, answer taken, err e
 	}
 }
 
-// busy reports whether something is under way.
-func (h *sharing) busy() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.alone || h.writers > 0 || h.which == sharedAll
-}
-
-// begin reports whether a batch may go by itself because nothing else is under way.
-func (h *sharing) begin() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.alone || h.writers > 0 || h.which == sharedAll {
-		return false
-	}
-	h.alone = true
-	return true
-}
-
-func (h *sharing) end() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.alone = false
+// writing reports whether a shared write is under way.
+func (h *sharing) writing() bool {
+	_, writing := h.State()
+	return writing || h.which == sharedAll
 }

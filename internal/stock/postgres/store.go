@@ -146,8 +146,8 @@ func (s *Store) Close() error {
 	}
 	closed := make(chan struct{})
 	go func() {
-		s.sharing.close()
-		s.settlements.close()
+		s.sharing.Close()
+		s.settlements.Close()
 		s.pool.Close()
 		s.renewal.running.Wait()
 		close(closed)

@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"inventory/internal/stock"
@@ -32,48 +30,6 @@ func TestTriesThatFailBecomeRare(t *testing.T) {
 	if n := tries(&h, 1000, true); n < 1000-mostCareful {
 		t.Errorf("got %d of 1000 writes tried once all are taken again, want %d at least", n, 1000-mostCareful)
 	}
-}
-
-// TestNoSecondWriterWhileAnOrderIsUnderWay: the two would meet on rows.
-func TestNoSecondWriterWhileAnOrderIsUnderWay(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		now, most := 0, 0
-		g := &gatherer[int, int]{enough: 2, room: func() func(int) bool {
-			left := 2
-			return func(int) bool { left--; return left >= 0 }
-		}}
-		g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) {
-			mu.Lock()
-			now++
-			most = max(most, now)
-			mu.Unlock()
-			time.Sleep(time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			now--
-			return writes, nil
-		}
-		write := func() int {
-			most = 0
-			var callers sync.WaitGroup
-			for n := range 20 {
-				callers.Go(func() { _, _ = g.together(t.Context(), time.Time{}, n) })
-			}
-			callers.Wait()
-			g.running.Wait()
-			return most
-		}
-		release := g.one()
-		if got := write(); got != 1 {
-			t.Errorf("got %d writers beside an order, want 1", got)
-		}
-		release()
-		if got := write(); got != 2 {
-			t.Errorf("got %d writers after it, want 2", got)
-		}
-	})
 }
 
 // TestWhichOrdersShareAWrite: those of which each row is known, not too many.

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/tables"
 )
 
 // mostShared bounds the orders and settle requests of one transaction that several writes share.
@@ -22,15 +22,12 @@ const mostShared = 256
 //	a write waits ──> the writer takes all that wait ──> one transaction, a savepoint for each ──> all are answered
 //	                                                       └──> it is too late for one: each goes by itself
 //
-// Each write stands for itself: an error undoes only its savepoint. The writer is a goroutine that ends when nothing waits.
+// Each write stands for itself: an error undoes only its savepoint.
 type sharing struct {
-	mu      sync.Mutex
-	waiting []*sharedWrite
-	writing bool // the writer runs
-	waits   int64
-	waited  time.Duration // by these
-
-	which shared
+	tables.Gatherer[*sharedWrite]
+	which  shared
+	waits  atomic.Int64
+	waited atomic.Int64 // by these, in nanoseconds
 }
 
 // shared says which writes may share a transaction. All values but the first are for tests.
@@ -67,13 +64,15 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
 	}
 	w := &sharedWrite{ctx: ctx, deadline: earliest(ctx, deadline), size: size, work: work, done: make(chan struct{})}
-	if s.sharing.push(w) {
-		go s.writeAll()
+	if _, waits := s.sharing.State(); waits {
+		w.since = time.Now()
 	}
+	s.sharing.Push(w)
 	select {
 	case <-w.done:
 	case <-ctx.Done():
-		if s.sharing.withdraw(w) {
+		if s.sharing.Withdraw(w) {
+			s.sharing.count(w)
 			return stock.Unwritten(fmt.Errorf("wait to write: %w", ctx.Err()))
 		}
 		<-w.done
@@ -81,63 +80,32 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 	return w.err
 }
 
-// push queues a write, and reports whether a writer has to start.
-func (h *sharing) push(w *sharedWrite) (start bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if start = !h.writing; !start {
-		w.since = time.Now()
-		h.waits++
+// count counts a write that does not wait any more.
+func (h *sharing) count(w *sharedWrite) {
+	if !w.since.IsZero() {
+		h.waits.Add(1)
+		h.waited.Add(int64(time.Since(w.since)))
 	}
-	h.waiting, h.writing = append(h.waiting, w), true
-	return start
 }
 
-// withdraw removes a write that waits. It reports false if the writer has taken it.
-func (h *sharing) withdraw(w *sharedWrite) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at := slices.Index(h.waiting, w)
-	if at >= 0 {
-		h.removeLocked(at, at+1)
-	}
-	return at >= 0
-}
-
-// removeLocked takes some writes out of those that wait.
-func (h *sharing) removeLocked(from, until int) {
-	for _, w := range h.waiting[from:until] {
-		if !w.since.IsZero() {
-			h.waited += time.Since(w.since)
+// room takes the writes that have waited longest, as many as one transaction may have.
+func (h *sharing) room() func(*sharedWrite) bool {
+	taken, size := 0, 0
+	return func(w *sharedWrite) bool {
+		if size += w.size; taken > 0 && (h.which == sharedNone || size > mostShared) {
+			size = mostShared // the next ones do not overtake it
+			return false
 		}
+		taken++
+		return true
 	}
-	h.waiting = slices.Delete(h.waiting, from, until)
-}
-
-// writeAll is the writer.
-func (s *Store) writeAll() {
-	for writes := s.sharing.take(); len(writes) > 0; writes = s.sharing.take() {
-		s.writeShared(writes)
-	}
-}
-
-// take takes the writes that have waited longest, as many as one transaction may have. If none waits, the writer ends.
-func (h *sharing) take() []*sharedWrite {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n, size := 0, 0
-	for n < len(h.waiting) && (n == 0 || h.which != sharedNone && size+h.waiting[n].size <= mostShared) {
-		size += h.waiting[n].size
-		n++
-	}
-	taken := slices.Clone(h.waiting[:n])
-	h.removeLocked(0, n)
-	h.writing = n > 0
-	return taken
 }
 
 // writeShared carries out writes, and answers them.
 func (s *Store) writeShared(writes []*sharedWrite) {
+	for _, w := range writes {
+		s.sharing.count(w)
+	}
 	if len(writes) > 1 || s.sharing.which == sharedAll && writes[0].size < mostShared {
 		if errs, done := s.together(writes); done {
 			for i, w := range writes {

@@ -55,9 +55,8 @@ func (s *sharers) write(ctx context.Context, deadline time.Time, size int, work 
 }
 
 func (s *sharers) waits() int {
-	s.store.sharing.mu.Lock()
-	defer s.store.sharing.mu.Unlock()
-	return len(s.store.sharing.waiting)
+	waiting, _ := s.store.sharing.State()
+	return waiting
 }
 
 // hold keeps all other writes waiting until it is released.

@@ -66,6 +66,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 	}
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	s := &Store{reader: reader, file: file}
+	s.sharing.Room, s.sharing.Carry = s.sharing.room, s.writeShared
 	s.Base = tables.Base{DB: reader, InTx: func(ctx context.Context, deadline time.Time, work func(tables.Tx) error) error {
 		return s.inTx(ctx, deadline, func(tx *transaction) error { return work(tx) })
 	}}
@@ -127,10 +128,8 @@ func (s *Store) Pool() (p stock.Pool) {
 		p.Waits += stats.WaitCount
 		p.Waited += stats.WaitDuration
 	}
-	s.sharing.mu.Lock()
-	defer s.sharing.mu.Unlock()
-	p.Waits += s.sharing.waits
-	p.Waited += s.sharing.waited
+	p.Waits += s.sharing.waits.Load()
+	p.Waited += time.Duration(s.sharing.waited.Load())
 	return p
 }
 
