@@ -5,10 +5,8 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,7 +22,6 @@ const (
 	connectTimeout = 2 * time.Second // to connect to one host, all steps together
 	oneOfSeveral   = time.Second     // to connect to one host of several
 	dialTimeout    = time.Second     // for the network's part of it
-	unacknowledged = 2 * time.Second // for what was sent to be acknowledged
 	aliveIdle      = 5 * time.Second // after this long without traffic the kernel probes the host,
 	aliveEvery     = time.Second     // again after this long,
 	aliveTries     = 3               // and this many times
@@ -40,12 +37,6 @@ func ConnectSoon(config *pgx.ConnConfig) {
 	config.DialFunc = (&net.Dialer{
 		Timeout:         dialTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveIdle, Interval: aliveEvery, Count: aliveTries},
-		Control: func(network, _ string, socket syscall.RawConn) error {
-			if !strings.HasPrefix(network, "tcp") {
-				return nil
-			}
-			return limitUnacknowledged(socket, unacknowledged)
-		},
 	}).DialContext
 }
 
