@@ -48,22 +48,22 @@ const lockTimeout = "15s"
 // an older program does not read, so an older one may start again while newer ones run.
 type Migrator struct {
 	db          *sql.DB
-	dialect     Dialect
+	dialect     dialect
 	lockTimeout string // of PostgreSQL
 	files       source.Driver
 	list        []Step // none of them applied
 }
 
-func newMigrator(db *sql.DB, dialect Dialect, lockTimeout string) (*Migrator, error) {
-	files, err := iofs.New(steps, dialect.folder)
+func newMigrator(db *sql.DB, language dialect, lockTimeout string) (*Migrator, error) {
+	files, err := iofs.New(steps, language.folder)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), db.Close())
 	}
-	list, err := dialect.list()
+	list, err := language.list()
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Migrator{db, dialect, lockTimeout, files, list}, nil
+	return &Migrator{db, language, lockTimeout, files, list}, nil
 }
 
 // OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. The functions in
@@ -77,7 +77,7 @@ func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migr
 	for _, change := range configure {
 		change(config.ConnConfig)
 	}
-	return newMigrator(stdlib.OpenDB(*config.ConnConfig), Postgres(), limit)
+	return newMigrator(stdlib.OpenDB(*config.ConnConfig), forPostgres(), limit)
 }
 
 // OpenSQLite returns a migrator for the SQLite database of a data source name. Close it.
@@ -86,7 +86,7 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	return newMigrator(db, SQLite(), "")
+	return newMigrator(db, forSQLite(), "")
 }
 
 // Up applies every step that the database lacks.
@@ -159,21 +159,15 @@ func (m *Migrator) carryOut(ctx context.Context, at Status, step Step, direction
 	return to.done, nil
 }
 
-// Status lists all steps, ascending.
-func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
-	status, err := m.status(ctx, m.db)
-	return status.Steps, err
-}
-
-func (m *Migrator) status(ctx context.Context, db Reader) (Status, error) {
-	return readStatus(ctx, db, m.dialect, slices.Clone(m.list))
-}
+// Status reads which steps the database has. It writes nothing and takes no locks, so it works while a service runs, and needs
+// only the right to read schema_migrations.
+func (m *Migrator) Status(ctx context.Context) (Status, error) { return m.status(ctx, m.db) }
 
 // Close gives the database connection back.
 func (m *Migrator) Close() error { return m.db.Close() }
 
 // list returns the steps of a dialect, ascending, because their names are zero-padded and a folder is read sorted.
-func (d Dialect) list() (list []Step, err error) {
+func (d dialect) list() (list []Step, err error) {
 	files, err := fs.Glob(steps, d.folder+"/*.up.sql")
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)

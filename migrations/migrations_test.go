@@ -21,14 +21,14 @@ func up(t *testing.T, file string) []migrations.Step {
 	if err := m.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := m.Status(t.Context())
+	status, err := m.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return steps
+	return status.Steps
 }
 
 // down undoes the steps above a version.
@@ -38,8 +38,8 @@ func down(t *testing.T, file string, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, err := m.Status(t.Context())
-	for _, step := range steps {
+	status, err := m.Status(t.Context())
+	for _, step := range status.Steps {
 		if step.Applied && int(step.Version) > version { //nolint:gosec // versions are small
 			err = errors.Join(err, m.Down(t.Context()))
 		}

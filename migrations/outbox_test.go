@@ -55,11 +55,11 @@ func undo(t *testing.T, m *migrations.Migrator, name string) {
 		if err := m.Down(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		steps, err := m.Status(t.Context())
+		status, err := m.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, step := range steps {
+		for _, step := range status.Steps {
 			if step.Name == name {
 				applied = step.Applied
 			}

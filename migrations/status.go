@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Status is which of this program's steps the schema of a database has.
@@ -27,8 +28,8 @@ func (s Status) Pending() (n int) {
 // Newer reports whether a newer program has made the schema.
 func (s Status) Newer() bool { return s.Version > s.Steps[len(s.Steps)-1].Version }
 
-// Dialect is the language of a database.
-type Dialect struct {
+// dialect is the language of a database.
+type dialect struct {
 	folder    string
 	isThere   string             // reads whether there is a table of migrations
 	hasSKUs   string             // reads whether there is the table of the first step
@@ -37,12 +38,12 @@ type Dialect struct {
 	lock      string             // of a step, which waits no longer than its argument; "": none
 }
 
-// Postgres returns the dialect of PostgreSQL. The number of its lock means nothing, but must be the same in all processes. The
+// forPostgres returns the dialect of PostgreSQL. The number of its lock means nothing, but must be the same in all processes. The
 // lock belongs to the transaction: behind a pooler a session may be another process' a moment later. Earlier releases take it for
 // a session, which excludes a transaction as well. To open pg_class makes a transaction that has waited see the tables that were
 // made meanwhile: the name alone is looked up in what its session remembers.
-func Postgres() Dialect {
-	return Dialect{
+func forPostgres() dialect {
+	return dialect{
 		folder:    "postgres",
 		isThere:   `SELECT count(*) > 0 FROM pg_class WHERE oid = to_regclass('schema_migrations')`,
 		hasSKUs:   `SELECT to_regclass('skus') IS NOT NULL`,
@@ -53,9 +54,9 @@ SELECT pg_advisory_xact_lock(7325064181) FROM bounded`,
 	}
 }
 
-// SQLite returns the dialect of SQLite.
-func SQLite() Dialect {
-	return Dialect{
+// forSQLite returns the dialect of SQLite.
+func forSQLite() dialect {
+	return dialect{
 		folder:  "sqlite",
 		isThere: `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_migrations'`,
 		hasSKUs: `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'skus'`,
@@ -67,31 +68,15 @@ CREATE UNIQUE INDEX IF NOT EXISTS version_unique ON schema_migrations (version)`
 // lastStep reads the version; 0 for the value for none, which earlier releases write while they undo the first step.
 const lastStep = `SELECT CASE WHEN version > 0 THEN version ELSE 0 END, dirty FROM schema_migrations`
 
-// None returns the status of a database without a schema.
-func (d Dialect) None() (Status, error) {
-	list, err := d.list()
-	return Status{Steps: list}, err
-}
-
-// Reader is a database, or a transaction of it.
-type Reader interface {
+// reader is a database, or a transaction of it.
+type reader interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// ReadStatus reads the status of a database. It writes nothing and takes no locks, so it works while a service runs, and needs
-// only the right to read schema_migrations.
-func ReadStatus(ctx context.Context, db Reader, d Dialect) (Status, error) {
-	list, err := d.list()
-	if err != nil {
-		return Status{}, err
-	}
-	return readStatus(ctx, db, d, list)
-}
-
-// readStatus sets which steps of a list are applied.
-func readStatus(ctx context.Context, db Reader, d Dialect, list []Step) (Status, error) {
-	status, there := Status{Steps: list}, false
-	if err := db.QueryRowContext(ctx, d.isThere).Scan(&there); err != nil {
+// status reads the status of the database, or in a transaction of it.
+func (m *Migrator) status(ctx context.Context, db reader) (Status, error) {
+	status, there := Status{Steps: slices.Clone(m.list)}, false
+	if err := db.QueryRowContext(ctx, m.dialect.isThere).Scan(&there); err != nil {
 		return status, fmt.Errorf("migration status: %w", err)
 	}
 	if !there {

@@ -22,7 +22,8 @@ func migrate(ctx context.Context, url string) (steps []migrations.Step, err erro
 	if err := m.Up(ctx); err != nil {
 		return nil, err
 	}
-	return m.Status(ctx)
+	status, err := m.Status(ctx)
+	return status.Steps, err
 }
 
 func connect(t *testing.T, url string) *pgx.Conn {

@@ -92,14 +92,14 @@ func (u undoable) up() []migrations.Step {
 	if err := m.Up(u.Context()); err != nil {
 		u.Fatal(err)
 	}
-	steps, err := m.Status(u.Context())
+	status, err := m.Status(u.Context())
 	if err != nil {
 		u.Fatal(err)
 	}
 	if err := m.Close(); err != nil {
 		u.Fatal(err)
 	}
-	return steps
+	return status.Steps
 }
 
 func (u undoable) open() *migrations.Migrator {
@@ -123,13 +123,13 @@ func (u undoable) refusesToLose(table string) {
 			break
 		}
 	}
-	steps, err := m.Status(u.Context())
+	status, err := m.Status(u.Context())
 	if err != nil {
 		u.Fatal(err)
 	}
-	for i, step := range steps {
-		if step.Name == table && (!step.Applied || steps[i+1].Applied) {
-			u.Errorf("undone to %+v", steps)
+	for i, step := range status.Steps {
+		if step.Name == table && (!step.Applied || status.Steps[i+1].Applied) {
+			u.Errorf("undone to %+v", status.Steps)
 		}
 	}
 	if err := m.Close(); err != nil {

@@ -159,7 +159,8 @@ func migrateAlone(
 		if err := work(m, ctx); err != nil {
 			return err
 		}
-		steps, err = m.Status(ctx)
+		status, err := m.Status(ctx)
+		steps = status.Steps
 		return err
 	})
 	return steps, err
@@ -314,21 +315,24 @@ func MigrationStatus(ctx context.Context, databaseURL string) (migrations.Status
 }
 
 func (d database) status(ctx context.Context) (status migrations.Status, err error) {
-	dialect := migrations.Postgres()
-	if d.file != "" {
-		dialect = migrations.SQLite()
-		if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
-			return dialect.None()
-		}
-	}
 	if err := d.reachable(ctx); err != nil {
 		return status, err
 	}
-	err = d.query(func(db *sql.DB) error {
-		status, err = migrations.ReadStatus(ctx, db, dialect)
-		return err
-	})
-	return status, err
+	var m *migrations.Migrator
+	if d.file == "" {
+		m, err = migrations.OpenPostgres(d.postgresURL, postgres.Settle)
+	} else {
+		name := sqlite.ReadOnlyDSN(d.file)
+		if _, missing := os.Stat(d.file); errors.Is(missing, fs.ErrNotExist) {
+			name = ":memory:" // as an empty file, which is not created
+		}
+		m, err = migrations.OpenSQLite(name)
+	}
+	if err != nil {
+		return status, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	return m.Status(ctx)
 }
 
 // query opens a database for a few queries, and closes it.
