@@ -103,23 +103,14 @@ func (s *Store) hearEcho(ctx context.Context, conn *pgx.Conn) error {
 	if err := s.pool.writing().Each(asking, func(tables.Row) error { return nil }, "echo", mine); err != nil {
 		return fmt.Errorf("send a notification: %w", err)
 	}
-	// A server or a network may be slow. But a session sends the notifications that it has before it answers anything else: one that
-	// has answered a ping since has none.
-	for answered := false; ; {
-		notification, err := conn.WaitForNotification(asking)
-		switch {
-		case err == nil && notification.Channel == echoes && notification.Payload == mine:
-			return nil
-		case err == nil:
-		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+	for {
+		switch notification, err := nextNotification(ctx, conn); {
+		case err != nil:
 			return fmt.Errorf("wait for an echo: %w", err)
-		case answered:
+		case notification == nil: // a session sends the notifications that it has before it answers a ping
 			return ErrDeaf
-		default:
-			if err := ping(ctx, conn); err != nil {
-				return fmt.Errorf("wait for an echo: %w", err)
-			}
-			answered = true
+		case notification.Channel == echoes && notification.Payload == mine:
+			return nil
 		}
 	}
 }
