@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/stock"
@@ -25,9 +24,7 @@ const mostShared = 256
 // Each write stands for itself: an error undoes only its savepoint.
 type sharing struct {
 	tables.Gatherer[*sharedWrite]
-	which  shared
-	waits  atomic.Int64
-	waited atomic.Int64 // by these, in nanoseconds
+	which shared
 }
 
 // shared says which writes may share a transaction. All values but the first are for tests.
@@ -42,7 +39,6 @@ const (
 // sharedWrite is a write that waits.
 type sharedWrite struct {
 	ctx      context.Context //nolint:containedctx // of the caller
-	since    time.Time       // it waits for others; zero: it did not have to
 	deadline time.Time       // zero: none
 	size     int             // orders or settle requests; mostShared: it has a transaction of its own
 	work     func(*transaction) error
@@ -64,28 +60,16 @@ func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work
 		return stock.Unwritten(errors.New("SQLite file was opened for reading"))
 	}
 	w := &sharedWrite{ctx: ctx, deadline: earliest(ctx, deadline), size: size, work: work, done: make(chan struct{})}
-	if _, waits := s.sharing.State(); waits {
-		w.since = time.Now()
-	}
 	s.sharing.Push(w)
 	select {
 	case <-w.done:
 	case <-ctx.Done():
 		if s.sharing.Withdraw(w) {
-			s.sharing.count(w)
 			return stock.Unwritten(fmt.Errorf("wait to write: %w", ctx.Err()))
 		}
 		<-w.done
 	}
 	return w.err
-}
-
-// count counts a write that does not wait any more.
-func (h *sharing) count(w *sharedWrite) {
-	if !w.since.IsZero() {
-		h.waits.Add(1)
-		h.waited.Add(int64(time.Since(w.since)))
-	}
 }
 
 // room takes the writes that have waited longest, as many as one transaction may have.
@@ -103,9 +87,6 @@ func (h *sharing) room() func(*sharedWrite) bool {
 
 // writeShared carries out writes, and answers them.
 func (s *Store) writeShared(writes []*sharedWrite) {
-	for _, w := range writes {
-		s.sharing.count(w)
-	}
 	if len(writes) > 1 || s.sharing.which == sharedAll && writes[0].size < mostShared {
 		if errs, done := s.together(writes); done {
 			for i, w := range writes {

@@ -122,12 +122,11 @@ func TestWritesShareATransaction(t *testing.T) {
 	s.left(9, 10, 9, 10)
 }
 
-// TestWritesAreCarriedOutInTheirOrder: the pool says how many waited, and for how long.
+// TestWritesAreCarriedOutInTheirOrder, those that share no transaction too.
 func TestWritesAreCarriedOutInTheirOrder(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 1)
 	letGo := hold(s.store) // which may wait until the writer has ended
-	before, start := s.store.Pool(), time.Now()
 	var served, want []int
 	var answers []chan told
 	for n := range 64 {
@@ -145,10 +144,6 @@ func TestWritesAreCarriedOutInTheirOrder(t *testing.T) {
 	}
 	if !slices.Equal(served, want) {
 		t.Errorf("served in the order %v, want %v", served, want)
-	}
-	after := s.store.Pool()
-	if waits, waited := after.Waits-before.Waits, after.Waited-before.Waited; waits != 64 || waited <= 0 || waited > 64*time.Since(start) {
-		t.Errorf("got %d waits of %v in all, want 64", waits, waited)
 	}
 }
 

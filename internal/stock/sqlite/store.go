@@ -128,8 +128,6 @@ func (s *Store) Pool() (p stock.Pool) {
 		p.Waits += stats.WaitCount
 		p.Waited += stats.WaitDuration
 	}
-	p.Waits += s.sharing.waits.Load()
-	p.Waited += time.Duration(s.sharing.waited.Load())
 	return p
 }
 
