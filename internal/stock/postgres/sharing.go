@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +53,9 @@ type sharing struct {
 	*gatherer[taking, taken]
 	which shared
 	alone atomic.Bool // a batch that found nothing under way is written by itself
-	hope  hope        // of one statement for all
+	// After each write in one statement for all that fails, about twice as many as the last time are not tried so: one row that is
+	// always held, or orders that are repeated again and again, cost the others little. These belong to the writer.
+	failed, careful int
 }
 
 func newSharing() *sharing {
@@ -102,36 +103,8 @@ func roomToTake() func(taking) bool {
 	}
 }
 
-// hope says whether the next shared write is tried in one statement for all. After each try that fails, about twice as many writes as
-// the last time are not: one row that is always held, or orders that are repeated again and again, cost the others little.
-type hope struct {
-	mu           sync.Mutex
-	failed, rest int
-}
-
-// mostCareful bounds how many writes are not tried after one that failed.
+// mostCareful bounds how many writes are not tried in one statement for all after one that failed.
 const mostCareful = 64
-
-func (h *hope) tries() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.rest > 0 {
-		h.rest--
-		return false
-	}
-	return true
-}
-
-func (h *hope) tried(taken bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if taken {
-		h.failed /= 2
-		return
-	}
-	h.failed = min(2*h.failed+1, mostCareful)
-	h.rest = h.failed
-}
 
 // write takes what waits: all of it by one statement, or else each by itself. Where buyers are counted, each is.
 func (h *sharing) write(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {

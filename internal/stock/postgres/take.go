@@ -26,7 +26,8 @@ func ordersOf(all []taking) (o tables.Orders, agree bool) {
 
 // takeTogether takes batches and orders of several SKUs by one statement: all of them, or nothing.
 func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []taking) ([]taken, error) {
-	if !h.hope.tries() {
+	if h.careful > 0 {
+		h.careful--
 		return nil, ErrApart
 	}
 	o, agree := ordersOf(all)
@@ -34,10 +35,12 @@ func (h *sharing) takeTogether(ctx context.Context, deadline time.Time, all []ta
 	if agree {
 		left, now, err = all[0].store.takeRows(ctx, deadline, o)
 	}
-	h.hope.tried(err == nil)
 	if err != nil {
+		h.failed = min(2*h.failed+1, mostCareful)
+		h.careful = h.failed
 		return nil, err
 	}
+	h.failed /= 2
 	return answersOf(all, o, left, now), nil
 }
 
