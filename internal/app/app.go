@@ -149,7 +149,6 @@ func (a *App) openStore(ctx context.Context) error {
 		return err
 	}
 	a.onClose(func(context.Context) error { return closing() })
-	a.warnOfPooler(store)
 	if cluster, is := store.(*citus.Store); is {
 		a.nodes = cluster.Nodes
 	}

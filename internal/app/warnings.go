@@ -5,13 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
 )
@@ -95,21 +93,13 @@ func (o *notices) fail(err error) {
 		o.warnings.end("notices_failing")
 	case errors.Is(err, postgres.ErrDeaf):
 		o.warnings.begin("notices_failing", "no notifications of restocks, which are noticed within a second: "+
-			"give --direct-url, which leads past the pooler to the same database", "error", err)
+			"give --direct-url, which leads past the pooler to the same database, or default_query_exec_mode=cache_statement "+
+			"in --database-url if the pooler gives each session to one client", "error", err)
 	case o.outage.on.Load() || o.since.IsZero():
 		o.since = now
 	case now.Sub(o.since) >= noticesPatience:
 		o.warnings.begin("notices_failing", "no notifications of restocks, which are noticed within a second: "+
 			"the service needs one connection more to PostgreSQL", "error", err)
-	}
-}
-
-// warnOfPooler warns of what a session lacks because a pooler may give it to others.
-func (a *App) warnOfPooler(store stock.Store) {
-	if pg, is := store.(*postgres.Store); is && len(pg.Dropped()) > 0 {
-		a.warnings.begin("pooler_settings", "a pooler may share connections, so sessions cannot limit themselves: ALTER ROLE … "+
-			strings.Join(pg.Dropped(), ", ")+", and have the pooler reconnect; or, if each session is its client's own, "+
-			"default_query_exec_mode=cache_statement in the database URL")
 	}
 }
 

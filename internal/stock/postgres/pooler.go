@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +16,8 @@ func transactions(ctx context.Context, conn *pgconn.PgConn) error {
 	for _, statement := range []string{`BEGIN`, `ROLLBACK`} {
 		if _, err := conn.Exec(ctx, statement).ReadAll(); err != nil {
 			if Answered(err) {
-				return refusal("the pooler shares connections between statements: it must do so between transactions (pool_mode = transaction) or sessions; it says: " + err.Error())
+				return fmt.Errorf("the pooler shares connections between statements: it must do so between transactions "+
+					"(pool_mode = transaction) or sessions; it says: %w", err)
 			}
 			return err
 		}
@@ -31,15 +33,8 @@ func readsHere(ctx context.Context, conn *pgconn.PgConn) error {
 		return fmt.Errorf("find out where the pooler reads: %w", err)
 	}
 	if is := string(results[0].Rows[0][0]); is == "on" && conn.ParameterStatus("in_hot_standby") == "off" {
-		return refusal("the pooler sends what is read to a standby, whose rows are older: turn its load balancing off (Pgpool: load_balance_mode = off)")
-	}
-	return nil
-}
-
-// Dropped returns the settings that a pooler keeps sessions from making, each as ALTER ROLE takes it.
-func (s *Store) Dropped() []string {
-	if dropped := s.sessions.dropped.Load(); dropped != nil {
-		return *dropped
+		return errors.New("the pooler sends what is read to a standby, whose rows are older: " +
+			"turn its load balancing off (Pgpool: load_balance_mode = off)")
 	}
 	return nil
 }

@@ -26,19 +26,11 @@ const (
 	clientSilent      = "5s"  // after this long it probes the client's host, which has 5s to answer, and to acknowledge what was sent
 )
 
-// need says what happens where a setting cannot be made, because a pooler gives the session to others.
-type need int
-
-const (
-	harmless need = iota // it is for sessions that last, or transactions set it for themselves
-	useful               // an operator is told: see [Store.Dropped]
-	vital                // the connection is refused
-)
-
-// setting is a parameter of a session on which statements rely. Roles and databases may have another value of it.
+// setting is a parameter of a session on which statements rely. Roles and databases may have another value of it. A connection in
+// which a vital one cannot be set, because the session is shared, is refused. Without the others statements only take longer.
 type setting struct {
 	name, value string
-	need        need
+	vital       bool
 }
 
 // relied are the settings that no URL changes. Statements are carried out one after another in one transaction, each with what is
@@ -48,36 +40,36 @@ type setting struct {
 // Every lookup of every statement has an index that fits it, whatever the sizes.
 func relied() []setting {
 	return []setting{
-		{"default_transaction_isolation", "read committed", vital},
-		{"client_encoding", "UTF8", vital},
-		{"standard_conforming_strings", "on", vital},
-		{"array_nulls", "on", useful},
-		{"DateStyle", "ISO, MDY", useful},
-		{"IntervalStyle", "postgres", useful},
-		{"TimeZone", "UTC", harmless},
-		{"extra_float_digits", "1", harmless},
-		{"bytea_output", "hex", harmless},
-		{"plan_cache_mode", "force_generic_plan", harmless},
-		{"enable_seqscan", "off", harmless},
-		{"jit", "off", harmless}, // a scan that is forbidden counts as so expensive that its plan would be compiled
-		{"enable_indexscan", "on", useful},
-		{"enable_nestloop", "on", useful},
+		{"default_transaction_isolation", "read committed", true},
+		{"client_encoding", "UTF8", true},
+		{"standard_conforming_strings", "on", true},
+		{"array_nulls", "on", true},
+		{"DateStyle", "ISO, MDY", false},
+		{"IntervalStyle", "postgres", false},
+		{"TimeZone", "UTC", false},
+		{"extra_float_digits", "1", false},
+		{"bytea_output", "hex", false},
+		{"plan_cache_mode", "force_generic_plan", false},
+		{"enable_seqscan", "off", false},
+		{"jit", "off", false}, // a scan that is forbidden counts as so expensive that its plan would be compiled
+		{"enable_indexscan", "on", false},
+		{"enable_nestloop", "on", false},
 	}
 }
 
 // limitsOfSessions are the settings that a URL may change.
 func limitsOfSessions() []setting {
 	return []setting{
-		{"idle_in_transaction_session_timeout", idleInTransaction, useful},
-		{"lock_timeout", rowWait, useful},
-		{"client_connection_check_interval", clientGone, useful},
-		{"statement_timeout", "0", useful},
-		{"transaction_timeout", "0", useful},
-		{"idle_session_timeout", "0", harmless},
-		{"tcp_keepalives_idle", clientSilent, harmless},
-		{"tcp_keepalives_interval", "1s", harmless},
-		{"tcp_keepalives_count", "5", harmless},
-		{"tcp_user_timeout", clientSilent, harmless},
+		{"idle_in_transaction_session_timeout", idleInTransaction, false},
+		{"lock_timeout", rowWait, false},
+		{"client_connection_check_interval", clientGone, false},
+		{"statement_timeout", "0", false},
+		{"transaction_timeout", "0", false},
+		{"idle_session_timeout", "0", false},
+		{"tcp_keepalives_idle", clientSilent, false},
+		{"tcp_keepalives_interval", "1s", false},
+		{"tcp_keepalives_count", "5", false},
+		{"tcp_user_timeout", clientSilent, false},
 	}
 }
 
@@ -96,11 +88,10 @@ const ownSessions = "default_query_exec_mode=cache_statement"
 // If a pooler answers for the server, the session may be somebody else's from one transaction to the next. So nothing rests on
 // it, unless the URL has [ownSessions].
 type sessions struct {
-	all     map[string]setting // by the name in lower case
-	clock   *serverClock       // learns from each connection; nil: none
-	own     bool
-	shared  atomic.Bool // a pooler answers for the server, and sessions are not the client's own
-	dropped atomic.Pointer[[]string]
+	all    map[string]setting // by the name in lower case
+	clock  *serverClock       // learns from each connection; nil: none
+	own    bool
+	shared atomic.Bool // a pooler answers for the server, and sessions are not the client's own
 }
 
 // newSessions takes the settings of the URL out of a configuration.
@@ -118,9 +109,9 @@ func (s *sessions) take(config *pgx.ConnConfig) {
 		if slices.Contains([]string{"application_name", "options", "replication"}, name) {
 			continue
 		}
-		one := setting{name, value, vital}
+		one := setting{name, value, true}
 		if known, there := s.all[strings.ToLower(name)]; there {
-			one.need = known.need
+			one.vital = known.vital
 		}
 		s.set(one)
 		delete(config.RuntimeParams, name)
@@ -198,7 +189,6 @@ func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (shared bool, e
 	if answer.Err != nil {
 		return false, fmt.Errorf("set the parameters of the session: %w", answer.Err)
 	}
-	var missing []string
 	for n, row := range answer.Rows {
 		if n == 0 {
 			pooled, err := s.learn(sent, conn, row)
@@ -208,20 +198,11 @@ func (s *sessions) ask(ctx context.Context, conn *pgconn.PgConn) (shared bool, e
 			shared = pooled && !s.own
 		}
 		name, is, should := string(row[3]), string(row[4]), string(row[5])
-		if !shared || is == should {
-			continue
-		}
-		switch s.all[strings.ToLower(name)].need {
-		case vital:
-			return true, refusal(fmt.Sprintf("a pooler may share connections, so no session can set %s, which is %q: "+
-				"ALTER ROLE … SET %s = '%s', and have the pooler reconnect", name, is, name, should))
-		case useful:
-			missing = append(missing, fmt.Sprintf("SET %s = '%s'", name, should))
-		case harmless:
+		if shared && is != should && s.all[strings.ToLower(name)].vital {
+			return true, fmt.Errorf("a pooler may share connections, so no session can set %s, which is %q: "+
+				"ALTER ROLE … SET %s = '%s', and have the pooler reconnect", name, is, name, should)
 		}
 	}
-	slices.Sort(missing)
-	s.dropped.Store(&missing)
 	return shared, nil
 }
 
@@ -243,23 +224,10 @@ func (s *sessions) learn(sent time.Time, conn *pgconn.PgConn, row [][]byte) (poo
 		return false, fmt.Errorf("read the session: %w", err)
 	}
 	if encoding := string(row[1]); encoding != "UTF8" && encoding != "SQL_ASCII" {
-		return false, refusal("the database's encoding is " + encoding + ", which cannot hold every text: create it with ENCODING 'UTF8'")
+		return false, fmt.Errorf("the database's encoding is %s, which cannot hold every text: create it with ENCODING 'UTF8'", encoding)
 	}
 	if s.clock != nil {
 		s.clock.note(sent, time.UnixMicro(clock))
 	}
 	return uint32(pid) != conn.PID(), nil
-}
-
-// refusal says in one line why a database cannot be used as it is, and what to do.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-// plainly returns a refusal without what was tried around it, and any other error as it is.
-func plainly(err error) error {
-	if r, is := errors.AsType[refusal](err); is {
-		return r
-	}
-	return err
 }

@@ -61,7 +61,7 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 		return nil, err
 	}
 	if err := s.Ping(ctx); err != nil {
-		return nil, errors.Join(plainly(err), s.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
