@@ -33,11 +33,7 @@ func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err e
 	if err != nil {
 		return stock.Audit{}, err
 	}
-	lines, err := s.unmatchedLines(ctx, sku)
-	if err != nil {
-		return stock.Audit{}, err
-	}
-	open, err := s.unfinished(ctx)
+	lines, open, err := s.unsettled(ctx, sku)
 	if err != nil {
 		return stock.Audit{}, err
 	}
@@ -79,8 +75,9 @@ func orderLines(ctx context.Context, s *postgres.Store, sku string) ([]orderLine
 	}, "order_lines", sku)
 }
 
-// unmatchedLines returns the lines of orders that have no deduction and get none within settleWait.
-func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []orderLine, err error) {
+// unsettled returns the lines of orders that have no deduction, and names the transactions between their two phases, that are so now
+// and still within settleWait.
+func (s *Store) unsettled(ctx context.Context, sku string) (lines []orderLine, open []string, err error) {
 	err = s.again(ctx, func(p *placements) error {
 		lines, err = eachNode(p, func(h *shard) ([]orderLine, error) { return orderLines(ctx, h.store, sku) })
 		return err
@@ -88,10 +85,22 @@ func (s *Store) unmatchedLines(ctx context.Context, sku string) (lines []orderLi
 	if err == nil {
 		lines, err = s.without(ctx, lines)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		open, err = s.prepared(ctx)
 	}
-	return remaining(ctx, lines, func(lines []orderLine) ([]orderLine, error) { return s.without(ctx, lines) })
+	for until := time.Now().Add(settleWait); err == nil && len(lines)+len(open) > 0 && time.Now().Before(until); {
+		select {
+		case <-time.After(settlePoll):
+		case <-ctx.Done():
+			return nil, nil, errors.Join(errors.New("wait for orders to be settled"), ctx.Err())
+		}
+		var still []string
+		if lines, err = s.without(ctx, lines); err == nil {
+			still, err = s.prepared(ctx)
+		}
+		open = slices.DeleteFunc(open, func(name string) bool { return !slices.Contains(still, name) })
+	}
+	return lines, open, err
 }
 
 // without returns the lines that have no deduction.
@@ -114,17 +123,6 @@ func (s *Store) without(ctx context.Context, lines []orderLine) (left []orderLin
 	return left, nil
 }
 
-// unfinished names the transactions over nodes that do not end within settleWait.
-func (s *Store) unfinished(ctx context.Context) (open []string, err error) {
-	if open, err = s.prepared(ctx); err != nil {
-		return nil, err
-	}
-	return remaining(ctx, open, func(open []string) ([]string, error) {
-		still, err := s.prepared(ctx)
-		return slices.DeleteFunc(open, func(name string) bool { return !slices.Contains(still, name) }), err
-	})
-}
-
 // prepared names the transactions that are between their two phases.
 func (s *Store) prepared(ctx context.Context) (names []string, err error) {
 	for _, n := range s.placements().nodes {
@@ -137,17 +135,4 @@ func (s *Store) prepared(ctx context.Context) (names []string, err error) {
 		}
 	}
 	return names, nil
-}
-
-// remaining asks which of some things are left, until there are none or settleWait is over.
-func remaining[T any](ctx context.Context, some []T, left func([]T) ([]T, error)) (_ []T, err error) {
-	for until := time.Now().Add(settleWait); err == nil && len(some) > 0 && time.Now().Before(until); {
-		select {
-		case <-time.After(settlePoll):
-			some, err = left(some)
-		case <-ctx.Done():
-			err = errors.Join(errors.New("wait for orders to be settled"), ctx.Err())
-		}
-	}
-	return some, err
 }

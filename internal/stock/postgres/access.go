@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -163,18 +162,4 @@ func each(read func(tables.Row) error) func(pgx.Rows) error {
 		}
 		return rows.Err()
 	}
-}
-
-// options makes a transaction begin with its settings and the lock of its access, in one message.
-func (d database) options(o pgx.TxOptions) pgx.TxOptions {
-	first := d.sessions.local() + d.access.Begin + d.access.Lock
-	if first == "" {
-		return o
-	}
-	begin := o.BeginQuery
-	if begin == "" {
-		begin = strings.TrimSpace("BEGIN ISOLATION LEVEL " + string(o.IsoLevel) + " " + string(o.AccessMode))
-	}
-	o.BeginQuery = begin + "; " + first
-	return o
 }

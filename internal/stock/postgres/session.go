@@ -76,7 +76,7 @@ func limitsOfSessions() []setting {
 // beginSnapshot begins a transaction that reads one state of the database, with sequential scans if they help.
 const beginSnapshot = `
 BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
-SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on`
+SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; `
 
 // ownSessions in a URL says that each session is the client's own, as long as its connection lasts, although a pooler answers for the
 // server. It is what pgx does without a pooler.

@@ -43,7 +43,7 @@ func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQuer
 func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 func (c *counter) count(sql string) {
-	if strings.HasPrefix(sql, "begin") {
+	if strings.HasPrefix(sql, "BEGIN ISOLATION LEVEL READ COMMITTED") {
 		c.begun.Add(1)
 	}
 	switch sql {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"inventory/internal/stock"
@@ -21,7 +20,7 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	}
 	var id pgtype.DriverBytes // the connection's own buffer: no copy of each id
 	column := []any{&id}
-	err = s.pool.snapshot(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx transaction) error {
+	err = s.pool.snapshot(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; `, func(tx transaction) error {
 		view, err = tables.SoldOut(ctx, tx, sku, limit, func(row tables.Row) error {
 			err := row.Scan(column...)
 			accepted(id)
@@ -34,7 +33,7 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 
 // Audit implements [stock.Store].
 func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
-	err = s.pool.snapshot(ctx, pgx.TxOptions{BeginQuery: beginSnapshot}, func(tx transaction) error {
+	err = s.pool.snapshot(ctx, beginSnapshot, func(tx transaction) error {
 		audit, err = tables.Audit(ctx, tx, sku)
 		return err
 	})

@@ -40,7 +40,7 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(transact
 		return stock.Unwritten(err)
 	}
 	defer conn.Release()
-	tx, err := s.pool.begin(ctx, conn.Conn(), pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err := s.pool.begin(ctx, conn.Conn(), `BEGIN ISOLATION LEVEL READ COMMITTED; `)
 	if err != nil {
 		return stock.Unwritten(err)
 	}
@@ -79,11 +79,12 @@ type transaction struct {
 
 var _ tables.Tx = transaction{}
 
-// begin begins a transaction.
-func (d database) begin(ctx context.Context, conn *pgx.Conn, o pgx.TxOptions) (tx transaction, err error) {
+// begin begins a transaction by some statements, and has its settings and the lock of its access in the same message.
+func (d database) begin(ctx context.Context, conn *pgx.Conn, begin string) (tx transaction, err error) {
 	tx.db = d
+	begin += d.sessions.local() + d.access.Begin + d.access.Lock
 	err = d.sessions.judge(limited(ctx, func(ctx context.Context) error {
-		tx.Tx, err = conn.BeginTx(ctx, d.options(o))
+		tx.Tx, err = conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 		return err
 	}))
 	return tx, err
@@ -97,10 +98,10 @@ func (t transaction) end(ctx context.Context, err error) error {
 	return err
 }
 
-// snapshot runs reads in a transaction.
-func (d database) snapshot(ctx context.Context, o pgx.TxOptions, work func(transaction) error) error {
+// snapshot runs reads in a transaction that some statements begin.
+func (d database) snapshot(ctx context.Context, begin string, work func(transaction) error) error {
 	return d.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		tx, err := d.begin(ctx, conn.Conn(), o)
+		tx, err := d.begin(ctx, conn.Conn(), begin)
 		if err != nil {
 			return err
 		}
