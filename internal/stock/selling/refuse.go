@@ -1,7 +1,6 @@
 package selling
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
