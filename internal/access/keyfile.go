@@ -5,12 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/gofrs/flock"
 )
 
 // readKeys reads a file of keys. Each line has a name, a scope, an id and a hash, separated by white space. It skips
@@ -77,73 +75,28 @@ func (k keys) add(fields []string) error {
 // newFileMode lets the service read a file that an operator made. The file holds hashes, and no secret.
 const newFileMode = 0o644
 
-// AddKey adds the line of a new key to a file of keys, and makes the file if there is none. A concurrent reader finds
-// the whole file, with or without the line. Concurrent calls lose no line. If the line would make the file invalid, the
-// file stays as it was. It keeps its mode and its owner.
-//
-// The result is a new file of the same name: a container that has mounted the file itself instead of its folder keeps
-// the old one.
+// AddKey adds the line of a new key to a file of keys, and makes the file if there is none. If the line would make the
+// file invalid, the file stays as it was. Concurrent calls lose no line: each appends its own in one write. A service
+// that reads the file during that write finds a mistake in it, and keeps the keys that it has.
 func AddKey(file, line string) (err error) {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
-	lock := flock.New(file+".lock", flock.SetPermissions(newFileMode))
-	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("API keys: %w", err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	text, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("API keys: %w", err)
-	}
-	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
-		text = append(text, '\n')
-	}
-	text = append(text, line+"\n"...)
-	if _, err := parseKeys(file, text); err != nil {
-		return fmt.Errorf("%w; the file stays as it was", err)
-	}
-	return replaceKeys(file, text)
-}
-
-// replaceKeys replaces a file of keys by one with the given text, once the new file is on the disk.
-func replaceKeys(file string, text []byte) (err error) {
-	next, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new")
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, newFileMode)
 	if err != nil {
 		return fmt.Errorf("API keys: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("API keys: %s stays as it was: %w", file, err), os.Remove(next.Name()))
-		}
-	}()
-	_, err = next.Write(text)
-	if err == nil {
-		err = likeBefore(next, file)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Errorf("API keys: %w", err)
 	}
-	if err == nil {
-		err = next.Sync()
+	line += "\n"
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		line = "\n" + line
 	}
-	if err = errors.Join(err, next.Close()); err != nil {
-		return err
+	if _, err := parseKeys(file, append(slices.Clip(text), line...)); err != nil {
+		return fmt.Errorf("%w; the file stays as it was", err)
 	}
-	if err := os.Rename(next.Name(), file); err != nil {
-		return err
+	if _, err := f.WriteString(line); err != nil {
+		return errors.Join(fmt.Errorf("API keys: %w", err), f.Truncate(int64(len(text))))
 	}
-	return syncFolder(filepath.Dir(file))
-}
-
-// likeBefore gives a file the mode and the owner of the one that it replaces.
-func likeBefore(next *os.File, file string) error {
-	before, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return next.Chmod(newFileMode)
-	case err != nil:
-		return err
-	}
-	if err := keepOwner(next, before); err != nil {
-		return err
-	}
-	return next.Chmod(before.Mode().Perm())
+	return f.Sync()
 }
