@@ -3,30 +3,22 @@ package access
 import (
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
 
-// mostCallers bounds each of a limiter's two maps of callers.
+// mostCallers bounds the callers whose buckets are kept.
 const mostCallers = 1 << 17
 
-// Limiter bounds how often each caller may call. Each has a bucket that holds burst requests and fills at a rate.
-//
-// The limiter forgets a caller that has not called for the time that an empty bucket takes to fill: a new bucket would be
-// full as well. So the limiter keeps two maps: one of recent callers, which it sets aside after that time, and the one
-// that it set aside last. With very many callers it does so earlier: then a few may get a second burst, and none is
-// refused for it. It is safe for concurrent use.
+// Limiter bounds how often each caller may call. Each has a bucket that holds burst requests and fills at a rate. With
+// very many callers the limiter forgets the one that has not called for longest: it may get a second burst, and nobody
+// is refused for it. It is safe for concurrent use.
 type Limiter struct {
-	rate  rate.Limit
-	burst int
-	fill  time.Duration // in which an empty bucket fills
-
-	mu           sync.Mutex
-	now, before  map[string]*rate.Limiter
-	began        time.Time // when the map now was new
-	most         int       // callers in each of them
+	rate         rate.Limit
+	burst        int
+	buckets      *lru.Cache[string, *rate.Limiter]
 	headerPolicy string
 }
 
@@ -41,9 +33,12 @@ func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
 	if burst == 0 {
 		burst = int(math.Ceil(perSecond))
 	}
-	l := &Limiter{rate: rate.Limit(perSecond), burst: burst, most: mostCallers}
-	l.fill = l.timeFor(float64(burst))
-	l.headerPolicy = fmt.Sprintf(`"default";q=%d;w=%d`, burst, Seconds(l.fill))
+	buckets, err := lru.New[string, *rate.Limiter](mostCallers)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter{rate: rate.Limit(perSecond), burst: burst, buckets: buckets}
+	l.headerPolicy = fmt.Sprintf(`"default";q=%d;w=%d`, burst, Seconds(l.timeFor(float64(burst))))
 	return l, nil
 }
 
@@ -60,7 +55,7 @@ type Verdict struct {
 
 // Take takes a request of a caller.
 func (l *Limiter) Take(caller string, now time.Time) Verdict {
-	bucket := l.bucket(caller, now)
+	bucket := l.bucket(caller)
 	ok := bucket.AllowN(now, 1)
 	return l.verdict(ok, bucket.TokensAt(now))
 }
@@ -68,7 +63,7 @@ func (l *Limiter) Take(caller string, now time.Time) Verdict {
 // TakeSome takes as many of the wanted requests as the caller may send now, and returns how many it has taken. The
 // verdict is about the others.
 func (l *Limiter) TakeSome(caller string, wanted int, now time.Time) (taken int, verdict Verdict) {
-	bucket := l.bucket(caller, now)
+	bucket := l.bucket(caller)
 	for {
 		taken = max(0, min(wanted, int(bucket.TokensAt(now))))
 		if bucket.AllowN(now, taken) { // otherwise a concurrent call has taken some
@@ -79,7 +74,7 @@ func (l *Limiter) TakeSome(caller string, wanted int, now time.Time) (taken int,
 
 // Peek returns what Take would return, and takes nothing.
 func (l *Limiter) Peek(caller string, now time.Time) Verdict {
-	tokens := l.bucket(caller, now).TokensAt(now)
+	tokens := l.bucket(caller).TokensAt(now)
 	return l.verdict(tokens >= 1, tokens)
 }
 
@@ -91,25 +86,16 @@ func (l *Limiter) verdict(ok bool, tokens float64) Verdict {
 	return v
 }
 
-// bucket finds the bucket of a caller, or makes one.
-func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.now == nil || len(l.now) >= l.most || now.Sub(l.began) > l.fill {
-		if now.Sub(l.began) > 2*l.fill {
-			l.now = nil // no caller in it has called in the time of a fill
-		}
-		l.now, l.before, l.began = make(map[string]*rate.Limiter), l.now, now
-	}
-	bucket := l.now[caller]
-	if bucket != nil {
+// bucket finds the bucket of a caller, or makes one. Of several that are made at once one counts.
+func (l *Limiter) bucket(caller string) *rate.Limiter {
+	if bucket, known := l.buckets.Get(caller); known {
 		return bucket
 	}
-	if bucket = l.before[caller]; bucket == nil {
-		bucket = rate.NewLimiter(l.rate, l.burst)
+	made := rate.NewLimiter(l.rate, l.burst)
+	if bucket, known, _ := l.buckets.PeekOrAdd(caller, made); known {
+		return bucket
 	}
-	l.now[caller] = bucket
-	return bucket
+	return made
 }
 
 // timeFor returns the time in which the bucket gains that many requests.

@@ -89,35 +89,23 @@ func TestTakeSomeAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A caller at any interval is limited as if the limiter forgot no caller.
-func TestForgettingChangesNothing(t *testing.T) {
-	t.Parallel()
-	for _, pause := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 3 * time.Second} {
-		l, kept := limiter(t, 4, 4), limiter(t, 4, 4)
-		kept.fill = 1 << 60 // forgets nobody
-		for at := time.Duration(0); at < 10*time.Second; at += pause {
-			for range 3 {
-				if got, want := l.Take("a", noon.Add(at)), kept.Take("a", noon.Add(at)); got != want {
-					t.Fatalf("pause %v, at %v: %+v, want %+v", pause, at, got, want)
-				}
-			}
-		}
-	}
-}
-
+// The one that has not called for longest is forgotten: who calls on is limited, however many call.
 func TestCallersAreForgotten(t *testing.T) {
 	t.Parallel()
-	l := limiter(t, 10, 10) // full after a second
-	l.most = 100
-	for i := range 10_000 {
+	l := limiter(t, 1, 1)
+	l.Take("first", noon)
+	l.Take("busy", noon)
+	for i := range mostCallers {
 		l.Take(strconv.Itoa(i), noon)
-		if len(l.now)+len(l.before) > 2*l.most {
-			t.Fatalf("%d callers are known", len(l.now)+len(l.before))
+		if l.Take("busy", noon).OK {
+			t.Fatal("a caller that calls on was forgotten")
 		}
 	}
-	l.Take("a", noon.Add(5*time.Second))
-	if n := len(l.now) + len(l.before); n != 1 {
-		t.Errorf("%d callers are known after 5 s", n)
+	if n := l.buckets.Len(); n > mostCallers {
+		t.Errorf("%d callers are known", n)
+	}
+	if !l.Take("first", noon).OK {
+		t.Error("the first caller is still known")
 	}
 }
 
