@@ -166,7 +166,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 					t.Errorf("the %s was told: …%s", kind, told[max(0, at-200):at])
 				}
 			}
-			for _, logged := range []string{"request failed", "caller refused", "the token has expired", "request_id"} {
+			for _, logged := range []string{"request failed", "caller refused", "token is expired", "request_id"} {
 				if !strings.Contains(v.log.String(), logged) {
 					t.Errorf("the log does not say %q: %s", logged, v.log.String())
 				}

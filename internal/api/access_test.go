@@ -388,7 +388,7 @@ func TestRefusalSaysWhy(t *testing.T) {
 	for caller, want := range map[string]struct{ detail, challenge string }{
 		nobody:        {"has no Authorization: Bearer header", `Bearer realm="inventory"`},
 		wrongKey:      {"the API key is not known", `Bearer realm="inventory", error="invalid_token"`},
-		expired:       {"the token has expired", `Bearer realm="inventory", error="invalid_token"`},
+		expired:       {"token is expired", `Bearer realm="inventory", error="invalid_token"`},
 		wrongAudience: {"another audience", `Bearer realm="inventory", error="invalid_token"`},
 		eternal:       {"must have exp", `Bearer realm="inventory", error="invalid_token"`},
 		swapped:       {"the token is not valid", `Bearer realm="inventory", error="invalid_token"`},

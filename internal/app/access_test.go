@@ -123,7 +123,7 @@ func TestAccessThatMakesNoSense(t *testing.T) {
 		"failed to find":                 {TLSCert: keyFile, TLSKey: keyFile},
 		"no such file":                   {TLSCert: certFile, TLSKey: keyFile + "x"},
 		"API keys: open":                 {Access: access.Config{KeysFile: keyFile + "x"}},
-		"JWT algorithm":                  {Access: access.Config{Tokens: access.TokenConfig{KeyFile: keyFile}}},
+		"tokens need an algorithm":       {Access: access.Config{Tokens: access.TokenConfig{KeyFile: keyFile}}},
 		"rate limit":                     {RateLimit: -1},
 		"needs a rate limit":             {RateBurst: 1},
 		`allowed host " b"`:              {AllowedHosts: []string{"a", " b"}}, // of "a, b" in the environment
