@@ -46,15 +46,6 @@ func newSKU(f *form) stock.NewSKU {
 	return sku
 }
 
-// ReadNewSKU reads a SKU to create as the service does, from the JSON body of the request, and refuses it with the same errors.
-func ReadNewSKU(name string, body []byte) (stock.NewSKU, error) {
-	sku, err := readForm(body, newSKU)
-	if sku.SKU = name; err == nil {
-		err = sku.Check()
-	}
-	return sku, err
-}
-
 func (f *form) terms() stock.Terms {
 	return stock.Terms{
 		SaleStartsAt: f.instant("sale_starts_at"), SaleEndsAt: f.instant("sale_ends_at"),

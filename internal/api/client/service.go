@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,7 @@ import (
 )
 
 // Service is a client of one service, or of the balancer before several. It sends a request without a final answer (no
-// connection, a time-out, 503) again: every request may be sent twice. It is safe for concurrent use.
+// connection, a time-out, 503, or 429 at a rate limit) again: every request may be sent twice. It is safe for concurrent use.
 type Service struct {
 	client   *Client
 	http     *http.Client
@@ -80,6 +81,13 @@ func (s *Service) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answe
 	return ask[SKU](ctx, s, func() (*http.Response, error) { return s.client.CreateSKU(ctx, sku, nil, body) })
 }
 
+// CreateSKUFrom creates a SKU from the JSON of its properties, which the service checks.
+func (s *Service) CreateSKUFrom(ctx context.Context, sku string, properties []byte) (Answer[SKU], error) {
+	return ask[SKU](ctx, s, func() (*http.Response, error) {
+		return s.client.CreateSKUWithBody(ctx, sku, nil, "application/json", bytes.NewReader(properties))
+	})
+}
+
 // ReadSKU reads a SKU.
 func (s *Service) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
 	return ask[SKU](ctx, s, func() (*http.Response, error) { return s.client.ReadSKU(ctx, sku) })
@@ -90,7 +98,7 @@ func (s *Service) Restock(ctx context.Context, sku string, body Restock) (Answer
 	return ask[Restock](ctx, s, func() (*http.Response, error) { return s.client.Restock(ctx, sku, nil, body) })
 }
 
-// ask sends a request until an answer is final or patience is over. If all answers were 503, it returns the last one.
+// ask sends a request until an answer is final or patience is over. If no answer was final, it returns the last one.
 func ask[T any](ctx context.Context, s *Service, send func() (*http.Response, error)) (Answer[T], error) {
 	var last Answer[T]
 	notFinal := errors.New("not available")
@@ -102,7 +110,8 @@ func ask[T any](ctx context.Context, s *Service, send func() (*http.Response, er
 			return struct{}{}, err
 		}
 		defer response.Body.Close()
-		if last, err = answerOf[T](response); err == nil && last.Status == http.StatusServiceUnavailable {
+		last, err = answerOf[T](response)
+		if err == nil && (last.Status == http.StatusServiceUnavailable || last.Status == http.StatusTooManyRequests) {
 			err = notFinal
 		}
 		return struct{}{}, err
