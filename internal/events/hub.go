@@ -220,29 +220,23 @@ func (h *Hub) deliver(b batch) {
 
 // change is what was seen of a SKU last: whether it is sold out.
 type change struct {
-	kind    stock.EventKind
-	age     stock.Age
-	unknown bool // it is back in stock, or was never sold out
+	kind stock.EventKind
+	age  stock.Age
 }
 
 // isChange reports whether a look at a SKU says something new. Several processes look whether it is sold out or back in stock:
-// listeners get what has changed, once, and nothing that was seen before the last change. That it was sold out before, only an older
-// look may know.
+// listeners get what has changed, once, and nothing that was seen before the last change. Of a SKU of which nothing is known, only who
+// has seen it empty knows that it is back.
 func (h *Hub) isChange(t Delivery) bool {
 	last, known := h.changes[t.SKU]
-	settles := last.unknown && t.Kind == stock.EventBackInStock && t.WasEmpty
-	if known && t.Age.Before(last.age) {
-		if !settles {
-			return false
-		}
-		t.Age = last.age
+	if known && t.Age.Before(last.age) || !known && t.Kind == stock.EventBackInStock && !t.WasEmpty {
+		return false
 	}
 	if len(h.changes) >= mostChanges {
 		clear(h.changes)
 	}
-	unknown := t.Kind == stock.EventBackInStock && !t.WasEmpty && (!known || last.unknown)
-	h.changes[t.SKU] = change{t.Kind, t.Age, unknown}
-	return settles || !unknown && (!known || last.kind != t.Kind)
+	h.changes[t.SKU] = change{t.Kind, t.Age}
+	return !known || last.kind != t.Kind
 }
 
 // sendEvent gives an event to the listeners that want it.
