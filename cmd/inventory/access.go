@@ -57,18 +57,14 @@ func (keyNewCommand) Help() string {
 }
 
 type keyNewCommand struct {
-	Name  string `help:"Name of the key's owner, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
-	Scope string `help:"What the key may do: buyer, to buy for any buyer; or admin, everything." enum:"buyer,admin" required:""`
-	File  string `help:"File of API keys to add the line to; then only the key is printed. Default: print both." placeholder:"FILE"`
+	Name  string       `help:"Name of the key's owner, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
+	Scope access.Scope `help:"What the key may do: buyer, to buy for any buyer; or admin, everything." enum:"buyer,admin" required:""`
+	File  string       `help:"File of API keys to add the line to; then only the key is printed. Default: print both." placeholder:"FILE"`
 }
 
 // Run makes a key.
 func (c *keyNewCommand) Run(s cli.Streams) error {
-	scope, err := access.ParseScope(c.Scope)
-	if err != nil {
-		return err
-	}
-	key, line, err := access.NewKey(c.Name, scope)
+	key, line, err := access.NewKey(c.Name, c.Scope)
 	if err != nil {
 		return usageError{fmt.Errorf("--name: %w", err)}
 	}

@@ -59,7 +59,7 @@ func TestAccessThatCannotWorkIsReportedInOneLine(t *testing.T) {
 		{[]string{"key", "new", "--scope", "buyer"}, "--name", statusUsage},
 		{[]string{"key", "new", "--name", "a", "--scope", "buyer", "--file", "/nowhere/keys"}, "/nowhere/keys", statusFailed},
 		{[]string{"serve", "--api-keys", "/nowhere/keys"}, "/nowhere/keys", statusFailed},
-		{[]string{"serve", "--api-keys", file}, file + ", line 2: the hash", statusFailed},
+		{[]string{"serve", "--api-keys", file}, file + ", line 2: must be name, scope, id and hash", statusFailed},
 		{[]string{"serve", "--jwt-algorithm", "none"}, "--jwt-algorithm", statusUsage},
 		{[]string{"serve", "--jwt-key", file}, "--jwt-audience", statusUsage},
 		{[]string{"serve", "--jwt-algorithm", "HS256", "--jwt-audience", "a"}, "--jwt-key", statusUsage},

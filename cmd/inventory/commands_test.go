@@ -45,8 +45,8 @@ func TestWhatCannotWorkIsReportedInOneLine(t *testing.T) {
 		{[]string{"serve", "--database-url", "sqlite:inventory.db?mode=ro"}, "no parameters", statusUsage},
 		{[]string{"demo", "--url", "localhost:8080", "--database-url", file}, "service URL", statusUsage},
 		{[]string{"demo", "--quantity", "5-1"}, "--quantity", statusUsage},
-		{[]string{"demo", "--segments", "0"}, "--segments", statusUsage},
-		{[]string{"demo", "--stock", "-1"}, "--stock", statusUsage},
+		{[]string{"demo", "--segments", "0"}, "segments must be 1 to", statusFailed},
+		{[]string{"demo", "--stock=-1"}, "stock must be 0 to", statusFailed},
 		{[]string{"demo", "--url", "http://127.0.0.1:1"}, "--database-url", statusUsage},
 		{[]string{"demo", "--watch", "--url", "http://127.0.0.1:1", "--database-url", file}, "--url", statusUsage},
 		{[]string{"demo", "--watch", "--redis-url", "redis://127.0.0.1:1"}, "--redis-url", statusUsage},
@@ -163,13 +163,13 @@ func TestAuditFindsADifference(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	soldOut := func(s saleSummary) bool { return s.Accepted == s.Stock && s.SoldOut == int64(s.Requests)-s.Stock }
-	nearlySoldOut := func(s saleSummary) bool { return s.UnitsSold > s.Stock-5 }
+	soldOut := func(s *sale) bool { return s.Accepted == s.Stock && s.SoldOut == int64(s.Requests)-s.Stock }
+	nearlySoldOut := func(s *sale) bool { return s.UnitsSold > s.Stock-5 }
 	for _, c := range []struct {
 		name          string
 		stock, buyers int
 		args          []string
-		want          func(saleSummary) bool
+		want          func(*sale) bool
 	}{
 		{"like the defaults", 1000, 2000, nil, soldOut},
 		{"nothing divides", 999, 1500, []string{"--segments", "7"}, soldOut},
@@ -178,7 +178,7 @@ func TestDemo(t *testing.T) {
 		{"fair locks", 1000, 800, []string{"--lock", "fair", "--quantity", "1-5"}, nearlySoldOut},
 		{"RedLocks", 1000, 800, []string{"--lock", "redlock", "--quantity", "1-5"}, nearlySoldOut},
 		{"real servers", 1000, 2000, []string{"--quantity", "1-5", "--database-url", database(t), "--redis-url", redisServer.URL()}, nearlySoldOut},
-		{"not sold out", 1000, 20, nil, func(s saleSummary) bool { return s.Accepted == int64(s.Requests) && s.SoldOut == 0 }},
+		{"not sold out", 1000, 20, nil, func(s *sale) bool { return s.Accepted == int64(s.Requests) && s.SoldOut == 0 }},
 		{"nothing to sell", 0, 20, nil, soldOut},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestHelpShowsTheDefaultsOfTheDemo(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, r result) (s saleSummary) {
+func parse(t *testing.T, r result) (s *sale) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(r.out))
 	d.DisallowUnknownFields()
@@ -226,7 +226,7 @@ func parse(t *testing.T, r result) (s saleSummary) {
 }
 
 // exact checks what holds for every sale.
-func exact(t *testing.T, s saleSummary) {
+func exact(t *testing.T, s *sale) {
 	t.Helper()
 	if s.Errors != 0 || s.Oversold != 0 || s.Stranded != 0 || !s.AuditOK ||
 		s.Accepted+s.SoldOut+s.InsufficientStock != int64(s.Requests) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,7 +21,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/classroom"
 	"inventory/internal/cli"
-	"inventory/internal/progress"
+	"inventory/internal/latency"
 	"inventory/internal/stock"
 )
 
@@ -57,10 +56,6 @@ func (demoCommand) Help() string {
 // Validate returns an error if a value is out of range.
 func (c *demoCommand) Validate() error {
 	switch {
-	case c.Stock < 0 || c.Stock > stock.MaxStock:
-		return fmt.Errorf("--stock must be 0 to %d", stock.MaxStock)
-	case c.Segments < 1 || c.Segments > stock.MaxSegments:
-		return fmt.Errorf("--segments must be 1 to %d", stock.MaxSegments)
 	case c.Buyers < 1:
 		return errors.New("--buyers must be 1 or more")
 	case c.Concurrency < 1:
@@ -80,11 +75,14 @@ func (c *demoCommand) Validate() error {
 
 // Run holds the sale.
 func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
-	removeFiles, err := c.openDatabase()
-	if err != nil {
-		return err
+	if c.DatabaseURL == "" {
+		folder, err := os.MkdirTemp("", "inventory-demo-")
+		if err != nil {
+			return fmt.Errorf("make a temporary folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+		c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
 	}
-	defer func() { err = errors.Join(err, removeFiles()) }()
 	if c.Watch {
 		return c.watch(ctx, s)
 	}
@@ -95,37 +93,34 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		}
 		defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
 	}
-	var services []*client.Service
+	sale := &sale{
+		sku: "demo-" + uuid.NewString(), Stock: c.Stock, Segments: c.Segments, Requests: c.Buyers, quantity: c.Quantity, latencies: latency.New(),
+	}
 	for _, url := range c.URL {
 		service, err := client.NewService(url, c.Concurrency, patience, client.WithKey(c.APIKey))
 		if err != nil {
 			return usageError{err}
 		}
 		defer service.Close()
-		services = append(services, service)
+		sale.services = append(sale.services, service)
 	}
-	sku := "demo-" + uuid.NewString()
-	created, err := services[0].CreateSKU(ctx, sku, client.NewSKU{Stock: c.Stock, Segments: &c.Segments})
-	if err == nil {
-		err = created.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("create SKU %s: %w", sku, err)
-	}
-	sale := newSale(sku, services, *c)
-	if err := sale.run(ctx, progress.New(s.Err, "buyers served", c.Buyers)); err != nil {
+	if err := sale.run(ctx, c.Concurrency, s.Err); err != nil {
 		return err
 	}
-	summary, err := c.audit(ctx, sale)
+	audit, err := auditOf(ctx, c.DatabaseURL, sale.sku)
+	if err == nil && len(audit.SKUs) == 0 {
+		err = fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
+	}
 	if err != nil {
 		return err
 	}
+	sale.compare(audit.SKUs[0])
 	if c.JSON {
-		err = json.NewEncoder(s.Out).Encode(summary)
+		err = json.NewEncoder(s.Out).Encode(sale)
 	} else {
-		summary.print(s, sku)
+		sale.print(s)
 	}
-	if err == nil && !summary.AuditOK {
+	if err == nil && !sale.AuditOK {
 		err = errSaleFailed
 	}
 	return err
@@ -143,31 +138,6 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (*app.A
 		c.URL = []string{a.URL()}
 	}
 	return a, err
-}
-
-// openDatabase creates a temporary file if no database was named.
-func (c *demoCommand) openDatabase() (removeFiles func() error, err error) {
-	if c.DatabaseURL != "" {
-		return func() error { return nil }, nil
-	}
-	folder, err := os.MkdirTemp("", "inventory-demo-")
-	if err != nil {
-		return nil, fmt.Errorf("make a temporary folder: %w", err)
-	}
-	c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
-	return func() error { return os.RemoveAll(folder) }, nil
-}
-
-// audit compares the buyers' answers with the rows.
-func (c *demoCommand) audit(ctx context.Context, sale *sale) (saleSummary, error) {
-	audit, err := auditOf(ctx, c.DatabaseURL, sale.sku)
-	if err != nil {
-		return saleSummary{}, err
-	}
-	if len(audit.SKUs) == 0 {
-		return saleSummary{}, fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
-	}
-	return sale.summary(audit.SKUs[0]), nil
 }
 
 // quantity is a number of units, or a range to draw from.
@@ -215,16 +185,10 @@ func (c *demoCommand) watch(ctx context.Context, s cli.Streams) (err error) {
 			return errors.Join(err, listener.Close())
 		}
 	}
-	return serveUntil(ctx, listener, school.Handler())
-}
-
-// serveUntil serves until ctx ends. Streams of events do not end by themselves, so it cuts connections.
-func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	cut := make(chan error, 1)
-	context.AfterFunc(ctx, func() { cut <- server.Close() })
+	server := &http.Server{Handler: school.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // cuts connections: streams of events do not end by themselves
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+		return fmt.Errorf("serve %s: %w", address, err)
 	}
-	return <-cut
+	return nil
 }

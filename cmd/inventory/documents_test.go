@@ -82,8 +82,8 @@ func TestEveningBeginsAsItExplains(t *testing.T) {
 		if i < 3 {
 			args = append(args, "--stock", "500", "--buyers", "1000")
 		}
-		var sold saleSummary
-		if r := spawn(t, args...); r.code != 0 || json.Unmarshal([]byte(r.out), &sold) != nil {
+		sold := new(sale)
+		if r := spawn(t, args...); r.code != 0 || json.Unmarshal([]byte(r.out), sold) != nil {
 			t.Fatalf("%q: exit status %d, %s", args, r.code, r.err)
 		}
 		if sold.Oversold != 0 || !sold.AuditOK {

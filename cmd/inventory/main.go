@@ -18,8 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -93,11 +91,11 @@ const (
 // usageError is about the command line.
 type usageError struct{ error }
 
-// Fail prints what went wrong in one line, and returns the exit status. If the log is JSON the line is JSON too, because
-// a program that reads the log would lose another line.
-func (*commands) Fail(s cli.Streams, args []string, err error) int {
+// Fail prints what went wrong in one line, and returns the exit status. If the log of a service is JSON the line is JSON
+// too, because a program that reads the log would lose another line.
+func (c *commands) Fail(s cli.Streams, err error) int {
 	status, line := statusOf(err), strings.Join(strings.Fields(err.Error()), " ")
-	if logsJSON(args) {
+	if c.Serve.LogFormat == "json" {
 		slog.New(slog.NewJSONHandler(s.Err, nil)).Error("the program ends", "error", line, "exit_status", status)
 	} else {
 		_, _ = fmt.Fprintln(s.Err, "inventory:", line) // there is nowhere else to report it, and the status shows it too
@@ -119,20 +117,6 @@ func statusOf(err error) int {
 		return statusUsage
 	}
 	return statusFailed
-}
-
-// logsJSON reports whether the log is to be JSON, also if the command line could not be parsed.
-func logsJSON(args []string) bool {
-	const flag, value = "--log-format", "json"
-	if at := slices.Index(args, flag); at >= 0 && at+1 < len(args) {
-		return args[at+1] == value
-	}
-	for _, arg := range args {
-		if format, found := strings.CutPrefix(arg, flag+"="); found {
-			return format == value
-		}
-	}
-	return os.Getenv(prefix+"_LOG_FORMAT") == value
 }
 
 type completionCommand struct {

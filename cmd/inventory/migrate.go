@@ -87,18 +87,12 @@ func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	for i, step := range status.Steps {
-		if status.Dirty && step.Version == status.Version {
-			status.Steps[i].Name += "  (begun and not finished: inventory migrate up finishes it)"
-		}
-	}
 	printSteps(s, status.Steps)
-	switch {
-	case !status.Newer():
-	case status.Dirty:
-		s.Printf("%04d  begun by a newer program and not finished: its inventory migrate up finishes it\n", status.Version)
-	default:
+	if status.Newer() {
 		s.Printf("%04d  applied by a newer program\n", status.Version)
+	}
+	if status.Dirty {
+		s.Printf("%04d  begun and not finished: inventory migrate up of the program that began it finishes it\n", status.Version)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -16,20 +17,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// sale is a flash sale: many buyers, one order each, all at once.
+// sale is a flash sale: many buyers, one order each, all at once. Its exported fields are the demo's JSON.
 type sale struct {
-	sku      string
-	services []*client.Service // buyers are spread over them
-	demo     demoCommand
-
-	mu              sync.Mutex
-	summed          saleSummary
-	smallestRefused int64 // 0: no order was refused
-	latencies       *latency.Histogram
-}
-
-// saleSummary is the result of a sale. Its fields and their names are the demo's JSON.
-type saleSummary struct {
 	Stock             int64     `json:"stock"`
 	Segments          int       `json:"segments"`
 	Requests          int       `json:"requests"`
@@ -45,8 +34,16 @@ type saleSummary struct {
 	AcceptedPerSecond float64   `json:"accepted_per_second"`
 	LatencyMS         latencyMS `json:"latency_ms"`
 	AuditOK           bool      `json:"audit_ok"`
-	left              int64
-	lastError         error
+
+	sku      string
+	services []*client.Service // buyers are spread over them
+	quantity quantity          // of each order
+
+	mu              sync.Mutex
+	latencies       *latency.Histogram
+	smallestRefused int64 // 0: no order was refused
+	lastError       error
+	left            int64
 }
 
 type latencyMS struct {
@@ -55,48 +52,41 @@ type latencyMS struct {
 	Max float64 `json:"max"`
 }
 
-func newSale(sku string, services []*client.Service, demo demoCommand) *sale {
-	return &sale{
-		sku: sku, services: services, demo: demo,
-		latencies: latency.New(),
-		summed:    saleSummary{Stock: demo.Stock, Segments: demo.Segments, Requests: demo.Buyers},
-	}
-}
-
-// run sends all buyers. It fails only when ctx ends.
-func (s *sale) run(ctx context.Context, shown *progress.Progress) error {
-	start := time.Now()
-	buyers, sending := errgroup.WithContext(ctx)
-	buyers.SetLimit(s.demo.Concurrency)
-	for n := range s.demo.Buyers {
-		if sending.Err() != nil {
-			break
-		}
-		buyers.Go(func() error {
-			s.buy(sending, n)
-			shown.Add()
-			return sending.Err()
-		})
-	}
-	err := buyers.Wait()
-	shown.Finish()
+// run creates the SKU, and sends all buyers. It fails only when that fails, or when ctx ends.
+func (s *sale) run(ctx context.Context, concurrency int, to io.Writer) error {
+	created, err := s.services[0].CreateSKU(ctx, s.sku, client.NewSKU{Stock: s.Stock, Segments: &s.Segments})
 	if err == nil {
-		err = ctx.Err()
+		err = created.Err()
 	}
 	if err != nil {
+		return fmt.Errorf("create SKU %s: %w", s.sku, err)
+	}
+	shown, start := progress.New(to, "buyers served", s.Requests), time.Now()
+	var buyers errgroup.Group
+	buyers.SetLimit(concurrency)
+	for n := 0; n < s.Requests && ctx.Err() == nil; n++ {
+		buyers.Go(func() error {
+			s.buy(ctx, n)
+			shown.Add()
+			return nil
+		})
+	}
+	_ = buyers.Wait() // none returns an error
+	shown.Finish()
+	s.ElapsedSeconds = time.Since(start).Seconds()
+	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("the sale was interrupted: %w", err)
 	}
-	s.summed.ElapsedSeconds = time.Since(start).Seconds()
 	return nil
 }
 
 // buy is one buyer: it repeats an order until there is a final answer.
 func (s *sale) buy(ctx context.Context, n int) {
-	span := s.demo.Quantity.most - s.demo.Quantity.least + 1
+	span := s.quantity.most - s.quantity.least + 1
 	buyer := fmt.Sprintf("buyer-%07d", n)
 	order := client.NewDeduction{
 		OrderID: fmt.Sprintf("order-%07d", n), BuyerID: &buyer,
-		Quantity: s.demo.Quantity.least + rand.Int64N(span), //nolint:gosec // no secret
+		Quantity: s.quantity.least + rand.Int64N(span), //nolint:gosec // no secret
 	}
 	start := time.Now()
 	answer, err := s.services[n%len(s.services)].Deduct(ctx, s.sku, order)
@@ -106,21 +96,20 @@ func (s *sale) buy(ctx context.Context, n int) {
 func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Deduction], err error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sum := &s.summed
 	s.latencies.Record(took)
 	switch {
 	case err == nil && answer.OK():
-		sum.Accepted++
-		sum.UnitsSold += answer.Body.Quantity
+		s.Accepted++
+		s.UnitsSold += answer.Body.Quantity
 		return
 	case err == nil && answer.Problem != nil && answer.Problem.Code == client.SoldOut:
-		sum.SoldOut++
+		s.SoldOut++
 	case err == nil && answer.Problem != nil && answer.Problem.Code == client.InsufficientStock:
-		sum.InsufficientStock++
+		s.InsufficientStock++
 	default:
-		sum.Errors++
-		if sum.lastError = err; err == nil {
-			sum.lastError = answer.Err()
+		s.Errors++
+		if s.lastError = err; err == nil {
+			s.lastError = answer.Err()
 		}
 		return
 	}
@@ -129,29 +118,26 @@ func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Dedu
 	}
 }
 
-// summary closes the sale with the audited balance of its SKU.
-func (s *sale) summary(balance stock.Balance) saleSummary {
-	sum := s.summed
-	sum.left = balance.Available
-	sum.Oversold = max(0, balance.Committed+balance.Reserved-balance.Initial-balance.Restocked)
+// compare compares the buyers' answers with the audited balance of the SKU.
+func (s *sale) compare(balance stock.Balance) {
+	s.left, s.Merges = balance.Available, balance.Merges
+	s.Oversold = max(0, balance.Committed+balance.Reserved-balance.Initial-balance.Restocked)
 	if s.smallestRefused > 0 && s.smallestRefused <= balance.Available {
-		sum.Stranded = balance.Available
+		s.Stranded = balance.Available
 	}
-	sum.Merges = balance.Merges
-	sum.AcceptedPerSecond = float64(sum.Accepted) / sum.ElapsedSeconds
-	sum.LatencyMS = latencyMS{
+	s.AcceptedPerSecond = float64(s.Accepted) / s.ElapsedSeconds
+	s.LatencyMS = latencyMS{
 		milliseconds(s.latencies.Quantile(50)), milliseconds(s.latencies.Quantile(99)), milliseconds(s.latencies.Max()),
 	}
 	// Every order with an answer is in the rows. A buyer that got no answer may have a row anyway.
-	matches := balance.Committed == sum.UnitsSold || (sum.Errors > 0 && balance.Committed > sum.UnitsSold)
-	sum.AuditOK = balance.OK() && matches && sum.Oversold == 0
-	return sum
+	matches := balance.Committed == s.UnitsSold || (s.Errors > 0 && balance.Committed > s.UnitsSold)
+	s.AuditOK = balance.OK() && matches && s.Oversold == 0
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // print prints the summary for a person.
-func (s saleSummary) print(to cli.Streams, sku string) {
+func (s *sale) print(to cli.Streams) {
 	verdict := "OK: every unit adds up"
 	if !s.AuditOK {
 		verdict = "FAILED"
@@ -177,7 +163,7 @@ Flash sale of %s: %s in %s, %s
   latency             %8.1f ms median, %.1f ms p99, %.1f ms longest
 
   audit               %s
-`, sku, cli.Count(s.Stock, "unit"), cli.Count(s.Segments, "segment"), cli.Count(s.Requests, "buyer"), s.Accepted, cli.Count(s.UnitsSold, "unit"), s.SoldOut, s.InsufficientStock, s.Errors, failed,
+`, s.sku, cli.Count(s.Stock, "unit"), cli.Count(s.Segments, "segment"), cli.Count(s.Requests, "buyer"), s.Accepted, cli.Count(s.UnitsSold, "unit"), s.SoldOut, s.InsufficientStock, s.Errors, failed,
 		s.left, s.Oversold, s.Stranded, s.Merges, s.ElapsedSeconds, s.AcceptedPerSecond,
 		s.LatencyMS.P50, s.LatencyMS.P99, s.LatencyMS.Max, verdict)
 }

@@ -38,9 +38,9 @@ func TestSchemaThatIsNotThisPrograms(t *testing.T) {
 		status, audit, serve string
 	}{
 		{"old", "", "pending", "run inventory migrate up", ""},
-		{"begun", "UPDATE schema_migrations SET dirty = true", "begun and not finished: inventory migrate up finishes it", "run inventory migrate up", "a migration was begun and not finished; it is run again"},
+		{"begun", "UPDATE schema_migrations SET dirty = true", "begun and not finished: inventory migrate up of the program", "run inventory migrate up", "a migration was begun and not finished; it is run again"},
 		{"newer", "UPDATE schema_migrations SET version = 9000", "9000  applied by a newer program", "", ""},
-		{"begun by a newer one", "UPDATE schema_migrations SET version = 9000, dirty = true", "begun by a newer program and not finished", "", "a newer program began a migration"},
+		{"begun by a newer one", "UPDATE schema_migrations SET version = 9000, dirty = true", "9000  begun and not finished", "", "a newer program began a migration"},
 	} {
 		for _, url := range []string{sqliteFile(t), database(t)} {
 			t.Run(c.name+" "+url[:strings.Index(url, ":")], func(t *testing.T) {

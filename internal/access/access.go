@@ -24,15 +24,6 @@ const (
 	ScopeAdmin Scope = "admin" // everything
 )
 
-// ParseScope reads the name of a scope.
-func ParseScope(name string) (Scope, error) {
-	scope := Scope(name)
-	if scope != ScopeBuyer && scope != ScopeAdmin {
-		return "", errors.New("the scope must be buyer or admin")
-	}
-	return scope, nil
-}
-
 // Caller is who sends a request.
 type Caller struct {
 	// ID is for limits and logs, different for every key and every buyer; "" if the service asks for no key.

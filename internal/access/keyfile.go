@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
-	"strings"
 )
 
 // readKeys reads a file of keys. Each line has a name, a scope, an id and a hash, separated by white space. It skips
@@ -23,53 +23,34 @@ func readKeys(file string) (keys, error) {
 	return parseKeys(file, text)
 }
 
+// keyLine is a line of the file, as [NewKey] writes it.
+var keyLine = regexp.MustCompile(`^([A-Za-z0-9._-]{1,64})\s+(buyer|admin)\s+([A-Za-z0-9]{1,64})\s+sha256:([0-9a-fA-F]{64})$`)
+
 // parseKeys reads the text of a file of keys.
 func parseKeys(file string, text []byte) (keys, error) {
 	k := make(keys)
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
-		fields := strings.Fields(string(line))
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
-		if err := k.add(fields); err != nil {
-			return nil, fmt.Errorf("API keys: %s, line %d: %w", file, number, err)
+		fields := keyLine.FindStringSubmatch(string(line))
+		if fields == nil {
+			return nil, fmt.Errorf("API keys: %s, line %d: must be name, scope, id and hash, as inventory key new writes them", file, number)
 		}
+		name, scope, id := fields[1], Scope(fields[2]), fields[3]
+		if _, twice := k[id]; twice {
+			return nil, fmt.Errorf("API keys: %s, line %d: the id is there twice", file, number)
+		}
+		sum, _ := hex.DecodeString(fields[4]) // they are digits
+		k[id] = key{hash: hash(sum), caller: Caller{ID: "key " + id + " " + name, Scope: scope, Rights: all}}
 	}
 	if len(k) == 0 {
 		return nil, fmt.Errorf("API keys: %s has no key: make one with inventory key new", file)
 	}
 	return k, nil
-}
-
-// add adds the key of a line.
-func (k keys) add(fields []string) error {
-	const words = 4
-	if len(fields) != words {
-		return fmt.Errorf("needs name, scope, id and hash, and has %d words", len(fields))
-	}
-	name, id := fields[0], fields[2]
-	if !nameFormat.MatchString(name) {
-		return errName
-	}
-	scope, err := ParseScope(fields[1])
-	if err != nil {
-		return err
-	}
-	if !idFormat.MatchString(id) {
-		return errors.New("the id must be 1 to 64 of A-Z a-z 0-9")
-	}
-	if _, twice := k[id]; twice {
-		return errors.New("the id is there twice")
-	}
-	digits, ok := strings.CutPrefix(fields[3], hashPrefix)
-	sum, err := hex.DecodeString(digits)
-	if !ok || err != nil || len(sum) != len(hash{}) {
-		return errors.New("the hash must be sha256: and 64 hexadecimal digits; a key itself does not belong here")
-	}
-	k[id] = key{hash: hash(sum), caller: Caller{ID: "key " + id + " " + name, Scope: scope, Rights: all}}
-	return nil
 }
 
 // newFileMode lets the service read a file that an operator made. The file holds hashes, and no secret.

@@ -83,14 +83,14 @@ func Run(ctx context.Context, args []string, s Streams, grammar any, options ...
 		return 0
 	}
 	if failer, ok := grammar.(Failer); ok {
-		return failer.Fail(s, args, err)
+		return failer.Fail(s, err)
 	}
 	return fail(s, parser.Model.Name, err)
 }
 
 // A Failer is a grammar that reports its failures itself, and chooses the exit status.
 type Failer interface {
-	Fail(s Streams, args []string, err error) (status int)
+	Fail(s Streams, err error) (status int)
 }
 
 // fail prints what went wrong.
