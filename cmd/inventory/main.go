@@ -42,8 +42,8 @@ type commands struct {
 }
 
 // BeforeResolve checks the settings before kong uses them.
-func (*commands) BeforeResolve(parsed *kong.Context, s cli.Streams) error {
-	return cli.CheckSettings(parsed, prefix, s)
+func (*commands) BeforeResolve(parsed *kong.Context) error {
+	return cli.CheckSettings(parsed, prefix)
 }
 
 // prefix starts the names of variables in the environment.

@@ -16,15 +16,15 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 		args            []string
 		says            []string
 	}{
-		"misspelt":              {"INVENTORY_API_KYES", "keys", []string{"serve"}, []string{"INVENTORY_API_KYES", "did you mean INVENTORY_API_KEYS?"}},
-		"misspelt, of a secret": {"INVENTORY_DATABSE_URL", "postgres://" + canary, []string{"serve"}, []string{"did you mean INVENTORY_DATABASE_URL?"}},
-		"in lower case":         {"inventory_listen", "127.0.0.1:0", []string{"serve"}, []string{"did you mean INVENTORY_LISTEN?"}},
-		"of an older program":   {"INVENTORY_TLS_CERT_FILE", "cert", []string{"serve"}, []string{"did you mean INVENTORY_TLS_CERT?"}},
+		"misspelt":              {"INVENTORY_API_KYES", "keys", []string{"serve"}, []string{"INVENTORY_API_KYES", "there is no such setting"}},
+		"misspelt, of a secret": {"INVENTORY_DATABSE_URL", "postgres://" + canary, []string{"serve"}, []string{"there is no such setting"}},
+		"in lower case":         {"inventory_listen", "127.0.0.1:0", []string{"serve"}, []string{"there is no such setting"}},
+		"of an older program":   {"INVENTORY_TLS_CERT_FILE", "cert", []string{"serve"}, []string{"there is no such setting"}},
 		"migrate":               {"INVENTORY_DB_URL", canary, []string{"migrate", "up"}, []string{"INVENTORY_DB_URL"}},
 		"audit":                 {"INVENTORY_DB_URL", canary, []string{"audit"}, []string{"INVENTORY_DB_URL"}},
 		"outbox":                {"INVENTORY_DB_URL", canary, []string{"outbox", "on"}, []string{"INVENTORY_DB_URL"}},
-		"key":                   {"INVENTORY_FIEL", "keys", []string{"key", "new", "--name", "a", "--scope", "buyer"}, []string{"INVENTORY_FILE"}},
-		"demo":                  {"INVENTORY_BUYRES", "5", []string{"demo"}, []string{"INVENTORY_BUYERS"}},
+		"key":                   {"INVENTORY_FIEL", "keys", []string{"key", "new", "--name", "a", "--scope", "buyer"}, []string{"INVENTORY_FIEL"}},
+		"demo":                  {"INVENTORY_BUYRES", "5", []string{"demo"}, []string{"INVENTORY_BUYRES"}},
 		"empty keys":            {"INVENTORY_API_KEYS", "", []string{"serve"}, []string{"INVENTORY_API_KEYS is empty"}},
 		"blank keys":            {"INVENTORY_API_KEYS", " ", []string{"serve"}, []string{"INVENTORY_API_KEYS is empty"}},
 		"empty keys, old name":  {"INVENTORY_API_KEYS_FILE", "", []string{"serve"}, []string{"INVENTORY_API_KEYS_FILE is empty"}},
@@ -53,8 +53,8 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 	}
 }
 
-// A variable is named like its flag. The former name is read for one release, with a line about it. The program ignores
-// variables that Kubernetes sets for services with the program's name.
+// A variable is named like its flag, and its former name is read for one release. The program ignores variables that
+// Kubernetes sets for services with the program's name.
 func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	file := filepath.Join(t.TempDir(), "keys")
 	newKey(t, file, "shop", "buyer")
@@ -67,23 +67,16 @@ func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	t.Setenv("INVENTORY_LISTEN", "127.0.0.1:0")
 	t.Setenv("INVENTORY_ADMIN_LISTEN", "127.0.0.1:0")
 	t.Setenv("INVENTORY_DATABASE_URL", sqliteFile(t))
-	const old, now = "INVENTORY_API_KEYS_FILE", "INVENTORY_API_KEYS"
-	for _, c := range []struct{ set, says string }{{old, old + " is called " + now + " now"}, {now, ""}} {
-		t.Run(c.set, func(t *testing.T) {
-			t.Setenv(c.set, file)
+	for _, name := range []string{"INVENTORY_API_KEYS_FILE", "INVENTORY_API_KEYS"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, file)
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			r := invokeIn(ended, t, "serve")
-			if open := strings.Contains(r.err, "nobody is asked for a key"); open || !strings.Contains(r.err, c.says) || strings.Contains(r.err, "is called") != (c.set == old) {
+			if r := invokeIn(ended, t, "serve"); strings.Contains(r.err, "nobody is asked for a key") || r.code == statusUsage {
 				t.Errorf("exit status %d: %s", r.code, r.err)
 			}
 		})
 	}
-	t.Setenv(old, file)
-	t.Setenv(now, file)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	wrongUse(t, invokeIn(ended, t, "serve"), "both in the environment")
 }
 
 // TestSettingsOfDeploymentsAreFlags: each variable in the files of deploy/, and of the image, is one of a flag of serve.

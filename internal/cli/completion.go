@@ -18,7 +18,7 @@ var completions embed.FS
 // script is self-contained: it does not run the program.
 func WriteCompletion(to io.Writer, shell string, program *kong.Node) error {
 	parsed, err := template.New(shell+".tmpl").Funcs(template.FuncMap{
-		"all": all, "commands": commands, "flags": flags, "key": key, "values": values, "arguments": arguments, "words": words,
+		"all": all, "flags": flags, "key": key, "values": values, "arguments": arguments, "words": words,
 		"join":  func(words []string) string { return strings.Join(words, " ") },
 		"quote": func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" },
 		"sentence": func(help string) string {
@@ -35,14 +35,10 @@ func WriteCompletion(to io.Writer, shell string, program *kong.Node) error {
 // all returns a command and the commands below it.
 func all(n *kong.Node) []*kong.Node {
 	nodes := []*kong.Node{n}
-	for _, c := range commands(n) {
+	for _, c := range n.Children {
 		nodes = append(nodes, all(c)...)
 	}
 	return nodes
-}
-
-func commands(n *kong.Node) []*kong.Node {
-	return slices.DeleteFunc(slices.Clone(n.Children), func(c *kong.Node) bool { return c.Hidden })
 }
 
 func flags(n *kong.Node) []*kong.Flag { return slices.Concat(n.AllFlags(true)...) }
@@ -70,7 +66,7 @@ func arguments(n *kong.Node) (known []string) {
 
 // words returns what may come next, except the values of flags.
 func words(n *kong.Node) (next []string) {
-	for _, c := range commands(n) {
+	for _, c := range n.Children {
 		next = append(next, c.Name)
 	}
 	next = append(next, arguments(n)...)
