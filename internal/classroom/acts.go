@@ -55,8 +55,6 @@ func (s *School) paceNow() *pace {
 
 // note records an act, and measures its effect for a few seconds if a sale runs. The caller holds mu.
 func (s *School) note(what, why string, before *pace) {
-	s.actsMu.Lock()
-	defer s.actsMu.Unlock()
 	s.acted++
 	a := &act{ID: s.acted, At: time.Now().UTC(), What: what, Why: why, Before: before, Measuring: s.open}
 	s.acts = append([]*act{a}, s.acts[:min(len(s.acts), mostActs-1)]...)
@@ -79,8 +77,8 @@ func (s *School) measure(a *act, of *sale) {
 	}
 	s.mu.RUnlock()
 	verdict := s.audit(s.ctx, of.SKU)
-	s.actsMu.Lock()
-	defer s.actsMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	a.After, a.Audit, a.Measuring = after, verdict, false
 }
 
@@ -95,17 +93,6 @@ func (s *School) audit(ctx context.Context, sku string) string {
 	default:
 		return "wrong"
 	}
-}
-
-// actsNow returns copies of the acts, the newest first.
-func (s *School) actsNow() []act {
-	s.actsMu.Lock()
-	defer s.actsMu.Unlock()
-	all := make([]act, len(s.acts))
-	for i, a := range s.acts {
-		all[i] = *a
-	}
-	return all
 }
 
 // breaking is a fault that a person can cause: its start and its end, and why the sale goes on as it does.
@@ -209,7 +196,10 @@ func (s *School) state() state {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	now := state{
-		plan: s.house.plan, LocksOff: s.house.Lock == app.LockNone, Redis: !s.network.isDown(), Acts: s.actsNow(), Breaks: breaks(),
+		plan: s.house.plan, LocksOff: s.house.Lock == app.LockNone, Redis: !s.network.isDown(), Acts: []act{}, Breaks: breaks(),
+	}
+	for _, a := range s.acts {
+		now.Acts = append(now.Acts, *a)
 	}
 	for number, p := range s.house.processes {
 		now.Services = append(now.Services, serviceState{p.gate.isShut(), s.network.isCut(number)})

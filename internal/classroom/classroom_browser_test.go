@@ -60,7 +60,7 @@ func TestClassroomInABrowser(t *testing.T) {
 	tab.Clicks("form[aria-label='The sale'] button[type=button]")
 	tab.Shows(".figures dd", "–")
 	tab.Clicks("#to-sku")
-	tab.Shows("main", "sale-1", "segments have stock")
+	tab.Shows("main", "sale-", "segments have stock")
 	tab.Shows(".bar", "Classroom")
 	tab.IsClean(url, "net::ERR_ABORTED") // streams, when the page went on
 }

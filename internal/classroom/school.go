@@ -48,10 +48,7 @@ type School struct {
 	house  *house
 	locked string // the kind of lock, also while locks are off
 	sale   *sale  // nil: there was none
-	sales  int
-	open   bool // buyers come
-
-	actsMu sync.Mutex
+	open   bool   // buyers come
 	acts   []*act // the newest first
 	acted  int
 }
@@ -146,8 +143,8 @@ func (s *School) rebuild(p plan) error {
 
 // build makes new services.
 func (s *School) build(p plan) error {
-	if err := p.check(); err != nil {
-		return err
+	if p.Processes < 1 || p.Processes > mostProcesses {
+		return fmt.Errorf("processes: must be 1 to %d", mostProcesses)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +168,7 @@ func (s *School) start(o order) error {
 	pace := s.paceNow()
 	s.mu.RUnlock()
 	s.stop()
-	next, err := s.openNext(o)
+	next, err := openSale(s.ctx, o, s.current, s.store)
 	if err != nil {
 		return err
 	}
@@ -180,19 +177,6 @@ func (s *School) start(o order) error {
 	s.sale, s.open = next, true
 	s.note(o.String(), o.why(), pace)
 	return nil
-}
-
-// openNext opens a sale of the next SKU that is not there yet.
-func (s *School) openNext(o order) (next *sale, err error) {
-	for {
-		s.mu.Lock()
-		s.sales++
-		sku := fmt.Sprintf("sale-%d", s.sales)
-		s.mu.Unlock()
-		if next, err = openSale(s.ctx, sku, o, s.current, s.store); !errors.Is(err, errTaken) {
-			return next, err
-		}
-	}
 }
 
 // stop lets no more buyers in.
