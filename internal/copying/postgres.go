@@ -3,6 +3,7 @@ package copying
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,9 +33,12 @@ func OpenPostgres(ctx context.Context, databaseURL string, citus, write bool) (*
 	if write {
 		mode = "EXCLUSIVE"
 	}
-	d, err := begin(ctx, stdlib.OpenDB(*config.ConnConfig), server, sql.LevelRepeatableRead, func(conn *sql.Conn) error {
-		return waitForOthers(ctx, conn, config.ConnConfig.Host)
-	})
+	db := stdlib.OpenDB(*config.ConnConfig)
+	db.SetMaxOpenConns(1)
+	if err := waitForOthers(ctx, db, config.ConnConfig.Host); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	d, err := begin(ctx, db, server, sql.LevelRepeatableRead)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +67,11 @@ FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_p
     AND coalesce(backend_type, 'client backend') = 'client backend' AND application_name NOT LIKE 'citus%'`
 
 // waitForOthers returns an error if other programs are connected, and stay.
-func waitForOthers(ctx context.Context, conn *sql.Conn, host string) error {
+func waitForOthers(ctx context.Context, db *sql.DB, host string) error {
 	for begun := time.Now(); ; {
 		var connected int
 		var names string
-		switch err := conn.QueryRowContext(ctx, others).Scan(&connected, &names); {
+		switch err := db.QueryRowContext(ctx, others).Scan(&connected, &names); {
 		case err != nil:
 			return fmt.Errorf("look for other sessions: %w", err)
 		case connected == 0:

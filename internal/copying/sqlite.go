@@ -30,38 +30,23 @@ func OpenSQLite(ctx context.Context, name string, write bool) (*Database, error)
 		goOn:    `DELETE FROM sqlite_sequence WHERE name = 'outbox'; INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', $1)`,
 		turnOn:  sqlite.TurnOutboxOn(),
 		write:   insert,
-	}, sql.LevelDefault, func(*sql.Conn) error { return nil })
+	}, sql.LevelDefault)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
 	return d, nil
 }
 
-// rowsAtOnce is how many rows one insert writes.
-const rowsAtOnce = 100
-
 func insert(ctx context.Context, d *Database, table string, names []string, rows *rows) error {
-	statement := func(rows int) string {
-		row := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
-		return `INSERT INTO ` + table + ` (` + strings.Join(names, ", ") + `) VALUES ` + row + strings.Repeat(", "+row, rows-1)
-	}
-	many, err := d.tx.PrepareContext(ctx, statement(rowsAtOnce))
+	statement, err := d.tx.PrepareContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) VALUES (?`+strings.Repeat(", ?", len(names)-1)+`)`)
 	if err != nil {
 		return err
 	}
-	values := make([]any, 0, rowsAtOnce*len(names))
 	for err == nil && rows.Next() {
 		var row []any
-		if row, err = rows.Values(); err != nil {
-			break
-		}
-		if values = append(values, row...); len(values) == cap(values) {
-			_, err = many.ExecContext(ctx, values...)
-			values = values[:0]
+		if row, err = rows.Values(); err == nil {
+			_, err = statement.ExecContext(ctx, row...)
 		}
 	}
-	if err == nil && len(values) > 0 {
-		_, err = d.tx.ExecContext(ctx, statement(len(values)/len(names)), values...)
-	}
-	return errors.Join(err, many.Close())
+	return errors.Join(err, statement.Close())
 }
