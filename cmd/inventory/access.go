@@ -24,24 +24,13 @@ func catchHangups(config app.Config) chan os.Signal {
 	return hangups
 }
 
-// reloadOnHangup makes a service read its keys and certificates again at every SIGHUP, until stop returns.
-func reloadOnHangup(ctx context.Context, a *app.App, hangups chan os.Signal, log *slog.Logger) (stop func()) {
-	reloading := make(chan struct{})
-	go func() {
-		defer close(reloading)
-		for range hangups {
-			if err := a.Reload(); err != nil {
-				log.ErrorContext(ctx, "keys or certificates stay as they were", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
-				continue
-			}
-			log.InfoContext(ctx, "keys and certificates were read again")
-		}
-	}()
-	return func() {
-		signal.Stop(hangups)
-		close(hangups)
-		<-reloading
+// reload makes a service read its keys and certificates again.
+func reload(ctx context.Context, a *app.App, log *slog.Logger) {
+	if err := a.Reload(); err != nil {
+		log.ErrorContext(ctx, "keys or certificates stay as they were", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
 	}
+	log.InfoContext(ctx, "keys and certificates were read again")
 }
 
 type keyCommand struct {

@@ -71,11 +71,8 @@ func turn(ctx context.Context, s cli.Streams, url, state string, to func(stock.O
 
 // Validate returns an error if a value is out of range.
 func (c *outboxRead) Validate() error {
-	if c.Limit < 0 {
-		return errors.New("--limit must not be below 0")
-	}
-	if c.Poll <= 0 {
-		return errors.New("--poll must be more than 0s")
+	if c.Limit < 0 || c.Poll <= 0 {
+		return errors.New("--limit must not be below 0, and --poll must be more than 0s")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os/signal"
 	"time"
 
 	"inventory/internal/access"
@@ -87,6 +88,7 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	config.DatabaseURL, config.DirectURL = c.serviceFlags.DatabaseURL, c.directFlag.DirectURL
 	config.RedisURL, config.Lock, config.Logger = c.serviceFlags.RedisURL, c.serviceFlags.Lock, log
 	hangups := catchHangups(config) // before the files are read, so that a change of them is never missed
+	defer signal.Stop(hangups)
 	a, err := app.Start(ctx, config)
 	switch {
 	case err != nil && ctx.Err() != nil && statusOf(err) == statusFailed:
@@ -95,18 +97,19 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	case err != nil:
 		return err
 	}
-	reloading := reloadOnHangup(ctx, a, hangups, log)
 	failed := make(chan error, 1)
 	go func() { failed <- a.Wait() }()
-	select {
-	case <-ctx.Done():
-		log.Info("stopping")
-		err = errors.Join(a.Close(context.WithoutCancel(ctx)), <-failed)
-	case err = <-failed: // a listener broke
-		err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+	for {
+		select {
+		case <-hangups:
+			reload(ctx, a, log)
+		case <-ctx.Done():
+			log.Info("stopping")
+			return errors.Join(a.Close(context.WithoutCancel(ctx)), <-failed)
+		case err := <-failed: // a listener broke
+			return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+		}
 	}
-	reloading()
-	return err
 }
 
 // logFlags are the flags for a command's log.

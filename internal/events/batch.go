@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"inventory/internal/stock"
@@ -24,34 +25,22 @@ func newBatch(process string, first uint64, published []stock.Event, lost uint64
 	return batch{Process: process, First: first, Next: first + uint64(len(published)) + lost, Events: published}
 }
 
-func (b batch) encode() ([]byte, error) { return json.Marshal(b) }
-
-// decode reads a batch from another process. It is as strict as listeners need: any program may write to the channel.
-func decode(text string) (batch, error) {
-	var b batch
-	if err := json.Unmarshal([]byte(text), &b); err != nil {
-		return batch{}, fmt.Errorf("read a batch of events: %w", err)
-	}
-	return b, b.check()
-}
-
 var (
 	errBatch      = errors.New("not a batch of events")
 	processFormat = regexp.MustCompile(`^[a-z0-9]{1,32}$`)
+	kinds         = []stock.EventKind{stock.EventSale, stock.EventMerge, stock.EventSoldOut, stock.EventBackInStock}
 )
 
-func (b batch) check() error {
-	if !processFormat.MatchString(b.Process) || b.Next < b.First || b.Next-b.First < uint64(len(b.Events)) {
-		return errBatch
+// decode reads a batch from another process. It is as strict as listeners need: any program may write to the channel.
+func decode(text string) (b batch, err error) {
+	if err := json.Unmarshal([]byte(text), &b); err != nil {
+		return b, fmt.Errorf("read a batch of events: %w", err)
 	}
-	for _, e := range b.Events {
-		switch e.Kind {
-		case stock.EventSale, stock.EventMerge, stock.EventSoldOut, stock.EventBackInStock:
-		default:
-			return errBatch
-		}
+	unknown := func(e stock.Event) bool { return !slices.Contains(kinds, e.Kind) }
+	if !processFormat.MatchString(b.Process) || b.Next < b.First || b.Next-b.First < uint64(len(b.Events)) || slices.ContainsFunc(b.Events, unknown) {
+		return b, errBatch
 	}
-	return nil
+	return b, nil
 }
 
 // maxPending bounds the events of one batch. The others are lost.

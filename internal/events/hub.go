@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	batchEvery    = 50 * time.Millisecond // how long a batch collects events; the first one after a quiet time does not wait
+	batchEvery    = 50 * time.Millisecond // how long a batch collects events
 	mostListeners = 256
 	mostOfCaller  = 32
 	mostProcesses = 1 << 12 // whose positions are known
@@ -43,7 +43,6 @@ type Hub struct {
 	listeners atomic.Int64
 	lost      atomic.Uint64
 
-	wake     chan struct{}
 	stopping context.Context
 	stop     context.CancelFunc
 	running  sync.WaitGroup
@@ -62,7 +61,6 @@ func NewHub(c Config) *Hub {
 	h := &Hub{
 		process: strings.ToLower(rand.Text()[:12]), published: newPending(),
 		most: cmp.Or(c.Listeners, mostListeners), perCaller: cmp.Or(c.PerCaller, mostOfCaller),
-		wake:          make(chan struct{}, 1),
 		subscriptions: make(map[*Subscription]struct{}), positions: make(map[string]uint64), changes: make(map[string]change),
 	}
 	h.stopping, h.stop = context.WithCancel(context.Background())
@@ -82,10 +80,6 @@ func (h *Hub) Publish(e stock.Event) {
 		return
 	}
 	h.published.add(e)
-	select {
-	case h.wake <- struct{}{}:
-	default: // a wake-up is pending already
-	}
 }
 
 // Caller is who subscribes.
@@ -167,12 +161,12 @@ func (h *Hub) Close(ctx context.Context) error {
 
 // run makes batches of the published events, until Close.
 func (h *Hub) run() {
+	ticker := time.NewTicker(batchEvery)
+	defer ticker.Stop()
 	next := uint64(1)
-	rest := time.NewTimer(0)
-	defer rest.Stop()
 	for stopped := false; !stopped; {
 		select {
-		case <-h.wake:
+		case <-ticker.C:
 		case <-h.stopping.Done():
 			stopped = true
 		}
@@ -183,11 +177,6 @@ func (h *Hub) run() {
 			if h.relay != nil {
 				h.relay.send(b)
 			}
-		}
-		rest.Reset(batchEvery)
-		select {
-		case <-rest.C:
-		case <-h.stopping.Done():
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -102,7 +103,8 @@ func TestMoreThanABatchHoldsIsReportedAsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Publish(sold("first", 1)) // starts the pause in which the others are collected
+		h.Publish(sold("first", 1))
+		time.Sleep(batchEvery) // of the bubble's clock: the first batch is on its way
 		synctest.Wait()
 		for i := range maxPending + 10 {
 			h.Publish(sold(fmt.Sprint(i), 1))

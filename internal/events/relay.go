@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func (r *relay) sendAll(ctx context.Context) {
 }
 
 func (r *relay) publish(ctx context.Context, b batch) {
-	text, err := b.encode()
+	text, err := json.Marshal(b)
 	if err == nil {
 		err = r.redis.Publish(ctx, r.channel, text).Err()
 	}
