@@ -1,6 +1,7 @@
 package classroom
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"io/fs"
@@ -24,24 +25,21 @@ func (s *School) Handler() http.Handler {
 	if err != nil {
 		panic(err) // a mistake in this file
 	}
-	serve := http.FileServerFS(files)
+	page := func(w http.ResponseWriter, r *http.Request) {
+		api.GuardPage(w.Header())
+		http.ServeFileFS(w, r, files, cmp.Or(r.PathValue("file"), "classroom.html"))
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/classroom", http.StatusTemporaryRedirect))
-	mux.HandleFunc("GET /classroom", func(w http.ResponseWriter, r *http.Request) {
-		api.GuardPage(w.Header())
-		http.ServeFileFS(w, r, files, "classroom.html")
-	})
-	mux.HandleFunc("GET /classroom/{file}", func(w http.ResponseWriter, r *http.Request) {
-		api.GuardPage(w.Header())
-		http.StripPrefix("/classroom", serve).ServeHTTP(w, r)
-	})
-	mux.HandleFunc("GET /classroom/state", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.state()) })
+	mux.HandleFunc("GET /classroom", page)
+	mux.HandleFunc("GET /classroom/{file}", page)
+	mux.HandleFunc("GET /classroom/state", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, http.StatusOK, s.state()) })
 	mux.HandleFunc("POST /classroom/sale", command(s, s.start))
 	mux.HandleFunc("POST /classroom/stop", command(s, func(struct{}) error { s.stop(); return nil }))
 	mux.HandleFunc("POST /classroom/house", command(s, s.build))
 	mux.HandleFunc("POST /classroom/break", command(s, func(b breakRequest) error { return s.breakIt(b.Name, b.Process, b.Broken) }))
 	mux.HandleFunc("GET /console/settings.json", func(w http.ResponseWriter, _ *http.Request) {
-		s.answer(w, map[string]bool{"keys": false, "classroom": true})
+		s.answer(w, http.StatusOK, map[string]bool{"keys": false, "classroom": true})
 	})
 	mux.Handle("/", s.proxy())
 	return api.NewHosts().OnThisMachine(mux)
@@ -67,20 +65,17 @@ func command[T any](s *School, do func(T) error) http.HandlerFunc {
 			s.doing.Unlock()
 		}
 		if err != nil {
-			w.Header().Set("Content-Type", "application/problem+json")
-			w.WriteHeader(http.StatusBadRequest)
-			s.answer(w, map[string]string{"detail": err.Error()})
+			s.answer(w, http.StatusBadRequest, map[string]string{"detail": err.Error()})
 			return
 		}
-		s.answer(w, s.state())
+		s.answer(w, http.StatusOK, s.state())
 	}
 }
 
-func (s *School) answer(w http.ResponseWriter, body any) {
-	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "application/json")
-	}
+func (s *School) answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
 		s.config.Logger.Debug("an answer was not sent", "error", err)
 	}

@@ -108,23 +108,18 @@ func build(ctx context.Context, p plan, databaseURL string, store stock.Store, n
 	return h, nil
 }
 
-// deduct sends an order to a process, and to the others until one has a final answer.
+// deduct sends an order to a process, again while it may have been lost, and to the others until one has a final answer. After the
+// buyers' patience a process does not carry it out any more, however late it goes on.
 func (h *house) deduct(ctx context.Context, n int, sku string, order client.NewDeduction) (answer client.Answer[client.Deduction], err error) {
 	for try := range h.processes {
-		answer, err = h.processes[(n+try)%len(h.processes)].deduct(ctx, sku, order)
+		patient, cancel := context.WithTimeout(ctx, patience)
+		answer, err = h.processes[(n+try)%len(h.processes)].service.Deduct(patient, sku, order)
+		cancel()
 		if err == nil && answer.Status != http.StatusServiceUnavailable {
 			break
 		}
 	}
 	return answer, err
-}
-
-// deduct sends an order to this process, and again while it may have been lost. After the buyers' patience the process does not carry
-// it out any more, however late it goes on.
-func (p *process) deduct(ctx context.Context, sku string, order client.NewDeduction) (client.Answer[client.Deduction], error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return p.service.Deduct(ctx, sku, order)
 }
 
 // target returns a process that does not stand still.

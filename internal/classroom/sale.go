@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"inventory/internal/api/client"
 	"inventory/internal/latency"
 	"inventory/internal/stock"
@@ -91,7 +93,6 @@ type sale struct {
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	room    chan struct{}
 
 	mu        sync.Mutex
 	now       point
@@ -109,7 +110,7 @@ func openSale(ctx context.Context, o order, house func() *house, store stock.Sto
 	if err != nil {
 		return nil, fmt.Errorf("create SKU %s: %w", sku, err)
 	}
-	s := &sale{order: o, SKU: sku, house: house, store: store, room: make(chan struct{}, mostOrders), latencies: latency.New()}
+	s := &sale{order: o, SKU: sku, house: house, store: store, latencies: latency.New()}
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Pace > 0 {
 		s.running.Go(func() { s.send(ctx) })
@@ -131,22 +132,18 @@ func (s *sale) stop() {
 func (s *sale) send(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	begun, sent := time.Now(), 0
-	for {
+	var buyers errgroup.Group
+	buyers.SetLimit(mostOrders)
+	for begun, sent := time.Now(), 0; ; {
 		select {
 		case <-ctx.Done():
+			_ = buyers.Wait() // none returns an error
 			return
 		case <-ticker.C:
 		}
 		for due := int(time.Since(begun).Seconds() * float64(s.Pace)); sent < due; sent++ {
 			n := sent
-			select {
-			case s.room <- struct{}{}:
-				s.running.Go(func() {
-					defer func() { <-s.room }()
-					s.buy(ctx, n)
-				})
-			default:
+			if !buyers.TryGo(func() error { s.buy(ctx, n); return nil }) {
 				s.count(0, false, errFull)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -68,24 +69,18 @@ FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_p
 
 // waitForOthers returns an error if other programs are connected, and stay.
 func waitForOthers(ctx context.Context, db *sql.DB, host string) error {
-	for begun := time.Now(); ; {
-		var connected int
+	_, err := backoff.Retry(ctx, func() (connected int, err error) {
 		var names string
-		switch err := db.QueryRowContext(ctx, others).Scan(&connected, &names); {
-		case err != nil:
-			return fmt.Errorf("look for other sessions: %w", err)
-		case connected == 0:
-			return nil
-		case time.Since(begun) > othersEnd:
-			return fmt.Errorf("%d other sessions are connected to PostgreSQL %s (%s): stop all services and what else uses the database",
+		if err := db.QueryRowContext(ctx, others).Scan(&connected, &names); err != nil {
+			return 0, backoff.Permanent(fmt.Errorf("look for other sessions: %w", err))
+		}
+		if connected > 0 {
+			err = fmt.Errorf("%d other sessions are connected to PostgreSQL %s (%s): stop all services and what else uses the database",
 				connected, host, names)
 		}
-		select {
-		case <-time.After(askEvery):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return connected, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(askEvery)), backoff.WithMaxElapsedTime(othersEnd))
+	return err
 }
 
 func inPostgres() kind {

@@ -27,24 +27,21 @@ const (
 func Start(server *miniredis.Miniredis) (stop func()) {
 	quit := make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { run(server, quit) })
+	running.Go(func() {
+		ticker := time.NewTicker(Tick)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-quit:
+				return
+			case now := <-ticker.C:
+				server.FastForward(min(now.Sub(last), Early))
+				last = now
+			}
+		}
+	})
 	return func() {
 		close(quit)
 		running.Wait()
-	}
-}
-
-func run(server *miniredis.Miniredis, quit <-chan struct{}) {
-	ticker := time.NewTicker(Tick)
-	defer ticker.Stop()
-	last := time.Now()
-	for {
-		select {
-		case <-quit:
-			return
-		case now := <-ticker.C:
-			server.FastForward(min(now.Sub(last), Early))
-			last = now
-		}
 	}
 }
