@@ -4,25 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/internal/cli"
 )
-
-// catchHangups returns a channel that gets each SIGHUP from now on if there is anything to read again. Otherwise SIGHUP ends the
-// process, as it does by default.
-func catchHangups(config app.Config) chan os.Signal {
-	hangups := make(chan os.Signal, 1)
-	if config.Reloads() {
-		signal.Notify(hangups, syscall.SIGHUP)
-	}
-	return hangups
-}
 
 // reload makes a service read its keys and certificates again.
 func reload(ctx context.Context, a *app.App, log *slog.Logger) {

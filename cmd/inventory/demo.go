@@ -173,16 +173,17 @@ func (c *demoCommand) watch(ctx context.Context, s cli.Streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("--watch-listen: %w", err)
 	}
+	defer listener.Close()
 	school, err := classroom.Open(ctx, classroom.Config{DatabaseURL: c.DatabaseURL, Lock: c.Lock, Logger: log})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	defer func() { err = errors.Join(err, school.Close(context.WithoutCancel(ctx))) }()
 	address := "http://" + listener.Addr().String()
 	s.Printf("Classroom  %s/classroom\nConsole    %s/console\n\nCtrl-C ends both.\n", address, address)
 	if c.Open {
 		if err := browser.OpenURL(address + "/classroom"); err != nil {
-			return errors.Join(err, listener.Close())
+			return err
 		}
 	}
 	server := &http.Server{Handler: school.Handler(), ReadHeaderTimeout: 5 * time.Second}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -104,19 +105,17 @@ func (c *importCommand) send(ctx context.Context, service *client.Service, row s
 	} else {
 		answer, err = service.CreateSKUFrom(ctx, row.sku, row.body)
 	}
-	switch {
-	case err != nil || answer.OK():
-		return answer, err
-	case answer.Problem == nil:
-		return answer, answer.Err()
-	case answer.Problem.Code == client.UnknownSku:
-		answer.Status = http.StatusCreated
-		return answer, nil
-	case answer.Problem.Code == client.SkuExists, answer.Problem.Code == client.InvalidRequest:
-		return answer, nil
-	default:
-		return answer, answer.Err()
+	if err != nil || answer.OK() || answer.Problem == nil {
+		return answer, cmp.Or(err, answer.Err())
 	}
+	switch answer.Problem.Code {
+	case client.UnknownSku:
+		answer.Status = http.StatusCreated
+	case client.SkuExists, client.InvalidRequest:
+	default:
+		err = answer.Err()
+	}
+	return answer, err
 }
 
 // read reads the file.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"inventory/internal/access"
@@ -87,8 +89,11 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	config := c.Config
 	config.DatabaseURL, config.DirectURL = c.serviceFlags.DatabaseURL, c.directFlag.DirectURL
 	config.RedisURL, config.Lock, config.Logger = c.serviceFlags.RedisURL, c.serviceFlags.Lock, log
-	hangups := catchHangups(config) // before the files are read, so that a change of them is never missed
-	defer signal.Stop(hangups)
+	hangups := make(chan os.Signal, 1)
+	if config.Reloads() { // otherwise SIGHUP ends the process, as it does by default
+		signal.Notify(hangups, syscall.SIGHUP) // before the files are read, so that a change of them is never missed
+		defer signal.Stop(hangups)
+	}
 	a, err := app.Start(ctx, config)
 	switch {
 	case err != nil && ctx.Err() != nil && statusOf(err) == statusFailed:

@@ -55,9 +55,8 @@ type Verdict struct {
 
 // Take takes a request of a caller.
 func (l *Limiter) Take(caller string, now time.Time) Verdict {
-	bucket := l.bucket(caller)
-	ok := bucket.AllowN(now, 1)
-	return l.verdict(ok, bucket.TokensAt(now))
+	_, verdict := l.TakeSome(caller, 1, now)
+	return verdict
 }
 
 // TakeSome takes as many of the wanted requests as the caller may send now, and returns how many it has taken. The

@@ -29,7 +29,6 @@ type Config struct {
 	Redis     redis.UniversalClient
 	Channel   string       // the channel of Redis; processes with the same channel share their events
 	Listeners int          // at most; 0 is 256
-	PerCaller int          // listeners of one caller at most; 0 is 32
 	Logger    *slog.Logger // nil: none
 }
 
@@ -37,7 +36,6 @@ type Config struct {
 type Hub struct {
 	process   string // an id of this process, for its lifetime
 	most      int
-	perCaller int
 	published *pending
 	relay     *relay // nil: there are no other processes
 	listeners atomic.Int64
@@ -60,7 +58,7 @@ var _ stock.Events = (*Hub)(nil)
 func NewHub(c Config) *Hub {
 	h := &Hub{
 		process: strings.ToLower(rand.Text()[:12]), published: newPending(),
-		most: cmp.Or(c.Listeners, mostListeners), perCaller: cmp.Or(c.PerCaller, mostOfCaller),
+		most:          cmp.Or(c.Listeners, mostListeners),
 		subscriptions: make(map[*Subscription]struct{}), positions: make(map[string]uint64), changes: make(map[string]change),
 	}
 	h.stopping, h.stop = context.WithCancel(context.Background())
@@ -108,7 +106,7 @@ func (h *Hub) Subscribe(caller Caller, sku string) (*Subscription, error) {
 		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 	case len(h.subscriptions) >= h.most, caller.Buyer && buyers >= h.most-h.most/4:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "too many are listening; try again later"}
-	case caller.ID != "" && own >= h.perCaller:
+	case caller.ID != "" && own >= mostOfCaller:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
 	}
 	s.ended, s.end = context.WithCancel(context.Background())

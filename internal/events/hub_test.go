@@ -292,7 +292,7 @@ func TestProcessesAreForgotten(t *testing.T) {
 // Buyers may be any number: a quarter of the places is for keys.
 func TestBuyersLeavePlacesForKeys(t *testing.T) {
 	t.Parallel()
-	h := newHub(t, Config{Listeners: 8, PerCaller: 3})
+	h := newHub(t, Config{Listeners: 8})
 	for n := range 8 {
 		s, err := h.Subscribe(Caller{ID: fmt.Sprint("buyer ", n), Buyer: true}, "")
 		if (err == nil) != (n < 6) {

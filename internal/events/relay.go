@@ -139,22 +139,18 @@ func (r *relay) receive(text string) {
 	}
 }
 
-// health logs when something starts to fail, and when it works again.
+// health logs when something starts to fail, and when it works.
 type health struct {
 	what    string
 	failing atomic.Bool
-	logged  bool // that it fails
 }
 
-// note notes a result. One goroutine at a time calls it.
 func (h *health) note(log *slog.Logger, err error) {
-	h.failing.Store(err != nil)
-	switch logged := h.logged; {
-	case err != nil && !logged:
-		h.logged = true
+	was := h.failing.Swap(err != nil)
+	if err != nil && !was {
 		log.Warn("cannot "+h.what, "error", err)
-	case err == nil && logged:
-		h.logged = false
-		log.Info("can again " + h.what)
+	}
+	if err == nil && was {
+		log.Info("can " + h.what)
 	}
 }
