@@ -137,33 +137,3 @@ func (f *front) from(address, forwardedFor string) int {
 	}
 	return response.StatusCode
 }
-
-// answersHalfClosed sends requests of callers that close their sending side after it.
-func (f *front) answersHalfClosed() {
-	f.Helper()
-	for order, want := range map[string]int{
-		"GET /v1/skus HTTP/1.1\r\nHost: localhost\r\n\r\n": http.StatusOK,
-		"POST /v1/skus/hot/restock HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n" + `{"ref":"half","quantity":1} `: http.StatusCreated,
-	} {
-		conn, err := net.Dial("tcp", f.proxy.Addr())
-		if err != nil {
-			f.Fatal(err)
-		}
-		defer conn.Close()
-		if _, err := io.WriteString(conn, order); err != nil {
-			f.Fatal(err)
-		}
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			f.Fatal(err)
-		}
-		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			f.Errorf("%s: %v", order, err)
-			continue
-		}
-		defer response.Body.Close()
-		if response.StatusCode != want {
-			f.Errorf("%s: status %d, want %d", order, response.StatusCode, want)
-		}
-	}
-}

@@ -68,5 +68,4 @@ func TestBehindStunnelBeforeTheService(t *testing.T) {
 	})
 	f.sells(3000)
 	f.tellsEvents()
-	f.answersHalfClosed()
 }

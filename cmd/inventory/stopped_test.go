@@ -15,7 +15,7 @@ import (
 )
 
 // TestWhatLayInAStoppedProcess: a process is stopped with a request in its socket. When it goes on, it writes nothing for
-// a caller whose time is over, or that has hung up.
+// a caller whose time is over.
 func TestWhatLayInAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	for store, open := range map[string]func(*testing.T) []string{
@@ -43,7 +43,6 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 				"/v1/skus/hot/restock": `{"ref":"late","quantity":1}`,
 			} {
 				p.stoppedUntilLate(path, body)
-				p.stoppedUntilAlone(path, body)
 			}
 			for path, want := range map[string]string{
 				"/v1/skus/hot/deductions/late":      `"code":"unknown_deduction"`,
@@ -59,8 +58,9 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 	}
 }
 
-// stopped stops a process with a request in the socket of a connection that it has accepted, until leave returns.
-func (p *process) stopped(path, body string, deadline time.Time, leave func(net.Conn)) *bufio.Reader {
+// stoppedUntilLate stops a process with a request in the socket of a connection that it has accepted, and lets it go on when the deadline
+// of the request has passed.
+func (p *process) stoppedUntilLate(path, body string) {
 	p.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
@@ -71,60 +71,19 @@ func (p *process) stopped(path, body string, deadline time.Time, leave func(net.
 	p.send(conn, "GET /openapi.yaml HTTP/1.1\r\nHost: "+conn.RemoteAddr().String()+"\r\n\r\n")
 	p.answer(answers)
 	p.stop()
+	const patience = 100 * time.Millisecond
+	deadline := time.Now().Add(patience)
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", path, conn.RemoteAddr(), len(body))
 	if body != "" {
 		head += "Content-Type: application/json\r\n"
 	}
-	if !deadline.IsZero() {
-		head += "Request-Deadline: " + deadline.UTC().Format(time.RFC3339Nano) + "\r\n"
-	}
+	head += "Request-Deadline: " + deadline.UTC().Format(time.RFC3339Nano) + "\r\n"
 	p.send(conn, head+"\r\n"+body)
-	leave(conn)
+	<-time.After(2 * patience)
 	p.signal(syscall.SIGCONT)
-	return answers
-}
-
-// stoppedUntilLate lets a process go on when the deadline of the request has passed.
-func (p *process) stoppedUntilLate(path, body string) {
-	p.Helper()
-	const patience = 100 * time.Millisecond
-	answers := p.stopped(path, body, time.Now().Add(patience), func(net.Conn) { <-time.After(2 * patience) })
 	if status, text := p.answer(answers); status != http.StatusRequestTimeout {
 		p.Errorf("%s, too late: %d %s", path, status, text)
 	}
-}
-
-// stoppedUntilAlone lets a process go on when the caller has lost patience and hung up, and waits until it has handled the
-// request.
-func (p *process) stoppedUntilAlone(path, body string) {
-	p.Helper()
-	const patience = 100 * time.Millisecond // who ends its side within 40 ms of its request may read on
-	before := p.count(path)
-	p.stopped(path, body, time.Time{}, func(conn net.Conn) {
-		<-time.After(patience)
-		hangUp(p.T, conn)
-	})
-	for pace := time.Tick(5 * time.Millisecond); p.count(path) == before; <-pace {
-		if p.Context().Err() != nil {
-			p.Fatalf("%s: the request was not dealt with", path)
-		}
-	}
-}
-
-// count returns how many requests a process has handled whose path ends with the given text.
-func (p *process) count(path string) (lines int) {
-	p.Helper()
-	end := path[strings.LastIndex(path, "/")+1:]
-	for line := range strings.Lines(p.get("/metrics")) {
-		var n int
-		if strings.HasPrefix(line, "inventory_http_requests_total{") && strings.Contains(line, end+`"`) {
-			if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n); err != nil {
-				p.Fatal(err)
-			}
-			lines += n
-		}
-	}
-	return lines
 }
 
 // stop stops a process, and waits until it is stopped.

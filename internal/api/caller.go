@@ -85,7 +85,7 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 			return forbidden(refusal)
 		}
 		if p != public {
-			connectionIn(c.Request().Context()).Admit()
+			noteAdmitted(c.Request().Context())
 		}
 		ctx := c.Request().Context() // a handler may replace it by one that ends with it
 		if err := handler(&call{c, caller}); err != nil {

@@ -3,11 +3,8 @@ package api
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"net/http"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,116 +12,36 @@ import (
 	"inventory/internal/stock"
 )
 
-// A caller that hangs up is not our error: the request is counted as client_gone, and not logged. Usually the caller
-// reads no answer. A caller that has closed only its half of the connection still reads: it gets the answer of a request
-// with an unknown outcome.
+// A caller that hangs up is not our error: the request is counted as client_gone, and not logged.
 const (
 	statusHungUp            = 499 // the number that proxies use
 	codeHungUp   stock.Code = "client_gone"
 )
 
-// halfCloseWithin is how long after its request a caller that reads on ends its sending side, at most.
-const halfCloseWithin = 40 * time.Millisecond
+type admittedKey struct{}
 
-// Connection carries requests, and knows whether the caller at its other end has hung up.
-//
-// A caller that has reset its connection has hung up. One that has ended its sending side may have hung up, or reads on: the
-// two look the same until something is sent. Callers that read on end their side right after their request. So a caller
-// counts as one that reads on if it has done that, and otherwise as one that has hung up.
-type Connection struct {
-	socket   syscall.RawConn  // nil: there is no socket to check
-	check    func(fd uintptr) // notes in gone what the socket says; made once, since it is called for every request
-	gone     atomic.Bool      // the caller has hung up
-	admitted atomic.Bool      // a request of an admitted caller has come
+// WithAdmitted returns a context for [http.Server.ConnContext]: admitted becomes true with the first request of an admitted
+// caller on the connection.
+func WithAdmitted(ctx context.Context, admitted *atomic.Bool) context.Context {
+	return context.WithValue(ctx, admittedKey{}, admitted)
 }
 
-type connectionKey struct{}
-
-// NewConnection returns what is known of a connection.
-func NewConnection(conn net.Conn) *Connection {
-	c := &Connection{}
-	c.check = func(fd uintptr) {
-		if hasHungUp(fd) {
-			c.gone.Store(true)
-		}
-	}
-	if inside, ok := conn.(syscall.Conn); ok {
-		c.socket, _ = inside.SyscallConn() // fails if it is closed, and so does every use
-	}
-	return c
-}
-
-// ConnContext is for [http.Server.ConnContext]. With it a write checks the socket of its caller. If the process stopped
-// while a request waited, net/http notices too late that its caller has hung up.
-func ConnContext(ctx context.Context, c *Connection) context.Context {
-	return context.WithValue(ctx, connectionKey{}, c)
-}
-
-func connectionIn(ctx context.Context) *Connection {
-	c, _ := ctx.Value(connectionKey{}).(*Connection)
-	return c
-}
-
-// hungUp reports whether the caller has hung up.
-func (c *Connection) hungUp() bool {
-	if c == nil || c.socket == nil {
-		return false
-	}
-	if c.gone.Load() || c.socket.Control(c.check) != nil { // it fails if the connection is closed at this end
-		return true
-	}
-	return c.gone.Load()
-}
-
-// AwaitHangUp is for who has read the end of input. It returns io.EOF when the caller has hung up, and the error of the
-// connection if that is closed or its deadline for reading comes.
-func (c *Connection) AwaitHangUp() error {
-	if c.socket == nil || !knowsHalfClose {
-		return io.EOF
-	}
-	err := c.socket.Read(func(fd uintptr) bool {
-		c.check(fd)
-		return c.gone.Load()
-	})
-	if err != nil {
-		return err
-	}
-	return io.EOF
-}
-
-// Admitted reports whether the connection has had a request of an admitted caller.
-func (c *Connection) Admitted() bool { return c.admitted.Load() }
-
-// Admit notes a request of an admitted caller.
-func (c *Connection) Admit() {
-	if c != nil {
-		c.admitted.Store(true)
+func noteAdmitted(ctx context.Context) {
+	if admitted, ok := ctx.Value(admittedKey{}).(*atomic.Bool); ok {
+		admitted.Store(true)
 	}
 }
 
-// errHungUp is the cause of errors in reading from a caller that hung up.
+// errHungUp is among the errors of a request that failed because its caller hung up before it was answered.
 var errHungUp = errors.New("the caller hung up")
 
-// hungUp is the error of a request whose caller hung up before it was answered, and which failed because of that.
-type hungUp struct{ error }
-
-// Unwrap returns what failed.
-func (e hungUp) Unwrap() error { return e.error }
-
-// hungUpOr returns err as a hungUp if the request failed because its caller hung up. It knows that from the caller's
-// context, which net/http then ends, and from the connection, which may show it earlier. A request that ran out of our
-// own time, or whose database failed, failed because of that, even if its caller has left meanwhile.
+// hungUpOr adds errHungUp to err if the request failed because its caller hung up: net/http has ended the caller's context. A
+// request that ran out of our own time, or whose database failed, failed because of that, even if its caller has left meanwhile.
 func hungUpOr(caller context.Context, err error) error {
-	cancelled := errors.Is(err, errHungUp) || errors.Is(err, context.Canceled) && stock.CodeOf(err) == stock.CodeUnavailable
-	if cancelled && errors.Is(waitUntil(caller, time.Time{}).Err(), context.Canceled) {
-		return hungUp{err}
+	if errors.Is(err, context.Canceled) && errors.Is(caller.Err(), context.Canceled) {
+		return errors.Join(errHungUp, err)
 	}
 	return err
-}
-
-func isHungUp(err error) bool {
-	_, gone := errors.AsType[hungUp](err)
-	return gone
 }
 
 // headerDeadline is the header of the instant after which nothing may be written for a request. It is an instant, so a
@@ -165,7 +82,7 @@ func (s *server) queued(next change) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		c.SetRequest(r.WithContext(waitUntil(r.Context(), deadline)))
+		c.SetRequest(r.WithContext(waiting{r.Context(), deadline}))
 		created, answer, err := next(c)
 		return send(c, created, answer, err)
 	}
@@ -178,34 +95,17 @@ func (s *server) bounded(next change) echo.HandlerFunc {
 		deadline, _ := r.Context().Deadline()
 		ctx, cancel := context.WithDeadline(r.Context(), deadline)
 		defer cancel()
-		c.SetRequest(r.WithContext(waitUntil(ctx, deadline)))
+		c.SetRequest(r.WithContext(ctx))
 		return next(c)
 	})
 }
 
 // waiting is the context of a request in a worker's queue. It has no timer for its deadline: workers watch the deadlines
-// of all their orders together, and a timer for each order would cost more than the rest of its context. Its Err checks
-// the caller's connection itself.
+// of all their orders together, and a timer for each order would cost more than the rest of its context.
 type waiting struct {
 	context.Context
-	deadline   time.Time
-	connection *Connection // nil: there is none to check
-}
-
-func waitUntil(ctx context.Context, deadline time.Time) waiting {
-	return waiting{ctx, deadline, connectionIn(ctx)}
+	deadline time.Time
 }
 
 // Deadline implements [context.Context].
 func (w waiting) Deadline() (time.Time, bool) { return w.deadline, true }
-
-// Err implements [context.Context].
-func (w waiting) Err() error {
-	if err := w.Context.Err(); err != nil {
-		return err
-	}
-	if w.connection.hungUp() {
-		return context.Canceled
-	}
-	return nil
-}

@@ -389,19 +389,16 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	case len(text) > most:
 		return nil, tooLarge(most)
 	case err != nil:
-		err = bodyError(r, err)
+		err = bodyError(err)
 	}
 	r.Body = http.NoBody // nothing more can be read: see sendProblem
 	return text, err
 }
 
-// bodyError returns the error of an incomplete body: it came too slowly, its caller hung up, or it is broken.
-func bodyError(r *http.Request, err error) error {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+// bodyError returns the error of an incomplete body: it came too slowly, or it is cut off or broken.
+func bodyError(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &stock.Error{Code: codeTimeout, Message: "the body did not come in time", Err: err}
-	case r.Context().Err() != nil:
-		err = errors.Join(errHungUp, err)
 	}
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: err}
 }

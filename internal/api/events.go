@@ -29,10 +29,6 @@ const (
 	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off connects again
 	streamEnd   = 250 * time.Millisecond // time to finish a stream
 	mediaStream = "text/event-stream"
-
-	// firstHeartbeat is soon: a listener that has left right after its request may have ended its sending side only, for all
-	// that the service knows. Its system resets the comment.
-	firstHeartbeat = 5 * halfCloseWithin
 )
 
 // watchEvents streams events until the listener leaves or loses its access, or the service stops.
@@ -61,7 +57,7 @@ func (s *server) watchEvents(c echo.Context) error {
 		ending.Wait()
 	}()
 	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
-	beat := time.NewTimer(firstHeartbeat)
+	beat := time.NewTicker(cmp.Or(s.Streams.Heartbeat, heartbeat))
 	defer beat.Stop()
 	look := time.NewTicker(accessEvery)
 	defer look.Stop()
@@ -77,7 +73,6 @@ func (s *server) watchEvents(c echo.Context) error {
 			}
 		case <-beat.C:
 			err = stream.write(append(stream.text[:0], ": \n\n"...))
-			beat.Reset(cmp.Or(s.Streams.Heartbeat, heartbeat))
 		case <-subscription.Ready():
 			err = stream.send(subscription)
 		}

@@ -7,9 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// HalfCloseWithin is how long after its request a caller that reads on ends its sending side, at most.
-const HalfCloseWithin = halfCloseWithin
-
 // UnwantedBody is for how long a refusal waits for a body that nobody reads.
 const UnwantedBody = unwantedBody
 

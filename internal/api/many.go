@@ -128,7 +128,7 @@ func (s *server) answerResults(c echo.Context, results []selling.Result) []resul
 			o.code = answers[i].Problem.Code
 		}
 		switch {
-		case isHungUp(hungUpOr(c.Request().Context(), r.Err)):
+		case errors.Is(hungUpOr(c.Request().Context(), r.Err), errHungUp):
 			o.status, o.code = statusHungUp, codeHungUp
 		case o.code == stock.CodeUnavailable:
 			failures = append(failures, r.Err)

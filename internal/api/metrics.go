@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -177,7 +178,7 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			o.code = asStockError(err).Code
 		}
-		if isHungUp(err) {
+		if errors.Is(err, errHungUp) {
 			o.status, o.code = statusHungUp, codeHungUp
 		}
 		took := time.Since(start).Seconds()

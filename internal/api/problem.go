@@ -178,7 +178,7 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 		setRetryAfter(c)
 	}
 	switch {
-	case isHungUp(err): // a stranger could flood the log
+	case errors.Is(err, errHungUp): // a stranger could flood the log
 	case p.Code == stock.CodeUnavailable:
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:

@@ -17,8 +17,8 @@ import (
 	"inventory/internal/app"
 )
 
-// TestResetsAreNoFaults: requests that callers reset over HTTP/2, or hang up over HTTP/1, are counted as client_gone, and
-// not logged.
+// TestResetsAreNoFaults: requests that callers reset over HTTP/2, or hang up over HTTP/1, are counted as client_gone, or as
+// invalid_request if their bodies are cut off, and not logged.
 func TestResetsAreNoFaults(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
@@ -36,7 +36,7 @@ func TestResetsAreNoFaults(t *testing.T) {
 		callers.Wait()
 		transport.CloseIdleConnections()
 	}
-	const counted = `inventory_http_requests_total{code="client_gone",route="/v1/orders",status="499"} `
+	const counted = `inventory_http_requests_total{code="invalid_request",route="/v1/orders",status="400"} `
 	var metrics string
 	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(20 * time.Millisecond) { // until the last has been noticed
 		if metrics = metricsOf(t, a); strings.Contains(metrics, counted+"100\n") {
@@ -50,7 +50,7 @@ func TestResetsAreNoFaults(t *testing.T) {
 		}
 	}
 	if _, after, _ := strings.Cut(metrics, counted); !strings.HasPrefix(after, "100\n") {
-		t.Errorf("of 100 callers who hung up are counted: %.10q", after)
+		t.Errorf("of 100 callers who hung up within their bodies are counted: %.10q", after)
 	}
 	if log.String() != "" {
 		t.Errorf("the log says\n%.2000s", log.String())

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/api"
@@ -86,7 +87,7 @@ func (l *listener) place(inner net.Conn) (c *conn, soon time.Duration) {
 		longest.leave()
 		longest.Conn.Close()
 	}
-	c = &conn{Conn: inner, listener: l, caller: api.NewConnection(inner), since: time.Now(), among: &l.strangers}
+	c = &conn{Conn: inner, listener: l, since: time.Now(), among: &l.strangers}
 	c.element = c.among.PushBack(c)
 	return c, 0
 }
@@ -154,24 +155,13 @@ func (l *listener) drain(ctx context.Context) {
 type conn struct {
 	net.Conn
 	listener *listener
-	caller   *api.Connection
+	admitted atomic.Bool // a request of an admitted caller has come
 
 	// With the listener's mu:
 	among    *list.List    // strangers or known
 	element  *list.Element // its place in among; nil: the connection has ended
 	requests int           // how many the service works on
 	since    time.Time     // when the service last began to wait for the caller
-}
-
-// Read reads what the caller sends. While a handler works, net/http reads a single byte, and at the end of input it ends the
-// request. But a caller may end its sending side and read on. So it learns of the end only when the caller has hung up.
-// Over TLS crypto/tls reads, never a single byte: there the end of input is a caller that has hung up.
-func (c *conn) Read(to []byte) (int, error) {
-	n, err := c.Conn.Read(to)
-	if len(to) == 1 && errors.Is(err, io.EOF) {
-		return n, c.caller.AwaitHangUp()
-	}
-	return n, err
 }
 
 // Close closes the connection.
@@ -209,7 +199,7 @@ func (c *conn) pause() {
 	c.since = time.Now()
 	switch known := &c.listener.known; {
 	case c.element == nil:
-	case c.among != known && c.caller.Admitted():
+	case c.among != known && c.admitted.Load():
 		c.leave()
 		c.among, c.element = known, known.PushBack(c)
 	default:
@@ -226,7 +216,7 @@ func connContext(ctx context.Context, outer net.Conn) context.Context {
 		outer = encrypted.NetConn()
 	}
 	c := outer.(*conn) // as the listener is a [listener]
-	return api.ConnContext(context.WithValue(ctx, connKey{}, c), c.caller)
+	return api.WithAdmitted(context.WithValue(ctx, connKey{}, c), &c.admitted)
 }
 
 // noteWork passes requests to a handler, and notes for their connections when the service works: from the end of the body
