@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +57,7 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	case 0:
 		return latest, nil
 	case 1:
-		at, ok := instant(given[0])
+		at, ok := instant([]byte(strconv.Quote(given[0])))
 		if !ok {
 			return time.Time{}, invalid(headerDeadline, mustBeInstant)
 		}

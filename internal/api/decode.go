@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -28,35 +27,16 @@ import (
 
 // form is a JSON object of a request, whose fields are read one after the other. What is absent or wrong reads as the zero value.
 type form struct {
-	object []byte // its text
-	at     int64  // where that begins in the body
-	path   string // before the names of its fields in errors: "lines[3]."
+	name   string // of the object in errors: "lines[3]"; "" for the body
 	fields []given
-	wrong  *mistake // of the whole body
+	err    error // of the first field that is missing or wrong
 }
 
-// given is a field as it was sent, or an item of an array. It has no value if the JSON breaks off there.
+// given is a field as it was sent.
 type given struct {
 	name  string
-	at    int64 // where it begins in the body
 	value jsontext.Value
-	items []given // of an array, which has no other value
-	asked bool    // the request may have it
-}
-
-// mistake is what is wrong with a body. Of several, the first one in its text counts. What is missing or out of bounds comes after them,
-// in the order in which the fields are read.
-type mistake struct {
-	err error
-	at  int64
-}
-
-const afterText = math.MaxInt64
-
-func (m *mistake) note(at int64, err error) {
-	if m.err == nil || at < m.at {
-		m.err, m.at = err, at
-	}
+	asked bool // the request may have it
 }
 
 // invalid returns the error of a wrong field.
@@ -66,169 +46,113 @@ func invalid(name, message string) *stock.Error {
 
 // readForm returns what read makes of a body: one JSON object with the fields that read asks for and no others, each once.
 func readForm[R any](text []byte, read func(*form) R) (asked R, err error) {
-	f := form{object: text, fields: make([]given, 0, 4), wrong: new(mistake)}
-	f.parse("body")
-	asked = read(&f)
-	f.refuseOthers()
-	return asked, f.wrong.err
+	err = readObject("", text, func(f *form) { asked = read(f) })
+	return asked, err
 }
 
-const (
-	mustBeObject = "must be a JSON object"
-	maxItems     = 1000 // stock.MaxLines, stock.MaxOrders
-)
-
-var (
-	errNoObject = errors.New(mustBeObject)
-	errTooMany  = fmt.Errorf("must be 1 to %d", maxItems)
-)
-
-// parse finds the fields of an object, which has that name in errors.
-func (f *form) parse(name string) {
-	err := json.Unmarshal(f.object, f)
-	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		f.wrong.note(f.at+syntactic.ByteOffset, explain(syntactic))
-	} else if errors.Is(err, errNoObject) {
-		f.wrong.note(f.at, invalid(name, mustBeObject))
+// readObject calls read with an object, which has that name in errors.
+func readObject(name string, text []byte, read func(*form)) error {
+	f := form{name: name, fields: make([]given, 0, 4)}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return explain(name, err)
 	}
+	read(&f)
+	for _, g := range f.fields {
+		if !g.asked { // it may be the misspelt name of one that is missing
+			return invalid(f.nameOf(g.name), "is not a field of this request")
+		}
+	}
+	return f.err
 }
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].
 func (f *form) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	start, err := d.ReadToken()
-	if err != nil {
-		return err
+	if d.PeekKind() != '{' {
+		return errors.New(mustBeObject)
 	}
-	if start.Kind() != '{' {
-		return errNoObject
-	}
-	for d.PeekKind() != '}' {
-		at := f.at + d.InputOffset()
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
+	_, err := d.ReadToken()
+	for err == nil && d.PeekKind() != '}' {
+		var name jsontext.Token
+		if name, err = d.ReadToken(); err != nil {
+			break
 		}
-		name, field := token.String(), given{}
-		if d.PeekKind() == '[' {
-			field, err = f.readItems(d, name)
-		} else {
-			field, err = f.readValue(d)
-		}
-		field.name, field.at = name, at
-		f.fields = append(f.fields, field)
-		if err != nil {
-			return err
-		}
-	}
-	_, err = d.ReadToken()
-	return err
-}
-
-func (f *form) readValue(d *jsontext.Decoder) (g given, err error) {
-	g.at = f.at + d.InputOffset()
-	value, err := d.ReadValue()
-	if err == nil {
-		end := d.InputOffset()
-		g.value = f.object[end-int64(len(value)) : end] // the decoder's is good until the next read
-	}
-	return g, err
-}
-
-// readItems reads an array of at most as many items as a request may have, and nothing behind them.
-func (f *form) readItems(d *jsontext.Decoder, name string) (g given, err error) {
-	_, err = d.ReadToken()
-	for err == nil && d.PeekKind() != ']' {
-		if len(g.items) == maxItems {
-			f.wrong.note(f.at+d.InputOffset(), invalid(f.path+name, errTooMany.Error()))
-			return g, errTooMany
-		}
-		var item given
-		if item, err = f.readValue(d); err == nil {
-			g.items = append(g.items, item)
-		}
+		g := given{name: name.String()}
+		g.value, err = d.ReadValue()
+		g.value = g.value.Clone() // the decoder's is good until the next read
+		f.fields = append(f.fields, g)
 	}
 	if err == nil {
 		_, err = d.ReadToken()
-		g.value = jsontext.Value("[]")
 	}
-	return g, err
-}
-
-// refuseOthers refuses the first field that nobody has asked for.
-func (f *form) refuseOthers() {
-	for _, g := range f.fields {
-		if !g.asked {
-			f.wrong.note(g.at, invalid(f.path+g.name, "is not a field of this request"))
-			return
-		}
-	}
+	return err
 }
 
 // find returns a field that the request may have; nil if it is absent.
-func (f *form) find(name string) *given {
+func (f *form) find(name string) (value jsontext.Value, there bool) {
 	for i := range f.fields {
 		if g := &f.fields[i]; g.name == name {
 			g.asked = true
-			return g
+			return g.value, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // has reports whether a field is there.
-func (f *form) has(name string) bool { return f.find(name) != nil }
+func (f *form) has(name string) bool {
+	_, there := f.find(name)
+	return there
+}
 
-// refuse refuses a request because of a field that is missing or out of bounds.
-func (f *form) refuse(name, message string) { f.wrong.note(afterText, invalid(f.path+name, message)) }
+// nameOf returns the name of a field in errors.
+func (f *form) nameOf(field string) string {
+	if f.name == "" {
+		return field
+	}
+	return f.name + "." + field
+}
 
-// refuseType refuses a field for its type.
-func (f *form) refuseType(g *given, message string) {
-	if g.value != nil {
-		f.wrong.note(g.at, invalid(f.path+g.name, message))
+// refuse refuses a request because of a field that is missing or wrong.
+func (f *form) refuse(name, message string) {
+	if f.err == nil {
+		f.err = invalid(f.nameOf(name), message)
 	}
 }
 
 // text returns a string, and whether it is there. null is not a value.
-func (f *form) text(name string) (value string, there bool) {
-	g := f.find(name)
-	if g == nil {
+func (f *form) text(name string) (text string, there bool) {
+	value, there := f.find(name)
+	if !there {
 		return "", false
 	}
-	if g.value.Kind() != '"' {
-		f.refuseType(g, "must be a string")
+	if value.Kind() != '"' {
+		f.refuse(name, "must be a string")
 		return "", false
 	}
-	decoded, _ := jsontext.AppendUnquote(nil, g.value) // it has been read as JSON already
+	decoded, _ := jsontext.AppendUnquote(nil, value) // it has been read as JSON already
 	return string(decoded), true
 }
 
 // number returns a whole number, and whether it is there.
-func (f *form) number(name string) (value int64, there bool) {
-	g := f.find(name)
-	if g == nil {
+func (f *form) number(name string) (n int64, there bool) {
+	value, there := f.find(name)
+	if !there {
 		return 0, false
 	}
-	value, err := strconv.ParseInt(string(g.value), 10, 64)
-	if errors.Is(err, strconv.ErrRange) {
-		return math.MaxInt64, true // beyond what any field allows: the field's own check states the bounds
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // then it is the largest one: the field's own check states the bounds
+		f.refuse(name, "must be a whole number")
 	}
-	if err != nil {
-		f.refuseType(g, "must be a whole number")
-	}
-	return value, err == nil
+	return n, true
 }
 
 // isFalse reports whether a field is there and false.
 func (f *form) isFalse(name string) bool {
-	g := f.find(name)
-	if g == nil {
-		return false
+	value, there := f.find(name)
+	if there && value.Kind() != 't' && value.Kind() != 'f' {
+		f.refuse(name, "must be true or false")
 	}
-	kind := g.value.Kind()
-	if kind != 't' && kind != 'f' {
-		f.refuseType(g, "must be true or false")
-	}
-	return kind == 'f'
+	return value.Kind() == 'f'
 }
 
 // required returns the value of a field that must be there.
@@ -259,67 +183,63 @@ func (f *form) count(name string, most int64) int64 {
 }
 
 // instant returns a time, or the zero time if it is absent.
-func (f *form) instant(name string) time.Time {
-	text, there := f.text(name)
-	if !there {
-		return time.Time{}
-	}
-	at, ok := instant(text)
-	if !ok {
-		f.refuse(name, mustBeInstant)
+func (f *form) instant(name string) (at time.Time) {
+	if value, there := f.find(name); there {
+		var ok bool
+		if at, ok = instant(value); !ok {
+			f.refuse(name, mustBeInstant)
+		}
 	}
 	return at
 }
 
 // period returns how long stock is reserved: 0 if it is absent. It is a string, or whole seconds.
 func (f *form) period(name string) time.Duration {
-	g := f.find(name)
-	if g == nil {
+	value, there := f.find(name)
+	if !there {
 		return 0
 	}
-	text := string(g.value) + "s"
-	if g.value.Kind() != '0' {
-		var there bool
-		if text, there = f.text(name); !there {
-			return 0
-		}
+	text := string(value) + "s"
+	if value.Kind() != '0' {
+		text, _ = f.text(name)
 	} else if strings.ContainsAny(text, ".eE") {
-		f.refuseType(g, "must be a string, or whole seconds")
-		return 0
+		text = ""
 	}
 	d, ok := reservation(text)
 	if !ok {
-		f.refuse(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
+		f.refuse(name, fmt.Sprintf(`must be a string such as "15m" or "PT15M", or whole seconds such as 900: %s to %vh in whole microseconds`,
 			stock.MinReserve, stock.MaxReserve.Hours()))
 	}
 	return d
 }
 
-// list returns the items of an array, and whether it is there; null is as if it were not.
-func (f *form) list(name string) (items []given, there bool) {
-	g := f.find(name)
-	if g == nil || g.value.Kind() == 'n' {
-		return nil, false
+const (
+	mustBeObject = "must be a JSON object"
+	maxItems     = 1000 // stock.MaxLines, stock.MaxOrders
+)
+
+// list returns the items of an array, which must be there.
+func (f *form) list(name string) (items []jsontext.Value) {
+	value, there := f.find(name)
+	switch {
+	case !there:
+		f.refuse(name, "is required")
+	case json.Unmarshal(value, &items) != nil || items == nil:
+		f.refuse(name, "must be an array")
+	case len(items) == 0 || len(items) > maxItems:
+		f.refuse(name, fmt.Sprintf("must be 1 to %d", maxItems))
+		return nil
 	}
-	if g.value.Kind() != '[' {
-		f.refuseType(g, "must be an array")
-	}
-	return g.items, true
+	return items
 }
 
-// forms calls read with each item of an array of objects. It reports whether the array is there.
-func (f *form) forms(name string, read func(*form)) (there bool) {
-	items, there := f.list(name)
-	for i, g := range items {
-		item := form{object: g.value, at: g.at, path: fmt.Sprintf("%s[%d]", name, i), wrong: f.wrong}
-		if g.value.Kind() != 'n' { // null has no fields
-			item.parse(item.path)
+// forms calls read with each item of an array of objects, which must be there.
+func (f *form) forms(name string, read func(*form)) {
+	for i, item := range f.list(name) {
+		if err := readObject(name+"["+strconv.Itoa(i)+"]", item, read); err != nil && f.err == nil {
+			f.err = err
 		}
-		item.path += "."
-		read(&item)
-		item.refuseOthers()
 	}
-	return there
 }
 
 // readAs reads the request's body, of at most that many bytes, and returns what it asks for. A large text takes a thousand times as long
@@ -407,21 +327,26 @@ func tooLarge(most int) error {
 	return &stock.Error{Code: codeTooLarge, Message: "a body of this route holds at most " + strconv.Itoa(most) + " bytes"}
 }
 
-// explain returns what is wrong with a text that is no JSON.
-func explain(err *jsontext.SyntacticError) *stock.Error {
+// explain returns what is wrong with a text that is no JSON object.
+func explain(name string, err error) *stock.Error {
+	syntactic, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return invalid(cmp.Or(name, "body"), mustBeObject)
+	}
 	message := "is not valid JSON"
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		message = "is there twice"
 	}
-	refusal := invalid(fieldOf(err.JSONPointer), message)
-	refusal.Err = err
-	return refusal
+	return invalid(fieldOf(syntactic.JSONPointer), message)
 }
 
 // fieldOf returns the name of a field as programs write it: lines[3].quantity.
 func fieldOf(pointer jsontext.Pointer) string {
 	var name strings.Builder
 	for token := range pointer.Tokens() {
+		if strings.Count(name.String(), ".") == 2 { // no request has names that are longer
+			break
+		}
 		switch _, err := strconv.ParseUint(token, 10, 64); {
 		case name.Len() == 0:
 			name.WriteString(token)
@@ -448,63 +373,33 @@ func param(c echo.Context, name string) string {
 
 const mustBeInstant = `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`
 
-// instant reads a time, and truncates it to the precision that is stored.
-func instant(text string) (t time.Time, ok bool) {
-	text = strings.ToUpper(text) // RFC 3339 takes t and z as well
-	err := t.UnmarshalText([]byte(text))
+// How many characters a time and a duration have at most: no value needs them.
+const (
+	maxInstant  = 64
+	maxDuration = 32
+)
+
+// instant reads a JSON string with a time, and truncates it to the precision that is stored.
+func instant(value jsontext.Value) (t time.Time, ok bool) {
+	err := json.Unmarshal(bytes.ToUpper(value), &t) // RFC 3339 takes t and z as well
 	t = t.UTC().Truncate(time.Microsecond)
-	return t, err == nil && !isLenient(text) && !t.IsZero()
+	return t, err == nil && len(value) <= maxInstant && !t.IsZero()
 }
 
-const maxInstant = 64 // characters
-
-// isLenient reports whether a time that Go's parser takes is one that RFC 3339 does not allow: an hour of one digit, a
-// comma before the fraction, an offset of 24 hours or of 60 minutes.
-func isLenient(text string) bool {
-	if len(text) > maxInstant || text[13] != ':' || strings.Contains(text, ",") {
-		return true
-	}
-	offset := text[len(text)-len("+hh:mm"):]
-	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
-}
-
-const maxDuration = 32 // characters
-
-// reservation reads a duration as Go writes it, or as ISO 8601 does. It has no sign.
-func reservation(text string) (d time.Duration, ok bool) {
-	if len(text) > maxDuration && utf8.RuneCountInString(text) > maxDuration {
-		return 0, false
-	}
-	if strings.HasPrefix(text, "P") {
-		d, ok = isoDuration(text)
-		return d, ok && stock.CheckReserve(d)
-	}
-	d, err := time.ParseDuration(text)
-	return d, err == nil && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
-}
-
-// isoFormat matches a duration in days, hours, minutes and seconds, each once and in this order. Months and years vary in
-// length.
+// isoFormat matches a duration in days, hours, minutes and seconds, each once and in this order. Months and years vary in length.
 var isoFormat = regexp.MustCompile(`^P(?:([0-9]+)D)?(?:T((?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.][0-9]+)?S)?))?$`)
 
-// isoDuration reads a duration as ISO 8601 writes it, such as "P1DT2H" or "PT15M".
-func isoDuration(text string) (d time.Duration, ok bool) {
-	parts := isoFormat.FindStringSubmatch(text)
-	if parts == nil || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
-		return 0, false
+// reservation reads a duration without a sign as Go writes it, or as ISO 8601 does, such as "P1DT2H" or "PT15M".
+func reservation(text string) (d time.Duration, ok bool) {
+	days := 0
+	if iso := isoFormat.FindStringSubmatch(text); iso != nil {
+		days, _ = strconv.Atoi(iso[1]) // of too many digits the largest number, of none 0
+		text = cmp.Or(strings.ToLower(iso[2]), "0s")
 	}
-	if parts[1] != "" {
-		days, err := strconv.ParseInt(parts[1], 10, 16)
-		if err != nil {
-			return 0, false
-		}
-		d = time.Duration(days) * 24 * time.Hour
-	}
-	if parts[2] == "" {
-		return d, true
-	}
-	clock, err := time.ParseDuration(strings.ToLower(parts[2]))
-	return d + clock, err == nil && clock <= stock.MaxReserve
+	d, err := time.ParseDuration(text)
+	d += time.Duration(min(days, 31)) * 24 * time.Hour // which is beyond the largest
+	short := utf8.RuneCountInString(text) <= maxDuration
+	return d, err == nil && short && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
 }
 
 // knowing passes a request to a handler if its query is well formed and has only known parameters, each once: a misspelt

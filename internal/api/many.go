@@ -31,12 +31,8 @@ func (s *server) deductAll(c echo.Context) (created bool, answer any, err error)
 	if err != nil {
 		return false, nil, err
 	}
-	most := stock.MaxOrders
-	if callerOf(c).Buyer != "" {
-		most = tokenLines
-	}
-	if len(orders) == 0 || len(orders) > most {
-		return false, nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", most))
+	if callerOf(c).Buyer != "" && len(orders) > tokenLines {
+		return false, nil, invalid("deductions", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
 	}
 	results, err := s.deductAllowed(c, orders)
 	if err != nil {
@@ -52,18 +48,14 @@ type oneOfMany struct {
 }
 
 func newDeductions(f *form) (orders []oneOfMany) {
-	items, there := f.list("deductions")
-	for _, item := range items {
-		order, err := readForm(item.value, func(f *form) selling.SKUOrder {
+	for _, item := range f.list("deductions") {
+		order, err := readForm(item, func(f *form) selling.SKUOrder {
 			return selling.SKUOrder{SKU: required(f, (*form).text, "sku"), Order: newDeduction(f)}
 		})
 		if err == nil {
 			err = order.Check()
 		}
 		orders = append(orders, oneOfMany{order, err})
-	}
-	if !there {
-		f.refuse("deductions", "is required")
 	}
 	return orders
 }

@@ -134,13 +134,12 @@ func TestBadManyDeductions(t *testing.T) {
 	const good = `{"sku":"a","order_id":"good","quantity":1}`
 	s.refuses("POST", many, badBodies(), []bad{
 		{`{}`, "deductions", "required"},
-		{`{"deductions":null}`, "deductions", "required"},
+		{`{"deductions":null}`, "deductions", "array"},
 		{`{"deductions":[]}`, "deductions", "1 to 1000"},
 		{`{"deductions":{}}`, "deductions", "array"},
 		{`{"deductions":[` + good + `],"deductions":[` + good + `]}`, "deductions", "twice"},
 		{`{"deductions":[` + good + `],"order_id":"o"}`, "order_id", "not a field"},
 		{bulk(slices.Repeat([]string{good}, stock.MaxOrders+1)...), "deductions", "1 to 1000"},
-		{`{"deductions":[` + strings.Repeat(good+`,`, stock.MaxOrders+1) + `nonsense`, "deductions", "1 to 1000"}, // not read up to the end
 	})
 	s.wantProblem(s.send("POST", many, bulk(good)+strings.Repeat(" ", 512<<10)), 413, "too_large", "524288")
 	s.wantProblem(s.sendAs("text/plain", "POST", many, bulk(good)), 415, "unsupported_media_type")

@@ -42,12 +42,9 @@ func newOrder(f *form) stock.MultiOrder {
 	o := stock.MultiOrder{
 		OrderID: required(f, (*form).text, "order_id"), BuyerID: f.optional("buyer_id"), ReserveFor: f.period("reserve_for"),
 	}
-	there := f.forms("lines", func(line *form) {
+	f.forms("lines", func(line *form) {
 		o.Lines = append(o.Lines, stock.Line{SKU: required(line, (*form).text, "sku"), Quantity: required(line, (*form).number, "quantity")})
 	})
-	if !there {
-		f.refuse("lines", "is required")
-	}
 	return o
 }
 

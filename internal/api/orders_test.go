@@ -135,14 +135,6 @@ func TestATokensOrderIsABasket(t *testing.T) {
 	d.wantProblem(d.as(ann, "POST", "/v1/orders", order(stock.MaxLines)), 413, "too_large", "16384")
 }
 
-// TestTooManyLinesAreNotRead: the service does not report errors after the last line that an order may have.
-func TestTooManyLinesAreNotRead(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	lines := strings.Repeat(`{},`, stock.MaxLines+1) + `nonsense`
-	s.wantProblem(s.send("POST", "/v1/orders", `{"order_id":"o","lines":[`+lines), 400, "invalid_request", `"field":"lines"`, fmt.Sprint("1 to ", stock.MaxLines))
-}
-
 func TestOneOrderFiftyTimes(t *testing.T) {
 	t.Parallel()
 	s := open(t)
