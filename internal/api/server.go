@@ -52,8 +52,8 @@ type Config struct {
 	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
-	Proxies   *Proxies // those that are believed; nil: none
-	Hosts     *Hosts   // the accepted hosts; nil: any
+	Proxies   Proxies // return the addresses of callers; nil: those of their connections
+	Hosts     *Hosts  // the accepted hosts; nil: any
 	Streams   Streams
 	Traces    trace.TracerProvider // nil: none
 }
@@ -66,11 +66,14 @@ type server struct {
 }
 
 // New returns the public handler.
-func New(c Config) http.Handler { return withRequestID(unsniffed(c.Proxies.behind(newPublic(c)))) }
+func New(c Config) http.Handler { return withRequestID(unsniffed(newPublic(c))) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{Config: c, bodies: newReading()}
 	e := newEcho(s.Logger)
+	if e.IPExtractor = c.Proxies; c.Proxies == nil {
+		e.IPExtractor = echo.ExtractIPDirect()
+	}
 	e.Use(c.Metrics.observe)
 	if c.Traces != nil {
 		e.Use(traced(c.Traces))
