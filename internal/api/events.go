@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,19 +14,12 @@ import (
 	"inventory/internal/stock"
 )
 
-// Streams are the times of event streams. The zero value of each is its default.
-type Streams struct {
-	Heartbeat time.Duration // between comments, which keep a quiet connection open and show when a listener has gone
-	Patience  time.Duration // with a listener that stops reading, before the connection is cut
-}
-
 const (
-	heartbeat   = 15 * time.Second
-	patience    = 10 * time.Second
-	accessEvery = 2 * time.Second        // between two looks whether a listener is still let in: the check of a token takes 0.1 ms
-	streamRest  = 50 * time.Millisecond  // between two writes: nobody can read faster
-	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off connects again
-	streamEnd   = 250 * time.Millisecond // time to finish a stream
+	heartbeat   = 15 * time.Second      // between comments, which keep a quiet connection open
+	patience    = 2 * time.Second       // with a listener that stops reading, before it is cut off; a service that stops waits for it too
+	accessEvery = 2 * time.Second       // between two looks whether a listener is still let in: the check of a token takes 0.1 ms
+	streamRest  = 50 * time.Millisecond // between two writes: nobody can read faster
+	streamRetry = "retry: 2000\n\n"     // milliseconds until a listener that was cut off connects again
 	mediaStream = "text/event-stream"
 )
 
@@ -46,18 +38,11 @@ func (s *server) watchEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	stream := &eventStream{context: c, controller: http.NewResponseController(c.Response()), patience: cmp.Or(s.Streams.Patience, patience)}
-	var ending sync.WaitGroup
-	ending.Go(func() {
-		<-subscription.Done()
-		stream.end()
-	})
-	defer func() {
-		subscription.Close()
-		ending.Wait()
-	}()
+	defer subscription.Close()
+	stream := &eventStream{context: c, controller: http.NewResponseController(c.Response())}
+	defer stream.limit() // the end of the answer is a write too
 	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
-	beat := time.NewTicker(cmp.Or(s.Streams.Heartbeat, heartbeat))
+	beat := time.NewTicker(cmp.Or(s.Heartbeat, heartbeat))
 	defer beat.Stop()
 	look := time.NewTicker(accessEvery)
 	defer look.Stop()
@@ -99,9 +84,6 @@ type eventStream struct {
 	context    echo.Context
 	controller *http.ResponseController
 	text       []byte
-
-	mu       sync.Mutex
-	patience time.Duration
 }
 
 // begin sends the head, so that the listener knows that the stream is open. It informs a listener that has come back that
@@ -144,9 +126,7 @@ func (s *eventStream) send(subscription *events.Subscription) error {
 }
 
 func (s *eventStream) write(text []byte) error {
-	if err := s.limit(); err != nil {
-		return err
-	}
+	s.limit()
 	if _, err := s.context.Response().Write(text); err != nil {
 		return err
 	}
@@ -154,19 +134,8 @@ func (s *eventStream) write(text []byte) error {
 }
 
 // limit sets the deadline of the next write.
-func (s *eventStream) limit() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.controller.SetWriteDeadline(time.Now().Add(s.patience))
-}
-
-// end leaves time to finish the answer, and no more for a write in progress: a service that stops does not wait for a
-// listener that has stopped reading.
-func (s *eventStream) end() {
-	s.mu.Lock()
-	s.patience = min(s.patience, streamEnd)
-	s.mu.Unlock()
-	_ = s.limit() // fails only on a closed connection
+func (s *eventStream) limit() {
+	_ = s.controller.SetWriteDeadline(time.Now().Add(patience)) // fails only on a closed connection
 }
 
 // appendDelivery appends one item in the form of text/event-stream.

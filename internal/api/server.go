@@ -52,9 +52,9 @@ type Config struct {
 	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
-	Proxies   Proxies // return the addresses of callers; nil: those of their connections
-	Hosts     *Hosts  // the accepted hosts; nil: any
-	Streams   Streams
+	Proxies   Proxies              // return the addresses of callers; nil: those of their connections
+	Hosts     *Hosts               // the accepted hosts; nil: any
+	Heartbeat time.Duration        // between comments in a stream of events; 0: the default
 	Traces    trace.TracerProvider // nil: none
 }
 
