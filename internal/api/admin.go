@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sync/singleflight"
 
 	"inventory/internal/stock"
 )
@@ -45,7 +44,7 @@ func NewAdmin(c AdminConfig) http.Handler {
 	e.GET("/debug/pprof/profile", c.profile(pprof.Profile))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))
 	e.GET("/debug/pprof/trace", c.profile(pprof.Trace))
-	return unsniffed(e)
+	return e
 }
 
 // profile ends a profile at the limit. pprof itself puts off the end of its answer by as much as its caller asks for.
@@ -65,11 +64,11 @@ func (c AdminConfig) profile(handler http.HandlerFunc) echo.HandlerFunc {
 // NewProbes returns the handler for Prometheus and an orchestrator: /metrics, /healthz and /readyz. It has no access
 // control. Unlike NewAdmin it has nothing that slows the service down or shows its internals, so not only operators may
 // reach it.
-func NewProbes(c AdminConfig) http.Handler { return unsniffed(c.probes()) }
+func NewProbes(c AdminConfig) http.Handler { return c.probes() }
 
 func (c AdminConfig) probes() *echo.Echo {
 	e := newEcho(c.Logger)
-	e.Use(refuseOtherHosts(c.Hosts))
+	e.Use(echo.WrapMiddleware(c.Hosts.OnThisMachine), middleware.SecureWithConfig(middleware.SecureConfig{ContentTypeNosniff: nosniff}))
 	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{})))
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", c.readyHandler())
@@ -100,25 +99,22 @@ type leaving struct {
 }
 
 // readyHandler answers 200 while the database takes writes: without Redis the service is slower, not wrong. A service
-// that stops is not ready.
+// that stops is not ready. The checks are not free: frequent probes share their results.
 func (c AdminConfig) readyHandler() echo.HandlerFunc {
-	database := &recent{ask: c.Database, limit: readyTimeout}
-	redis := &recent{ask: c.Redis, limit: redisTimeout}
-	locks := &recent{ask: c.Locks, limit: redisTimeout}
+	var mu sync.Mutex
+	var last readiness
+	var until time.Time
 	return func(e echo.Context) error {
 		if c.Stopping != nil && c.Stopping() {
 			return e.JSON(http.StatusServiceUnavailable, leaving{Stopping: true})
 		}
-		ctx, answer := e.Request().Context(), readiness{}
-		var asked sync.WaitGroup
-		asked.Go(func() { answer.Database = state(database.answer(ctx), "unreachable") })
-		asked.Go(func() { answer.Redis = state(redis.answer(ctx), "unreachable") })
-		asked.Go(func() { answer.Locks = state(locks.answer(ctx), "failing") })
-		asked.Wait()
-		answer.Nodes = c.nodeStates()
-		if c.Warnings != nil {
-			answer.Warnings = c.Warnings()
+		mu.Lock()
+		if time.Now().After(until) {
+			last = c.check(context.WithoutCancel(e.Request().Context())) // for later probes too
+			until = time.Now().Add(readyFor)
 		}
+		answer := last
+		mu.Unlock()
 		if answer.Database != "ok" {
 			return e.JSON(http.StatusServiceUnavailable, answer)
 		}
@@ -126,71 +122,42 @@ func (c AdminConfig) readyHandler() echo.HandlerFunc {
 	}
 }
 
-// nodeStates returns the readiness of each node, in the words for a database.
-func (c AdminConfig) nodeStates() map[string]string {
-	if c.Nodes == nil {
-		return nil
+// check asks all that the service depends on.
+func (c AdminConfig) check(ctx context.Context) (answer readiness) {
+	var asked sync.WaitGroup
+	ask := func(state *string, check func(context.Context) error, limit time.Duration, bad string) {
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			if *state = "none"; check != nil {
+				*state = stateOf(check(ctx), bad)
+			}
+		})
 	}
-	states := make(map[string]string)
-	for address, err := range c.Nodes() {
-		states[address] = state(err, "unreachable")
+	ask(&answer.Database, c.Database, readyTimeout, "unreachable")
+	ask(&answer.Redis, c.Redis, redisTimeout, "unreachable")
+	ask(&answer.Locks, c.Locks, redisTimeout, "failing")
+	asked.Wait()
+	if c.Nodes != nil {
+		answer.Nodes = make(map[string]string)
+		for address, err := range c.Nodes() {
+			answer.Nodes[address] = stateOf(err, "unreachable")
+		}
 	}
-	return states
+	if c.Warnings != nil {
+		answer.Warnings = c.Warnings()
+	}
+	return answer
 }
 
-// state returns a word without the error's text, which may hold addresses and names.
-func state(err error, bad string) string {
+// stateOf returns a word without the error's text, which may hold addresses and names.
+func stateOf(err error, bad string) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.Is(err, errNone):
-		return "none"
 	case errors.Is(err, stock.ErrNotWritable):
 		return "not_writable"
 	default:
 		return bad
-	}
-}
-
-var (
-	errNone = errors.New("there is none")
-	errSlow = errors.New("no answer in time")
-)
-
-// recent is a check that is not free. Frequent probes share its results, and it does not start again while it hangs.
-type recent struct {
-	ask    func(context.Context) error // nil: there is none
-	limit  time.Duration
-	asking singleflight.Group
-	last   atomic.Pointer[checked]
-}
-
-type checked struct {
-	at  time.Time
-	err error
-}
-
-func (r *recent) answer(ctx context.Context) error {
-	if r.ask == nil {
-		return errNone
-	}
-	if last := r.last.Load(); last != nil && time.Since(last.at) < readyFor {
-		return last.err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, errSlow)
-	defer cancel()
-	// It goes on when its first caller leaves: others wait for it.
-	answer := r.asking.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limit)
-		defer cancel()
-		err := r.ask(ctx)
-		r.last.Store(&checked{time.Now(), err})
-		return nil, err
-	})
-	select {
-	case a := <-answer:
-		return a.Err
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

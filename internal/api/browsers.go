@@ -3,11 +3,10 @@ package api
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/labstack/echo/v4"
 )
 
 // Without keys, any page in a browser on the same machine could use the service, because the browser may. The service
@@ -27,10 +26,7 @@ func (h *Hosts) check(r *http.Request) error {
 	if h == nil || r.Host == "" {
 		return nil
 	}
-	name, ok := hostname(r.Host)
-	if !ok {
-		return forbidden("the Host header is no name or address with a port")
-	}
+	name := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".") // with all that is neither a port nor brackets
 	if strings.EqualFold(name, "localhost") || slices.ContainsFunc(h.more, func(more string) bool { return strings.EqualFold(name, more) }) {
 		return nil
 	}
@@ -42,37 +38,10 @@ func (h *Hosts) check(r *http.Request) error {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*$`)
 
-// IsHost reports whether a text is a host in the form that hostname returns: another one would never be accepted.
+// IsHost reports whether a text is a host in the form that a request's is compared in: another one would never be accepted.
 func IsHost(text string) bool {
 	ip, err := netip.ParseAddr(text)
 	return hostName.MatchString(text) || err == nil && ip.Zone() == ""
-}
-
-// hostname returns a Host header without its port, without the dot at the end of a name, and an IPv6 address without brackets. It
-// reports false if the header is anything else: what follows an accepted name must not be skipped.
-func hostname(host string) (name string, ok bool) {
-	rest, v6 := strings.CutPrefix(host, "[")
-	if !v6 {
-		name, port, hasPort := strings.Cut(host, ":")
-		return strings.TrimSuffix(name, "."), !hasPort || isDigits(port)
-	}
-	name, rest, ok = strings.Cut(rest, "]")
-	if ip, err := netip.ParseAddr(name); err != nil || !ip.Is6() || ip.Zone() != "" {
-		return "", false
-	}
-	port, hasPort := strings.CutPrefix(rest, ":")
-	return name, ok && (rest == "" || hasPort && isDigits(port))
-}
-
-func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
-
-// unsniffed makes browsers take answers for what their headers say.
-func unsniffed(next http.Handler) http.Handler {
-	only := []string{"nosniff"}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()[echo.HeaderXContentTypeOptions] = only
-		next.ServeHTTP(w, r)
-	})
 }
 
 // refuseOtherPages refuses requests that a browser sends for a page of another site, and requests under another name.
@@ -93,16 +62,4 @@ func (h *Hosts) OnThisMachine(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 	return http.NewCrossOriginProtection().Handler(checked)
-}
-
-// refuseOtherHosts is for listeners whose requests need not be fast.
-func refuseOtherHosts(h *Hosts) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			if err := h.check(c.Request()); err != nil {
-				return err
-			}
-			return next(c)
-		}
-	}
 }

@@ -63,7 +63,7 @@ func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 // GuardPage sets the headers that make a browser trust only this server on a page of ours.
 func GuardPage(h http.Header) {
 	h.Set(echo.HeaderContentSecurityPolicy, docsPolicy)
-	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	h.Set(echo.HeaderXContentTypeOptions, nosniff)
 	h.Set(echo.HeaderXFrameOptions, "DENY")
 	h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

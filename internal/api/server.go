@@ -8,11 +8,9 @@
 package api
 
 import (
+	"crypto/rand"
 	_ "embed"
-	"encoding/binary"
-	"encoding/hex"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"slices"
@@ -66,7 +64,7 @@ type server struct {
 }
 
 // New returns the public handler.
-func New(c Config) http.Handler { return withRequestID(unsniffed(newPublic(c))) }
+func New(c Config) http.Handler { return withHeaders(newPublic(c)) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{Config: c, bodies: newReading()}
@@ -251,31 +249,24 @@ func unstored(handler echo.HandlerFunc) echo.HandlerFunc {
 // requestIDFormat matches an id that is short and cannot forge anything in a log.
 var requestIDFormat = regexp.MustCompile(`^[0-9A-Za-z._-]{1,128}$`)
 
-// withRequestID gives every answer the X-Request-Id of its request, or a new one if the request has none that is safe to
+const nosniff = "nosniff" // browsers take answers for what their headers say
+
+// withHeaders gives every answer the X-Request-Id of its request, or a new one if the request has none that is safe to
 // log. It runs before Echo, whose middleware costs each request a little more.
-func withRequestID(next http.Handler) http.Handler {
+func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header[echo.HeaderXRequestID] // the name is in its canonical form already
 		if len(given) != 1 || !requestIDFormat.MatchString(given[0]) {
-			given = []string{newRequestID()}
+			given = []string{rand.Text()}
 		}
 		w.Header()[echo.HeaderXRequestID] = given
+		w.Header().Set(echo.HeaderXContentTypeOptions, nosniff)
 		next.ServeHTTP(w, r)
 	})
 }
 
 // requestID returns the id that the answer of a request has.
 func requestID(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
-
-// newRequestID makes an id of 128 random bits. It need not be hard to guess.
-func newRequestID() string {
-	var random [16]byte
-	binary.BigEndian.PutUint64(random[:8], rand.Uint64())
-	binary.BigEndian.PutUint64(random[8:], rand.Uint64())
-	var text [2 * len(random)]byte
-	hex.Encode(text[:], random[:])
-	return string(text[:])
-}
 
 // traced gives every request a span, in the trace of its traceparent header if it has one. otelecho sends the answer to an error
 // before observe sees it, so it learns here who has hung up.
