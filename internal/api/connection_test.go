@@ -1,12 +1,10 @@
 package api_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
@@ -196,61 +193,3 @@ var (
 	goneCounted   = regexp.MustCompile(`(?m)code="client_gone".* [1-9]\d*$`)
 	failedCounted = regexp.MustCompile(`(?m)status="503".* [1-9]\d*$`)
 )
-
-// TestARefusalLeavesTheNextRequestAlone: a process that stands still while it sends a refusal does not end the requests that follow on
-// the connection.
-func TestARefusalLeavesTheNextRequestAlone(t *testing.T) {
-	t.Parallel()
-	handler := newHandler(t, nil)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r)
-		select {
-		case <-r.Context().Done():
-			t.Errorf("%s %s: it ended while it was answered", r.Method, r.URL)
-		case <-time.After(2 * api.UnwantedBody):
-		}
-	}))
-	t.Cleanup(server.Close)
-	s := newSite(t, server.URL, "")
-	s.client.Transport.(*http.Transport).MaxConnsPerHost = 1
-	s.wantProblem(s.send("GET", "/v1/skus/none", ""), 404, "unknown_sku")
-	s.wantProblem(s.send("POST", "/v1/skus/none/restock", `{"quantity":1}`), 400, "invalid_request")
-	s.want(s.send("GET", "/v1/skus", ""), 200, "")
-}
-
-// TestABodyThatIsLateEndsItsConnection: what comes after it could be read, but the requests have ended.
-func TestABodyThatIsLateEndsItsConnection(t *testing.T) {
-	t.Parallel()
-	handler, refused, sent := newHandler(t, nil), make(chan struct{}), make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r)
-		close(refused)
-		<-sent
-	}))
-	server.Config.ReadTimeout = time.Second
-	server.Start()
-	t.Cleanup(server.Close)
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	write := func(text string) {
-		t.Helper()
-		if _, err := io.WriteString(conn, text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("POST /v1/skus/a/restock HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n")
-	<-refused
-	write("{}")
-	close(sent)
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusRequestTimeout || !response.Close {
-		t.Errorf("got %s, which ends the connection: %t; want a 408 that does", response.Status, response.Close)
-	}
-}

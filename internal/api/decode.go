@@ -309,10 +309,9 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	case len(text) > most:
 		return nil, tooLarge(most)
 	case err != nil:
-		err = bodyError(err)
+		return nil, bodyError(err)
 	}
-	r.Body = http.NoBody // nothing more can be read: see sendProblem
-	return text, err
+	return text, nil
 }
 
 // bodyError returns the error of an incomplete body: it came too slowly, or it is cut off or broken.

@@ -7,9 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// UnwantedBody is for how long a refusal waits for a body that nobody reads.
-const UnwantedBody = unwantedBody
-
 // Route is a line of the table of routes, for the tests that go through all of them.
 type Route struct {
 	Method, Path  string

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -162,10 +161,6 @@ func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 }
 
-// unwantedBody is for how long a refusal waits for a body that nobody reads: it has mostly been sent with the header, and then
-// the connection stays usable.
-const unwantedBody = 250 * time.Millisecond
-
 // sendProblem answers with the problem of err, and logs what the answer leaves out.
 func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	if c.Response().Committed {
@@ -183,11 +178,6 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:
 		log.Debug("caller refused", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
-	}
-	// net/http reads the rest of the body first, and waits for it. If there is none, it looks already whether the caller hangs up: a
-	// deadline would end this request and all that follow on the connection.
-	if c.Request().Body != http.NoBody {
-		_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(unwantedBody)) // an error: it cannot wait
 	}
 	if err := c.JSON(p.Status, p); err != nil {
 		log.Debug("answer not sent", "route", c.Path(), "request_id", requestID(c), "error", err)
