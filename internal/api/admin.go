@@ -93,11 +93,6 @@ type readiness struct {
 	Warnings map[string]string `json:"warnings,omitempty"`
 }
 
-// leaving is the answer of a service that stops. It checks nothing, so it comes at once.
-type leaving struct {
-	Stopping bool `json:"stopping"`
-}
-
 // readyHandler answers 200 while the database takes writes: without Redis the service is slower, not wrong. A service
 // that stops is not ready. The checks are not free: frequent probes share their results.
 func (c AdminConfig) readyHandler() echo.HandlerFunc {
@@ -106,7 +101,7 @@ func (c AdminConfig) readyHandler() echo.HandlerFunc {
 	var until time.Time
 	return func(e echo.Context) error {
 		if c.Stopping != nil && c.Stopping() {
-			return e.JSON(http.StatusServiceUnavailable, leaving{Stopping: true})
+			return e.JSON(http.StatusServiceUnavailable, map[string]bool{"stopping": true}) // at once, since it checks nothing
 		}
 		mu.Lock()
 		if time.Now().After(until) {

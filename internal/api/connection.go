@@ -52,27 +52,18 @@ const headerDeadline = "Request-Deadline"
 // deadlineOf returns the instant after which nothing may be written for a request that has just been read.
 func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	now := time.Now()
-	latest := now.Add(s.Service.AnswerWithin())
-	switch given := r.Header[headerDeadline]; len(given) {
-	case 0:
-		return latest, nil
-	case 1:
+	left, given := s.Service.AnswerWithin(), r.Header[headerDeadline]
+	if len(given) > 0 {
 		at, ok := instant([]byte(strconv.Quote(given[0])))
-		if !ok {
-			return time.Time{}, invalid(headerDeadline, mustBeInstant)
+		if !ok || len(given) > 1 {
+			return now, invalid(headerDeadline, mustBeInstant)
 		}
-		// From here on the monotonic clock counts, because a wall clock may be set.
-		switch asked := now.Add(at.Sub(now)); {
-		case asked.Before(now):
-			return time.Time{}, &stock.Error{Code: codeTimeout, Message: "the request came after its deadline; nothing was written"}
-		case asked.Before(latest):
-			return asked, nil
-		default:
-			return latest, nil
-		}
-	default:
-		return time.Time{}, invalid(headerDeadline, "must be there once")
+		left = min(left, at.Sub(now))
 	}
+	if left < 0 {
+		return now, &stock.Error{Code: codeTimeout, Message: "the request came after its deadline; nothing was written"}
+	}
+	return now.Add(left), nil // by the monotonic clock, because a wall clock may be set
 }
 
 // queued is the handler of a route whose requests wait for a worker. The deadline is read before the body, which may take time.

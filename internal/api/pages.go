@@ -75,11 +75,6 @@ func serveDocument(c echo.Context) error {
 	return c.Blob(http.StatusOK, "application/yaml", document)
 }
 
-// consoleSettings is what the console must know before its first request.
-type consoleSettings struct {
-	Keys bool `json:"keys"` // the service asks for keys
-}
-
 // consolePages returns the console and its files, by their paths. The console requests what it shows with its user's key.
 func (s *server) consolePages() map[string]echo.HandlerFunc {
 	files := console.Files()
@@ -88,8 +83,8 @@ func (s *server) consolePages() map[string]echo.HandlerFunc {
 		"/":         func(c echo.Context) error { return c.Redirect(http.StatusFound, "/console") },
 		"/console":  page,
 		"/console/": func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/console") },
-		"/console/settings.json": func(c echo.Context) error {
-			return c.JSON(http.StatusOK, consoleSettings{Keys: s.Guard != nil})
+		"/console/settings.json": func(c echo.Context) error { // what it must know before its first request
+			return c.JSON(http.StatusOK, map[string]bool{"keys": s.Guard != nil})
 		},
 		"/console/:file": serveFile(files),
 	}

@@ -166,8 +166,7 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 }
 
 // write calls do with the context of a write. That ends at a deadline, but not when the caller leaves: a commit is not cancelled in
-// flight. Close waits for the write; when it has waited long enough, the context ends. write calls Err of the caller's own context, which
-// may notice a hang-up before net/http does; a context derived from it would not.
+// flight. Close waits for the write; when it has waited long enough, the context ends.
 func (s *Service) write(ctx context.Context, deadline time.Time, do func(writing context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return stock.Unavailable(stock.Unwritten(err), "wait to be written")
