@@ -63,12 +63,10 @@ type App struct {
 // Start starts a service. On an error everything that was started is closed.
 func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
-	a.outage = &outage{}
+	a.warnings = newWarnings(a.config.Logger)
+	a.outage = &outage{warnings: a.warnings}
 	log := newQuiet(a.config.Logger.Handler(), a.outage)
 	a.config.Logger = slog.New(log)
-	a.warnings = newWarnings(a.config.Logger)
-	a.outage.warnings = a.warnings
-	a.onClose(func(context.Context) error { log.samples.close(); return nil })
 	defer func() {
 		if err != nil {
 			a.config.ShutdownDelay = new(time.Duration) // no balancer has sent a request here yet
@@ -88,6 +86,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err := a.openStore(ctx); err != nil {
 		return nil, err
 	}
+	a.inBackground(ctx, log.watch)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(ThisBuild().metric(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := api.NewMetrics(registry)
@@ -125,6 +124,18 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	return a, a.listen(ctx, api.New(public), api.NewAdmin(admin), api.NewProbes(probes))
 }
 
+// inBackground does work until Close.
+func (a *App) inBackground(ctx context.Context, work func(context.Context)) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	var working sync.WaitGroup
+	working.Go(func() { work(ctx) })
+	a.onClose(func(context.Context) error {
+		end()
+		working.Wait()
+		return nil
+	})
+}
+
 func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
 
 func (a *App) openStore(ctx context.Context) error {
@@ -140,11 +151,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
-	primary := d
-	if !d.citus { // of several servers one may be away
-		primary.configure = append(slices.Clone(d.configure), a.outage.watch)
-	}
-	store, closing, err := primary.openOwned(ctx, a.config.Logger)
+	store, closing, err := d.openOwned(ctx, a.config.Logger)
 	if err != nil {
 		return err
 	}
@@ -156,6 +163,9 @@ func (a *App) openStore(ctx context.Context) error {
 		store = a.traces.store(store)
 	}
 	a.store = store
+	if d.file == "" {
+		a.outage.ready = store.Ready
+	}
 	return nil
 }
 
@@ -179,7 +189,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 		Store: a.store, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
 		LockAlways: a.config.Lock == LockFair,
-		Observer:   (&notices{warnings: a.warnings, outage: a.outage}).watch(observer),
+		Observer:   a.warnOfNotices(context.WithoutCancel(ctx), observer),
 	}
 	if len(a.redisAt) > 0 {
 		if redis, err = a.openRedis(ctx); err != nil {

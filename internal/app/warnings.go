@@ -6,16 +6,12 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
 )
-
-// codeAttribute is what the log calls the code of a warning.
-const codeAttribute = "code"
 
 // warnings are what works less well than it should and what an operator can change: a setting of a server, a right that is
 // missing. Each stands in the log once, when it begins, and in /readyz while it holds.
@@ -38,7 +34,7 @@ func (w *warnings) begin(code, text string, details ...any) {
 	w.current[code] = text
 	w.mu.Unlock()
 	if !before {
-		w.log.Warn(text, append([]any{codeAttribute, code}, details...)...)
+		w.log.Warn(text, append([]any{"code", code}, details...)...)
 	}
 }
 
@@ -49,7 +45,7 @@ func (w *warnings) end(code string) {
 	delete(w.current, code)
 	w.mu.Unlock()
 	if before {
-		w.log.Info("no longer so: "+text, codeAttribute, code)
+		w.log.Info("no longer so: "+text, "code", code)
 	}
 }
 
@@ -60,46 +56,20 @@ func (w *warnings) list() map[string]string {
 	return maps.Clone(w.current)
 }
 
-// noticesPatience is for how long notifications may fail while PostgreSQL is there, until a warning begins.
-const noticesPatience = 3 * time.Second
+const noticesCode = "notices_failing"
 
-// notices warn when notifications of restocks do not arrive. In an outage of PostgreSQL none do.
-type notices struct {
-	warnings *warnings
-	outage   *outage
-
-	mu    sync.Mutex
-	since time.Time // when they began to fail beside any outage; zero: they work
-}
-
-// watch returns an observer that also warns.
-func (o *notices) watch(observer selling.Observer) selling.Observer {
-	return func(a selling.Activity) {
-		observer(a)
-		if a.Kind == selling.NotificationsFailed {
-			o.fail(a.Err)
+// warnOfNotices returns an observer that also warns while notifications of restocks do not arrive. In an outage none do.
+func (a *App) warnOfNotices(ctx context.Context, observer selling.Observer) selling.Observer {
+	return func(activity selling.Activity) {
+		observer(activity)
+		switch err := activity.Err; {
+		case activity.Kind != selling.NotificationsFailed:
+		case err == nil:
+			a.warnings.end(noticesCode)
+		case errors.Is(err, postgres.ErrDeaf), a.outage.probe(ctx):
+			a.warnings.begin(noticesCode, "no notifications of restocks, which are noticed within a second: give --direct-url, which leads past "+
+				"a pooler to the same database, and the service one connection more to PostgreSQL", "error", err)
 		}
-	}
-}
-
-// fail learns why notifications fail; nil: they work.
-func (o *notices) fail(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	now := time.Now()
-	switch {
-	case err == nil:
-		o.since = time.Time{}
-		o.warnings.end("notices_failing")
-	case errors.Is(err, postgres.ErrDeaf):
-		o.warnings.begin("notices_failing", "no notifications of restocks, which are noticed within a second: "+
-			"give --direct-url, which leads past the pooler to the same database, or default_query_exec_mode=cache_statement "+
-			"in --database-url if the pooler gives each session to one client", "error", err)
-	case o.outage.on.Load() || o.since.IsZero():
-		o.since = now
-	case now.Sub(o.since) >= noticesPatience:
-		o.warnings.begin("notices_failing", "no notifications of restocks, which are noticed within a second: "+
-			"the service needs one connection more to PostgreSQL", "error", err)
 	}
 }
 
