@@ -18,7 +18,7 @@ import (
 // checkAddress refuses an address at which strangers could reach a listener that asks for no key, unless the flag permits
 // that.
 func checkAddress(address string, permitted bool, flag string) error {
-	if !hasPort(address) {
+	if lacksPort(address) {
 		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
 	}
 	if permitted || isLoopback(address) {
@@ -27,13 +27,13 @@ func checkAddress(address string, permitted bool, flag string) error {
 	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: set %s if that is meant", address, flag)
 }
 
-// hasPort reports whether an address is HOST:PORT with a valid port.
-func hasPort(address string) bool {
+// lacksPort reports whether an address is not HOST:PORT with a valid port.
+func lacksPort(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
 	}
-	return err == nil
+	return err != nil
 }
 
 // isLoopback reports whether only this machine can reach an address.

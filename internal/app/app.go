@@ -8,6 +8,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -172,15 +173,8 @@ func (a *App) openStore(ctx context.Context) error {
 // logStart logs what the service is about to use. URLs may hold secrets, so it names servers alone.
 func (a *App) logStart(d database) {
 	build := ThisBuild()
-	redis := redisHosts(a.redisAt)
-	switch {
-	case a.config.Lock == LockNone:
-		redis = "none"
-	case a.config.RedisURL == Embedded:
-		redis = "embedded, for this process alone"
-	}
 	a.config.Logger.Info("starting", "version", build.Version, "revision", build.Revision, "database", d.String(),
-		"redis", redis, "lock", a.config.Lock)
+		"redis", fmt.Sprint(a.redisAt), "lock", a.config.Lock)
 }
 
 // openService starts the stock service, with Redis locks if the configuration wants them.

@@ -136,7 +136,7 @@ func (c Config) check() error {
 			return fmt.Errorf("allowed host %q: must be a name or an address, without blanks or a port", host)
 		}
 	}
-	if c.MetricsListen != "" && !hasPort(c.MetricsListen) {
+	if c.MetricsListen != "" && lacksPort(c.MetricsListen) {
 		return fmt.Errorf("metrics address %q: must be HOST:PORT", c.MetricsListen)
 	}
 	return checkAddress(c.AdminListen, c.AdminAllowAnonymous, "--admin-allow-anonymous")

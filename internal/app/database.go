@@ -54,7 +54,6 @@ func parseDatabase(databaseURL string) (database, error) {
 	scheme, rest, _ := strings.Cut(databaseURL, ":")
 	switch scheme {
 	case "postgres", "postgresql":
-		databaseURL = withSocket(databaseURL)
 		if err := checkPostgresURL(databaseURL); err != nil {
 			return database{}, ConfigError{fmt.Errorf("database URL: %w", err)}
 		}

@@ -1,12 +1,10 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +12,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,12 +31,12 @@ type redisAddress struct {
 
 const redLockNodes = 3 // the least number of a RedLock's servers, and the number of embedded ones
 
-var (
-	errRedisURL    = errors.New("redis URL: must be redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,…/MASTER, redis+cluster://HOST:PORT,…, the same with rediss, several of the first for redlock, or embedded")
-	errSentinelURL = errors.New("redis URL: must be redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER?db=DB, with the name by which the Sentinels know the master")
-	errClusterURL  = errors.New("redis URL: must be redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT, without a database: a cluster has one")
-	errPoolSize    = errors.New("redis URL: pool_size, min_idle_conns, max_idle_conns, max_active_conns and pipeline_pool_size must be numbers of connections")
-)
+// errReserved replaces the errors of parsers, which may quote what belongs to a password.
+var errReserved = errors.New("in a name or password write each character that means something in a URL as % and two digits, " +
+	"such as %2F for /, %3F for ?, %23 for #, %40 for @, %26 for &, %25 for %, %2C for a comma")
+
+var errRedisURL = fmt.Errorf("redis URL: must be redis://USER:PASSWORD@HOST:PORT/DB, redis+sentinel://HOST:PORT,HOST:PORT/MASTER?db=DB, "+
+	"redis+cluster://HOST:PORT,HOST:PORT, the same with rediss, or embedded, with parameters of OPERATIONS.md or of go-redis; %w", errReserved)
 
 // redisAddresses reads the Redis URLs of a configuration.
 func redisAddresses(c Config) ([]redisAddress, error) {
@@ -50,10 +47,9 @@ func redisAddresses(c Config) ([]redisAddress, error) {
 		return make([]redisAddress, redLockNodes), nil
 	case c.RedisURL == Embedded:
 		return make([]redisAddress, 1), nil
-	case c.Lock == LockRed && ofMany:
-		return nil, fmt.Errorf("lock %s: needs servers that do not copy each other: redis://… of each, and no Sentinel or cluster", c.Lock)
-	case c.Lock == LockRed && (n < redLockNodes || n%2 == 0):
-		return nil, fmt.Errorf("lock %s: needs an odd number of Redis URLs, %d or more with commas between them, and not %d", c.Lock, redLockNodes, n)
+	case c.Lock == LockRed && (ofMany || n < redLockNodes || n%2 == 0):
+		return nil, fmt.Errorf("lock %s: needs an odd number of Redis URLs, %d or more with commas between them, of servers that do not copy each other: "+
+			"no Sentinel or cluster", c.Lock, redLockNodes)
 	case ofMany:
 		urls = []string{c.RedisURL}
 	case c.Lock != LockRed && n > 1:
@@ -81,56 +77,42 @@ func (c Config) usedRedis() ([]redisAddress, error) {
 	return redisAddresses(c)
 }
 
-// redisAddressOf reads one URL. Its errors quote nothing that may be a password.
+// redisAddressOf reads one URL. It takes out of it what go-redis does not know of one server.
 func redisAddressOf(text string) (redisAddress, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	scheme, kind, several := strings.Cut(scheme, "+")
 	var others []string
 	if several {
-		if scheme != "redis" && scheme != "rediss" {
-			return redisAddress{}, errRedisURL
-		}
 		rest, others = takeOtherHosts(rest)
-		if slices.ContainsFunc(others, func(other string) bool { return !hasPort(other) }) {
-			return redisAddress{}, errRedisURL
-		}
 	}
 	u, err := parseURL(scheme + "://" + rest)
 	if err != nil {
-		return redisAddress{}, fmt.Errorf("redis URL: %w", err)
+		return redisAddress{}, errRedisURL
 	}
-	files, err := takeRedisTLS(u)
-	if err != nil {
-		return redisAddress{}, err
+	path, query, right := strings.Trim(u.Path, "/"), u.Query(), !slices.ContainsFunc(others, lacksPort)
+	take := func(name string) string {
+		right = right && (!query.Has(name) || query.Get(name) != "")
+		defer query.Del(name)
+		return query.Get(name)
 	}
-	path, query := strings.Trim(u.Path, "/"), u.Query()
-	many, wrong := &redis.UniversalOptions{}, errRedisURL
+	files := &tlsFiles{of: "redis URL", ca: take("tls_ca"), cert: take("tls_cert"), key: take("tls_key"), serverName: take("tls_server_name")}
+	many := &redis.UniversalOptions{IsClusterMode: kind == "cluster"}
 	switch kind {
 	case "":
-	case "sentinel":
-		// User and password are for the Redis servers; those in the query are for the Sentinels.
-		many.MasterName, wrong = path, errSentinelURL
-		many.SentinelUsername, many.SentinelPassword = query.Get("sentinel_username"), query.Get("sentinel_password")
-		query.Del("sentinel_username")
-		query.Del("sentinel_password")
-		u.Path, u.RawQuery = "", query.Encode()
-		if path == "" || strings.Contains(path, "/") {
-			return redisAddress{}, wrong
-		}
-	case "cluster":
-		many.IsClusterMode, wrong = true, errClusterURL
-		if path != "" || query.Has("db") {
-			return redisAddress{}, wrong
-		}
+	case "sentinel": // user and password are for the Redis servers; those in the query are for the Sentinels
+		many.MasterName, u.Path = path, ""
+		many.SentinelUsername, many.SentinelPassword = take("sentinel_username"), take("sentinel_password")
+		right = right && path != "" && !strings.Contains(path, "/")
+	case "cluster": // it has one database
+		right = right && path == "" && !query.Has("db")
 	default:
-		return redisAddress{}, wrong
+		right = false
 	}
+	u.RawQuery = query.Encode()
 	one, err := redis.ParseURL(u.String())
-	if err != nil || one.Network != "unix" && !hasPort(one.Addr) {
-		return redisAddress{}, wrongRedisURL(err, text, wrong)
-	}
-	if one.PoolSize < 0 || max(one.PoolSize, one.MinIdleConns, one.MaxIdleConns, one.MaxActiveConns, one.PipelinePoolSize) > math.MaxInt32 {
-		return redisAddress{}, errPoolSize
+	if err != nil || !right || one.Network != "unix" && lacksPort(one.Addr) || one.PoolSize < 0 ||
+		max(one.PoolSize, one.MinIdleConns, one.MaxIdleConns, one.MaxActiveConns, one.PipelinePoolSize) > math.MaxInt32 {
+		return redisAddress{}, errRedisURL
 	}
 	if several && one.TLSConfig != nil {
 		one.TLSConfig.ServerName = "" // each server has its own
@@ -142,10 +124,10 @@ func redisAddressOf(text string) (redisAddress, error) {
 	many.ConnMaxIdleTime, many.ConnMaxLifetime, many.ConnMaxLifetimeJitter = one.ConnMaxIdleTime, one.ConnMaxLifetime, one.ConnMaxLifetimeJitter
 	many.PipelinePoolSize = one.PipelinePoolSize
 	many.PipelineReadBufferSize, many.PipelineWriteBufferSize = one.PipelineReadBufferSize, one.PipelineWriteBufferSize
-	if files != nil {
-		err = files.over(many)
+	if files.ca+files.cert+files.key+files.serverName == "" {
+		return redisAddress{options: many}, nil
 	}
-	return redisAddress{many, files}, err
+	return redisAddress{many, files}, files.over(many)
 }
 
 // takeOtherHosts takes all hosts but the first out of what follows the scheme of a URL, so that it can be parsed.
@@ -155,44 +137,8 @@ func takeOtherHosts(rest string) (ofOne string, others []string) {
 		end = len(rest)
 	}
 	begin := strings.Index(rest[:end], "@") + 1
-	first, list, _ := strings.Cut(rest[begin:end], ",")
-	for other := range strings.SplitSeq(list, ",") {
-		if other != "" {
-			others = append(others, other)
-		}
-	}
-	return rest[:begin] + first + rest[end:], others
-}
-
-// wrongRedisURL names the parameter of a URL that go-redis does not know, or says what a URL must be. It does not quote what
-// may belong to a password.
-func wrongRedisURL(err error, text string, otherwise error) error {
-	if err == nil {
-		return otherwise
-	}
-	_, list, unexpected := strings.Cut(err.Error(), "unexpected option: ")
-	if !unexpected {
-		return otherwise
-	}
-	unknown := strings.Split(list, ", ")
-	_, query, _ := strings.Cut(text, "?")
-	afterPassword := false
-	for pair := range strings.SplitSeq(query, "&") {
-		encoded, _, _ := strings.Cut(pair, "=")
-		name, unescaped := url.QueryUnescape(encoded)
-		switch {
-		case unescaped != nil:
-		case !slices.Contains(unknown, name):
-			afterPassword = strings.HasSuffix(name, "password")
-		case strings.Contains(query, "@"):
-			return fmt.Errorf("redis URL: %w", errReserved)
-		case afterPassword:
-			return errors.New("redis URL: the parameter after a password is unknown; if it belongs to the password, write & as %26")
-		default:
-			return fmt.Errorf("redis URL: unknown parameter %q", name)
-		}
-	}
-	return otherwise
+	hosts := strings.Split(strings.TrimRight(rest[begin:end], ","), ",")
+	return rest[:begin] + hosts[0] + rest[end:], hosts[1:]
 }
 
 // String names the servers, without secrets.
@@ -224,16 +170,18 @@ func (t *tlsFiles) reload() error {
 	}
 	config := t.base.Clone()
 	if t.ca != "" {
-		trusted, err := readAuthorities(t.ca)
-		if err != nil {
-			return fmt.Errorf("%s: %s: %w", t.of, redisCA, err)
+		text, err := os.ReadFile(t.ca)
+		if config.RootCAs = x509.NewCertPool(); err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
+			err = fmt.Errorf("%s has no certificates in PEM", t.ca)
 		}
-		config.RootCAs = trusted
+		if err != nil {
+			return fmt.Errorf("%s: authorities: %w", t.of, err)
+		}
 	}
-	if t.cert != "" {
+	if t.cert != "" || t.key != "" {
 		own, err := tls.LoadX509KeyPair(t.cert, t.key)
 		if err != nil {
-			return fmt.Errorf("%s: certificate %s and key %s: %w", t.of, t.cert, t.key, err)
+			return fmt.Errorf("%s: certificate %q and key %q: %w", t.of, t.cert, t.key, err)
 		}
 		config.Certificates = []tls.Certificate{own}
 	}
@@ -248,6 +196,17 @@ func (t *tlsFiles) server() *tls.Config {
 	return config
 }
 
+// over makes a client connect with TLS as the rest of a URL says, and with these files.
+func (t *tlsFiles) over(o *redis.UniversalOptions) error {
+	if o.TLSConfig == nil {
+		return errors.New("redis URL: files and names of TLS need rediss://")
+	}
+	t.base, o.Dialer = o.TLSConfig.Clone(), t.dial
+	t.base.MinVersion = tls.VersionTLS12
+	t.base.ServerName = cmp.Or(t.serverName, t.base.ServerName)
+	return nil
+}
+
 // dial connects to a server. Its name is that of the URL, or its address if the client has found it itself.
 func (t *tlsFiles) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	plain := &net.Dialer{Timeout: redisDial, KeepAliveConfig: net.KeepAliveConfig{
@@ -256,114 +215,14 @@ func (t *tlsFiles) dial(ctx context.Context, network, address string) (net.Conn,
 	return (&tls.Dialer{NetDialer: plain, Config: t.current.Load()}).DialContext(ctx, network, address)
 }
 
-// The parameters of a Redis URL for TLS.
-const (
-	redisCA         = "tls_ca"
-	redisCert       = "tls_cert"
-	redisKey        = "tls_key"
-	redisServerName = "tls_server_name"
-)
-
-// takeRedisTLS removes the parameters for TLS from a Redis URL; nil means that there are none.
-func takeRedisTLS(u *url.URL) (*tlsFiles, error) {
-	t, query := &tlsFiles{of: "redis URL"}, u.Query()
-	found := false
-	for name, value := range map[string]*string{redisCA: &t.ca, redisCert: &t.cert, redisKey: &t.key, redisServerName: &t.serverName} {
-		if !query.Has(name) {
-			continue
-		}
-		if values := query[name]; len(values) > 1 || values[0] == "" {
-			return nil, fmt.Errorf("redis URL: %s must have one value", name)
-		}
-		*value, found = query.Get(name), true
-		query.Del(name)
-	}
-	switch {
-	case !found:
-		return nil, nil
-	case (t.cert == "") != (t.key == ""):
-		return nil, fmt.Errorf("redis URL: a client's certificate needs both %s and %s", redisCert, redisKey)
-	}
-	u.RawQuery = query.Encode()
-	return t, nil
-}
-
-// over makes a client connect with TLS as the rest of a URL says, and with these files.
-func (t *tlsFiles) over(o *redis.UniversalOptions) error {
-	switch {
-	case o.TLSConfig == nil:
-		return fmt.Errorf("redis URL: %s, %s, %s and %s need TLS: rediss://", redisCA, redisCert, redisKey, redisServerName)
-	case o.TLSConfig.InsecureSkipVerify && t.ca != "":
-		return fmt.Errorf("redis URL: %s is of no use with skip_verify, which trusts every server", redisCA)
-	}
-	t.base, o.Dialer = o.TLSConfig.Clone(), t.dial
-	t.base.MinVersion = tls.VersionTLS12
-	t.base.ServerName = cmp.Or(t.serverName, t.base.ServerName)
-	return nil
-}
-
-// readAuthorities reads a file of certificates, each of which must be complete.
-func readAuthorities(file string) (*x509.CertPool, error) {
-	rest, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	read := 0
-	for {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("%s holds a %s, and must hold certificates alone", file, block.Type)
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("%s: certificate %d: %w", file, read+1, err)
-		}
-		pool.AddCert(certificate)
-		read++
-	}
-	if read == 0 || bytes.Contains(rest, []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("%s: certificate %d is missing or incomplete; it must be PEM", file, read+1)
-	}
-	return pool, nil
-}
-
-// errReserved replaces an error that may quote what belongs to a password.
-var errReserved = errors.New("a name or password in it has characters that mean something in a URL: " +
-	"write each of them as % and two digits, such as %2F for /, %3F for ?, %23 for #, %40 for @, %25 for %, %2C for a comma")
-
 // parseURL refuses a URL that cannot be parsed, and one whose password was not parsed as such: another @ follows the
 // server's name. The error quotes nothing.
 func parseURL(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
-	switch {
-	case strings.Contains(text, "@") && (err != nil || parsed.User == nil):
-		return nil, errReserved
-	case err != nil:
-		return nil, errors.New("it is not a valid URL") // err would quote it
+	if err != nil || strings.Contains(text, "@") && parsed.User == nil {
+		return nil, fmt.Errorf("it is not a valid URL: %w", errReserved)
 	}
 	return parsed, nil
-}
-
-// socketFolder finds a host of a PostgreSQL URL that is the folder of a socket, with the slashes written as %2F.
-var socketFolder = regexp.MustCompile(`(?i)^([a-z]+://(?:[^/?#@]*@)?)(%2F[^/?#:@]*)(?::([0-9]*))?([/?#].*)?$`)
-
-// withSocket returns a URL whose host is the folder of a socket in the form that Go can read: the folder is a parameter.
-func withSocket(text string) string {
-	parts := socketFolder.FindStringSubmatch(text)
-	if parts == nil {
-		return text
-	}
-	beginning, folder, port, rest := parts[1], parts[2], parts[3], parts[4]
-	path, parameters, _ := strings.Cut(rest, "?")
-	added := "host=" + folder
-	if port != "" {
-		added += "&port=" + port
-	}
-	return beginning + path + "?" + strings.Trim(added+"&"+parameters, "&")
 }
 
 // checkPostgresURL refuses a URL that can never reach a server. It accepts a URL that names a missing file, because the
@@ -393,26 +252,9 @@ func postgresHosts(databaseURL string) string {
 	c := config.ConnConfig
 	hosts := []string{address(c.Host, c.Port)}
 	for _, other := range c.Fallbacks {
-		if host := address(other.Host, other.Port); host != hosts[len(hosts)-1] { // once with TLS, once without
-			hosts = append(hosts, host)
-		}
+		hosts = append(hosts, address(other.Host, other.Port))
 	}
-	return strings.Join(hosts, ",") + "/" + c.Database
+	return strings.Join(slices.Compact(hosts), ",") + "/" + c.Database // each once with TLS, once without
 }
 
-// redisHosts names the servers of a configuration, without secrets.
-func redisHosts(all []redisAddress) string {
-	var hosts []string
-	for _, address := range all {
-		hosts = append(hosts, address.String())
-	}
-	return strings.Join(hosts, ",")
-}
-
-// address is HOST:PORT, or the folder of a socket.
-func address(host string, port uint16) string {
-	if strings.HasPrefix(host, "/") {
-		return host
-	}
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
-}
+func address(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
