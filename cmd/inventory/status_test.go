@@ -47,18 +47,12 @@ func TestFatalErrorsAreJSONWhereTheLogIs(t *testing.T) { // not parallel: it set
 	}
 }
 
-// TestVariablesOfTracesThatNeverWork end the process for good, as all other variables do.
-func TestVariablesOfTracesThatNeverWork(t *testing.T) { // not parallel: it sets variables
+// TestAVariableOfTracesThatNeverWorks ends the process for good, as all other variables do.
+func TestAVariableOfTracesThatNeverWorks(t *testing.T) { // not parallel: it sets variables
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-	for name, value := range map[string]string{
-		"OTEL_TRACES_EXPORTER": "zipkin", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_RESOURCE_ATTRIBUTES": "a,b",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv(name, value)
-			if r := invoke(t, "serve", "--database-url", sqliteFile(t), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"); r.code != statusUsage {
-				t.Errorf("exit status %d, %s", r.code, r.err)
-			}
-		})
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "a,b")
+	if r := invoke(t, "serve", "--database-url", sqliteFile(t), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"); r.code != statusUsage {
+		t.Errorf("exit status %d, %s", r.code, r.err)
 	}
 }
 

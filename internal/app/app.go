@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/access"
@@ -42,8 +43,8 @@ type App struct {
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // counts by address; nil: none
 	proxies     api.Proxies
-	certificate *tlsFiles // nil: the public listener does not encrypt
-	traces      *tracing  // nil: off
+	certificate *tlsFiles                // nil: the public listener does not encrypt
+	traces      *sdktrace.TracerProvider // nil: off; then nothing is wrapped or hooked, and requests run no code for traces
 	warnings    *warnings
 	redisAt     []redisAddress
 	outage      *outage
@@ -112,7 +113,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		public.Guard = a.guard
 	}
 	if a.traces != nil {
-		public.Traces = a.traces.provider
+		public.Traces = a.traces
 	}
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger, ProfileLimit: profileLimit}
 	admin.Nodes, admin.Warnings = a.nodes, a.warnings.list
@@ -150,7 +151,7 @@ func (a *App) openStore(ctx context.Context) error {
 		return nil
 	}
 	if a.traces != nil {
-		d.configure = append(d.configure, a.traces.postgres)
+		d.configure = append(d.configure, a.tracePostgres)
 	}
 	store, closing, err := d.openOwned(ctx, a.config.Logger)
 	if err != nil {
@@ -161,7 +162,7 @@ func (a *App) openStore(ctx context.Context) error {
 		a.nodes = cluster.Nodes
 	}
 	if a.traces != nil {
-		store = a.traces.store(store)
+		store = traceStore(store, a.traces)
 	}
 	a.store = store
 	if d.file == "" {

@@ -52,7 +52,7 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 		}
 		a.onClose(func(context.Context) error { return server.close() })
 		if a.traces != nil {
-			if err := a.traces.redis(server.client); err != nil {
+			if err := a.traceRedis(server.client); err != nil {
 				return nil, err
 			}
 		}

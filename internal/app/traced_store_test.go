@@ -60,8 +60,7 @@ func TestWritesHaveSpans(t *testing.T) {
 	} {
 		var inSpan bool
 		spans := tracetest.NewSpanRecorder()
-		traces := &tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))}
-		err := call(traces.store(failingStore{inSpan: &inSpan}))
+		err := call(traceStore(failingStore{inSpan: &inSpan}, sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
 		ended := spans.Ended()
 		if !errors.Is(err, errFailing) || !inSpan || len(ended) != 1 || ended[0].Name() != name || ended[0].Status().Code != codes.Error {
 			t.Errorf("%s: got %v, called in a span %v, spans %v, want one that has failed", name, err, inSpan, ended)

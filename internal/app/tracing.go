@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -24,42 +23,16 @@ import (
 	"inventory/internal/stock"
 )
 
-// tracing sends spans to a collector. Nil is off: then nothing is wrapped or hooked, and requests run no code for traces.
-type tracing struct {
-	provider *sdktrace.TracerProvider
-	exporter *exporter
-}
-
-// tracesWanted reports whether OpenTelemetry's environment names a collector. It refuses settings that would silently be
-// ignored.
-func tracesWanted(environment func(string) string) (bool, error) {
+// tracesWanted reports whether OpenTelemetry's environment names a collector.
+func tracesWanted(environment func(string) string) bool {
 	endpoint := cmp.Or(environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), environment("OTEL_EXPORTER_OTLP_ENDPOINT"))
-	if endpoint == "" || strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true") {
-		return false, nil
-	}
-	switch kind := environment("OTEL_TRACES_EXPORTER"); kind {
-	case "", "otlp":
-	case "none":
-		return false, nil
-	default:
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER %q: must be otlp or none", kind)
-	}
-	switch protocol := cmp.Or(environment("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), environment("OTEL_EXPORTER_OTLP_PROTOCOL")); protocol {
-	case "", "http/protobuf":
-		return true, nil
-	default:
-		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL %q: must be http/protobuf", protocol)
-	}
+	return endpoint != "" && environment("OTEL_TRACES_EXPORTER") != "none" && !strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true")
 }
 
 // openTraces starts tracing if the environment names a collector. OpenTelemetry itself reads endpoint, headers, sampler,
 // batches and the service's name from the environment.
 func (a *App) openTraces(ctx context.Context) error {
-	wanted, err := tracesWanted(os.Getenv)
-	if err != nil {
-		return ConfigError{err}
-	}
-	if !wanted {
+	if !tracesWanted(os.Getenv) {
 		return nil
 	}
 	to, err := otlptracehttp.New(ctx)
@@ -71,28 +44,36 @@ func (a *App) openTraces(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ConfigError{fmt.Errorf("describe this process for traces: %w", err)}, to.Shutdown(ctx))
 	}
-	exporter := newExporter(to, a.config.Logger)
-	a.traces = &tracing{exporter: exporter, provider: sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}
-	a.onClose(a.traces.close)
+	a.traces = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter{to, a.warnings}), sdktrace.WithResource(about))
+	a.onClose(func(ctx context.Context) error {
+		if err := a.traces.Shutdown(ctx); err != nil { // it sends the remaining spans while ctx lasts
+			return errors.Join(fmt.Errorf("send the last traces: %w", err), to.Shutdown(context.WithoutCancel(ctx)))
+		}
+		return nil
+	})
 	a.config.Logger.Info("traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names")
 	return nil
 }
 
-// close sends the remaining spans while ctx lasts.
-func (t *tracing) close(ctx context.Context) error {
-	err := t.provider.Shutdown(ctx)
-	t.exporter.abort()
-	<-t.exporter.ended
-	if err != nil {
-		return fmt.Errorf("send the last traces: %w", err)
+// exporter warns while a collector takes no spans.
+type exporter struct {
+	sdktrace.SpanExporter
+	warnings *warnings
+}
+
+// ExportSpans sends spans. A returned error would go to OpenTelemetry's one error handler for the whole program.
+func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil {
+		e.warnings.begin("traces_lost", "traces are lost: the collector does not take them", "error", err)
+	} else {
+		e.warnings.end("traces_lost")
 	}
 	return nil
 }
 
-// postgres traces the statements of a pool that belong to a span.
-func (t *tracing) postgres(config *pgxpool.Config) {
-	config.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(t.provider),
+// tracePostgres traces the statements of a pool that belong to a span.
+func (a *App) tracePostgres(config *pgxpool.Config) {
+	config.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.traces),
 		otelpgx.WithSpanNameFunc(statementName), otelpgx.WithDisableConnectionDetailsInAttributes())
 }
 
@@ -106,10 +87,10 @@ func statementName(statement string) string {
 	return "statement"
 }
 
-// redis traces each command of a client separately: commands belong to locks, and so to many requests. Spans have no
+// traceRedis traces each command of a client separately: commands belong to locks, and so to many requests. Spans have no
 // arguments.
-func (t *tracing) redis(client redis.UniversalClient) error {
-	err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(t.provider),
+func (a *App) traceRedis(client redis.UniversalClient) error {
+	err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(a.traces),
 		redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false))
 	if err != nil {
 		return fmt.Errorf("trace Redis: %w", err)
@@ -117,56 +98,15 @@ func (t *tracing) redis(client redis.UniversalClient) error {
 	return nil
 }
 
-// store traces batches, so that their statements belong to a span.
-func (t *tracing) store(store stock.Store) stock.Store {
-	return tracedStore{Store: store, tracer: t.provider.Tracer("inventory/internal/stock")}
-}
-
-// exporter wraps an exporter: it ends with the service, and logs its failures, but not each one.
-type exporter struct {
-	sdktrace.SpanExporter
-	log   *slog.Logger
-	life  context.Context
-	abort context.CancelFunc // stops the current sending
-	ended chan struct{}      // closed when nothing more will be sent
-	fails bool
-}
-
-func newExporter(to sdktrace.SpanExporter, log *slog.Logger) *exporter {
-	e := &exporter{SpanExporter: to, log: log, ended: make(chan struct{})}
-	e.life, e.abort = context.WithCancel(context.Background())
-	return e
-}
-
-// ExportSpans sends spans. One goroutine at a time calls it. It logs the first of several errors in a row. A returned
-// error would go to OpenTelemetry's one error handler for the whole program.
-func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(e.life, cancel)()
-	start := time.Now()
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	switch failed := err != nil; {
-	case failed && !e.fails:
-		e.log.Warn("traces are lost: the collector does not take them", "spans", len(spans), "took", time.Since(start), "error", err)
-	case !failed && e.fails:
-		e.log.Info("the collector takes traces again")
-	}
-	e.fails = err != nil
-	return nil
-}
-
-// Shutdown is called last, whether or not all spans were sent.
-func (e *exporter) Shutdown(ctx context.Context) error {
-	defer close(e.ended)
-	return e.SpanExporter.Shutdown(ctx)
-}
-
 // tracedStore gives every write of orders and settlements a span. A batch and a settlement serve many requests and belong to
 // none of their spans. All other calls are made for one request, in its context.
 type tracedStore struct {
 	stock.Store
 	tracer trace.Tracer
+}
+
+func traceStore(store stock.Store, to trace.TracerProvider) stock.Store {
+	return tracedStore{store, to.Tracer("inventory/internal/stock")}
 }
 
 // Deduct implements [stock.Store].
@@ -180,11 +120,7 @@ func (s tracedStore) Deduct(ctx context.Context, batch stock.Batch) (stock.Batch
 
 // Merge implements [stock.Store].
 func (s tracedStore) Merge(ctx context.Context, merge stock.Batch) (stock.BatchResult, error) {
-	return spanned(ctx, s, "merge", func(ctx context.Context) (stock.BatchResult, error) {
-		result, err := s.Store.Merge(ctx, merge)
-		trace.SpanFromContext(ctx).SetAttributes(attribute.Int("inventory.merged", result.Merged))
-		return result, err
-	},
+	return spanned(ctx, s, "merge", func(ctx context.Context) (stock.BatchResult, error) { return s.Store.Merge(ctx, merge) },
 		attribute.String("inventory.sku", merge.SKU),
 		attribute.Int("inventory.orders", len(merge.Orders)),
 		attribute.Int("inventory.locks", len(merge.Fences)))
@@ -199,11 +135,7 @@ func (s tracedStore) Settle(ctx context.Context, settlement stock.Settlement) ([
 
 // SettleOrder implements [stock.Store].
 func (s tracedStore) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]stock.Settled, error) {
-	return spanned(ctx, s, "settlement of an order", func(ctx context.Context) ([]stock.Settled, error) {
-		settled, err := s.Store.SettleOrder(ctx, o)
-		trace.SpanFromContext(ctx).SetAttributes(attribute.Int("inventory.lines", len(settled)))
-		return settled, err
-	})
+	return spanned(ctx, s, "settlement of an order", func(ctx context.Context) ([]stock.Settled, error) { return s.Store.SettleOrder(ctx, o) })
 }
 
 // Retake implements [stock.Store].
