@@ -25,6 +25,9 @@ const leastWait = 50 * time.Millisecond
 // leastWaitTLS is the same over TLS, where a new caller shakes hands first.
 const leastWaitTLS = 500 * time.Millisecond
 
+// lookAgain is between looks for a place in a full listener, and for the end of the last connection.
+const lookAgain = 2 * time.Millisecond
+
 // A listener has a bounded number of connections. If a connection comes when all places are taken, it gets the place of one whose
 // caller the service waits for: for a header, for a body, until an answer is read, or for the next request. Of those the
 // listener closes the one for which the service has waited longest. So a caller that does not go on keeps nobody out, whatever it
@@ -36,7 +39,6 @@ type listener struct {
 	net.Listener
 	most    int
 	least   time.Duration // see leastWait
-	changed chan struct{} // has a token when a connection has ended, or is waited for again
 	closing context.Context
 	close   func() error // of the listener inside, once: the server closes it too
 
@@ -45,7 +47,7 @@ type listener struct {
 }
 
 func newListener(inner net.Listener, most int, least time.Duration) *listener {
-	l := &listener{Listener: inner, most: most, least: least, changed: make(chan struct{}, 1)}
+	l := &listener{Listener: inner, most: most, least: least}
 	closing, end := context.WithCancel(context.Background())
 	l.closing, l.close = closing, sync.OnceValue(func() error {
 		end()
@@ -61,35 +63,31 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	for {
-		c, soon := l.place(inner)
-		if c != nil {
+		if c := l.place(inner); c != nil {
 			return c, nil
 		}
-		if err := l.await(l.closing, soon); err != nil {
+		if err := sleep(l.closing, lookAgain); err != nil {
 			inner.Close()
 			return nil, net.ErrClosed
 		}
 	}
 }
 
-// place gives a connection a place, if there is one or one can be freed. Otherwise soon is when one can be freed; 0: nobody knows.
-func (l *listener) place(inner net.Conn) (c *conn, soon time.Duration) {
+// place gives a connection a place, if there is one or one can be freed.
+func (l *listener) place(inner net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.strangers.Len()+l.known.Len() >= l.most {
 		longest := l.longest()
-		if longest == nil {
-			return nil, 0
-		}
-		if soon = l.least - time.Since(longest.since); soon > 0 {
-			return nil, soon
+		if longest == nil || time.Since(longest.since) < l.least {
+			return nil
 		}
 		longest.leave()
 		longest.Conn.Close()
 	}
-	c = &conn{Conn: inner, listener: l, since: time.Now(), among: &l.strangers}
+	c := &conn{Conn: inner, listener: l, since: time.Now(), among: &l.strangers}
 	c.element = c.among.PushBack(c)
-	return c, 0
+	return c
 }
 
 // longest returns the connection to be closed first; nil: the service works for all.
@@ -114,41 +112,20 @@ func firstWaiting(conns *list.List) *conn {
 	return nil
 }
 
-// await waits until a connection has ended or is waited for, or a time has passed if it is not 0.
-func (l *listener) await(ctx context.Context, soon time.Duration) error {
-	var passed <-chan time.Time
-	if soon > 0 {
-		passed = time.After(soon)
-	}
-	select {
-	case <-l.changed:
-	case <-passed:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
-
-// signal is for await. One waiter is enough: Accept, and after that drain.
-func (l *listener) signal() {
-	select {
-	case l.changed <- struct{}{}:
-	default:
-	}
-}
-
 // Close stops accepting. Connections stay.
 func (l *listener) Close() error { return l.close() }
 
 // drain waits until all connections have ended, or ctx ends.
 func (l *listener) drain(ctx context.Context) {
-	for {
-		l.mu.Lock()
-		left := l.strangers.Len() + l.known.Len()
-		l.mu.Unlock()
-		if left == 0 || l.await(ctx, 0) != nil {
-			return
-		}
+	for l.inside() > 0 && sleep(ctx, lookAgain) == nil {
 	}
+}
+
+// inside returns how many connections there are.
+func (l *listener) inside() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.strangers.Len() + l.known.Len()
 }
 
 // conn is a connection of a listener. The service works on some of its requests, or waits for its caller.
@@ -169,7 +146,6 @@ func (c *conn) Close() error {
 	c.listener.mu.Lock()
 	c.leave()
 	c.listener.mu.Unlock()
-	c.listener.signal()
 	return c.Conn.Close()
 }
 
@@ -205,7 +181,6 @@ func (c *conn) pause() {
 	default:
 		c.among.MoveToBack(c.element)
 	}
-	c.listener.signal()
 }
 
 type connKey struct{}

@@ -159,10 +159,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	waiting.send(request)
 	end <- struct{}{}
 	<-begun // the one that waited; otherwise this blocks
-	l.mu.Lock()
-	inside := l.strangers.Len() + l.known.Len()
-	l.mu.Unlock()
-	if inside > 2 {
+	if inside := l.inside(); inside > 2 {
 		t.Errorf("%d connections at once, want two", inside)
 	}
 	close(end)
