@@ -49,7 +49,7 @@ func (a *App) listen(ctx context.Context, public, admin, probes http.Handler) er
 		}
 		a.config.Logger.Info("listening for probes", "metrics", a.MetricsURL())
 	}
-	a.serving.Go(a.servePublic)
+	a.serving.Go(func() error { return a.serve(a.public, a.listener) })
 	a.logOpenListeners()
 	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
 	return nil
@@ -62,7 +62,7 @@ func (a *App) serveAt(ctx context.Context, address string, handler http.Handler,
 		return nil, err
 	}
 	server := a.newServer(listener, handler, answer)
-	a.serving.Go(func() error { return serve(server, listener) })
+	a.serving.Go(func() error { return a.serve(server, listener) })
 	return server, nil
 }
 
@@ -95,25 +95,17 @@ func (a *App) newServer(listener net.Listener, handler http.Handler, answer time
 	}
 }
 
-// servePublic serves the public listener, with TLS if there is a certificate. A drain closes the listener before the server.
-func (a *App) servePublic() error {
-	var err error
-	if a.certificate == nil {
-		err = serve(a.public, a.listener)
-	} else if err = a.public.ServeTLS(a.listener, "", ""); errors.Is(err, http.ErrServerClosed) {
-		err = nil
+// serve serves a listener, with TLS if the server has a certificate. A drain closes the public listener before its server.
+func (a *App) serve(server *http.Server, listener net.Listener) (err error) {
+	if server.TLSConfig == nil {
+		err = server.Serve(listener)
+	} else {
+		err = server.ServeTLS(listener, "", "")
 	}
-	if a.draining.Load() && errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, http.ErrServerClosed) || a.draining.Load() && errors.Is(err, net.ErrClosed) {
 		return nil
 	}
-	return err
-}
-
-func serve(server *http.Server, listener net.Listener) error {
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
-	}
-	return nil
+	return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 }
 
 // drain stops accepting, answers the requests in flight while ctx lasts, and ends the streams of events. The admin
