@@ -44,9 +44,7 @@ func TestCopy(t *testing.T) {
 					t.Errorf("%v: %s%s", step.args, r.out, r.err)
 				}
 			}
-			for _, args := range [][]string{nil, {"--dry-run"}} {
-				oneLine(t, copies(args...), "is not empty")
-			}
+			oneLine(t, copies(), "is not empty")
 			audited(t, to)
 			sold(t, to)
 		})
@@ -109,7 +107,7 @@ func TestCopyTellsWhatTheAuditsSay(t *testing.T) {
 	}
 	execute(t, one, `CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.available = NEW.available + 1; RETURN NEW; END'`)
 	execute(t, one, `CREATE TRIGGER more BEFORE INSERT ON stock_segments FOR EACH ROW EXECUTE FUNCTION more()`)
-	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", one), "the audits of the two databases differ, first at SKU demo-", "do not sell from PostgreSQL")
+	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", one), "the audits of the two databases differ", "do not sell from PostgreSQL")
 	change(t, file, `UPDATE stock_segments SET available = available + 1`)
 	endedWith(t, statusFound, invoke(t, "migrate", "copy", "--from", file, "--to", other), "the audits of both databases are the same, and the audit found differences")
 }

@@ -34,13 +34,13 @@ func TestMigrateStatusBesideAService(t *testing.T) {
 func TestSchemaThatIsNotThisPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, change         string
-		status, audit, serve string
+		name, change  string
+		status, audit string
 	}{
-		{"old", "", "pending", "run inventory migrate up", ""},
-		{"begun", "UPDATE schema_migrations SET dirty = true", "begun and not finished: inventory migrate up of the program", "run inventory migrate up", "a migration was begun and not finished; it is run again"},
-		{"newer", "UPDATE schema_migrations SET version = 9000", "9000  applied by a newer program", "", ""},
-		{"begun by a newer one", "UPDATE schema_migrations SET version = 9000, dirty = true", "9000  begun and not finished", "", "a newer program began a migration"},
+		{"old", "", "pending", "run inventory migrate up"},
+		{"begun", "UPDATE schema_migrations SET dirty = true", "begun and not finished: inventory migrate up of the program", "run inventory migrate up"},
+		{"newer", "UPDATE schema_migrations SET version = 9000", "9000  applied by a newer program", ""},
+		{"begun by a newer one", "UPDATE schema_migrations SET version = 9000, dirty = true", "9000  begun and not finished", ""},
 	} {
 		for _, url := range []string{sqliteFile(t), database(t)} {
 			t.Run(c.name+" "+url[:strings.Index(url, ":")], func(t *testing.T) {
@@ -63,9 +63,6 @@ func TestSchemaThatIsNotThisPrograms(t *testing.T) {
 				}
 				p := serve(t, "--database-url", url, "--lock", "none")
 				p.end(syscall.SIGTERM)
-				if !strings.Contains(p.log.String(), c.serve) {
-					t.Errorf("the log does not say %q: %s", c.serve, p.log.String())
-				}
 			})
 		}
 	}

@@ -85,10 +85,10 @@ func (d database) String() string {
 	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
 
-// own claims a SQLite file for this process. release gives it up.
-func (d database) own() (release func() error, err error) {
+// own claims a SQLite file for this process. release gives it up. If PostgreSQL does not answer, it fails with one clear line.
+func (d database) own(ctx context.Context) (release func() error, err error) {
 	if d.file == "" {
-		return func() error { return nil }, nil
+		return func() error { return nil }, d.reachable(ctx)
 	}
 	lock, err := sqlite.LockFile(d.file)
 	if err != nil {
@@ -146,10 +146,7 @@ func migrateAlone(
 	if err != nil {
 		return nil, err
 	}
-	if err := d.reachable(ctx); err != nil {
-		return nil, err
-	}
-	release, err := d.own()
+	release, err := d.own(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -188,22 +185,13 @@ func (d database) reachable(ctx context.Context) error {
 
 // openOwned migrates a database up and opens it. closing closes it, and gives up a SQLite file.
 func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.Store, closing func() error, err error) {
-	if err := d.reachable(ctx); err != nil {
-		return nil, nil, err
-	}
-	release, err := d.own()
+	release, err := d.own(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	status, err := d.status(ctx)
-	if err == nil {
-		logDirty(log, status)
-		err = d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) })
-	}
-	if err == nil && d.directURL != "" {
-		if status, err = d.status(ctx); err == nil && status.Pending() > 0 {
-			err = errors.New("the direct URL leads to another database: it has the schema, and that of the database URL has not")
-		}
+	err = d.migrate(func(m *migrations.Migrator) error { return m.Up(ctx) })
+	if err == nil && d.directURL != "" { // which may lead to another database
+		err = d.upToDate(ctx)
 	}
 	if err == nil {
 		err = d.logUnsafe(ctx, log)
@@ -366,31 +354,21 @@ func (d database) upToDate(ctx context.Context) error {
 	return nil
 }
 
-// logDirty logs that a migration was started and not finished.
-func logDirty(log *slog.Logger, status migrations.Status) {
-	switch {
-	case !status.Dirty:
-	case status.Newer():
-		log.Warn("a newer program began a migration and did not finish it: run its inventory migrate up", "version", status.Version)
-	default:
-		log.Warn("a migration was begun and not finished; it is run again", "version", status.Version)
-	}
-}
+// unsafeSettings are the settings with which PostgreSQL loses orders that it has acknowledged.
+const unsafeSettings = `SELECT coalesce(string_agg(name, ', '), '') FROM pg_settings
+WHERE name IN ('synchronous_commit', 'fsync', 'full_page_writes') AND setting = 'off'`
 
-// logUnsafe logs settings of PostgreSQL with which it loses orders that it has acknowledged.
 func (d database) logUnsafe(ctx context.Context, log *slog.Logger) error {
 	if d.file != "" {
 		return nil
 	}
 	return d.query(func(db *sql.DB) error {
-		for _, setting := range []string{"synchronous_commit", "fsync", "full_page_writes"} {
-			var value string
-			if err := db.QueryRowContext(ctx, `SELECT current_setting($1)`, setting).Scan(&value); err != nil {
-				return fmt.Errorf("read the settings of PostgreSQL: %w", err)
-			}
-			if value == "off" {
-				log.Warn("PostgreSQL may lose orders that were accepted when it crashes: set "+setting+" to on", setting, value)
-			}
+		var off string
+		if err := db.QueryRowContext(ctx, unsafeSettings).Scan(&off); err != nil {
+			return fmt.Errorf("read the settings of PostgreSQL: %w", err)
+		}
+		if off != "" {
+			log.Warn("PostgreSQL may lose orders that were accepted when it crashes: set " + off + " to on")
 		}
 		return nil
 	})
