@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -97,12 +96,11 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		return nil, err
 	}
 	lockMetrics.Begin(locking.KindMutex, locking.KindFair)
-	a.warnOfPlatform(runtime.GOOS)
 	redis, err := a.openService(ctx, metrics.Note, lockMetrics)
 	if err != nil {
 		return nil, err
 	}
-	a.logFailures(ctx, redis)
+	a.logFailures(ctx)
 	api.Watch(registry, a.service.Waiting, a.store.Pool, a.events)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Limiter: a.limiter, Strangers: a.strangers, Proxies: a.proxies,
@@ -119,7 +117,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	admin.Nodes, admin.Warnings = a.nodes, a.warnings.list
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
-		admin.Locks = func(ctx context.Context) error { return errors.Join(a.service.CheckLocks(), redis.pingMasters(ctx)) }
+		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
 	}
 	probes := admin
 	admin.Hosts, probes.Hosts = a.config.hostsOf(a.config.AdminListen), a.config.hostsOf(a.config.MetricsListen)

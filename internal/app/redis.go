@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,10 +58,7 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 		}
 		servers = append(servers, server)
 	}
-	if err := servers.ping(ctx); err != nil {
-		return nil, err
-	}
-	return servers, servers.refuseCluster(ctx)
+	return servers, servers.ping(ctx)
 }
 
 // connectRedis makes the client of an address; inside is the name of a server inside the process. The client sends a lock
@@ -87,40 +84,17 @@ func connectRedis(address redisAddress, inside string) (*redisServer, error) {
 func (s redisServers) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	answers := make(chan error, len(s))
-	for _, server := range s {
-		go func() { answers <- server.client.Ping(ctx).Err() }()
+	errs := make([]error, len(s))
+	var asking sync.WaitGroup
+	for i, server := range s {
+		asking.Go(func() { errs[i] = server.client.Ping(ctx).Err() })
 	}
-	var last error
-	silent := 0
-	for range s {
-		select {
-		case err := <-answers:
-			if err != nil {
-				silent, last = silent+1, err
-			}
-		case <-ctx.Done(): // the client reads on until its own time-out
-			silent, last = silent+1, context.Cause(ctx)
-		}
-	}
-	if silent <= (len(s)-1)/2 {
+	asking.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) <= (len(s)-1)/2 {
 		return nil
 	}
-	return fmt.Errorf("reach Redis: %d of %d do not answer: %w", silent, len(s), last)
-}
-
-// pingMasters returns an error unless every master of a cluster answers: each has the locks of some SKUs.
-func (s redisServers) pingMasters(ctx context.Context) error {
-	for _, server := range s {
-		cluster, ok := server.client.(*redis.ClusterClient)
-		if !ok {
-			continue
-		}
-		if err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { return master.Ping(ctx).Err() }); err != nil {
-			return fmt.Errorf("reach all masters of the Redis Cluster: %w", err)
-		}
-	}
-	return nil
+	return fmt.Errorf("reach Redis: %d of %d do not answer: %w", len(errs), len(s), errs[0])
 }
 
 func (r *redisServer) close() error {
@@ -274,20 +248,3 @@ func (a *App) openEvents(servers redisServers) {
 
 // Events returns the hub of live events, for publishers and listeners inside the process. Close closes it.
 func (a *App) Events() *events.Hub { return a.events }
-
-// refuseCluster refuses a node of a Redis Cluster: it holds the locks of some SKUs only.
-func (s redisServers) refuseCluster(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	for _, server := range s {
-		if _, cluster := server.client.(*redis.ClusterClient); cluster {
-			continue
-		}
-		info, err := server.client.ClusterInfo(ctx).Result()
-		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error: not a cluster, or unknown
-			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
-				"name the cluster: redis+cluster://HOST:PORT,HOST:PORT", server.address)
-		}
-	}
-	return nil
-}

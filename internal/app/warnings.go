@@ -7,8 +7,6 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/selling"
 )
@@ -75,28 +73,11 @@ func (a *App) warnOfNotices(ctx context.Context, observer selling.Observer) sell
 
 // logFailures logs what does not work at the start. The service starts anyway: it sells without locks, and later a
 // replica may be promoted, or a disk may get space again.
-func (a *App) logFailures(ctx context.Context, servers redisServers) {
+func (a *App) logFailures(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {
 		a.config.Logger.Warn("the database cannot be written to; the service is not ready", "error", err)
 	}
-	for _, server := range servers {
-		if _, cluster := server.client.(*redis.ClusterClient); cluster {
-			continue // the client finds its masters
-		}
-		role, err := server.client.Do(ctx, "ROLE").Slice()
-		if err == nil && len(role) > 0 && role[0] == "slave" {
-			a.config.Logger.Warn("a Redis server is a replica, which gives no locks unless it becomes the master",
-				"redis", server.address)
-		}
-	}
 	_ = a.service.CheckLocks() // the service logs that they fail
-}
-
-// warnOfPlatform says what the service lacks on a system. Files are locked everywhere.
-func (a *App) warnOfPlatform(system string) {
-	if system == "windows" {
-		a.warnings.begin("platform", "on Windows keys and certificates are read again at a restart only: use Linux for production")
-	}
 }
