@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -77,7 +78,7 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 func (a *App) newServer(listener net.Listener, handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
 		Addr:              listener.Addr().String(),
-		ErrorLog:          newServerLog(a.config.Logger),
+		ErrorLog:          slog.NewLogLogger(a.config.Logger.Handler(), slog.LevelDebug), // nearly all can be caused by any stranger
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
