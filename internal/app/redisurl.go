@@ -13,10 +13,8 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -209,10 +207,7 @@ func (t *tlsFiles) over(o *redis.UniversalOptions) error {
 
 // dial connects to a server. Its name is that of the URL, or its address if the client has found it itself.
 func (t *tlsFiles) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	plain := &net.Dialer{Timeout: redisDial, KeepAliveConfig: net.KeepAliveConfig{
-		Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3, // as go-redis has them
-	}}
-	return (&tls.Dialer{NetDialer: plain, Config: t.current.Load()}).DialContext(ctx, network, address)
+	return redis.NewDialer(&redis.Options{DialTimeout: redisDial, TLSConfig: t.current.Load()})(ctx, network, address)
 }
 
 // parseURL refuses a URL that cannot be parsed, and one whose password was not parsed as such: another @ follows the
@@ -243,18 +238,9 @@ func checkPostgresURL(text string) error {
 	return err // pgx keeps the password out of it
 }
 
-// postgresHosts names the servers and the database of a URL, without secrets; "" if it cannot be read.
+// postgresHosts names the servers and the database of a URL that has been checked, without secrets.
 func postgresHosts(databaseURL string) string {
-	config, err := pgxpool.ParseConfig(databaseURL)
-	if err != nil {
-		return ""
-	}
-	c := config.ConnConfig
-	hosts := []string{address(c.Host, c.Port)}
-	for _, other := range c.Fallbacks {
-		hosts = append(hosts, address(other.Host, other.Port))
-	}
-	return strings.Join(slices.Compact(hosts), ",") + "/" + c.Database // each once with TLS, once without
+	_, rest, _ := strings.Cut(databaseURL, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	return rest[strings.LastIndex(rest, "@")+1:]
 }
-
-func address(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }

@@ -10,9 +10,10 @@ import (
 func TestPostgresURLs(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"postgres:///db?host=/dir":                     "PostgreSQL /dir:5432/db",
-		"postgres://u@localhost:5433/db?host=%2Fdir":   "PostgreSQL /dir:5433/db",
+		"postgres:///db?host=/dir":                     "PostgreSQL /db",
+		"postgres://u@localhost:5433/db?host=%2Fdir":   "PostgreSQL localhost:5433/db",
 		"postgres://u:p%2F@localhost:5433/db?user=%2F": "PostgreSQL localhost:5433/db",
+		"postgres://u:p@[::1]:1,b:2/db?password=p@":    "PostgreSQL [::1]:1,b:2/db",
 	} {
 		d, err := parseDatabase(url)
 		if err != nil || d.String() != want {
