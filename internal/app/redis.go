@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -168,9 +167,8 @@ const lockLease = 5 * time.Second
 // openLocks opens the lock library on each server.
 func (a *App) openLocks(ctx context.Context, servers redisServers, observer locking.Observer) ([]*locking.Locks, error) {
 	var all []*locking.Locks
-	silent := new(atomic.Int32)
 	for _, server := range servers {
-		locks, err := locking.New(server.client, locking.Name(a.config.Name), locking.WatchdogLease(lockLease), locking.Observe(&wakeups{Observer: observer, warnings: a.warnings, silent: silent}))
+		locks, err := locking.New(server.client, locking.Name(a.config.Name), locking.WatchdogLease(lockLease), locking.Observe(wakeups{observer, a.warnings}))
 		if err != nil {
 			return nil, fmt.Errorf("open locks: %w", err)
 		}
@@ -191,24 +189,19 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 type wakeups struct {
 	locking.Observer
 	warnings *warnings
-	silent   *atomic.Int32 // how many servers send none
 }
 
 // Polling implements [locking.PollingObserver].
-func (w *wakeups) Polling(why error) {
+func (w wakeups) Polling(why error) {
 	if o, ok := w.Observer.(locking.PollingObserver); ok {
 		o.Polling(why)
 	}
-	switch {
-	case why != nil:
-		w.silent.Add(1)
-		w.warnings.begin(wakeupsWarning, "waiters for locks poll: let the Redis user SUBSCRIBE and PUBLISH (+subscribe +publish &lk:wake:*), through whatever is in between", "error", why)
-	case w.silent.Add(-1) == 0:
-		w.warnings.end(wakeupsWarning)
+	if why == nil {
+		w.warnings.end("redis_wakes_nobody")
+	} else {
+		w.warnings.begin("redis_wakes_nobody", "waiters for locks poll: let the Redis user SUBSCRIBE and PUBLISH (+subscribe +publish &lk:wake:*), through whatever is in between", "error", why)
 	}
 }
-
-const wakeupsWarning = "redis_wakes_nobody"
 
 // SegmentLock returns the function that makes the lock of a segment, of the given kind. If one server has the locks of
 // all segments of a SKU, they are a group: a merge takes them in one round trip.
