@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -39,24 +38,14 @@ func (s failingStore) Settle(ctx context.Context, _ stock.Settlement) ([]stock.S
 	return nil, s.fail(ctx)
 }
 
-func (s failingStore) SettleOrder(ctx context.Context, _ stock.OrderSettlement) ([]stock.Settled, error) {
-	return nil, s.fail(ctx)
-}
-
-func (s failingStore) Retake(ctx context.Context, _ time.Time, _ ...stock.Retake) ([]stock.Deduction, error) {
-	return nil, s.fail(ctx)
-}
-
-// TestWritesHaveSpans: each write of orders and settlements is called in a span, which has its error.
-func TestWritesHaveSpans(t *testing.T) {
+// TestSharedWritesHaveSpans: each write that serves several requests is called in a span, which has its error.
+func TestSharedWritesHaveSpans(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, call := range map[string]func(stock.Store) error{
-		"batch":                  func(s stock.Store) error { _, err := s.Deduct(ctx, stock.Batch{}); return err },
-		"merge":                  func(s stock.Store) error { _, err := s.Merge(ctx, stock.Batch{}); return err },
-		"settlement":             func(s stock.Store) error { _, err := s.Settle(ctx, stock.Settlement{}); return err },
-		"settlement of an order": func(s stock.Store) error { _, err := s.SettleOrder(ctx, stock.OrderSettlement{}); return err },
-		"retake":                 func(s stock.Store) error { _, err := s.Retake(ctx, time.Time{}, stock.Retake{}); return err },
+		"batch":      func(s stock.Store) error { _, err := s.Deduct(ctx, stock.Batch{}); return err },
+		"merge":      func(s stock.Store) error { _, err := s.Merge(ctx, stock.Batch{}); return err },
+		"settlement": func(s stock.Store) error { _, err := s.Settle(ctx, stock.Settlement{}); return err },
 	} {
 		var inSpan bool
 		spans := tracetest.NewSpanRecorder()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -98,8 +97,8 @@ func (a *App) traceRedis(client redis.UniversalClient) error {
 	return nil
 }
 
-// tracedStore gives every write of orders and settlements a span. A batch and a settlement serve many requests and belong to
-// none of their spans. All other calls are made for one request, in its context.
+// tracedStore gives batches, merges and settlements spans: they serve many requests, and belong to none of their spans. All other
+// calls are made for one request, in its span.
 type tracedStore struct {
 	stock.Store
 	tracer trace.Tracer
@@ -131,17 +130,6 @@ func (s tracedStore) Settle(ctx context.Context, settlement stock.Settlement) ([
 	return spanned(ctx, s, "settlement", func(ctx context.Context) ([]stock.Settled, error) { return s.Store.Settle(ctx, settlement) },
 		attribute.String("inventory.sku", settlement.SKU),
 		attribute.Int("inventory.requests", len(settlement.Requests)))
-}
-
-// SettleOrder implements [stock.Store].
-func (s tracedStore) SettleOrder(ctx context.Context, o stock.OrderSettlement) ([]stock.Settled, error) {
-	return spanned(ctx, s, "settlement of an order", func(ctx context.Context) ([]stock.Settled, error) { return s.Store.SettleOrder(ctx, o) })
-}
-
-// Retake implements [stock.Store].
-func (s tracedStore) Retake(ctx context.Context, deadline time.Time, retakes ...stock.Retake) ([]stock.Deduction, error) {
-	return spanned(ctx, s, "retake", func(ctx context.Context) ([]stock.Deduction, error) { return s.Store.Retake(ctx, deadline, retakes...) },
-		attribute.Int("inventory.lines", len(retakes)))
 }
 
 // spanned makes a call in a span.
