@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"runtime"
 	"slices"
 
 	"inventory/internal/access"
@@ -62,7 +60,6 @@ func (a *App) openAccess() (err error) {
 			return err
 		}
 	}
-	a.checkKeyFiles()
 	if a.config.TLSCert != "" {
 		a.certificate = &tlsFiles{of: "TLS", cert: a.config.TLSCert, key: a.config.TLSKey, base: &tls.Config{MinVersion: tls.VersionTLS12}}
 	}
@@ -126,12 +123,10 @@ func (c Config) hostsOf(address string) *api.Hosts {
 // Reload reads the files of API keys, of the tokens' keys, of the certificate and of Redis' TLS again, for later requests and
 // connections. If a file cannot be read, what was read from it before stays in use, and the error names it; the others are used anyway.
 func (a *App) Reload() error {
-	var err error
-	if a.guard != nil {
-		err = a.guard.Reload()
+	if a.guard == nil {
+		return a.readTLS()
 	}
-	a.checkKeyFiles()
-	return errors.Join(err, a.readTLS())
+	return errors.Join(a.guard.Reload(), a.readTLS())
 }
 
 // Reloads reports whether there is anything to reload.
@@ -139,28 +134,4 @@ func (c Config) Reloads() bool {
 	all, err := c.usedRedis()
 	ofRedis := err == nil && slices.ContainsFunc(all, func(address redisAddress) bool { return address.tls != nil })
 	return c.Access.Configured() || c.TLSCert != "" || ofRedis
-}
-
-// writableCode is the code of the warning of files that decide who may call.
-const writableCode = "keys_writable"
-
-// checkKeyFiles warns of files that others than their owner may write: whoever does lets anybody in.
-func (a *App) checkKeyFiles() {
-	var writable []string
-	for _, name := range []string{a.config.Access.KeysFile, a.config.Access.Tokens.KeyFile, a.config.TLSCert, a.config.TLSKey} {
-		if name != "" && othersWrite(name) {
-			writable = append(writable, name)
-		}
-	}
-	if len(writable) == 0 {
-		a.warnings.end(writableCode)
-		return
-	}
-	a.warnings.begin(writableCode, "others than their owner may write files of keys or of the certificate, and so decide who is let in: chmod go-w", "files", writable)
-}
-
-// othersWrite reports whether others than its owner may write a file. One that is not there has been refused already.
-func othersWrite(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
 }
