@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"crypto/tls"
@@ -34,7 +35,7 @@ const lookAgain = 2 * time.Millisecond
 // leaves undone. A new connection waits only if the service works for all others.
 //
 // Callers that only connect could still take the place of one that rests between two requests. So strangers, whose
-// connections have had no request of an admitted caller, are closed first while they have more than half of the places.
+// connections have had no request of an admitted caller, are closed first while they have at least half of the places.
 type listener struct {
 	net.Listener
 	most    int
@@ -43,7 +44,8 @@ type listener struct {
 	close   func() error // of the listener inside, once: the server closes it too
 
 	mu               sync.Mutex
-	strangers, known list.List // they hold *conn, in the order in which the service has last waited for them
+	inside           int       // how many connections there are
+	strangers, known list.List // of *conn: those that the service waits for, the longest first
 }
 
 func newListener(inner net.Listener, most int, least time.Duration) *listener {
@@ -77,7 +79,7 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) place(inner net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.strangers.Len()+l.known.Len() >= l.most {
+	if l.inside >= l.most {
 		longest := l.longest()
 		if longest == nil || time.Since(longest.since) < l.least {
 			return nil
@@ -85,31 +87,22 @@ func (l *listener) place(inner net.Conn) *conn {
 		longest.leave()
 		longest.Conn.Close()
 	}
-	c := &conn{Conn: inner, listener: l, since: time.Now(), among: &l.strangers}
-	c.element = c.among.PushBack(c)
+	c := &conn{Conn: inner, listener: l}
+	l.inside++
+	c.wait()
 	return c
 }
 
 // longest returns the connection to be closed first; nil: the service works for all.
 func (l *listener) longest() *conn {
-	stranger, known := firstWaiting(&l.strangers), firstWaiting(&l.known)
-	switch {
-	case stranger == nil:
-		return known
-	case known == nil, l.strangers.Len() >= l.most/2, stranger.since.Before(known.since): // the new one is a stranger too
-		return stranger
-	default:
-		return known
+	first := l.known.Front()
+	if first == nil || l.strangers.Len() >= l.most/2 {
+		first = cmp.Or(l.strangers.Front(), first)
 	}
-}
-
-func firstWaiting(conns *list.List) *conn {
-	for e := conns.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*conn); c.requests == 0 {
-			return c
-		}
+	if first == nil {
+		return nil
 	}
-	return nil
+	return first.Value.(*conn)
 }
 
 // Close stops accepting. Connections stay.
@@ -117,15 +110,15 @@ func (l *listener) Close() error { return l.close() }
 
 // drain waits until all connections have ended, or ctx ends.
 func (l *listener) drain(ctx context.Context) {
-	for l.inside() > 0 && sleep(ctx, lookAgain) == nil {
+	for l.count() > 0 && sleep(ctx, lookAgain) == nil {
 	}
 }
 
-// inside returns how many connections there are.
-func (l *listener) inside() int {
+// count returns how many connections there are.
+func (l *listener) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.strangers.Len() + l.known.Len()
+	return l.inside
 }
 
 // conn is a connection of a listener. The service works on some of its requests, or waits for its caller.
@@ -135,10 +128,11 @@ type conn struct {
 	admitted atomic.Bool // a request of an admitted caller has come
 
 	// With the listener's mu:
-	among    *list.List    // strangers or known
-	element  *list.Element // its place in among; nil: the connection has ended
-	requests int           // how many the service works on
-	since    time.Time     // when the service last began to wait for the caller
+	ended    bool
+	requests int           // how many the service works on; 0: it waits for the caller
+	since    time.Time     // when it began to wait
+	among    *list.List    // strangers or known, when it last waited
+	element  *list.Element // its place there
 }
 
 // Close closes the connection.
@@ -154,10 +148,20 @@ func (c *conn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
 // leave frees the place, with mu.
 func (c *conn) leave() {
-	if c.element != nil {
-		c.among.Remove(c.element)
-		c.element = nil
+	c.among.Remove(c.element)
+	if !c.ended {
+		c.ended = true
+		c.listener.inside--
 	}
+}
+
+// wait notes that the service waits for the caller since now, with mu.
+func (c *conn) wait() {
+	c.since, c.among = time.Now(), &c.listener.strangers
+	if c.admitted.Load() {
+		c.among = &c.listener.known
+	}
+	c.element = c.among.PushBack(c)
 }
 
 // work notes that the service works on one more request.
@@ -165,21 +169,15 @@ func (c *conn) work() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.requests++
+	c.among.Remove(c.element)
 }
 
-// pause notes that the service works on one request less, and waits for the caller since now.
+// pause notes that the service works on one request less.
 func (c *conn) pause() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.requests--
-	c.since = time.Now()
-	switch known := &c.listener.known; {
-	case c.element == nil:
-	case c.among != known && c.admitted.Load():
-		c.leave()
-		c.among, c.element = known, known.PushBack(c)
-	default:
-		c.among.MoveToBack(c.element)
+	if c.requests--; c.requests == 0 && !c.ended {
+		c.wait()
 	}
 }
 
@@ -198,7 +196,7 @@ func connContext(ctx context.Context, outer net.Conn) context.Context {
 // until the handler is done, but not while it writes.
 func noteWork(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := &exchange{ResponseWriter: w, body: r.Body, conn: r.Context().Value(connKey{}).(*conn)} // as the server has connContext
+		e := &exchange{ResponseWriter: w, ReadCloser: r.Body, conn: r.Context().Value(connKey{}).(*conn)} // as the server has connContext
 		defer e.pause()
 		if r.ContentLength == 0 {
 			e.work()
@@ -215,9 +213,9 @@ func noteWork(next http.Handler) http.Handler {
 // over HTTP/2 a write waits for the caller's window, without any write to the connection.
 type exchange struct {
 	http.ResponseWriter
-	body  io.ReadCloser
-	conn  *conn
-	works bool // the service works on it
+	io.ReadCloser // the body
+	conn          *conn
+	works         bool // the service works on it
 }
 
 func (e *exchange) work() {
@@ -238,15 +236,12 @@ func (e *exchange) pause() bool {
 
 // Read reads bytes of the body, and notes its end.
 func (e *exchange) Read(to []byte) (int, error) {
-	n, err := e.body.Read(to)
+	n, err := e.ReadCloser.Read(to)
 	if errors.Is(err, io.EOF) {
 		e.work()
 	}
 	return n, err
 }
-
-// Close closes the body.
-func (e *exchange) Close() error { return e.body.Close() }
 
 // Write writes bytes of the answer.
 func (e *exchange) Write(text []byte) (int, error) {

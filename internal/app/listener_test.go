@@ -159,7 +159,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	waiting.send(request)
 	end <- struct{}{}
 	<-begun // the one that waited; otherwise this blocks
-	if inside := l.inside(); inside > 2 {
+	if inside := l.count(); inside > 2 {
 		t.Errorf("%d connections at once, want two", inside)
 	}
 	close(end)
@@ -198,8 +198,8 @@ func TestFullListenerCloses(t *testing.T) {
 	if err := <-refused; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept after Close: %v, want %v", err, net.ErrClosed)
 	}
-	if err := first.Close(); err != nil || l.strangers.Len() != 0 {
-		t.Errorf("%v, %d connections left, want none", err, l.strangers.Len())
+	if err := first.Close(); err != nil || l.count() != 0 {
+		t.Errorf("%v, %d connections left, want none", err, l.count())
 	}
 }
 
