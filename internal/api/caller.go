@@ -121,7 +121,7 @@ func (s *server) refuseCostly(c echo.Context) error {
 	if given := c.Request().Header[echo.HeaderAuthorization]; len(given) != 1 || !s.Guard.Costs(given[0]) {
 		return nil
 	}
-	if verdict := s.Strangers.Peek(addressOf(c.RealIP()), time.Now()); !verdict.OK {
+	if verdict := s.Strangers.Peek(addressOf(c.Request()), time.Now()); !verdict.OK {
 		return setLimitHeaders(c, s.Strangers, verdict)
 	}
 	return nil
@@ -161,7 +161,7 @@ func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *acces
 	case caller.ID != "":
 		return s.Limiter, caller.ID
 	case s.Strangers != nil:
-		return s.Strangers, addressOf(c.RealIP())
+		return s.Strangers, addressOf(c.Request())
 	default:
 		return nil, ""
 	}
@@ -197,13 +197,20 @@ func setLimitHeaders(c echo.Context, limiter *access.Limiter, verdict access.Ver
 // v6Network is the length of the prefix that one customer gets: all IPv6 addresses with the prefix are theirs.
 const v6Network = 64
 
-// addressOf returns the name of an address, cut to the network of one customer.
-func addressOf(ip string) string {
-	address, err := netip.ParseAddr(ip)
-	if address = address.Unmap(); err != nil || address.Is4() {
+// addressOf returns the address that a request comes from, cut to the network of one customer: see [Proxies].
+func addressOf(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "address"
+	}
+	address := from.Addr().Unmap()
+	if address.Is4() {
 		return "address " + address.String()
 	}
-	network, _ := address.WithZone("").Prefix(v6Network) // it has as many bits
+	network, err := address.WithZone("").Prefix(v6Network)
+	if err != nil {
+		return "address"
+	}
 	return "address " + network.String()
 }
 

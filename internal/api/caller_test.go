@@ -15,16 +15,17 @@ import (
 
 func TestAddressOf(t *testing.T) {
 	t.Parallel()
-	for ip, want := range map[string]string{
-		"192.0.2.1":            "address 192.0.2.1",
-		"::ffff:192.0.2.1":     "address 192.0.2.1",
-		"2001:db8:1:2:3:4:5:6": "address 2001:db8:1:2::/64",
-		"2001:db8:1:2::9":      "address 2001:db8:1:2::/64",
-		"fe80::1%eth0":         "address fe80::/64",
-		"@":                    "address invalid IP", "": "address invalid IP",
+	for remote, want := range map[string]string{
+		"192.0.2.1:80":              "address 192.0.2.1",
+		"[::ffff:192.0.2.1]:80":     "address 192.0.2.1",
+		"[2001:db8:1:2:3:4:5:6]:80": "address 2001:db8:1:2::/64",
+		"[2001:db8:1:2::9]:443":     "address 2001:db8:1:2::/64",
+		"[fe80::1%eth0]:80":         "address fe80::/64",
+		"@":                         "address",
+		"":                          "address",
 	} {
-		if got := addressOf(ip); got != want {
-			t.Errorf("%s: %s, want %s", ip, got, want)
+		if got := addressOf(&http.Request{RemoteAddr: remote}); got != want {
+			t.Errorf("%s: %s, want %s", remote, got, want)
 		}
 	}
 }

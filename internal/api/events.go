@@ -34,7 +34,7 @@ func (s *server) watchEvents(c echo.Context) error {
 		return nil
 	}
 	caller := callerOf(c)
-	subscription, err := s.Events.Subscribe(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.RealIP())), Buyer: caller.Buyer != ""}, sku)
+	subscription, err := s.Events.Subscribe(events.Caller{ID: cmp.Or(caller.ID, addressOf(c.Request())), Buyer: caller.Buyer != ""}, sku)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type Config struct {
 	Limiter *access.Limiter // nil: no limit
 	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
-	Proxies   Proxies              // return the addresses of callers; nil: those of their connections
+	Proxies   *Proxies             // those that are believed; nil: none
 	Hosts     *Hosts               // the accepted hosts; nil: any
 	Heartbeat time.Duration        // between comments in a stream of events; 0: the default
 	Traces    trace.TracerProvider // nil: none
@@ -64,14 +64,11 @@ type server struct {
 }
 
 // New returns the public handler.
-func New(c Config) http.Handler { return withHeaders(newPublic(c)) }
+func New(c Config) http.Handler { return withHeaders(c.Proxies.behind(newPublic(c))) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{Config: c, bodies: newReading()}
 	e := newEcho(s.Logger)
-	if e.IPExtractor = c.Proxies; c.Proxies == nil {
-		e.IPExtractor = echo.ExtractIPDirect()
-	}
 	e.Use(c.Metrics.observe)
 	if c.Traces != nil {
 		e.Use(traced(c.Traces))

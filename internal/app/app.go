@@ -41,7 +41,7 @@ type App struct {
 	guard       *access.Guard           // nil: the service asks for no key
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // counts by address; nil: none
-	proxies     api.Proxies
+	proxies     *api.Proxies
 	certificate *tlsFiles                // nil: the public listener does not encrypt
 	traces      *sdktrace.TracerProvider // nil: off; then nothing is wrapped or hooked, and requests run no code for traces
 	warnings    *warnings

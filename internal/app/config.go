@@ -63,7 +63,7 @@ type Config struct {
 	RateLimit           float64       `group:"limits" help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0: no limit." default:"0"`
 	RateBurst           int           `group:"limits" help:"Requests that each may send at once under --rate-limit. 0: the requests of a second." default:"0"`
 	AddressRateLimit    float64       `group:"limits" help:"Requests per second of each address without a valid key or token, or to unknown paths; beyond it, tokens from the address are refused unread. Behind a proxy all callers have its address, unless --trust-proxy names it. Default: --rate-limit." placeholder:"NUMBER"`
-	TrustProxy          []string      `group:"limits" name:"trust-proxy" help:"Networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For header names the address of a caller. Each must set it. Default: none." placeholder:"CIDR"`
+	TrustProxy          []string      `group:"limits" name:"trust-proxy" help:"Networks of proxies, such as 10.0.0.0/8, whose X-Forwarded-For or Forwarded header names the address of a caller. Each must set one of the two. Default: none." placeholder:"CIDR"`
 	AllowedHosts        []string      `group:"keys" help:"Host names, in addition to localhost and loopback addresses, that a listener on loopback accepts if it asks for no key: those that a proxy on this machine passes on." placeholder:"NAME"`
 	TLSCert             string        `group:"keys" name:"tls-cert" help:"PEM file of the public listener's certificate and its chain. SIGHUP makes the service read it again. Default: no TLS." placeholder:"FILE"`
 	TLSKey              string        `group:"keys" name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
