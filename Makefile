@@ -95,7 +95,7 @@ servers: ## Find or install Redis and PostgreSQL
 # What vet says, make check tells.
 .PHONY: test
 test: servers ## Run all tests under the race detector
-	$(TOOL) gotestsum --format pkgname -- $(BESIDE) $(COMPILE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
+	$(GO) test $(BESIDE) $(COMPILE) $(RACE) -vet=off -timeout 7m $(PACKAGES)
 	$(GO) test $(COMPILE) $(UNOPTIMISED) -ldflags=-w -vet=off -run SameSeed ./internal/locking/locksim # the race detector shuffles histories
 	cd $(CHECKS_MODULE) && $(GO) test $(COMPILE) $(RACE) -vet=off ./...
 
