@@ -37,11 +37,11 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*singl
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
-	only := &target{lock: a, times: 1}
+	only := &target{lock: a}
 	if err := acq.take([]*target{only}); err != nil {
 		return nil, err
 	}
-	return only.holds[0], nil
+	return only.hold, nil
 }
 
 // take waits for locks that one script call can take together. If it cannot get all of them, it gives back what it took.
@@ -64,7 +64,9 @@ func (acq *acquisition) take(run []*target) error {
 	if err != nil {
 		var taken []*singleHold
 		for _, p := range run {
-			taken = append(taken, p.holds...)
+			if p.hold != nil {
+				taken = append(taken, p.hold)
+			}
 		}
 		_ = l.release(acq.ctx, taken, true)
 		l.observer.Failed(first.kind.is(), time.Since(acq.start), acq.reasonOf(err))
@@ -138,7 +140,6 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 func (l *Locks) askOnce(acq *acquisition, a asker, missing []*target, waits bool) (pause time.Duration, refusal, err error) {
 	q := a.ask(missing)
 	defer a.end(q)
-	acq.noteStart(q.start)
 	answer, trusted, err := l.send(acq, q)
 	if pause = l.passes(acq, err, waits); pause > 0 {
 		if q.attempt.Resent() || !server.IsAnswer(err) {

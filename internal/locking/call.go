@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
@@ -17,24 +16,18 @@ type LockOption func(*acquisition) error
 
 // An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts.
 type acquisition struct {
-	ctx       context.Context // carries the owner
-	owner     *owner
-	try       bool
-	start     time.Time
-	lease     time.Duration // each hold gets it, if it is fixed
-	fixed     bool          // nothing renews the holds
-	keptAlive bool          // but a MultiLock renews them until it has all its parts
-	until     time.Time     // when the wait runs out; zero for never
+	ctx   context.Context // carries the owner
+	owner *owner
+	try   bool
+	start time.Time
+	lease time.Duration // of each hold, if it is fixed; else what the hold gets beyond the watchdog's lease
+	fixed bool          // nothing renews the holds
+	until time.Time     // when the wait runs out; zero for never
 
 	silent time.Time // when the server stopped answering; zero if it answers
 
-	ordered         bool      // it is of a MultiLock: never wait backwards
-	firstBegan      time.Time // when the lease of the first lock began
-	lastBegan       time.Time // when the lease of the last lock began
-	waitedForOthers bool      // another owner was in the way
-
-	mu    sync.Mutex // the fixed leases of a MultiLock are renewed by another goroutine
-	taken []*Hold    // what the call of a MultiLock has; only its own goroutine adds to it
+	ordered         bool // it is of a MultiLock: never wait backwards
+	waitedForOthers bool // another owner was in the way
 }
 
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
@@ -46,13 +39,6 @@ func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisit
 	}
 	acq.ctx, acq.owner = withOwner(ctx)
 	return acq, nil
-}
-
-// took notes a hold that the call of a MultiLock has got.
-func (acq *acquisition) took(h *Hold) {
-	acq.mu.Lock()
-	acq.taken = append(acq.taken, h)
-	acq.mu.Unlock()
 }
 
 // within limits a pause to what is left of the wait.
@@ -76,19 +62,19 @@ func (acq *acquisition) waitIsOver(now time.Time) bool {
 	return !acq.until.IsZero() && !now.Before(acq.until)
 }
 
-// noteStart notes when the leases began of what is taken next: when its round trip did.
-func (acq *acquisition) noteStart(start time.Time) {
-	if len(acq.taken) == 0 {
-		acq.firstBegan = start
-	}
-	acq.lastBegan = start
-}
-
+// leaseOr returns the lease of a hold. The fixed lease of a MultiLock begins when it has its last part: until then the watchdog
+// renews a longer one, of which that much is left at any time.
 func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
 	if acq.fixed {
 		return acq.lease
 	}
-	return watchdog
+	return watchdog + acq.lease
+}
+
+// sameLease is the option that gives a part the lease of the whole.
+func (acq *acquisition) sameLease(part *acquisition) error {
+	part.lease, part.fixed = acq.lease, acq.fixed
+	return nil
 }
 
 // reasonOf returns why a call has failed.
@@ -105,17 +91,16 @@ func (acq *acquisition) reasonOf(err error) Reason {
 	}
 }
 
-// A target is one lock that a call takes, as often as it was named.
+// A target is one lock that a call takes.
 type target struct {
 	lock     *lock
-	times    int
 	lease    time.Duration // what the re-entry asks for
-	reenters *grant        // what the owner already has, while the server is asked for more holds of it; or nil
+	reenters *grant        // what the owner already has, while the server is asked for another hold of it; or nil
 	waiter   *waiter       // the place in the line of this process; nil if the owner already holds the lock
 	nextAsk  time.Time     // when to ask the server although this process holds the lock
-	holds    []*singleHold
+	hold     *singleHold   // what was taken
 
-	outlives func(*Hold) bool // reports holds whose end does not end these, though their contexts are made from those
+	outlives func(*Hold) bool // reports holds whose end does not end this one, though its context is made from theirs
 
 	// What the last script call said of it.
 	id    string // as whom the server is to know the holder
@@ -125,7 +110,7 @@ type target struct {
 
 // unheld returns the targets that are not held yet.
 func unheld(run []*target) []*target {
-	for len(run) > 0 && len(run[0].holds) > 0 {
+	for len(run) > 0 && run[0].hold != nil {
 		run = run[1:]
 	}
 	return run
@@ -133,7 +118,6 @@ func unheld(run []*target) []*target {
 
 // A waiter is a caller in a line. Guarded by Locks.mu.
 type waiter struct {
-	times   int // how many holds it wants
 	owner   *owner
 	lease   time.Duration
 	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile

@@ -34,15 +34,11 @@ type grant struct {
 
 // countLocked is how many holds the server must know of, re-entries under way included.
 func (g *grant) countLocked() int {
-	n := len(g.holds)
-	for _, r := range g.reentries {
-		n += r.times
-	}
-	return n
+	return len(g.holds) + len(g.reentries)
 }
 
-// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
-// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
+// longestLocked is for how long the lock must live from now on. A hold that is renewed needs its whole lease: a renewal may
+// overtake the release that says so. Any other hold needs what is left of its lease.
 func (g *grant) longestLocked() time.Duration {
 	longest := time.Millisecond
 	for _, h := range g.holds {
@@ -98,7 +94,6 @@ type singleHold struct {
 	deadline     time.Time   // until when it can be relied on
 	expiry       *time.Timer // loses it then
 	promised     time.Time   // no later has the server promised to keep the lock for it
-	keptAlive    bool        // a MultiLock takes other parts: its fixed lease may be restarted until then
 	leftToExpire bool        // it was renewed once more after its context had ended, and will not be again
 	lost         bool
 	unlocked     bool // Unlock has been called
@@ -147,7 +142,7 @@ func (h *singleHold) isLateLocked() bool {
 
 // lifeLocked is how long the server must keep the lock for a hold from now on: not a millisecond less than it has promised.
 func (h *singleHold) lifeLocked() time.Duration {
-	if h.wantsRenewalLocked() || h.keptAlive {
+	if h.wantsRenewalLocked() {
 		return h.lease
 	}
 	const rounding = 2 * time.Millisecond // the server counts in whole ones, and so does the call
@@ -252,7 +247,7 @@ func (l *Locks) reenterLocked(acq *acquisition, p *target) bool {
 func (p *target) askedForLocked() (count int, token string) {
 	p.token, p.fresh = 0, p.reenters == nil
 	if p.fresh {
-		return p.times, ""
+		return 1, ""
 	}
 	g := p.reenters
 	g.sent = g.countLocked()
@@ -270,20 +265,20 @@ func (p *target) endReentryLocked() *grant {
 	return g
 }
 
-// admitLocked makes as many holds as the target wants: of the grant that it re-enters, or of a new one. If it makes a new one,
-// an older grant of the owner is gone. It returns the holds that the caller must lose after it has unlocked l.mu.
+// admitLocked makes the hold of a target: of the grant that it re-enters, or of a new one. If it makes a new one, an older grant
+// of the owner is gone. It returns the holds that the caller must lose after it has unlocked l.mu.
 func (l *Locks) admitLocked(acq *acquisition, p *target, ls *lease, trusted time.Time) (over []*singleHold) {
 	g := p.endReentryLocked()
 	if g == nil {
-		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, sent: p.times}
+		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, sent: 1}
 		if old := l.addGrantLocked(g); old != nil {
 			over = slices.Clone(old.holds)
 		}
 	}
 	g.token = max(g.token, ls.first)
-	l.holdAllLocked(acq, p, g, trusted)
+	l.holdLocked(acq, p, g, trusted)
 	if g.gone { // the server has lost it since
-		return append(over, p.holds...)
+		return append(over, p.hold)
 	}
 	return over
 }
@@ -299,30 +294,25 @@ func (l *Locks) addGrantLocked(g *grant) (old *grant) {
 	return old
 }
 
-// holdAllLocked makes the holds, and notes them in the registry.
-func (l *Locks) holdAllLocked(acq *acquisition, p *target, g *grant, trusted time.Time) {
+// holdLocked makes a hold, and notes it in the registry.
+func (l *Locks) holdLocked(acq *acquisition, p *target, g *grant, trusted time.Time) {
 	g.decideLocked()
-	for range p.times {
-		h := newHold(acq, p, g, trusted)
-		if acq.ordered {
-			acq.took(&h.Hold)
-		} else { // a MultiLock hastens by itself: there may be one connection for both
-			l.hurryLocked(h)
-		}
-		g.holds, p.holds = append(g.holds, h), append(p.holds, h)
-		acq.owner.addHold(p.lock.position())
+	p.hold = newHold(acq, p, g, trusted)
+	if !acq.ordered { // a MultiLock hastens by itself
+		l.hurryLocked(p.hold)
 	}
+	g.holds = append(g.holds, p.hold)
+	acq.owner.addHold(p.lock.position())
 }
 
 func newHold(acq *acquisition, p *target, g *grant, deadline time.Time) *singleHold {
 	h := &singleHold{
-		Hold:      Hold{base: acq.ctx},
-		locks:     p.lock.locks,
-		grant:     g,
-		lease:     acq.leaseOr(p.lock.locks.lease),
-		fixed:     acq.fixed,
-		keptAlive: acq.keptAlive,
-		since:     time.Now(),
+		Hold:  Hold{base: acq.ctx},
+		locks: p.lock.locks,
+		grant: g,
+		lease: acq.leaseOr(p.lock.locks.lease),
+		fixed: acq.fixed,
+		since: time.Now(),
 	}
 	h.held = h
 	h.setDeadlineLocked(deadline)
@@ -339,12 +329,11 @@ func (l *Locks) reportGrants(acq *acquisition, run []*target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range run {
-		for _, h := range p.holds {
-			h.reported = true
-			l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
-			if h.lost {
-				l.observer.Lost(p.lock.kind.is(), time.Since(h.since))
-			}
+		h := p.hold
+		h.reported = true
+		l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
+		if h.lost {
+			l.observer.Lost(p.lock.kind.is(), time.Since(h.since))
 		}
 	}
 }

@@ -102,12 +102,6 @@ func Lease(d time.Duration) LockOption {
 	}
 }
 
-// keptAlive is for the parts of a MultiLock whose leases are fixed: they are restarted while it takes the others.
-func keptAlive(acq *acquisition) error {
-	acq.keptAlive = true
-	return nil
-}
-
 const (
 	// defaultWatchdogLease is Redisson's: long enough to live through a pause of the server, short enough
 	// that a crash does not stop the others for long.

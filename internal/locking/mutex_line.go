@@ -65,7 +65,7 @@ func (m *mutexAsker) ask(missing []*target) *question {
 		count, token := p.askedForLocked()
 		switch {
 		case !p.fresh: // it has the id of its grant
-		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
+		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1:
 			p.id, reserved = sharedID(l.process, q.attempt.Number), scripts.Reserve-1
 		default:
 			p.id = fresh
@@ -116,7 +116,7 @@ func (m *mutexAsker) granted(p *target, ls *lease, trusted time.Time) {
 	l.mu.Lock()
 	st := l.stateOfLocked(p.lock)
 	over := l.admitLocked(m.acq, p, ls, trusted)
-	if p.holds[0].grant.lease == ls { // else a re-entry, and the process may have another lease since
+	if p.hold.grant.lease == ls { // else a re-entry, and the process may have another lease since
 		st.lease = ls
 	}
 	if w := p.waiter; w != nil {
@@ -215,7 +215,7 @@ func (l *Locks) joinLine(acq *acquisition, p *target) (next action, sibling <-ch
 	}
 	st := l.stateOfLocked(p.lock)
 	if p.waiter == nil {
-		p.waiter = &waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
+		p.waiter = &waiter{owner: acq.owner, lease: acq.leaseOr(l.lease), woken: make(chan struct{}, 1)}
 		st.waiters = append(st.waiters, p.waiter)
 		if st.lease != nil {
 			p.nextAsk = now.Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
@@ -286,7 +286,7 @@ func (l *Locks) successorLocked(h *singleHold, now time.Time) *waiter {
 	if now.Sub(ls.came) >= handoffFor || now.Sub(ls.begun) >= ls.duration/handoffShare {
 		return nil
 	}
-	if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == ls.duration {
+	if next := st.waiters[0]; !next.asking && next.lease == ls.duration {
 		return next
 	}
 	return nil
@@ -308,8 +308,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *target) bool {
 	g := &grant{lock: p.lock, owner: acq.owner, token: ls.next, lease: ls, sent: 1}
 	ls.next++
 	l.addGrantLocked(g)
-	acq.noteStart(ls.begun)
-	l.holdAllLocked(acq, p, g, trusted)
+	l.holdLocked(acq, p, g, trusted)
 	st.wakeOwnerLocked(acq.owner, nil)
 	return true
 }

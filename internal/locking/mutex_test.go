@@ -672,7 +672,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 func TestRenewalSentBeforeAHoldDoesNotShortenIt(t *testing.T) {
 	each(t, func(w *world) {
 		h := w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
-		h.one().locks.renewed(h.one().grant, time.Now().Add(time.Second), (*singleHold).wantsRenewalLocked)
+		h.one().locks.renewed(h.one().grant, time.Now().Add(time.Second))
 		if left := h.Remaining(); left < 20*time.Second {
 			w.t.Errorf("%s left", left)
 		}

@@ -648,7 +648,7 @@ func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
 }
 
 // A MultiLock keeps the fixed lease of a RedLock while it takes other locks: meanwhile a release of another hold leaves
-// the full lease on the servers, and afterwards only the rest.
+// the lease that is renewed on the servers, and afterwards only the rest of the fixed one.
 func TestMultiLockRenewsTheFixedLeaseOfARedLock(t *testing.T) {
 	fleetOf(t, 3, func(t *testing.T, f *fleet) {
 		r, elsewhere := f.red(), f.locks()[0]
@@ -673,7 +673,7 @@ func TestMultiLockRenewsTheFixedLeaseOfARedLock(t *testing.T) {
 		ctx := WithOwner(f.ctx())
 		outer := f.must(r.Lock(ctx, Lease(30*time.Second)))
 		last := &meanwhile{foreign: foreign{Locker: elsewhere.Mutex("~")}, do: func() {
-			leaves(outer.Parts(), func() { f.ok(outer.Unlock(ctx)) }, 9*time.Second, 10*time.Second)
+			leaves(outer.Parts(), func() { f.ok(outer.Unlock(ctx)) }, 39*time.Second, 40*time.Second)
 		}}
 		h := f.must(MultiLock(r, last).Lock(ctx, Lease(10*time.Second)))
 		leaves(h.Parts()[0].Parts(), func() { f.ok(f.must(r.Lock(h.Context(), Lease(20*time.Second))).Unlock(ctx)) }, 3*time.Second, 5*time.Second)

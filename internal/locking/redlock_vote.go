@@ -123,14 +123,7 @@ func (b *candidate) await(busy int, pause time.Duration) (woken []*singleHold) {
 
 // options are those of the lock on a node.
 func (b *candidate) options(wait time.Duration) []LockOption {
-	opts := []LockOption{Wait(wait)}
-	if b.call.fixed {
-		opts = append(opts, Lease(b.call.lease))
-	}
-	if b.call.keptAlive {
-		opts = append(opts, keptAlive)
-	}
-	return opts
+	return []LockOption{Wait(wait), b.call.sameLease}
 }
 
 // silences is how many attempts in a row may find less than a quorum that answers, before the candidate knows that

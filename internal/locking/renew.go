@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,8 +15,7 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// Leases are renewed in one way, by renew: every third of the lease by the watchdog, for all holds without a fixed lease, and
-// by a MultiLock for its parts while it takes the others.
+// Leases are renewed by the watchdog, every third of the lease, for all holds without a fixed lease.
 
 // rest is a pause without an end.
 const rest = time.Duration(math.MaxInt64)
@@ -49,7 +47,7 @@ func (l *Locks) watch() {
 
 // renewDue renews all holds that the watchdog renews, and reports whether the server answered for all of them.
 func (l *Locks) renewDue(bound time.Duration) bool {
-	return l.renew(context.Background(), l.due(), bound, (*singleHold).wantsRenewalLocked)
+	return l.renew(l.due(), bound)
 }
 
 // due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
@@ -70,14 +68,14 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// renew renews those holds of grants that want it, in one round trip for each batch. A round trip takes no longer than ctx and
-// bound. It reports whether the server answered for all grants.
-func (l *Locks) renew(ctx context.Context, grants []*grant, bound time.Duration, wants func(*singleHold) bool) bool {
+// renew renews those holds of grants that want it, in one round trip for each batch, which takes no longer than bound. It
+// reports whether the server answered for all grants.
+func (l *Locks) renew(grants []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
 		start := time.Now()
-		calls, tokens := l.renewals(batch, wants)
-		answers, answered := l.server.RunAll(ctx, start.Add(bound), calls)
+		calls, tokens := l.renewals(batch)
+		answers, answered := l.server.RunAll(context.Background(), start.Add(bound), calls)
 		all := true
 		for i, answer := range answers {
 			said, err := answer.Int64()
@@ -87,7 +85,7 @@ func (l *Locks) renew(ctx context.Context, grants []*grant, bound time.Duration,
 			case said == scripts.NotOurs:
 				all = l.denied(batch[i], tokens[i]) && all
 			default:
-				l.renewed(batch[i], start, wants)
+				l.renewed(batch[i], start)
 			}
 		}
 		l.observer.Renewed(len(batch), time.Since(start), all)
@@ -101,14 +99,14 @@ func (l *Locks) renew(ctx context.Context, grants []*grant, bound time.Duration,
 
 // renewals returns the script calls and the tokens that they name. A grant may have ended meanwhile: its call changes
 // nothing, because no other grant has its id.
-func (l *Locks) renewals(grants []*grant, wants func(*singleHold) bool) (calls []scripts.Call, tokens []int64) {
+func (l *Locks) renewals(grants []*grant) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	calls, tokens = make([]scripts.Call, len(grants)), make([]int64, len(grants))
 	for i, g := range grants {
 		lease := time.Duration(0)
 		for _, h := range g.holds {
-			if wants(h) {
+			if h.wantsRenewalLocked() {
 				lease = max(lease, h.lease)
 			}
 		}
@@ -118,11 +116,11 @@ func (l *Locks) renewals(grants []*grant, wants func(*singleHold) bool) (calls [
 }
 
 // renewed extends the deadlines of a grant's holds, by their leases from the start of the call on. It never shortens one.
-func (l *Locks) renewed(g *grant, start time.Time, wants func(*singleHold) bool) {
+func (l *Locks) renewed(g *grant, start time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
-		if !wants(h) {
+		if !h.wantsRenewalLocked() {
 			continue
 		}
 		if deadline := start.Add(trust(h.lease)); deadline.After(h.deadline) {
@@ -130,34 +128,6 @@ func (l *Locks) renewed(g *grant, start time.Time, wants func(*singleHold) bool)
 		}
 		h.leftToExpire = h.ctx.Err() != nil
 	}
-}
-
-// renewHolds renews holds of single locks, whatever their servers: all at once, so that several servers that stand still
-// cost no more time than one. It reports whether all servers have answered, and returns ErrClosed if the Locks of one are
-// closed, which leaves its holds to expire.
-func renewHolds(ctx context.Context, holds []*singleHold, bound time.Duration) (answered bool, err error) {
-	grants := make(map[*Locks][]*grant)
-	for _, h := range holds {
-		if !slices.Contains(grants[h.locks], h.grant) {
-			grants[h.locks] = append(grants[h.locks], h.grant)
-		}
-	}
-	var failed atomic.Bool
-	var all sync.WaitGroup
-	for l, mine := range grants {
-		if closed := l.enter(); closed != nil {
-			err = closed
-			continue
-		}
-		all.Go(func() {
-			defer l.calls.Done()
-			if !l.renew(ctx, mine, bound, func(h *singleHold) bool { return slices.Contains(holds, h) }) {
-				failed.Store(true)
-			}
-		})
-	}
-	all.Wait()
-	return !failed.Load(), err
 }
 
 func (h *singleHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
