@@ -214,13 +214,6 @@ func (g *Grip) Unlock(ctx context.Context) error {
 	return err
 }
 
-// Write writes to all that the locks guard.
-func (g *Grip) Write() {
-	for _, part := range g.grips {
-		g.who.Client.world.checker.write(part)
-	}
-}
-
 func (g *Grip) names() []string {
 	names := make([]string, len(g.grips))
 	for i, part := range g.grips {

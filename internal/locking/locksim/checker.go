@@ -18,29 +18,28 @@ const settled = 5 * time.Second
 type checker struct {
 	world *World
 
-	mu        sync.Mutex
-	names     map[string]*entry
-	owners    map[string]*Actor // as they stand in the server's state
-	stepped   time.Duration     // how far the server's clock has been set back
-	trouble   []string
-	excused   []string      // what would be trouble if no server had forgotten
-	longest   time.Duration // lease
-	histories map[string]*History
-	queues    map[string][]place // of first-come locks, by the key of their state
-	admitted  map[string]string  // with which token a holder got a first-come lock, as the server answered
+	mu       sync.Mutex
+	names    map[string]*entry
+	owners   map[string]*Actor // as they stand in the server's state
+	stepped  time.Duration     // how far the server's clock has been set back
+	trouble  []string
+	excused  []string           // what would be trouble if no server had forgotten
+	longest  time.Duration      // lease
+	queues   map[string][]place // of first-come locks, by the key of their state
+	admitted map[string]string  // with which token a holder got a first-come lock, as the server answered
 }
 
 // An entry is what is known of one lock.
 type entry struct {
-	grips  []*grip
-	state  map[shown]int64 // the highest token that a server has shown
-	free   time.Time       // when the last hold ended
-	asks   map[*Actor]asks
-	doubts []doubt
-	forces []force
-	rises  []rise
-	lifted bool // a phase of readers had more than one token
-	guard  guard
+	grips   []*grip
+	history History
+	state   map[shown]int64 // the highest token that a server has shown
+	free    time.Time       // when the last hold ended
+	asks    map[*Actor]asks
+	doubts  []doubt
+	forces  []force
+	rises   []rise
+	lifted  bool // a phase of readers had more than one token
 }
 
 // asks is what an owner asks of a lock.
@@ -87,20 +86,13 @@ type rise struct {
 	from, to int64
 }
 
-// guard is the guarded row: it refuses tokens that are lower than one it has seen.
-type guard struct {
-	top int64
-	by  *grip // whose grant was the first of top to be heard of
-}
-
 func newChecker(w *World) *checker {
 	return &checker{
-		world:     w,
-		names:     make(map[string]*entry),
-		owners:    make(map[string]*Actor),
-		histories: make(map[string]*History),
-		queues:    make(map[string][]place),
-		admitted:  make(map[string]string),
+		world:    w,
+		names:    make(map[string]*entry),
+		owners:   make(map[string]*Actor),
+		queues:   make(map[string][]place),
+		admitted: make(map[string]string),
 	}
 }
 
@@ -370,26 +362,6 @@ func (b *checker) released(grips []*grip, begin time.Time, err error) {
 			e.doubts = append(e.doubts, doubt{who: g.who, until: time.Now().Add(leaveTime)})
 		}
 		b.recordRelease(g, begin, err)
-	}
-}
-
-// write is a write to what the lock guards, under the token of a grip. It is refused when the guard has
-// seen a higher one.
-func (b *checker) write(g *grip) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e, token := b.entry(g.name), g.current()
-	switch {
-	case g.reads(): // who reads does not write
-	case token < e.guard.top:
-		if g.trusted() && !b.forced(g) {
-			b.judge(b.kept(g) && b.outgrown(e.guard.by), "%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, token, e.guard.top)
-		}
-	case token > e.guard.top:
-		if by := e.guard.by; by != nil && g.at.Before(by.at) && by.current() != token && !b.forced(by) {
-			b.judge(b.kept(g) && b.outgrown(by), "%s writes to %s with token %d of an older grant after %d", g.who, g.name, token, e.guard.top)
-		}
-		e.guard = guard{top: token, by: g}
 	}
 }
 

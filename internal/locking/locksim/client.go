@@ -54,17 +54,19 @@ type Habit struct {
 // dialTimeout bounds one of the five tries of the client library to connect.
 const dialTimeout = 300 * time.Millisecond
 
+// processName names a process as one of the servers knows it, by the two numbers.
+const processName = "p%ds%d"
+
 // Client adds a process.
 func (w *World) Client(h Habit) *Client {
 	c := &Client{world: w, id: len(w.clients), sent: make(map[string]int), parted: make(map[*server]time.Time), lease: h.Lease}
 	if c.lease == 0 {
 		c.lease = 30 * time.Second
 	}
-	w.checker.noteLease(c.lease)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for _, s := range w.servers {
 		rdb := c.connect(h, s)
-		locks, err := locking.New(rdb, locking.WatchdogLease(c.lease))
+		locks, err := locking.New(rdb, locking.WatchdogLease(c.lease), locking.Name(fmt.Sprintf(processName, c.id, s.id)))
 		if err != nil {
 			w.T.Fatalf("%s: %v", w.Name, err)
 		}

@@ -23,7 +23,7 @@
 //     lost its memory or its clock went ahead. For RedLocks this excuses only if as many have as the locks say
 //     they cannot bear: k + q - n of the k servers that granted a hold. The same goes for their tokens.
 //   - Tokens grow with every grant, by what clients hear and by what the server's state says, and are the same
-//     on re-entry. A guard never refuses who is still right, nor accepts an older grant after a newer one.
+//     on re-entry. So a guard refuses nobody who is still right, and accepts no older grant after a newer one.
 //   - An error is no grant, and the server counts no holds that nobody has.
 //   - A caller that has gone is not admitted.
 //   - In the end nothing is held, no key is left but clocks, and no goroutine. Every key has a TTL.

@@ -83,9 +83,7 @@ func model() porcupine.Model {
 		Step: func(state, input, _ any) (bool, any) {
 			return state.(lockState).granted(input.(Op))
 		},
-		Equal:             func(a, b any) bool { return a.(lockState).equal(b.(lockState)) },
-		DescribeOperation: func(input, _ any) string { return input.(Op).String() },
-		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
+		Equal: func(a, b any) bool { return a.(lockState).equal(b.(lockState)) },
 	}
 }
 
@@ -219,56 +217,25 @@ func (h *History) Add(o Op, begin, end time.Time) {
 	h.ops = append(h.ops, op)
 }
 
-// Check tells whether some order of the operations explains the history. If not, it says what can be
-// explained, and what is left over then.
+// Check tells whether some order of the operations explains the history. If not, it lists them.
 func (h *History) Check(limit time.Duration) (porcupine.CheckResult, string) {
-	result, info := porcupine.CheckOperationsVerbose(model(), slices.Clone(h.ops), limit)
+	result := porcupine.CheckOperationsTimeout(model(), slices.Clone(h.ops), limit)
 	if result == porcupine.Ok {
 		return result, ""
 	}
-	var longest []int
-	for _, some := range info.PartialLinearizations() {
-		for _, order := range some {
-			if len(order) > len(longest) {
-				longest = order
-			}
-		}
-	}
 	var b strings.Builder
-	for _, i := range longest {
-		fmt.Fprintf(&b, "  explained: %s\n", h.describe(i))
-	}
-	for i := range h.ops {
-		if !slices.Contains(longest, i) {
-			fmt.Fprintf(&b, "  left over: %s\n", h.describe(i))
+	for _, op := range h.ops {
+		until := "?"
+		if op.Return != open {
+			until = time.Duration(op.Return - h.ops[0].Call).String()
 		}
+		fmt.Fprintf(&b, "  %s from %s to %s\n", op.Input, time.Duration(op.Call-h.ops[0].Call), until)
 	}
 	return result, b.String()
 }
 
-// describe tells an operation and its moments, from the beginning of the history.
-func (h *History) describe(i int) string {
-	op, begin := h.ops[i], h.ops[0].Call
-	until := "?"
-	if op.Return != open {
-		until = time.Duration(op.Return - begin).String()
-	}
-	return fmt.Sprintf("%s from %s to %s", op.Input, time.Duration(op.Call-begin), until)
-}
-
 // checkLimit is how long the checker may take for the history of one lock.
 const checkLimit = 20 * time.Second
-
-// recorded returns the history of a lock. b.mu is held.
-func (b *checker) recorded(name string) *History {
-	name = lockOf(name)
-	h := b.histories[name]
-	if h == nil {
-		h = &History{}
-		b.histories[name] = h
-	}
-	return h
-}
 
 // recordFailure notes a refusal. Other errors say nothing about the lock. b.mu is held.
 func (b *checker) recordFailure(c *call, err error) {
@@ -276,7 +243,7 @@ func (b *checker) recordFailure(c *call, err error) {
 		name := c.names[0]
 		crowded := c.locks[name].crowd || c.locks[name].shared || b.world.weather.Wild || !c.who.Client.calm() || b.misled(c, name)
 		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: crowded}
-		b.recorded(name).Add(op, c.begin, time.Now())
+		b.entry(name).history.Add(op, c.begin, time.Now())
 	}
 }
 
@@ -302,7 +269,7 @@ func (g *grip) kind(k Kind) Kind {
 // is held.
 func (b *checker) recordGrant(c *call, g *grip) {
 	lock := c.locks[g.name]
-	b.recorded(g.name).Add(Op{
+	b.entry(g.name).history.Add(Op{
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: lock.crowd || !g.who.Client.calm(),
 		Shared: lock.shared, Before: b.entry(g.name).before(g, c),
 	}, lock.since, time.Now())
@@ -327,7 +294,7 @@ func (e *entry) before(g *grip, c *call) []int64 {
 func (b *checker) recordRelease(g *grip, begin time.Time, err error) {
 	if err == nil && !g.over && !b.forced(g) {
 		g.over = true
-		b.recorded(g.name).Add(Op{Kind: g.kind(OpUnlock), Owner: g.who.String(), Token: g.token}, begin, time.Now())
+		b.entry(g.name).history.Add(Op{Kind: g.kind(OpUnlock), Owner: g.who.String(), Token: g.token}, begin, time.Now())
 		return
 	}
 	if !g.ended.IsZero() && g.ended.Before(begin) {
@@ -340,7 +307,7 @@ func (b *checker) recordRelease(g *grip, begin time.Time, err error) {
 func (b *checker) recordEnd(g *grip, from time.Time) {
 	if !g.over {
 		g.over = true
-		b.recorded(g.name).Add(Op{Kind: g.kind(OpEnd), Owner: g.who.String(), Token: g.token}, from, time.Time{})
+		b.entry(g.name).history.Add(Op{Kind: g.kind(OpEnd), Owner: g.who.String(), Token: g.token}, from, time.Time{})
 	}
 }
 
@@ -355,7 +322,7 @@ func (b *checker) checkHistories() {
 				b.recordEnd(g, g.ended)
 			}
 		}
-		if result, why := b.recorded(name).Check(checkLimit); result != porcupine.Ok {
+		if result, why := e.history.Check(checkLimit); result != porcupine.Ok {
 			b.wrong("the history of %s is %s: no order of its operations explains it\n%s", name, result, why)
 		}
 	}

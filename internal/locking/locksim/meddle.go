@@ -67,7 +67,7 @@ func (b *checker) raised(g *grip, n, token int64, begin time.Time, err error) {
 		b.wrong("%s asks for a token of %s above %d, gets %d, and has %d", g.who, g.name, n, token, g.current())
 	case isRed(g.name): // of another lock its server shows the moment
 		b.entry(g.name).rises = append(b.entry(g.name).rises, rise{at: time.Now(), from: g.token, to: token})
-		b.recorded(g.name).Add(Op{Kind: OpRaise, Token: token}, begin, time.Now())
+		b.entry(g.name).history.Add(Op{Kind: OpRaise, Token: token}, begin, time.Now())
 	}
 }
 
@@ -77,13 +77,12 @@ func (g *grip) current() int64 { return g.hold.Token() }
 // noteForce notes what a server answers to who forces a lock. b.mu is held.
 func (b *checker) noteForce(s *server, q *Request, answer []byte) {
 	words := q.Words[0]
-	verb := b.world.verbs.of(words) // when the request was sent, nobody may have known the script
-	if verb != "force" && verb != "fifo_force" || string(answer) != ":1\r\n" {
+	if q.Verb != "force" && q.Verb != "fifo_force" || string(answer) != ":1\r\n" {
 		return
 	}
 	count, _ := strconv.Atoi(words[2])
 	key := words[3]
-	if verb == "fifo_force" {
+	if q.Verb == "fifo_force" {
 		if key = words[4]; words[3+count] == "read" {
 			key = words[6]
 		}
@@ -101,9 +100,9 @@ func (b *checker) noteForce(s *server, q *Request, answer []byte) {
 			}
 		}
 	case f.reads:
-		b.recorded(name).Add(Op{Kind: OpReadForce}, f.at, f.at)
+		b.entry(name).history.Add(Op{Kind: OpReadForce}, f.at, f.at)
 	default:
-		b.recorded(name).Add(Op{Kind: OpForce}, f.at, f.at)
+		b.entry(name).history.Add(Op{Kind: OpForce}, f.at, f.at)
 	}
 }
 
@@ -115,12 +114,12 @@ func (b *checker) noteRise(name string, from, token int64) {
 		op.Kind = OpReadRaise
 		e.lifted = true
 	}
-	b.recorded(name).Add(op, time.Now(), time.Now())
+	b.entry(name).history.Add(op, time.Now(), time.Now())
 }
 
 // raises tells whether a request may raise the token of a holder.
 func (q *Request) raises() bool {
-	return slices.Contains([]string{"token", "fifo_token"}, q.Client.world.verbs.of(q.Words[0]))
+	return q.Verb == "token" || q.Verb == "fifo_token"
 }
 
 // forced tells whether somebody may have freed a lock from under a grip. Its owner does not know yet, perhaps, and may

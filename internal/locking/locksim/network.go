@@ -3,9 +3,9 @@ package locksim
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2/proto"
+	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking"
+	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/locksim/wire"
 )
 
@@ -261,43 +263,16 @@ type Fate struct {
 	Copies   []time.Duration // the same request arrives again, that much later
 }
 
-// verbs knows the names of scripts by their hash.
-type verbs struct {
-	mu    sync.Mutex
-	names map[string]string
-}
-
-// verbLine finds the name of a script, with which it begins.
-var verbLine = regexp.MustCompile(`^-- ([a-z_]+) `)
-
-// of returns the verb of a command.
-func (v *verbs) of(words []string) string {
-	verb := strings.ToLower(words[0])
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// verbOf returns the name of the script that a command runs, or that of the command.
+func verbOf(words []string) string {
+	verb, hash := strings.ToLower(words[0]), ""
 	switch verb {
-	case "eval", "script":
-		source := words[len(words)-1]
-		if verb == "eval" {
-			source = words[1]
-		}
-		if found := verbLine.FindStringSubmatch(source); found != nil {
-			v.names[digest(source)] = found[1]
-		}
-		if verb == "eval" {
-			return v.named(digest(source))
-		}
 	case "evalsha":
-		return v.named(words[1])
+		hash = words[1]
+	case "eval":
+		hash = redis.NewScript(words[1]).Hash()
 	}
-	return verb
-}
-
-func (v *verbs) named(hash string) string {
-	if name := v.names[hash]; name != "" {
-		return name
-	}
-	return hash[:min(8, len(hash))]
+	return cmp.Or(scripts.NameOf(hash), verb)
 }
 
 // request describes what a client has written.
@@ -305,14 +280,13 @@ func (w *World) request(l *link, whole [][]byte) *Request {
 	q := &Request{Client: l.client, Node: l.server.id, frames: whole}
 	for _, frame := range whole {
 		q.Words = append(q.Words, words(frame))
-		if verb := w.verbs.of(q.Words[len(q.Words)-1]); q.Verb == "" || verb < q.Verb {
+		if verb := verbOf(q.Words[len(q.Words)-1]); q.Verb == "" || verb < q.Verb {
 			q.Verb = verb // of a pipeline one, whatever its order
 		}
 	}
 	if q.Verb == "subscribe" {
 		l.listens = true
 	}
-	w.introduce(l.server, q)
 	l.client.mu.Lock()
 	q.Nth = l.client.sent[q.Verb]
 	l.client.sent[q.Verb]++
@@ -320,30 +294,13 @@ func (w *World) request(l *link, whole [][]byte) *Request {
 	return q
 }
 
-var processText = regexp.MustCompile(`\b([A-Z2-7]{16,26}):`)
-
-// introduce notes by which name a server knows the process that talks to it.
-func (w *World) introduce(s *server, q *Request) {
-	if !q.runsScript() {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, list := range q.Words {
-		for _, word := range list {
-			if found := processText.FindStringSubmatch(word); found != nil {
-				w.homes[found[1]] = s
-			}
-		}
-	}
-}
-
-// home returns the server of a hold.
+// home returns the server of a hold, which its process is named by.
 func (w *World) home(h *locking.Hold) *server {
-	process, _, _ := strings.Cut(h.Owner(), ":")
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.homes[process]
+	var client, server int
+	if _, err := fmt.Sscanf(h.Owner(), processName, &client, &server); err != nil {
+		w.T.Errorf("%s: the owner %s: %v", w.Name, h.Owner(), err)
+	}
+	return w.servers[server]
 }
 
 // runsScript tells whether a request does something to locks.

@@ -22,7 +22,7 @@ type Play struct {
 	calm   bool
 	forces bool // now and then somebody frees a lock by force
 
-	forgets bool // a server may forget
+	forgets bool // a server may forget: then no clock is set back, for only keys or the time keep tokens growing
 
 	every []*Actor
 }
@@ -35,13 +35,15 @@ func Random(t *testing.T, seed uint64) *World {
 	weather := p.sky()
 	p.world = New(t, seed, weather, p.drift())
 	p.names = p.someNames()
-	p.run(p.faults)
+	p.run()
 	return p.world
 }
 
 func newPlay(seed uint64) *Play {
 	random := rand.New(rand.NewPCG(seed, 1))
-	return &Play{random: random, calm: random.IntN(6) == 0, forces: random.IntN(3) == 0}
+	p := &Play{random: random, calm: random.IntN(6) == 0, forces: random.IntN(3) == 0}
+	p.forgets = !p.calm && random.IntN(3) == 0
+	return p
 }
 
 // sky chooses the weather.
@@ -62,12 +64,12 @@ func (p *Play) drift() float64 {
 }
 
 // run plays the history in the world that was made for it.
-func (p *Play) run(faults func()) {
+func (p *Play) run() {
 	p.world.Peaceful = p.calm
 	p.people()
 	if !p.calm {
 		p.world.Miscounts = p.random.IntN(8) == 0
-		faults()
+		p.faults()
 	}
 	p.act()
 	p.world.End()
@@ -124,43 +126,29 @@ func (p *Play) people() {
 	}
 }
 
-// faults chooses what happens to the server and to processes.
+// faults chooses what happens to servers, to processes and to the ways between them. What stands there twice is twice as
+// likely. Where there are several servers, one that forgets is no excuse by itself: the locks say how many they bear.
 func (p *Play) faults() {
 	w := p.world
-	clears := w.weather.Clears.Milliseconds()
-	someone := func() *Client { return w.clients[p.random.IntN(len(w.clients))] }
-	forgets := p.random.IntN(2) == 0 // not both: only keys or the time keep tokens growing
-	for range p.random.IntN(4) {
-		var f Fault
-		switch p.random.IntN(14) {
-		case 0, 1:
-			f = Pause(p.span(5, 4*p.fast.Milliseconds()))
-		case 2, 3:
-			f = Hold(someone(), p.span(5, 4*p.fast.Milliseconds()))
-		case 4:
-			f = Kill(someone())
-		case 5:
-			f = Cut(someone())
-		case 6:
-			f = Restart(p.span(1, 300), true)
-		case 7:
-			f = ForgetScripts
-		case 8:
-			f = Step(p.span(1, 100000))
-		case 9:
-			f = Restart(p.span(1, 300), !forgets)
-			p.forgets = p.forgets || forgets
-		case 10, 11:
-			f = Deaf(someone(), p.span(1, 20000))
-		case 12:
-			f = Refuse(someone(), p.span(1, 20000))
-		default:
-			f = Step(-p.span(1, 100000))
-			if forgets || p.reads() {
-				f, p.forgets = Flush, true
-			}
+	several := len(w.servers) > 1
+	for range p.random.IntN(5) {
+		who := w.clients[p.random.IntN(len(w.clients))]
+		short, long, back := p.span(1, 300), p.span(5, 4*p.fast.Milliseconds()), p.span(1, 100000)
+		faults := []Fault{
+			Pause(long), Pause(long), Hold(who, long), Hold(who, long), Kill(who), Cut(who), ForgetScripts,
+			Restart(short, true), Restart(short, !p.forgets),
 		}
-		w.At(p.span(1, clears), f)
+		if several {
+			faults = append(faults, Part(who, long), Part(who, long), Step(time.Duration(p.random.Int64N(int64(slack/4)))))
+		} else {
+			faults = append(faults, Deaf(who, p.span(1, 20000)), Deaf(who, p.span(1, 20000)), Refuse(who, p.span(1, 20000)), Step(p.span(1, 100000)))
+		}
+		if p.forgets {
+			faults = append(faults, Flush)
+		} else if several || !p.reads() {
+			faults = append(faults, Step(-back))
+		}
+		w.AtNode(p.random.IntN(len(w.servers)), p.span(1, w.weather.Clears.Milliseconds()), faults[p.random.IntN(len(faults))])
 	}
 }
 
@@ -221,48 +209,8 @@ func RandomRed(t *testing.T, seed uint64) *World {
 		s.jump = p.span(0, 5000)
 	}
 	p.names = []string{red + "a", red + "b"}[:1+p.random.IntN(2)]
-	p.run(p.nodeFaults)
+	p.run()
 	return p.world
-}
-
-// nodeFaults chooses what happens to servers, to processes and to the ways between them. A server that forgets is
-// no excuse by itself: the locks say how many they bear.
-func (p *Play) nodeFaults() {
-	w := p.world
-	clears := w.weather.Clears.Milliseconds()
-	forgets := p.random.IntN(3) == 0
-	for range p.random.IntN(6) {
-		someone := w.clients[p.random.IntN(len(w.clients))]
-		var f Fault
-		switch p.random.IntN(10) {
-		case 0:
-			f = Pause(p.span(5, 4*p.fast.Milliseconds()))
-		case 1:
-			f = Hold(someone, p.span(5, 4*p.fast.Milliseconds()))
-		case 2, 3:
-			f = Part(someone, p.span(5, 4*p.fast.Milliseconds()))
-		case 4:
-			f = Kill(someone)
-		case 5:
-			f = Cut(someone)
-		case 6:
-			f = ForgetScripts
-		case 7:
-			f = Step(time.Duration(p.random.Int64N(int64(slack / 4))))
-			if p.random.IntN(2) == 0 {
-				f = Step(-p.span(1, 100000))
-			}
-		case 8:
-			f = Restart(p.span(1, 300), true)
-		default:
-			f = Restart(p.span(1, 300), !forgets)
-			p.forgets = p.forgets || forgets
-			if forgets && p.random.IntN(2) == 0 {
-				f = Flush
-			}
-		}
-		w.AtNode(p.random.IntN(len(w.servers)), p.span(1, clears), f)
-	}
 }
 
 // A life is what one owner does in a random history.
@@ -334,7 +282,6 @@ func (l *life) deed() {
 
 // work does something under a hold.
 func (l *life) work(grip *Grip) {
-	grip.Write()
 	switch l.random.IntN(5) {
 	case 0:
 		l.nest(grip, 1)
@@ -346,10 +293,6 @@ func (l *life) work(grip *Grip) {
 		l.raise(grip)
 	}
 	time.Sleep(l.below([]int64{2, 20, 20, l.play.stay.Milliseconds()}[l.random.IntN(4)]))
-	if l.random.IntN(3) > 0 && grip.Hold.Context().Err() != nil {
-		return // it looks before it writes; others do not
-	}
-	grip.Write()
 }
 
 // nest takes locks again that the owner has, several times in parallel.
@@ -373,7 +316,6 @@ func (l *life) nest(outer *Grip, times int) {
 			if err != nil {
 				return
 			}
-			inner.Write()
 			time.Sleep(after)
 			if back {
 				_ = inner.Unlock(context.Background()) // its outcome is checked where it is noted
@@ -403,7 +345,6 @@ func (l *life) widen(outer *Grip) {
 	if err != nil {
 		return
 	}
-	all.Write()
 	time.Sleep(l.below(10))
 	_ = all.Unlock(context.Background()) // its outcome is checked where it is noted
 }

@@ -1,8 +1,7 @@
 package locksim
 
 import (
-	"cmp"
-	"maps"
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,6 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 	defer w.checker.mu.Unlock()
 	if w.Peaceful {
 		w.checker.checkOrder(q, answer)
-		w.checker.noteQueue(q)
 	}
 	w.checker.noteForce(s, q, answer)
 	for _, key := range keys {
@@ -61,9 +59,6 @@ func (q *Request) describe(answer []byte) string {
 		if i < len(answers) {
 			said[i] += " " + strings.Join(words(answers[i]), " ")
 		}
-	}
-	for i := range said {
-		said[i] = string(q.Client.world.ids.plain([]byte(said[i])))
 	}
 	slices.Sort(said)
 	return q.String() + ": " + strings.Join(said, " | ")
@@ -123,49 +118,48 @@ func (b *checker) atMost(e *entry, who *Actor, reading bool) int {
 	return n
 }
 
-// A place is where a waiter stands in the queue of a first-come lock at the server.
+// A place is where a waiter stands in the queue of a first-come lock.
 type place struct {
 	waiter string
-	score  float64
 	reads  bool
 }
 
-// queue returns who waits for a first-come lock on the first server, in the order of their arrival.
-func (w *World) queue(bucket, role, rest string) []place {
-	var all []place
-	for suffix, reads := range map[string]bool{"q": false, "s": true} {
-		key := bucket + "}:" + role + suffix + rest
-		if !w.servers[0].redis.Exists(key) {
-			continue
-		}
-		scores, err := w.servers[0].redis.SortedSet(key)
-		if err != nil {
-			continue // it has expired just now
-		}
-		for _, waiter := range slices.Sorted(maps.Keys(scores)) {
-			all = append(all, place{waiter, scores[waiter], reads})
+// checkOrder checks who is let in to a first-come lock: the first that waits, or a reader before whom only readers wait. It is
+// only asked while nobody dies, so that nobody may be passed over. b.mu is held.
+func (b *checker) checkOrder(q *Request, answer []byte) {
+	for _, words := range q.Words {
+		switch verbOf(words) {
+		case "fifo_release":
+			b.takeOut(words[4], words[12]+":"+words[18])
+		case "fifo_acquire":
+			b.checkEntry(words[4], words[12:], answer)
 		}
 	}
-	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(a.score, b.score) })
-	return all
 }
 
-// checkOrder checks who is let in to a first-come lock: the first that waits, or a reader before whom only
-// readers wait. It is only asked while nobody dies, so that nobody may be passed over. b.mu is held.
-func (b *checker) checkOrder(q *Request, answer []byte) {
-	if q.Verb != "fifo_acquire" || len(answer) == 0 || answer[0] != '$' {
+// checkEntry checks the answer to who asks for a first-come lock. The name of the script and the number of keys came before the
+// nine keys, of which one is the state. b.mu is held.
+func (b *checker) checkEntry(state string, arguments []string, answer []byte) {
+	me, reading, holder, ticket := arguments[0]+":"+arguments[7], arguments[2] == "read", arguments[3], arguments[7]
+	queue := b.queues[state]
+	place := place{me, reading}
+	switch {
+	case bytes.HasPrefix(answer, []byte("*2\r\n:1\r\n")): // busy
+		if ticket != "" && !slices.Contains(queue, place) {
+			b.queues[state] = append(queue, place)
+		}
+		return
+	case len(answer) == 0 || answer[0] != '$':
 		return // not granted
 	}
-	// The name of the script and the number of keys come before the nine keys.
-	state, arguments := q.Words[0][4], q.Words[0][12:]
-	me, reading, holder, inside := arguments[0]+":"+arguments[7], arguments[2] == "read", arguments[3], arguments[6]
+	b.takeOut(state, me)
 	role, name, _ := strings.Cut(roleAndName(state), ":")
 	again := b.admitted[holder] == string(answer) // a copy, or a question after an answer that was lost
 	b.admitted[holder] = string(answer)
-	if again || inside != "" || arguments[9] != "" || b.holds(ownerOf(holder), lockName(role, name)) {
+	if again || arguments[6] != "" || arguments[9] != "" || b.holds(ownerOf(holder), lockName(role, name)) {
 		return
 	}
-	for _, other := range b.queues[state] {
+	for _, other := range queue {
 		if other.waiter == me {
 			return
 		}
@@ -174,6 +168,11 @@ func (b *checker) checkOrder(q *Request, answer []byte) {
 			return
 		}
 	}
+}
+
+// takeOut takes a waiter out of a queue. b.mu is held.
+func (b *checker) takeOut(state, waiter string) {
+	b.queues[state] = slices.DeleteFunc(slices.Clone(b.queues[state]), func(p place) bool { return p.waiter == waiter })
 }
 
 // lockName is what a name of ours begins with for a role, and the name.
@@ -188,19 +187,6 @@ func lockName(role, name string) string {
 func (b *checker) holds(owner, name string) bool {
 	who := b.owners[owner]
 	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.isConfirmed() })
-}
-
-// noteQueue remembers who waits for the first-come lock of a request. b.mu is held.
-func (b *checker) noteQueue(q *Request) {
-	for _, list := range q.Words {
-		for _, word := range list {
-			bucket, rest, ok := strings.Cut(word, "}:")
-			role, _, _ := strings.Cut(roleAndName(word), ":")
-			if ok && (role == "f" || role == "rw") {
-				b.queues[word] = b.world.queue(bucket, role, strings.TrimPrefix(rest, role))
-			}
-		}
-	}
 }
 
 // amnesia notes that a server has lost locks.
@@ -292,13 +278,6 @@ func (b *checker) setBack() time.Duration {
 	return min(b.stepped, 10*time.Second)
 }
 
-// noteLease notes a lease that somebody asks for.
-func (b *checker) noteLease(lease time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.longest = max(b.longest, lease)
-}
-
 // longestLease is the longest lease that anybody has asked for.
 func (b *checker) longestLease() time.Duration {
 	b.mu.Lock()
@@ -353,23 +332,27 @@ func (w *World) nothingLeft() {
 	}
 }
 
+// find returns the key of a role and a name at the first server, or "".
+func (w *World) find(roleAndBare string) string {
+	keys := w.servers[0].redis.Keys()
+	if i := slices.IndexFunc(keys, func(key string) bool { return roleAndName(key) == roleAndBare }); i >= 0 {
+		return keys[i]
+	}
+	return ""
+}
+
 // Held returns how often each owner has a mutex by the first server's books; nil when nobody has it.
 func (w *World) Held(name string) map[string]int {
 	return ask(w, func() map[string]int {
-		redis := w.servers[0].redis
-		i := slices.IndexFunc(redis.Keys(), func(key string) bool { return roleAndName(key) == "m:"+name })
-		if i < 0 {
-			return nil
-		}
-		key := redis.Keys()[i]
-		fields, err := redis.HKeys(key)
+		key := w.find("m:" + name)
+		fields, err := w.servers[0].redis.HKeys(key)
 		if err != nil || slices.Contains(fields, "claim") {
-			return nil // reserved for somebody, and free
+			return nil // free, or reserved for somebody
 		}
 		held := make(map[string]int)
 		for _, field := range fields {
-			if !slices.Contains([]string{"seq", "token"}, field) {
-				held[ownerOf(field)], _ = strconv.Atoi(redis.HGet(key, field))
+			if field != "seq" && field != "token" {
+				held[ownerOf(field)], _ = strconv.Atoi(w.servers[0].redis.HGet(key, field))
 			}
 		}
 		return held
@@ -379,14 +362,8 @@ func (w *World) Held(name string) map[string]int {
 // Queued returns how many stand in the queue of a mutex at the first server.
 func (w *World) Queued(name string) int {
 	return ask(w, func() int {
-		redis := w.servers[0].redis
-		for _, key := range redis.Keys() {
-			if roleAndName(key) == "mq:"+name {
-				members, _ := redis.ZMembers(key) // it is gone, which is none
-				return len(members)
-			}
-		}
-		return 0
+		members, _ := w.servers[0].redis.ZMembers(w.find("mq:" + name)) // it is gone, which is none
+		return len(members)
 	})
 }
 

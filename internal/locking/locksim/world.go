@@ -2,9 +2,7 @@ package locksim
 
 import (
 	"cmp"
-	"crypto/sha1"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -35,8 +33,6 @@ type World struct {
 	servers []*server
 	weather *climate
 	ending  chan struct{}
-	verbs   verbs
-	ids     ids
 	trace   trace
 	checker *checker
 
@@ -44,7 +40,6 @@ type World struct {
 	rules   []func(*Request, *Fate)
 	all     []*link
 	clients []*Client
-	homes   map[string]*server // of the processes, as holds name them: each server knows a client by another name
 	actors  int
 	links   sync.WaitGroup // the goroutines that read from the server
 
@@ -62,17 +57,13 @@ func New(t *testing.T, seed uint64, weather Weather, drifts ...float64) *World {
 		T:       t,
 		Name:    fmt.Sprintf("seed %d", seed),
 		seed:    seed,
-		homes:   make(map[string]*server),
 		ending:  make(chan struct{}),
 		weather: &climate{Weather: weather, clears: now.Add(weather.Clears)},
-		verbs:   verbs{names: make(map[string]string)},
-		ids:     ids{names: make(map[string]string)},
 		trace:   trace{begin: now},
 	}
 	for i, drift := range drifts {
 		w.servers = append(w.servers, newServer(i, drift))
 	}
-	w.trace.ids = &w.ids
 	w.checker = newChecker(w)
 	w.agenda = newAgenda(w.rested)
 	go w.agenda.run()
@@ -83,9 +74,6 @@ func New(t *testing.T, seed uint64, weather Weather, drifts ...float64) *World {
 // order in which things of one moment are asked for.
 func (w *World) draw(who int, about [][]byte) *rand.Rand {
 	about = slices.Clone(about)
-	for i, text := range about {
-		about[i] = w.ids.plain(text)
-	}
 	slices.SortFunc(about, slices.Compare)
 	hash := fnv.New64a()
 	var number [8]byte
@@ -169,6 +157,9 @@ func (w *World) close() {
 	w.agenda.end()
 	for _, l := range w.all {
 		_ = l.conn.Close()
+		if l.wire != nil {
+			_ = l.wire.Close() // one that the client library has left behind
+		}
 	}
 	w.links.Wait()
 	for _, s := range w.servers {
@@ -308,10 +299,4 @@ func (s *server) step(d time.Duration) {
 	s.redis.Keys()
 	s.jump += d
 	s.setClock()
-}
-
-// digest is how Redis names a script.
-func digest(source string) string {
-	sum := sha1.Sum([]byte(source))
-	return hex.EncodeToString(sum[:])
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -46,11 +47,19 @@ type Script struct{ Source, Hash any }
 
 var include = regexp.MustCompile(`(?m)^-- include (\S+)$`)
 
+// names are those of the scripts, by their hashes.
+var names = make(map[string]string)
+
+// NameOf returns the name of the script with a hash, or "".
+func NameOf(hash string) string { return names[hash] }
+
 func load(name string) *Script {
 	source := include.ReplaceAllStringFunc(read(name), func(line string) string {
 		return read(include.FindStringSubmatch(line)[1])
 	})
-	return &Script{Source: source, Hash: redis.NewScript(source).Hash()}
+	hash := redis.NewScript(source).Hash()
+	names[hash] = strings.TrimSuffix(name, ".lua")
+	return &Script{Source: source, Hash: hash}
 }
 
 func read(name string) string {
