@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -83,19 +84,13 @@ func byNode[T any](s *Server, items []T, key func(T) string) [][]T {
 	if !ok || len(items) < 2 {
 		return [][]T{items}
 	}
-	var nodes []*redis.Client
-	var groups [][]T
+	groups := make(map[*redis.Client][]T)
 	for _, item := range items {
 		node, err := cluster.MasterForKey(context.Background(), key(item))
 		if err != nil {
 			node = nil
 		}
-		i := slices.Index(nodes, node)
-		if i < 0 {
-			i = len(nodes)
-			nodes, groups = append(nodes, node), append(groups, nil)
-		}
-		groups[i] = append(groups[i], item)
+		groups[node] = append(groups[node], item)
 	}
-	return groups
+	return slices.Collect(maps.Values(groups))
 }

@@ -79,7 +79,7 @@ const Batch = 250
 // has answered any of them.
 func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
 	answers, err := Bounded(ctx, s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-		return s.pipeline(ctx, calls), nil
+		return s.pipeline(ctx, calls, false), nil
 	})
 	if err != nil {
 		none := &redis.Cmd{}
@@ -90,27 +90,23 @@ func (s *Server) RunAll(ctx context.Context, until time.Time, calls []scripts.Ca
 }
 
 // pipeline runs many calls in one round trip. The first call of each script brings its text, so a server that does not know
-// it needs no second trip: a renewal may have no time for one. If the calls went to several nodes, which can be while a slot
-// moves, and one does not know a script, all are repeated once, each with its text: a repetition does no harm. Each call has
-// its own error.
-func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cmd {
-	answers, unknown := s.pipelineOnce(ctx, calls, false)
-	if unknown {
-		answers, _ = s.pipelineOnce(ctx, calls, true)
-	}
-	return answers
-}
-
-// pipelineOnce is pipeline without a second try. In full, every call brings its script.
-func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bool) (answers []*redis.Cmd, unknown bool) {
+// it needs no second trip: a renewal may have no time for one. If a script is unknown all the same, as on several nodes while a
+// slot moves, all calls are repeated once, in full: a repetition does no harm. Each call has its own error.
+func (s *Server) pipeline(ctx context.Context, calls []scripts.Call, full bool) []*redis.Cmd {
+	answers := make([]*redis.Cmd, len(calls))
 	if _, one := s.Client.(*redis.Client); !one && len(calls) == 1 { // over a connection that a lock has been taken over
-		answers = []*redis.Cmd{s.Client.Do(ctx, calls[0].InFull()...)}
+		answers[0] = s.Client.Do(ctx, calls[0].InFull()...)
 		s.NoticeError(answers[0].Err())
-		return answers, false
+		return answers
 	}
-	answers = make([]*redis.Cmd, len(calls))
-	pipe, done := s.openPipeline()
-	defer done()
+	pipe := s.Client.Pipeline()
+	if one, ok := s.Client.(*redis.Client); ok {
+		// The client has other connections for pipelines, which it would have to make first: to connect to a server far away
+		// costs more trips than a renewal has time for.
+		conn := one.Conn()
+		defer func() { _ = conn.Close() }() // it goes back to the pool
+		pipe = conn.Pipeline()
+	}
 	var brought []*scripts.Script
 	for i, c := range calls {
 		command := c.Command
@@ -121,22 +117,15 @@ func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bo
 		answers[i] = pipe.Do(ctx, command...)
 	}
 	_, _ = pipe.Exec(ctx) // every command has its own error
+	unknown := false
 	for _, answer := range answers {
 		unknown = s.wantsText(answer.Err()) || unknown
 		s.NoticeError(answer.Err())
 	}
-	return answers, unknown
-}
-
-// openPipeline begins a pipeline, over a connection such as locks are taken over. The client has others for pipelines, which it
-// would have to make first: to connect to a server far away costs more trips than a renewal has time for.
-func (s *Server) openPipeline() (pipe redis.Pipeliner, done func()) {
-	one, ok := s.Client.(*redis.Client)
-	if !ok {
-		return s.Client.Pipeline(), func() {}
+	if unknown && !full {
+		return s.pipeline(ctx, calls, true)
 	}
-	conn := one.Conn()
-	return conn.Pipeline(), func() { _ = conn.Close() } // it goes back to the pool
+	return answers
 }
 
 // ErrNotReplicated means that too few replicas have confirmed an acquisition in time.
@@ -169,25 +158,22 @@ func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 // evalReplicated runs a script that may grant something new: it returns ErrNotReplicated unless enough replicas have
 // confirmed the grant. Then the outcome is as uncertain as after any other error.
 //
-// On a cluster the script goes to the node that has the key. So on a cluster this code chooses the node itself, and has to
-// find the right one when the slot has moved.
+// On a cluster this code chooses the node that has the key by itself. When the slot has moved, it has the client look where.
 func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, call scripts.Call, command []any) (answer any, err error) {
 	cluster, ok := s.Client.(*redis.ClusterClient)
 	if !ok {
 		return s.evalAndWait(ctx, attempt, s.Client.(*redis.Client), call.Replicated, command)
 	}
-	for {
-		node, err := cluster.MasterForKey(ctx, call.Key())
-		if err != nil {
-			return nil, err
-		}
-		answer, err = s.evalAndWait(ctx, attempt, node, call.Replicated, command)
-		if _, moved := redis.IsMovedError(err); !moved || !Rest(ctx, policy.Migration) {
-			return answer, err
-		}
+	node, err := cluster.MasterForKey(ctx, call.Key())
+	if err != nil {
+		return nil, err
+	}
+	answer, err = s.evalAndWait(ctx, attempt, node, call.Replicated, command)
+	if _, moved := redis.IsMovedError(err); moved {
 		attempt.NotDone()
 		cluster.ReloadState(ctx)
 	}
+	return answer, err
 }
 
 // evalAndWait sends WAIT after a grant only, because WAIT takes its whole time where replicas are missing. It goes over the

@@ -182,7 +182,7 @@ var ErrEviction = errors.New("locking: the server may evict locks")
 func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan struct{}) error {
 	_, err := Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) {
 		check := func(ctx context.Context, rdb *redis.Client) error {
-			return memoryError(rdb.Info(ctx, "memory").Result())
+			return memoryError(rdb.InfoMap(ctx, "memory"))
 		}
 		switch rdb := s.Client.(type) {
 		case cluster:
@@ -190,24 +190,18 @@ func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan s
 		case ring:
 			return nil, rdb.ForEachShard(ctx, check)
 		default:
-			return nil, memoryError(rdb.Info(ctx, "memory").Result())
+			return nil, memoryError(rdb.InfoMap(ctx, "memory"))
 		}
 	})
 	return err
 }
 
 // memoryError reads a server's report about its memory.
-func memoryError(info string, err error) error {
-	if err != nil {
-		return err
-	}
-	fields := make(map[string]string)
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		fields[name] = value
-	}
-	limit, policy := fields["maxmemory"], fields["maxmemory_policy"]
+func memoryError(info *redis.InfoCmd) error {
+	limit, policy := info.Item("Memory", "maxmemory"), info.Item("Memory", "maxmemory_policy")
 	switch {
+	case info.Err() != nil:
+		return info.Err()
 	case limit == "" || policy == "":
 		return errors.New("it does not show its memory limit and policy")
 	case limit != "0" && policy != "noeviction":
