@@ -122,20 +122,18 @@ func (l *Locks) closeGrants(s *releaseCall) {
 // clean is the cleaner: it makes the calls in the background until stop, and then once more. Many go in one round trip, so that a
 // server that comes back does not get them all at once.
 func (l *Locks) clean() {
-	pause, bound := policy.Reconnect(), policy.CleanerAnswer()
+	pause, bound := policy.Reconnect, policy.CleanerAnswer
 	l.repeat(rest, l.unclean, func() (next time.Duration) {
 		start := time.Now()
-		if !l.sweep(bound.Now()) {
-			pause.Reset()
-			bound.Reset()
+		if !l.sweep(bound) {
+			pause, bound = policy.Reconnect, policy.CleanerAnswer
 			return rest
 		}
-		next = time.Since(start) + pause.Now()
-		pause.Double()
-		bound.Double()
+		next = time.Since(start) + pause
+		pause, bound = min(2*pause, policy.LastReconnect), min(2*bound, policy.LastCleanerAnswer)
 		return next
 	})
-	l.sweep(policy.CleanerAnswer().First)
+	l.sweep(policy.CleanerAnswer)
 }
 
 // sweep tries all calls, and reports whether some must be repeated. A call that was skipped because its node is silent counts

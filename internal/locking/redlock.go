@@ -105,10 +105,10 @@ func giveBack(nodes []*singleHold, need int, limit time.Duration) *poll {
 	return askParts(nodes, need, limit, (*singleHold).giveBack)
 }
 
-// reds is what an owner does with RedLocks. It makes one attempt at a time for each.
+// reds is what an owner does with RedLocks. It makes one attempt at a time.
 type reds struct {
 	mu     sync.Mutex
-	turns  map[string]chan struct{} // closed when the attempt that is under way is over
+	turn   chan struct{} // with room for one: the attempt that is under way
 	grants map[string]*redGrant
 	again  bool // it has had a RedLock before, and may still have what is left of that on a node
 }
@@ -126,45 +126,30 @@ func (g *redGrant) liveLocked() int {
 }
 
 // begin begins an attempt, unless that takes longer than limit.
-func (o *reds) begin(ctx context.Context, key string, limit time.Duration) error {
+func (o *reds) begin(ctx context.Context, limit time.Duration) error {
+	o.mu.Lock()
+	if o.turn == nil {
+		o.turn, o.grants = make(chan struct{}, 1), make(map[string]*redGrant)
+	}
+	o.mu.Unlock()
 	alarm := time.NewTimer(limit)
 	defer alarm.Stop()
-	for {
-		over := o.turn(key)
-		if over == nil {
-			return nil
-		}
-		select {
-		case <-over:
-		case <-alarm.C:
-			return ErrNoAnswer // a node keeps the owner's other call waiting
-		case <-ctx.Done():
-			return ended(ctx, nil)
-		}
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-alarm.C:
+		return ErrNoAnswer // a node keeps the owner's other call waiting
+	case <-ctx.Done():
+		return ended(ctx, nil)
 	}
-}
-
-// turn takes the owner's turn, or returns what to wait for.
-func (o *reds) turn(key string) (over <-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.turns[key] != nil {
-		return o.turns[key]
-	}
-	if o.turns == nil {
-		o.turns, o.grants = make(map[string]chan struct{}), make(map[string]*redGrant)
-	}
-	o.turns[key] = make(chan struct{})
-	return nil
 }
 
 // end ends an attempt. It also forgets the RedLocks of which the owner has nothing left: what was lost, nobody may ever unlock.
-func (o *reds) end(key string) {
+func (o *reds) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	close(o.turns[key])
-	delete(o.turns, key)
 	maps.DeleteFunc(o.grants, func(_ string, g *redGrant) bool { return g.liveLocked() == 0 })
+	<-o.turn
 }
 
 // A redHold is the hold of a RedLock. Its parts are holds of the Mutexes on the nodes.
@@ -234,10 +219,10 @@ func (h *redHold) unlock(ctx context.Context, lost bool) error {
 
 // tokenAbove is Hold.TokenAbove: a quorum of the nodes must carry the new token.
 func (h *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
-	if err := h.reds.begin(ctx, h.red.key, math.MaxInt64); err != nil {
+	if err := h.reds.begin(ctx, math.MaxInt64); err != nil {
 		return 0, err
 	}
-	defer h.reds.end(h.red.key)
+	defer h.reds.end()
 	if h.remaining() == 0 {
 		return 0, ErrLost
 	}

@@ -3,7 +3,6 @@ package locking
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,9 +14,8 @@ import (
 type candidate struct {
 	red   *Red
 	call  *acquisition
-	hold  *redHold        // what it will be
-	limit time.Duration   // how long a node's answer may take
-	asked []chan struct{} // holds one element while the node has not answered the last question
+	hold  *redHold      // what it will be
+	limit time.Duration // how long a node's answer may take
 }
 
 // Lock implements Locker.
@@ -45,10 +43,6 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	b := &candidate{
 		red: r, call: acq, hold: &redHold{red: r, reds: &acq.owner.reds},
 		limit: max(min(lease/policy.NodeShare, policy.Node), policy.Grace),
-		asked: make([]chan struct{}, len(r.nodes)),
-	}
-	for i := range b.asked {
-		b.asked[i] = make(chan struct{}, 1)
 	}
 	acq.ctx = b.hold.begin(acq.ctx, b.hold, r.quorum())
 	if err := b.run(); err != nil {
@@ -60,7 +54,7 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 
 // run makes attempts until one succeeds, or none can, or the wait runs out.
 func (b *candidate) run() error {
-	pause := policy.Candidates()
+	pause := policy.Candidate
 	var woken []*singleHold
 	var waiting error
 	silent, answered := 0, time.Now()
@@ -74,29 +68,18 @@ func (b *candidate) run() error {
 			return nil
 		case endOf(b.call.ctx) != nil:
 			return ended(b.call.ctx, waiting)
-		case b.isClosed():
-			return ErrClosed
+		case errors.Is(err, ErrClosed) && !errors.Is(err, ErrBusy): // too few are open and answer
+			return err
 		case b.call.try || b.call.waitIsOver(time.Now()):
 			return err
 		case silent >= silences && !(waiting != nil && (server.IsPassing(err) || time.Since(answered) < policy.Outage)):
 			return err
 		}
-		woken = b.await(busy, policy.Jitter(pause.Now()))
-		if pause.Double(); woken != nil {
-			pause.Reset()
+		woken = b.await(busy, policy.Jitter(pause))
+		if pause = min(2*pause, policy.LastCandidate); woken != nil {
+			pause = policy.Candidate
 		}
 	}
-}
-
-// isClosed reports whether too few Locks are open for a quorum.
-func (b *candidate) isClosed() bool {
-	closed := 0
-	for _, l := range b.red.locks {
-		if errors.Is(l.check(b.call, nil), ErrClosed) {
-			closed++
-		}
-	}
-	return closed > b.red.mayFail()
 }
 
 // await waits until another attempt makes sense. If another owner has all nodes, it waits in the line of a busy node,
@@ -134,11 +117,11 @@ const silences = 3
 // node that was busy; else it is negative.
 func (b *candidate) attempt(woken []*singleHold) (busy int, err error) {
 	reds := b.hold.reds
-	if err := reds.begin(b.call.ctx, b.red.key, b.call.patience()); err != nil {
+	if err := reds.begin(b.call.ctx, b.call.patience()); err != nil {
 		giveBack(woken, len(woken), b.limit)
 		return -1, err
 	}
-	defer reds.end(b.red.key)
+	defer reds.end()
 	nodes, busy, err := b.take(woken)
 	if err == nil {
 		nodes, err = b.grant(nodes)
@@ -152,16 +135,10 @@ func (b *candidate) attempt(woken []*singleHold) (busy int, err error) {
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
 func (b *candidate) take(woken []*singleHold) (nodes []*singleHold, busy int, err error) {
 	wait := max(b.call.within(b.limit), policy.Grace)
-	p := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*singleHold, error) {
+	p := askAll(b.red.locks, b.red.quorum(), wait, func(i int) (*singleHold, error) {
 		if len(woken) > 0 && woken[0].locks == b.red.locks[i] {
 			return woken[0], nil
 		}
-		select {
-		case b.asked[i] <- struct{}{}:
-		case <-quit:
-			return nil, ErrNoAnswer // it has not answered the last question yet
-		}
-		defer func() { <-b.asked[i] }()
 		return b.red.nodes[i].acquire(b.call.ctx, true, b.options(wait))
 	}, func(h *singleHold) { _ = h.giveBack() })
 	nodes, err = p.agreeing("acquire", b.red.name)
@@ -240,8 +217,8 @@ type poll struct {
 
 // askAll asks all nodes at once, each in a goroutine, for which Close of the node's Locks waits. It returns when all have
 // answered, when the limit has passed, or when it is decided whether enough of them agree and the others have had a moment.
-// When it returns, quit is closed. What is granted too late goes to late, unless that is nil.
-func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (*singleHold, error), late func(*singleHold)) *poll {
+// What is granted too late goes to late, unless that is nil.
+func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int) (*singleHold, error), late func(*singleHold)) *poll {
 	p := &poll{need: need, replies: make([]reply, len(nodes))}
 	came, quit := make(chan reply), make(chan struct{}) // without room: what is not received is late
 	for i, l := range nodes {
@@ -252,7 +229,7 @@ func askAll(nodes []*Locks, need int, limit time.Duration, ask func(i int, quit 
 		}
 		go func() {
 			defer l.calls.Done()
-			hold, err := ask(i, quit)
+			hold, err := ask(i)
 			select {
 			case came <- reply{hold, err, i}:
 			case <-quit:
@@ -273,7 +250,7 @@ func askParts(nodes []*singleHold, need int, limit time.Duration, do func(node *
 	for i, node := range nodes {
 		locks[i] = node.locks
 	}
-	return askAll(locks, need, limit, func(i int, _ <-chan struct{}) (*singleHold, error) { return nodes[i], do(nodes[i]) }, nil)
+	return askAll(locks, need, limit, func(i int) (*singleHold, error) { return nodes[i], do(nodes[i]) }, nil)
 }
 
 // collect waits for replies. What has come when the time is over still counts.
@@ -336,21 +313,19 @@ func (p *poll) decided() bool {
 // agreeing returns the holds of the nodes that agree, and an error if they are too few: ErrBusy if enough nodes have answered,
 // joined with the errors of the others.
 func (p *poll) agreeing(verb, name string) (nodes []*singleHold, err error) {
-	errs := []error{ErrBusy}
-	for i, reply := range p.replies {
-		switch {
-		case reply.err == nil:
+	for _, reply := range p.replies {
+		if reply.err == nil {
 			nodes = append(nodes, reply.hold)
-		case !errors.Is(reply.err, ErrBusy):
-			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.err))
+		} else if !errors.Is(reply.err, ErrBusy) {
+			err = errors.Join(err, reply.err)
 		}
 	}
-	switch answered := p.agreed + p.busy; {
+	switch {
 	case p.agreed >= p.need:
 		return nodes, nil
-	case answered >= p.need:
-		return nodes, errors.Join(errs...)
+	case p.agreed+p.busy >= p.need:
+		return nodes, errors.Join(ErrBusy, err)
 	default:
-		return nodes, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, name, answered, len(p.replies), errors.Join(errs[1:]...))
+		return nodes, failed(verb, name, err)
 	}
 }

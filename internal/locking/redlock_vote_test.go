@@ -27,7 +27,7 @@ func askNodes(t *testing.T, need int, limit time.Duration, nodes ...answer) (rep
 		for i := range nodes {
 			locks[i], holds[i] = &Locks{}, &singleHold{}
 		}
-		replies = askAll(locks, need, limit, func(i int, _ <-chan struct{}) (*singleHold, error) {
+		replies = askAll(locks, need, limit, func(i int) (*singleHold, error) {
 			time.Sleep(nodes[i].after) // virtual time
 			return holds[i], nodes[i].err
 		}, func(h *singleHold) { granted <- h }).replies
@@ -85,7 +85,7 @@ func TestPollEndsWhenItIsDecided(t *testing.T) {
 
 // A node that is closed is not asked.
 func TestClosedNodeIsNotAsked(t *testing.T) {
-	replies := askAll([]*Locks{{closed: true}}, 1, time.Second, func(int, <-chan struct{}) (*singleHold, error) {
+	replies := askAll([]*Locks{{closed: true}}, 1, time.Second, func(int) (*singleHold, error) {
 		t.Error("it was asked")
 		return nil, nil
 	}, nil).replies

@@ -106,27 +106,18 @@ func AfterRenewal(lease time.Duration, answered bool) time.Duration {
 	return min(lease/30, time.Second)
 }
 
-// A Backoff is a pause that doubles each time.
-type Backoff struct{ First, Last, next time.Duration }
+// Pauses that double from the first to the last.
+const (
+	// Reconnect is before the cleaner repeats what failed, and before the subscription connects again.
+	Reconnect, LastReconnect = 10 * time.Millisecond, time.Second
 
-// Reconnect is the back-off before the cleaner repeats what failed, and before the subscription connects again.
-func Reconnect() Backoff { return Backoff{First: 10 * time.Millisecond, Last: time.Second} }
+	// CleanerAnswer is how long an answer to the cleaner may take. So a connection on which nothing arrives costs those who
+	// wait for the cleaner little, and a slow server gets more time.
+	CleanerAnswer, LastCleanerAnswer = time.Second, 3 * time.Second
 
-// CleanerAnswer is how long an answer to the cleaner may take. So a connection on which nothing arrives costs those who
-// wait for the cleaner little, and a slow server gets more time.
-func CleanerAnswer() Backoff { return Backoff{First: time.Second, Last: 3 * time.Second} }
-
-// Candidates is the back-off of candidates that have got some nodes of a RedLock and not enough.
-func Candidates() Backoff { return Backoff{First: time.Millisecond, Last: 50 * time.Millisecond} }
-
-// Now is how long the pause is.
-func (b *Backoff) Now() time.Duration { return max(b.next, b.First) }
-
-// Double makes the next pause longer.
-func (b *Backoff) Double() { b.next = min(2*b.Now(), b.Last) }
-
-// Reset makes it short again.
-func (b *Backoff) Reset() { b.next = b.First }
+	// Candidate is between the attempts of candidates that have got some nodes of a RedLock and not enough.
+	Candidate, LastCandidate = time.Millisecond, 50 * time.Millisecond
+)
 
 // Jitter is a random part of a pause, at least half of it, so that of several callers one comes first.
 func Jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2) }

@@ -41,19 +41,6 @@ func TestAWaiterOutlivesALostHeartbeat(t *testing.T) {
 	}
 }
 
-func TestBackoffDoubles(t *testing.T) {
-	b := Backoff{First: 10 * time.Millisecond, Last: 35 * time.Millisecond}
-	for range 2 { // again after a reset
-		for _, want := range []time.Duration{10, 20, 35, 35} {
-			if b.Now() != want*time.Millisecond {
-				t.Errorf("a pause of %s, want %dms", b.Now(), want)
-			}
-			b.Double()
-		}
-		b.Reset()
-	}
-}
-
 func TestJitter(t *testing.T) {
 	for range 1000 {
 		if p := Jitter(time.Second); p < time.Second/2 || p >= time.Second {

@@ -144,72 +144,56 @@ func (s *Subscription) fails(err error) {
 	s.failure = err
 }
 
-// Listen receives until stop is closed. If the server falls silent, it continues on a new connection.
+// Listen receives until stop is closed. What fails, is refused or falls silent continues on a new connection.
 func (s *Subscription) Listen(stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { // ends the read that receive is in
+	running.Go(func() {
 		<-stop
 		cancel()
 	})
-	for ctx.Err() == nil {
-		s.receive(ctx)
+	for pause := policy.Reconnect; ctx.Err() == nil; pause = min(2*pause, policy.LastReconnect) {
+		if s.receive(ctx) {
+			pause = policy.Reconnect
+		}
+		server.Rest(ctx, pause)
 	}
 }
 
-// receive receives until ctx ends, the subscription is to be made anew, or the server no longer answers. After an error the
-// client reconnects and subscribes again by itself; after a refusal it does not. And a dead host sends no error, so after a
-// silence it sends a ping.
-func (s *Subscription) receive(ctx context.Context) {
+// receive receives on one connection, until ctx ends, it fails or the subscription is to be made anew. It reports whether it has
+// worked. A dead host sends no error, so after a silence it sends a ping.
+func (s *Subscription) receive(ctx context.Context) (worked bool) {
 	sub := s.server.Client.Subscribe(ctx)
-	closed := make(chan struct{})
-	ended := context.AfterFunc(ctx, func() {
-		_ = sub.Close()
-		close(closed)
-	})
-	defer func() {
-		if !ended() {
-			<-closed
-		}
-		_ = sub.Close()
-		s.connected.Store(false)
-	}()
-	_ = sub.Subscribe(ctx, s.channel) // if it fails, ReceiveTimeout returns an error and tries again
-	asked := false
-	for pause := policy.Reconnect(); ; {
+	defer s.connected.Store(false)
+	defer func() { _ = sub.Close() }()
+	if err := sub.Subscribe(ctx, s.channel); err != nil {
+		s.fails(err)
+		return false
+	}
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })() // ends the read; not the attempt to connect, which locks sub
+	for asked := false; ; {
 		message, err := sub.ReceiveTimeout(ctx, s.Silence)
 		if ctx.Err() != nil || s.mustRenew() {
-			return
+			return worked
 		}
-		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
-			if asked {
-				s.fails(err)
-				return
-			}
-			asked = true
-			if err = sub.Ping(ctx); err == nil {
-				continue
-			}
+		if timeout := net.Error(nil); !asked && errors.As(err, &timeout) && timeout.Timeout() {
+			asked, err = true, sub.Ping(ctx)
+		} else {
+			asked = false
 		}
-		asked = false
+		if err != nil {
+			s.fails(err)
+			return worked
+		}
 		switch message := message.(type) {
 		case *redis.Subscription:
-			pause.Reset()
+			worked = true
 			s.works(false)
 			s.missed()
 		case *redis.Message:
 			s.works(true)
 			s.received(message.Payload)
-		}
-		if err != nil {
-			s.fails(err)
-			server.Rest(ctx, pause.Now()) // before it tries again
-			pause.Double()
-			if server.IsAnswer(err) {
-				_ = sub.Subscribe(ctx, s.channel)
-			}
 		}
 	}
 }
